@@ -1,0 +1,1 @@
+"""Open mirroring into Delta Lake: change files in, current tables out."""

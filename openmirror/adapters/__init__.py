@@ -1,0 +1,1 @@
+"""What fulfils the ports: each adapter knows one outside world and nothing of the others."""

@@ -1,0 +1,1 @@
+"""A root that is a folder of this machine."""

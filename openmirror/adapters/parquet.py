@@ -1,0 +1,209 @@
+"""The shape of a Parquet change file, from its head and its footer alone."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections import OrderedDict
+from typing import Any, NamedTuple
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from openmirror.adapters.parquet_types import ParquetType, column_type, top_level
+from openmirror.errors import ConditionFailed
+from openmirror.layout import StorePath
+from openmirror.plan.facts import Completeness, FileFacts
+from openmirror.ports import Entry, FileStore
+from openmirror.protocol.names import ROW_MARKER_COLUMN, ETag, fold_case
+from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.schema import Column, TableSchema, duplicate_column
+
+_MAGIC = b"PAR1"
+_ENCRYPTED = b"PARE"
+_SMALLEST = 12  # head, footer length, tail
+_HEAD = 64
+"""Enough to say what else a file is."""
+_TAIL = 8192
+"""Holds most footers, so that most files cost two small reads."""
+
+
+class _Changed(Exception):  # noqa: N818 - never leaves this module
+    """The file was replaced between two reads."""
+
+
+class ParquetInspector:
+    """Inspector for Parquet; safe to share between threads."""
+
+    def __init__(self, store: FileStore, remember: int = 4096) -> None:
+        self._store = store
+        self._remember = remember
+        self._known: OrderedDict[tuple[StorePath, ETag], FileFacts] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def inspect(self, path: StorePath, entry: Entry) -> FileFacts:
+        """What this file is; raises ConditionFailed when it keeps changing while it is read."""
+        with self._lock:
+            known = self._known.get((path, entry.etag))
+            if known is not None:
+                self._known.move_to_end((path, entry.etag))
+                return known
+        facts = self._read(path)
+        # An unfinished file is read anew each time: its writer may be so quick that a store with
+        # coarse clocks gives the finished content the same ETag.
+        if facts.completeness is Completeness.COMPLETE:
+            with self._lock:
+                self._known[path, facts.etag] = facts
+                while len(self._known) > self._remember:
+                    self._known.popitem(last=False)
+        return facts
+
+    def _read(self, path: StorePath) -> FileFacts:
+        for _ in range(2):
+            try:
+                return _facts(_Reads(self._store, path))
+            except _Changed:
+                continue
+        raise ConditionFailed(f"{path} was replaced while its footer was read, twice in a row")
+
+
+class _Reads:
+    """Ranged reads that are all of one content."""
+
+    def __init__(self, store: FileStore, path: StorePath) -> None:
+        self._store = store
+        self._path = path
+        first = store.read(path, 0, _HEAD)
+        self.head, self.etag, self.size = first.data, first.etag, first.size
+
+    def last(self, length: int) -> bytes:
+        """The last bytes of the file."""
+        start = max(0, self.size - length)
+        content = self._store.read(self._path, start, self.size - start)
+        if content.etag != self.etag or len(content.data) != self.size - start:
+            raise _Changed
+        return content.data
+
+
+class _Unfit(NamedTuple):
+    """Why a file is not complete."""
+
+    completeness: Completeness
+    reason: str
+
+
+class _Footer(NamedTuple):
+    """What of a footer matters here."""
+
+    names: list[str]
+    types: list[ParquetType]
+    rows: int
+
+
+def _facts(reads: _Reads) -> FileFacts:
+    footer = _footer(reads)
+    if isinstance(footer, _Unfit):
+        return FileFacts(etag=reads.etag, completeness=footer.completeness, reason=footer.reason)
+    schema, broken = _columns(footer)
+    marker = _marker(footer)
+    return FileFacts(
+        etag=reads.etag,
+        completeness=Completeness.COMPLETE,
+        rows=footer.rows,
+        schema=schema,
+        marker=marker[0] if marker else None,
+        marker_type=column_type(marker[1]) if marker else None,
+        broken=broken,
+    )
+
+
+def _footer(reads: _Reads) -> _Footer | _Unfit:
+    if reads.size == 0:
+        return _Unfit(Completeness.INCOMPLETE, "the file is empty")
+    if reads.head.startswith(_ENCRYPTED):
+        return _Unfit(Completeness.BROKEN, "it is an encrypted Parquet file (PARE)")
+    if not (reads.head.startswith(_MAGIC) or _MAGIC.startswith(reads.head)):
+        what = f"it does not begin as a Parquet file ({_what_it_is(reads.head)})"
+        return _Unfit(Completeness.BROKEN, what)
+    tail = reads.last(_TAIL) if reads.size >= _SMALLEST else b""
+    if not tail.endswith(_MAGIC):
+        why = "no footer yet: the upload has not ended, or was cut off"
+        return _Unfit(Completeness.INCOMPLETE, why)
+    length = int.from_bytes(tail[-8:-4], "little") + 8
+    if length > reads.size - len(_MAGIC):
+        return _Unfit(Completeness.BROKEN, "its footer is longer than the file")
+    if length > len(tail):
+        tail = reads.last(length)
+    return _parse(tail[-length:])
+
+
+def _parse(footer: bytes) -> _Footer | _Unfit:
+    """Parse a footer as if it were all of the file: nothing else is needed for the shape."""
+    try:
+        metadata: Any = pq.read_metadata(io.BytesIO(_MAGIC + footer))
+        leaves = [metadata.schema.column(i) for i in range(len(metadata.schema))]
+        columns = {top_level(leaf, i): ParquetType.of(leaf) for i, leaf in enumerate(leaves)}
+        names = [name for name, _ in columns]
+        return _Footer(names, list(columns.values()), int(metadata.num_rows))
+    except (pa.ArrowException, OSError, ValueError) as error:
+        # A name that is not UTF-8 is a ValueError too.
+        words = str(error).strip().splitlines() or [type(error).__name__]
+        return _Unfit(Completeness.BROKEN, f"its footer cannot be read: {words[0]}")
+
+
+def _columns(footer: _Footer) -> tuple[TableSchema, Broken | None]:
+    names, types, rows = footer
+    broken = duplicate_column(names)
+    columns: list[Column] = []
+    for number, (name, kind) in enumerate(zip(names, types, strict=True), start=1):
+        problem: Broken | None = None
+        if fold_case(name) == fold_case(ROW_MARKER_COLUMN):
+            problem = _marker_problem(name, kind, rows)
+        elif not name:
+            problem = Broken(Code.FILE_UNREADABLE, f"column {number} has no name")
+        elif not kind.is_null:
+            of_table = column_type(kind)
+            if of_table is None:
+                detail = f"column {name!r} has the Parquet type {kind}; tables cannot hold it"
+                problem = Broken(Code.COLUMN_TYPE_UNSUPPORTED, detail)
+            else:
+                columns.append(Column(name, of_table))
+        broken = broken or problem
+    return TableSchema(tuple(columns)), broken
+
+
+def _marker(footer: _Footer) -> tuple[str, ParquetType] | None:
+    """The row marker column, unless it can only hold NULL."""
+    return next(
+        (
+            (name, kind)
+            for name, kind in zip(footer.names, footer.types, strict=True)
+            if fold_case(name) == fold_case(ROW_MARKER_COLUMN) and not kind.is_null
+        ),
+        None,
+    )
+
+
+def _marker_problem(name: str, kind: ParquetType, rows: int) -> Broken | None:
+    if kind.is_integer or kind.is_text or (kind.is_null and rows == 0):
+        return None
+    if kind.is_null:
+        return Broken(Code.ROW_MARKER_INVALID, f"{name} is all NULL")
+    detail = f"{name} has the Parquet type {kind}; it must be a whole number, or text"
+    return Broken(Code.ROW_MARKER_INVALID, detail)
+
+
+def _what_it_is(head: bytes) -> str:
+    """First bytes in words that let a publisher recognise the file."""
+    if head.startswith(b"\x1f\x8b"):
+        return "first bytes are those of gzip"
+    if head.startswith(b"PK\x03\x04"):
+        return "first bytes are those of a zip archive"
+    # The head may end in the middle of a character; anything else that is not UTF-8 is no text.
+    text = head.decode("utf-8-sig", errors="ignore")
+    cut = len(head) - len(text.encode()) - 3 * head.startswith(b"\xef\xbb\xbf")
+    if cut > 3 or not all(letter.isprintable() or letter in "\r\n\t" for letter in text):
+        return f"first bytes {head[:16].hex(' ')}"
+    line = text.strip().splitlines()[0][:40] if text.strip() else ""
+    kind = "JSON" if text.lstrip()[:1] in ("{", "[") else "CSV" if "," in line else "text"
+    return f"first bytes are {kind}: {line!r}"

@@ -1,0 +1,145 @@
+"""Which column type of a table each Parquet type becomes.
+
+Decided from the physical and logical types only, which is all that Spark reads: the Arrow schema
+that some writers leave in the footer calls an INT64 a duration, or a string a category.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from openmirror.protocol.schema import ColumnType
+
+_MOST_DIGITS = 38
+
+
+@dataclass(frozen=True)
+class ParquetType:
+    """The type of one top-level column as its footer declares it."""
+
+    physical: str
+    logical: str = "None"
+    """Parquet's name of the logical type; one that an old converted type implies counts too."""
+    details: Mapping[str, object] = field(default_factory=dict)
+    nested: bool = False
+    repeated: bool = False
+    shown: str = ""
+    """The logical type in words."""
+
+    @classmethod
+    def of(cls, column: Any) -> ParquetType:
+        """The type of a `pyarrow.parquet.ColumnSchema`, which is one leaf of the schema."""
+        logical = column.logical_type
+        details = json.loads(logical.to_json())
+        return cls(
+            physical=column.physical_type,
+            logical=details.pop("Type"),
+            details=details,
+            # A flat column's path is its name, dots and all.
+            nested=column.path != column.name,
+            repeated=column.max_repetition_level > 0,
+            shown=str(logical),
+        )
+
+    def __str__(self) -> str:
+        if self.nested or self.repeated:
+            return "nested or repeated"
+        return self.physical if self.logical == "None" else f"{self.physical} {self.shown}".strip()
+
+    @property
+    def simple(self) -> bool:
+        """Whether a column of this type has one value a row."""
+        return not self.nested and not self.repeated
+
+    @property
+    def is_null(self) -> bool:
+        """Whether the column can only hold NULL, so it counts as absent (PROTOCOL §6)."""
+        return self.simple and self.logical == "Null"
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether it is a whole number of any width."""
+        return self.simple and self.physical in _INTEGERS and self.logical in ("None", "Int")
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it is a plain string."""
+        return self.simple and (self.physical, self.logical) == ("BYTE_ARRAY", "String")
+
+
+def top_level(leaf: Any, index: int) -> tuple[str, int]:
+    """A column's name, and what tells it from another of the same name.
+
+    The leaves of one nested column are one column; two flat ones of one name are two.
+    """
+    nested = leaf.path != leaf.name
+    return (leaf.path.partition(".")[0], -1) if nested else (leaf.name, index)
+
+
+def column_type(kind: ParquetType) -> ColumnType | None:
+    """The table's type for this Parquet type; None when tables cannot have it yet."""
+    if not kind.simple:
+        return None
+    found = _SUPPORTED.get((kind.physical, kind.logical))
+    name = found(kind) if callable(found) else found
+    return None if name is None else ColumnType(name)
+
+
+_INTEGERS = {"INT32": "integer", "INT64": "long"}
+
+# Unsigned numbers go to the next wider signed type, as Spark reads them.
+_WIDTHS: dict[tuple[object, object], str] = {
+    (8, True): "byte",
+    (16, True): "short",
+    (32, True): "integer",
+    (64, True): "long",
+    (8, False): "short",
+    (16, False): "integer",
+    (32, False): "long",
+    (64, False): "decimal(20,0)",
+}
+
+
+def _integer(kind: ParquetType) -> str | None:
+    return _WIDTHS.get((kind.details.get("bitWidth"), kind.details.get("isSigned")))
+
+
+def _decimal(kind: ParquetType) -> str | None:
+    precision, scale = kind.details.get("precision"), kind.details.get("scale")
+    if not isinstance(precision, int) or not isinstance(scale, int):
+        return None
+    fits = 0 < precision <= _MOST_DIGITS and 0 <= scale <= precision
+    return f"decimal({precision},{scale})" if fits else None
+
+
+def _timestamp(kind: ParquetType) -> str | None:
+    # With or without a zone: zone-less values are taken as UTC. Nanoseconds would lose digits.
+    unit = kind.details.get("timeUnit")
+    return "timestamp" if unit in ("milliseconds", "microseconds") else None
+
+
+_SUPPORTED: dict[tuple[str, str], str | Callable[[ParquetType], str | None]] = {
+    ("BOOLEAN", "None"): "boolean",
+    ("INT32", "None"): "integer",
+    ("INT64", "None"): "long",
+    ("INT32", "Int"): _integer,
+    ("INT64", "Int"): _integer,
+    ("FLOAT", "None"): "float",
+    ("DOUBLE", "None"): "double",
+    ("INT32", "Decimal"): _decimal,
+    ("INT64", "Decimal"): _decimal,
+    ("FIXED_LEN_BYTE_ARRAY", "Decimal"): _decimal,
+    ("BYTE_ARRAY", "Decimal"): _decimal,
+    ("BYTE_ARRAY", "String"): "string",
+    ("BYTE_ARRAY", "Enum"): "string",
+    ("BYTE_ARRAY", "JSON"): "string",
+    ("BYTE_ARRAY", "None"): "binary",
+    ("BYTE_ARRAY", "BSON"): "binary",
+    ("FIXED_LEN_BYTE_ARRAY", "None"): "binary",
+    ("INT32", "Date"): "date",
+    ("INT64", "Timestamp"): _timestamp,
+    ("INT96", "None"): "timestamp",
+}

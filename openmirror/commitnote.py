@@ -1,0 +1,89 @@
+"""The text that a commit of ours carries as Delta `userMetadata`, and reading it back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from openmirror.tablelog import CommitNote, Totals
+
+_KEY = "openmirror"
+_FORMAT = 1
+
+
+def encode(note: CommitNote) -> str:
+    """The note as compact JSON. Its commit time is not in it: the log itself has that."""
+    return json.dumps(
+        {
+            _KEY: _FORMAT,
+            "operation": note.operation,
+            "folder": note.folder,
+            "kind": note.kind,
+            "first": note.first,
+            "last": note.last,
+            "files": note.files,
+            "rows": dict(note.rows),
+            "bytes": note.bytes,
+            "totals": {"operations": note.totals.operations, "bytes": note.totals.bytes},
+            "landedAt": _utc(note.landed_at).isoformat() if note.landed_at else None,
+        },
+        separators=(",", ":"),
+    )
+
+
+def decode(text: str) -> CommitNote | None:
+    """The note in this text; None when it is not one of ours, or of a format after this one."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    # `True == 1`, so the type is looked at as well as the value.
+    if not isinstance(value, dict) or type(value.get(_KEY)) is not int or value[_KEY] != _FORMAT:
+        return None
+    try:
+        return _note(value)
+    except (KeyError, TypeError, ValueError):
+        # Whoever wrote this key with other contents is a stranger.
+        return None
+
+
+def _note(value: Mapping[str, object]) -> CommitNote:
+    totals = _mapping(value.get("totals", {}))
+    rows = _mapping(value.get("rows", {}))
+    landed = value.get("landedAt")
+    return CommitNote(
+        operation=_text(value["operation"]),
+        folder=_text(value["folder"]),
+        kind=_text(value["kind"]),
+        first=_whole(value["first"]),
+        last=_whole(value["last"]),
+        files=_whole(value["files"]),
+        rows={kind: _whole(count) for kind, count in rows.items()},
+        bytes=_whole(value.get("bytes", 0)),
+        totals=Totals(_whole(totals.get("operations", 0)), _whole(totals.get("bytes", 0))),
+        landed_at=None if landed is None else _utc(datetime.fromisoformat(_text(landed))),
+    )
+
+
+def _utc(moment: datetime) -> datetime:
+    # A time without a zone is UTC: the local zone of some machine would be a guess.
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"text was expected, not {value!r}")
+    return value
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"a whole number was expected, not {value!r}")
+    return value
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    if not isinstance(value, dict):
+        raise TypeError(f"an object was expected, not {value!r}")
+    return value

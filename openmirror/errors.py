@@ -1,0 +1,242 @@
+"""Problems, what to do about them, and the exceptions of this package.
+
+A broken promise of a publisher or an operator is a value, `Problem`. Surprises are exceptions:
+
+    OpenmirrorError
+    ├── NotThere               a file or folder that a call needs is missing
+    ├── AlreadyThere           a create or a move found its destination taken
+    ├── ConditionFailed        a conditional write or move lost its race: look again
+    ├── DocumentUnreadable     a control document that this version cannot read
+    ├── RootLocked             another process holds this local root
+    ├── WrongRequest           an operator asked for something that cannot be done
+    └── CannotStart            settings or a missing part keep the program from starting
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from openmirror.protocol.names import ETag, Incarnation
+from openmirror.protocol.rules import Broken, Code
+
+
+class OpenmirrorError(Exception):
+    """Base of every exception that this package raises on purpose."""
+
+
+class NotThere(OpenmirrorError):
+    """A file or folder that a call needs is missing."""
+
+
+class AlreadyThere(OpenmirrorError):
+    """A create or a move found its destination taken."""
+
+
+class ConditionFailed(OpenmirrorError):
+    """A conditional write or move lost its race; the caller looks again."""
+
+
+class DocumentUnreadable(OpenmirrorError):
+    """A control document cannot be read by this version."""
+
+
+class RootLocked(OpenmirrorError):
+    """Another process holds this local root."""
+
+
+class WrongRequest(OpenmirrorError):
+    """An operator asked for something that cannot be done; the message says why."""
+
+
+class CannotStart(OpenmirrorError):
+    """Settings or a missing part keep the program from starting; the message has the remedy."""
+
+
+class Disposition(StrEnum):
+    """What the engine does about something that went wrong."""
+
+    RETRY = "retry"
+    """Try again by itself: it was nobody's mistake and may pass."""
+    PAUSE = "pause"
+    """Stop this table until what is wrong has changed; every other table goes on."""
+    FAIL = "fail"
+    """Stop the program: nothing can be trusted until a person has looked."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """A broken promise that pauses a table, bound to what it was judged by.
+
+    It counts only while the incarnation, the file's ETag and the ETags of the two documents
+    are still the ones it was judged by; so a replaced file resumes its table by itself.
+    """
+
+    code: Code
+    detail: str
+    file: str | None = None
+    etag: ETag | None = None
+    incarnation: Incarnation | None = None
+    metadata_etag: ETag | None = None
+    settings_etag: ETag | None = None
+    since: datetime | None = None
+
+    @property
+    def solution(self) -> str:
+        """What an operator or a publisher can do."""
+        return SOLUTIONS[self.code]
+
+    @property
+    def disposition(self) -> Disposition:
+        """Problems pause their table; there is no other kind."""
+        return Disposition.PAUSE
+
+    def same_as(self, other: Problem | None) -> bool:
+        """Whether both say the same thing, whenever each was first seen."""
+        return other is not None and _without_since(self) == _without_since(other)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something that an operator should know while the table goes on."""
+
+    code: Code
+    detail: str
+    file: str | None = None
+
+    @property
+    def solution(self) -> str:
+        """What an operator or a publisher can do."""
+        return SOLUTIONS[self.code]
+
+
+def _without_since(problem: Problem) -> tuple[object, ...]:
+    return (
+        problem.code,
+        problem.detail,
+        problem.file,
+        problem.etag,
+        problem.incarnation,
+        problem.metadata_etag,
+        problem.settings_etag,
+    )
+
+
+MOST_ATTEMPTS = 3
+"""A batch that failed this often in a row pauses its table."""
+
+
+def disposition_of(error: BaseException, attempts: int) -> Disposition:
+    """The one place that decides between retry, pause and fail.
+
+    `attempts` counts failures in a row on the same files, this one included. The retry list is
+    short: a lost race is looked at again, anything else is tried twice more. What says that the
+    program itself cannot go on (memory, a lock, an unreadable document) is never retried blindly.
+    """
+    if isinstance(error, (ConditionFailed, NotThere, AlreadyThere)):
+        return Disposition.RETRY
+    if isinstance(error, (MemoryError, RootLocked, CannotStart)) or not isinstance(
+        error, Exception
+    ):
+        return Disposition.FAIL
+    if isinstance(error, DocumentUnreadable):
+        return Disposition.PAUSE
+    return Disposition.RETRY if attempts < MOST_ATTEMPTS else Disposition.PAUSE
+
+
+def problem_from(broken: Broken, **judged: object) -> Problem:
+    """A broken rule as a problem, bound to what it was judged by."""
+    return Problem(code=broken.code, detail=broken.detail, **judged)  # type: ignore[arg-type]
+
+
+SOLUTIONS: dict[Code, str] = {
+    Code.METADATA_INVALID: "Write a valid _metadata.json; the table looks again when it changes.",
+    Code.MIRROR_SETTINGS_INVALID: "Correct mirroring.json; every table looks again when it changes.",
+    Code.NOT_SUPPORTED_YET: (
+        "Publish this table as Parquet files numbered 1, 2, 3 … without partition folders."
+    ),
+    Code.KEY_COLUMNS_CHANGED: (
+        "Restore the former keyColumns, or delete and re-create the table folder with a new "
+        "initial load; `openmirror reseed` rebuilds from the files that are still there."
+    ),
+    Code.PINNED_OPTION_CHANGED: (
+        "Restore the former option in _metadata.json, or delete and re-create the table folder; "
+        "`openmirror reseed` rebuilds from the files that are still there."
+    ),
+    Code.KEY_COLUMNS_UNDECLARED: (
+        "Declare keyColumns in _metadata.json (the table looks again by itself), or publish only "
+        "inserts."
+    ),
+    Code.KEY_COLUMN_MISSING: (
+        "Replace the file, under the same name, by one that has every key column, or "
+        "`openmirror skip` it."
+    ),
+    Code.ROW_MARKER_INVALID: (
+        "Replace the file, under the same name, by one whose __rowMarker__ is 0, 1, 2 or 4 in "
+        "every row, or `openmirror skip` it."
+    ),
+    Code.FILE_INCOMPLETE: (
+        "Finish the upload, or replace the file under the same name; write under a name that "
+        "starts with _ and rename when it is complete."
+    ),
+    Code.FILE_UNREADABLE: (
+        "Replace the file, under the same name, by a valid Parquet file, or `openmirror skip` it."
+    ),
+    Code.NOT_A_FILE: (
+        "A change file must be one file, not a folder: replace it under the same name. Spark "
+        "writes folders; publish the part file inside under this name."
+    ),
+    Code.SEQUENCE_TWICE: "Remove all but one of the files that share this number.",
+    Code.COLUMNS_DUPLICATE: (
+        "Replace the file, under the same name, by one whose column names differ by more than "
+        "their case."
+    ),
+    Code.COLUMN_TYPE_UNSUPPORTED: (
+        "Replace the file, under the same name, by one with a simple type for this column: "
+        "complex values as JSON text, others as binary."
+    ),
+    Code.SCHEMA_MERGE_FAILURE: (
+        "Replace the file, under the same name, by one with the table's type for this column; or "
+        "delete and re-create the table folder to start the table anew."
+    ),
+    Code.APPLIED_FILE_CHANGED: (
+        "`openmirror skip --file` keeps what was applied and forgets the new content; "
+        "`openmirror reseed` rebuilds the table with it. Publish changes as new files."
+    ),
+    Code.APPLY_FAILED: (
+        "Read the error, remove its cause (space, memory, access), then `openmirror retry`."
+    ),
+    Code.RESEED_INCOMPLETE: (
+        "Put the missing file back into the folder, or `openmirror skip --through` it, or let the "
+        "publisher re-create the folder."
+    ),
+    Code.TABLE_NAME_COLLISION: (
+        "Rename one of the folders: two landing folders must not map to one table, nor to names "
+        "that differ only in case."
+    ),
+    Code.TABLE_NOT_OURS: (
+        "Move the Delta table at this path away, or rename the landing folder: a table that this "
+        "mirror did not write is never touched."
+    ),
+    Code.TABLE_LOG_BROKEN: (
+        "Restore the missing or damaged files below _delta_log from a backup, or move the whole "
+        "folder away and `openmirror reseed`."
+    ),
+    Code.CONTROL_DOCUMENT_INVALID: (
+        "Upgrade openmirror if a newer version wrote it; otherwise move the document away: it is "
+        "rebuilt from the Delta log."
+    ),
+    Code.SEQUENCE_REUSED: (
+        "A number that was applied before is never read again. A publisher that starts over must "
+        "delete and re-create the table folder."
+    ),
+    Code.FILE_NAME_INVALID: (
+        "Rename it to the next 20-digit number with the table's extension, or give scratch files "
+        "a name that starts with _."
+    ),
+    Code.METADATA_REPAIRED: "Write valid JSON; other readers of the file may refuse it.",
+    Code.CONTROL_DOCUMENT_REBUILT: (
+        "Nothing to do. Skips, holds and digests of the files that were applied before are gone."
+    ),
+}

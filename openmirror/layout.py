@@ -1,0 +1,97 @@
+"""Where everything lies below a root: the storage contract (docs/ARCHITECTURE.md)."""
+
+from __future__ import annotations
+
+from typing import NewType
+from urllib.parse import quote, unquote
+
+from openmirror.protocol.names import ARCHIVE_FOLDER, Incarnation, TableFolder, TableName, TablePath
+
+StorePath = NewType("StorePath", str)
+"""A path below a root with `/` between its parts, the container first; never starts with `/`."""
+
+LANDING = StorePath("landing")
+LAKE = StorePath("lake")
+
+
+def join(folder: StorePath, *names: str) -> StorePath:
+    """A path further down."""
+    return StorePath("/".join((folder, *names)))
+
+
+def name_of(path: StorePath) -> str:
+    """The last part of a path."""
+    return path.rpartition("/")[2]
+
+
+def landing_zone(mirror: str) -> StorePath:
+    """Where publishers write."""
+    return join(LANDING, mirror, "Files", "LandingZone")
+
+
+def monitoring(mirror: str) -> StorePath:
+    """Where publishers read status."""
+    return join(LANDING, mirror, "Files", "Monitoring")
+
+
+def table_folder(folder: TableFolder) -> StorePath:
+    """A table's landing folder."""
+    return join(landing_zone(folder.mirror), *str(folder.path).split("/"))
+
+
+def archive_folder(folder: TableFolder) -> StorePath:
+    """Where applied change files of a landing folder go."""
+    return join(table_folder(folder), ARCHIVE_FOLDER)
+
+
+def delta_table(mirror: str, name: TableName) -> StorePath:
+    """Where a table's Delta log and data lie."""
+    return join(LAKE, mirror, "Tables", name.schema, name.table)
+
+
+def mirror_settings(mirror: str) -> StorePath:
+    """Fabric's item definition with our section; optional."""
+    return join(LAKE, mirror, "mirroring.json")
+
+
+def control_folder(mirror: str) -> StorePath:
+    """Everything of ours that is neither landed nor a table."""
+    return join(LAKE, mirror, "_openmirror")
+
+
+def mirror_document(mirror: str) -> StorePath:
+    """The mirror's own control document."""
+    return join(control_folder(mirror), "mirror.json")
+
+
+def control_documents(mirror: str) -> StorePath:
+    """The folder of all tables' control documents."""
+    return join(control_folder(mirror), "folders")
+
+
+def control_document(folder: TableFolder) -> StorePath:
+    """One landing folder's control document; a `/` in the folder's name is written `%2F`."""
+    return join(control_documents(folder.mirror), quote(str(folder.path), safe=_SAFE) + ".json")
+
+
+def folder_of_document(mirror: str, name: str) -> TableFolder | None:
+    """The landing folder whose control document has this file name, if it is one."""
+    if not name.endswith(".json"):
+        return None
+    try:
+        return TableFolder(mirror, TablePath.parse(unquote(name.removesuffix(".json"))))
+    except ValueError:
+        return None
+
+
+def dropped_lives(mirror: str, name: TableName) -> StorePath:
+    """The folder of a table's dropped lives."""
+    return join(control_folder(mirror), "dropped", name.schema, name.table)
+
+
+def dropped_table(mirror: str, name: TableName, incarnation: Incarnation) -> StorePath:
+    """Where a dropped table waits for its retention to end."""
+    return join(dropped_lives(mirror, name), incarnation)
+
+
+_SAFE = " !#$&'()+,;=@[]{}^`~"

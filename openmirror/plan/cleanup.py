@@ -1,0 +1,59 @@
+"""`plan_cleanup`: which applied files may leave the folder, and which archived ones may go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from openmirror.control import BatchKind, DecidedBatch
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.look import Look
+from openmirror.plan.table import applied_file_changed
+
+
+@dataclass(frozen=True)
+class Cleanup:
+    """What one pass does to one table."""
+
+    moves: tuple[LandedFile, ...] = ()
+    """Files to move to the archive, oldest first; the pass ends at the first that fails."""
+    purge_through: int = 0
+    """Archived files up to this number are deleted; 0 deletes none."""
+
+
+ARCHIVE_RETENTION = timedelta(days=7)
+"""The protocol's own figure (PROTOCOL §8.1)."""
+
+
+def plan_cleanup(look: Look, now: datetime) -> Cleanup:
+    """Nothing while a table is paused over a changed file, held or between two epochs."""
+    life, live = look.life, look.live
+    decided = look.control.decided
+    if life is None or live is None or look.control.hold or applied_file_changed(look):
+        return Cleanup()
+    if decided is None or decided.app_id != live[0].app_id:
+        return Cleanup()
+    newest = max((f.sequence for f in look.files.values() if not f.archived), default=0)
+    moves = []
+    for file in look.files.values():
+        known = _applied_as(look, life.batches, file)
+        gone_before = file.sequence <= life.archived_through
+        if known and not file.archived and not gone_before and file.sequence < newest:
+            moves.append(file)
+    reseeding = live[1] < life.reseeding_until
+    old = [item.through for item in life.archived if item.hour + ARCHIVE_RETENTION <= now]
+    return Cleanup(tuple(moves), 0 if reseeding else max(old, default=0))
+
+
+def _applied_as(look: Look, batches: tuple[DecidedBatch, ...], file: LandedFile) -> bool:
+    """Whether this very content was applied, or passed over by an operator."""
+    if file.sequence > look.applied or look.life is None:
+        return False
+    if look.life.skipped(file.sequence, file.etag):
+        return True
+    return any(
+        digest.sequence == file.sequence and digest.etag == file.etag
+        for batch in batches
+        if batch.kind is not BatchKind.CONTINUE and batch.last <= look.applied
+        for digest in batch.files
+    )

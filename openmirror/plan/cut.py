@@ -1,0 +1,148 @@
+"""Cutting the next batch: consecutive files up to a limit, a gap, a wait or a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from openmirror.control import Life, Pinned
+from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
+from openmirror.plan.facts import Completeness, LandedFile
+from openmirror.plan.look import Limits, Look, TypeChange
+from openmirror.plan.rules import judged, still_stands
+from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
+from openmirror.protocol.sequence import Position, Sequence, next_sequence
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Files that can be applied together, and what stops the table behind them."""
+
+    files: tuple[LandedFile, ...]
+    union: SchemaUnion
+    stop: Stop | None
+
+
+def pending(look: Look, life: Life, after: Position) -> Iterator[LandedFile | Sequence]:
+    """What must be applied next, in order: files, or a number that is missing before one.
+
+    Skipped numbers and skipped files are passed over.
+    """
+    ahead = [sequence for sequence in look.files if sequence > after]
+    sequence = next_sequence(after)
+    last = max(ahead, default=sequence - 1)
+    while sequence <= last:
+        file = look.files.get(sequence)
+        if file is None:
+            covering = life.skipped(sequence, None)
+            if covering is None:
+                yield sequence
+                return
+            # A skip may cover millions of numbers: step over it, not through it.
+            nearest = min(other for other in ahead if other > sequence)
+            sequence = Sequence(min(covering.last + 1, nearest))
+            continue
+        if life.skipped(sequence, file.etag) is None:
+            yield file
+        sequence = Sequence(sequence + 1)
+
+
+def cut_batch(
+    look: Look, rules: Pinned, after: Position, table: TableSchema, limits: Limits, now: datetime
+) -> Cut:
+    """The longest run of good files after a position, within the limits (ARCHITECTURE §4)."""
+    assert look.life is not None  # only a folder that is there is cut
+    files: list[LandedFile] = []
+    schema, rows, size = table, 0, 0
+    stop: Stop | None = None
+    for item in pending(look, look.life, after):
+        if not isinstance(item, LandedFile):
+            stop = _gap(look, item)
+            break
+        if item.facts is None and files:
+            break  # look did not need to read further than a batch
+        stop = check_file(look, item, rules, limits, now)
+        if stop:
+            break
+        assert item.facts is not None
+        merged = merge_file(look, schema, item)
+        if isinstance(merged, Pause):
+            stop = merged
+            break
+        rows, size = rows + item.facts.rows, size + item.size
+        over = rows > limits.batch_rows or size > limits.batch_bytes
+        if files and (over or len(files) >= limits.batch_files):
+            break
+        files.append(item)
+        schema = merged
+    union = union_schema(table, schema)
+    assert not isinstance(union, Broken)  # schema was merged from table step by step
+    return Cut(tuple(files), union, stop)
+
+
+def check_file(
+    look: Look, file: LandedFile, rules: Pinned, limits: Limits, now: datetime
+) -> Stop | None:
+    """What stops the table at this file, before its data is read."""
+    standing = look.control.problem
+    if standing and standing.file == file.name and still_stands(look, standing):
+        return Pause(standing)
+    if file.is_folder:
+        return _pause(look, file, Code.NOT_A_FILE, f"{file.name} is a folder")
+    if file.twin:
+        return _pause(look, file, Code.SEQUENCE_TWICE, f"{file.twin} has the same number")
+    facts = file.facts
+    if facts is None:
+        raise ValueError(f"{file.path} was not inspected by the look")
+    if facts.completeness is Completeness.BROKEN:
+        return _pause(look, file, Code.FILE_UNREADABLE, facts.reason)
+    if facts.completeness is Completeness.INCOMPLETE:
+        until = file.modified + limits.incomplete_grace
+        if now >= until:
+            return _pause(look, file, Code.FILE_INCOMPLETE, facts.reason)
+        return Wait(Waiting(WaitKind.INCOMPLETE, file.modified, facts.reason, file.sequence, until))
+    if facts.broken:
+        return Pause(judged(look, facts.broken, file))
+    missing = [name for name in rules.key_columns if facts.schema.find(name) is None]
+    if missing and facts.rows:
+        return _pause(
+            look, file, Code.KEY_COLUMN_MISSING, f"no values in key column {missing[0]!r}"
+        )
+    return None
+
+
+def merge_file(look: Look, schema: TableSchema, file: LandedFile) -> TableSchema | Pause:
+    """The table's schema once this file is in it."""
+    assert file.facts is not None
+    merged = union_schema(schema, file.facts.schema)
+    if isinstance(merged, Broken):
+        return Pause(judged(look, merged, file))
+    stops = not isinstance(look.policy, Broken) and look.policy.type_change is TypeChange.STOP
+    if merged.widened and stops:
+        column, wide = merged.widened[0]
+        return _pause(
+            look,
+            file,
+            Code.SCHEMA_MERGE_FAILURE,
+            f"Type mismatch for column '{column.name}'. Incoming type: '{wide}', existing type: "
+            f"'{column.type}'; typeChange is set to stop",
+        )
+    return merged.schema
+
+
+def _gap(look: Look, sequence: Sequence) -> Wait:
+    after = [file for number, file in look.files.items() if number > sequence]
+    return Wait(
+        Waiting(
+            WaitKind.GAP,
+            since=min(file.modified for file in after),
+            sequence=sequence,
+            detail=f"{sequence:020d} is missing; {len(after)} later file(s) wait for it",
+        )
+    )
+
+
+def _pause(look: Look, file: LandedFile, code: Code, detail: str) -> Pause:
+    return Pause(judged(look, Broken(code, detail), file))

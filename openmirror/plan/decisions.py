@@ -1,0 +1,159 @@
+"""What a plan can answer, in its order of precedence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from openmirror.control import BatchKind, DecidedBatch, FileDigest, Hold, Pinned
+from openmirror.errors import Problem
+from openmirror.layout import StorePath
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.look import TypeChange
+from openmirror.protocol.names import TableFolder
+from openmirror.protocol.schema import SchemaUnion
+from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
+from openmirror.tablelog import Epoch
+
+
+class WaitKind(StrEnum):
+    """What a table can wait for."""
+
+    GAP = "gap"
+    """A number is missing before a file that is there."""
+    INCOMPLETE = "incomplete"
+    """The next file is still being written."""
+    METADATA = "metadata"
+    """A new folder's `_metadata.json` may still come."""
+    SCHEMA = "schema"
+    """No file has a typed column yet, so no table can be created."""
+    GRACE = "grace"
+    """The folder has just disappeared."""
+    CONFIRMATION = "confirmation"
+    """Many tables would be dropped at once: a person must say yes."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """What a table waits for, since when and, where it ends by itself, until when."""
+
+    kind: WaitKind
+    since: datetime
+    detail: str
+    sequence: Sequence | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch:
+    """Consecutive change files that are applied in one commit, and how."""
+
+    folder: TableFolder
+    table: StorePath
+    kind: BatchKind
+    epoch: Epoch
+    first: Sequence
+    last: Position
+    files: tuple[LandedFile, ...]
+    pinned: Pinned
+    """The table's rules, to be pinned by this batch: keys, default marker."""
+    union: SchemaUnion
+    """The table's schema after the batch, and how it differs from before."""
+    type_change: TypeChange
+    applied: Position
+    """The position that this batch starts from, or replaces."""
+    may_create: bool
+    """Whether look found no log, here or aside."""
+    is_decided: bool = False
+
+    @property
+    def digest(self) -> DecidedBatch:
+        """The batch as the control document remembers it."""
+        files = tuple(FileDigest(file.name, file.sequence, file.etag) for file in self.files)
+        return DecidedBatch(self.kind, self.epoch.app_id, self.first, self.last, files)
+
+    @property
+    def bytes(self) -> int:
+        """Size of its files in the landing zone."""
+        return sum(file.size for file in self.files)
+
+
+@dataclass(frozen=True)
+class Held:
+    """An operator holds the table."""
+
+    hold: Hold
+
+
+@dataclass(frozen=True)
+class Drop:
+    """The folder is gone for good: fence the live epoch and move the table aside."""
+
+    live: Epoch | None
+
+
+@dataclass(frozen=True)
+class Restore:
+    """A dropped table comes back to its place before anything else happens to it."""
+
+    aside: StorePath
+    hold: bool
+    """Whether an operator asked for it, so that it stays as it is until resumed."""
+
+
+@dataclass(frozen=True)
+class Reset:
+    """The table becomes this batch: a new life, or a reseed."""
+
+    batch: Batch
+
+
+@dataclass(frozen=True)
+class Continue:
+    """A new epoch goes on from where the last one was; the rows stay."""
+
+    epoch: Epoch
+    continues: Epoch
+    is_decided: bool
+
+    @property
+    def digest(self) -> DecidedBatch:
+        """The epoch as the control document remembers it."""
+        return DecidedBatch(
+            BatchKind.CONTINUE,
+            self.epoch.app_id,
+            next_sequence(START),
+            START,
+            continues=self.continues.app_id,
+        )
+
+
+@dataclass(frozen=True)
+class Pause:
+    """A problem stops the table here."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True)
+class Wait:
+    """The table goes on by itself once what it waits for has come."""
+
+    waiting: Waiting
+
+
+@dataclass(frozen=True)
+class Apply:
+    """The next batch of the live epoch."""
+
+    batch: Batch
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Everything that was sent is applied."""
+
+
+Decision = Held | Drop | Restore | Reset | Continue | Pause | Wait | Apply | Idle
+Stop = Pause | Wait

@@ -1,0 +1,60 @@
+"""What a look sees of change files: values shared by the plan and the adapters that find them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from openmirror.layout import StorePath
+from openmirror.protocol.names import ETag
+from openmirror.protocol.rules import Broken
+from openmirror.protocol.schema import ColumnType, TableSchema
+from openmirror.protocol.sequence import Sequence
+
+
+class Completeness(StrEnum):
+    """Whether a file's writer is done with it."""
+
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+    """It may still grow into a good file."""
+    BROKEN = "broken"
+    """It can never become good by growing."""
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """The shape of one content of one change file."""
+
+    etag: ETag
+    completeness: Completeness
+    reason: str = ""
+    """Why it is not complete, in words."""
+    rows: int = 0
+    schema: TableSchema = TableSchema()
+    """Typed data columns in file order: without the row marker and without Null-typed columns."""
+    marker: str | None = None
+    """The row marker column's name as the file spells it; None without one or when all NULL."""
+    marker_type: ColumnType | None = None
+    """The marker column's type: an integer of any width, or string."""
+    broken: Broken | None = None
+    """The first rule that the file's columns break."""
+
+
+@dataclass(frozen=True)
+class LandedFile:
+    """One change file in a folder or its archive."""
+
+    sequence: Sequence
+    name: str
+    path: StorePath
+    etag: ETag
+    size: int
+    modified: datetime
+    archived: bool = False
+    is_folder: bool = False
+    twin: str | None = None
+    """Another file with the same number."""
+    facts: FileFacts | None = None
+    """None for files that no plan needs yet."""

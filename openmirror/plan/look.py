@@ -1,0 +1,104 @@
+"""One look at a table: everything a plan may depend on, read in an order that makes it true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from openmirror.control import ControlDocument, Life
+from openmirror.layout import StorePath
+from openmirror.plan.facts import LandedFile
+from openmirror.protocol.metadata import TableMetadata
+from openmirror.protocol.names import ETag, Incarnation, TableFolder, TableName
+from openmirror.protocol.rules import Broken
+from openmirror.protocol.sequence import START, Position, Sequence
+from openmirror.tablelog import BrokenLog, Epoch, TableLog
+
+
+class TypeChange(StrEnum):
+    """What happens when a column's type grows."""
+
+    REWRITE = "rewrite"
+    """The batch rewrites the table with the wider type; every reader keeps working."""
+    FEATURE = "feature"
+    """Delta's type widening: cheaper on large tables, but some readers then refuse the table."""
+    STOP = "stop"
+    """The table pauses with SchemaMergeFailure, as in Fabric."""
+
+
+@dataclass(frozen=True)
+class MirrorPolicy:
+    """What mirroring.json says for all tables of a mirror."""
+
+    type_change: TypeChange = TypeChange.REWRITE
+    retention: timedelta = timedelta(days=7)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large a batch may be, and how long the waits last."""
+
+    batch_files: int = 500
+    batch_rows: int = 2_000_000
+    batch_bytes: int = 1 << 30
+    metadata_grace: timedelta = timedelta(seconds=30)
+    incomplete_grace: timedelta = timedelta(minutes=10)
+    drop_grace: timedelta = timedelta(seconds=60)
+
+
+@dataclass(frozen=True)
+class Oddity:
+    """A name in a table folder that is neither reserved nor a change file."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What is known of one table at one moment."""
+
+    folder: TableFolder
+    name: TableName
+    table: StorePath
+    """Where its Delta table lies, or would lie."""
+    at: datetime
+    """The landing store's clock when the folder was listed."""
+    incarnation: Incarnation | None
+    """None when there is no landing folder."""
+    control: ControlDocument
+    files: Mapping[Sequence, LandedFile] = field(default_factory=dict)
+    """Change files of the folder, and of the archive where one was missing, in order."""
+    oddities: tuple[Oddity, ...] = ()
+    metadata: TableMetadata | Broken | None = None
+    """None when the file is missing or empty."""
+    metadata_etag: ETag | None = None
+    policy: MirrorPolicy | Broken = MirrorPolicy()
+    policy_etag: ETag | None = None
+    log: TableLog | BrokenLog | None = None
+    aside: TableLog | BrokenLog | None = None
+    """The log of the table's dropped life, when there is none at its place."""
+    rival: TableFolder | None = None
+    """Another landing folder that maps to the same table and came first."""
+    drop_needs_yes: bool = False
+    """Whether the mirror's brake asks a person before this table is dropped."""
+
+    @property
+    def life(self) -> Life | None:
+        """What the control document knows of this incarnation."""
+        return self.control.life_of(self.incarnation) if self.incarnation else None
+
+    @property
+    def live(self) -> tuple[Epoch, Position] | None:
+        """The live epoch of the log, if it is one of this folder's present life."""
+        live = self.log.live if isinstance(self.log, TableLog) else None
+        if live and (live[0].folder, live[0].incarnation) == (self.folder, self.incarnation):
+            return live
+        return None
+
+    @property
+    def applied(self) -> Position:
+        """How far this life of the folder is applied."""
+        return self.live[1] if self.live else START

@@ -1,0 +1,105 @@
+"""The rules of one table: what `_metadata.json` declares against what was pinned."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from openmirror.control import Pinned
+from openmirror.errors import Problem, problem_from
+from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.look import Limits, Look
+from openmirror.protocol.metadata import TableMetadata, unsupported
+from openmirror.protocol.names import fold_case
+from openmirror.protocol.rows import Marker
+from openmirror.protocol.rules import Broken, Code
+
+
+def judged(look: Look, broken: Broken, file: LandedFile | None = None) -> Problem:
+    """A broken rule bound to everything that this look judged it by."""
+    return problem_from(
+        broken,
+        file=file.name if file else None,
+        etag=file.etag if file else None,
+        incarnation=look.incarnation,
+        metadata_etag=look.metadata_etag,
+        settings_etag=look.policy_etag,
+    )
+
+
+def still_stands(look: Look, problem: Problem) -> bool:
+    """Whether nothing that the problem was judged by has changed (ARCHITECTURE §5)."""
+    if problem.incarnation != look.incarnation:
+        return False
+    if (problem.metadata_etag, problem.settings_etag) != (look.metadata_etag, look.policy_etag):
+        return False
+    if problem.file is None:
+        return True
+    there = next((file for file in look.files.values() if file.name == problem.file), None)
+    return there is not None and there.etag == problem.etag
+
+
+def table_rules(look: Look, limits: Limits, now: datetime) -> Pinned | Stop:
+    """Keys, default marker and detection that this table is applied by (PROTOCOL §4.4)."""
+    if isinstance(look.policy, Broken):
+        return Pause(judged(look, look.policy))
+    pinned = look.life.pinned if look.life else None
+    metadata = look.metadata
+    if isinstance(metadata, Broken):
+        return Pause(judged(look, metadata))
+    if metadata is None:
+        if pinned is not None:
+            return pinned
+        wait = _metadata_wait(look, limits, now)
+        return wait if wait else Pinned()
+    if refused := unsupported(metadata):
+        return Pause(judged(look, refused))
+    if broken := _changed(metadata, pinned):
+        return Pause(judged(look, broken))
+    if metadata.default_marker is not Marker.INSERT and not metadata.key_columns:
+        return Pause(
+            judged(
+                look,
+                Broken(Code.KEY_COLUMNS_UNDECLARED, "isUpsertDefaultRowMarker needs keyColumns"),
+            )
+        )
+    return Pinned(
+        metadata.key_columns, metadata.detection, metadata.default_marker, metadata.partitioned
+    )
+
+
+def _metadata_wait(look: Look, limits: Limits, now: datetime) -> Wait | None:
+    first = min((file.modified for file in look.files.values()), default=None)
+    if first is None or now >= first + limits.metadata_grace:
+        return None
+    return Wait(
+        Waiting(
+            WaitKind.METADATA,
+            since=first,
+            until=first + limits.metadata_grace,
+            detail="no _metadata.json yet; without it this becomes a table without key columns",
+        )
+    )
+
+
+def _changed(metadata: TableMetadata, pinned: Pinned | None) -> Broken | None:
+    if pinned is None:
+        return None
+    if pinned.key_columns and _folded(metadata.key_columns) != _folded(pinned.key_columns):
+        return Broken(
+            Code.KEY_COLUMNS_CHANGED,
+            f"keyColumns is {list(metadata.key_columns)}, but rows were matched by "
+            f"{list(pinned.key_columns)} so far",
+        )
+    for option, now, then in (
+        ("fileDetectionStrategy", metadata.detection.value, pinned.detection.value),
+        ("isUpsertDefaultRowMarker", metadata.default_marker.name, pinned.default_marker.name),
+        ("isPartitionEnabled", str(metadata.partitioned), str(pinned.partitioned)),
+    ):
+        if now != then:
+            return Broken(Code.PINNED_OPTION_CHANGED, f"{option} was {then} and is now {now}")
+    return None
+
+
+def _folded(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(fold_case(name) for name in names)

@@ -1,0 +1,116 @@
+"""`_metadata.json`: what a publisher declares about a table (PROTOCOL §4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from openmirror.protocol.jsontext import JsonError, JsonValue, parse_json
+from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
+from openmirror.protocol.rows import Marker
+from openmirror.protocol.rules import Broken, Code
+
+
+class Detection(StrEnum):
+    """How change files are found and ordered."""
+
+    SEQUENTIAL = "SequentialFileName"
+    LAST_UPDATE_TIME = "LastUpdateTimeFileDetection"
+
+
+@dataclass(frozen=True)
+class TableMetadata:
+    """One table's declaration; the defaults are those of a folder without the file."""
+
+    key_columns: tuple[str, ...] = ()
+    detection: Detection = Detection.SEQUENTIAL
+    default_marker: Marker = Marker.INSERT
+    partitioned: bool = False
+    file_format: str = "Parquet"
+    unknown: Mapping[str, JsonValue] = field(default_factory=dict)
+    repairs: tuple[str, ...] = ()
+
+
+_PARQUET = "parquet"
+_TEXT_KEYS = ("fileformattypeproperties", "schemadefinition", "fileextension")
+
+
+def parse_metadata(content: bytes) -> TableMetadata | Broken:
+    """Read `_metadata.json` in any casing, keeping what is not known (PROTOCOL §4.2)."""
+    try:
+        text = parse_json(content)
+    except JsonError as error:
+        return Broken(Code.METADATA_INVALID, str(error))
+    if not isinstance(text.value, dict):
+        return Broken(Code.METADATA_INVALID, "the file must hold one JSON object: {…}")
+    given: dict[str, JsonValue] = {}
+    for key, value in text.value.items():
+        if fold_case(key) in given:
+            return Broken(Code.METADATA_INVALID, f"{key} is given twice, in different casing")
+        given[fold_case(key)] = value
+    keys = _key_columns(given.pop("keycolumns", None))
+    if isinstance(keys, Broken):
+        return keys
+    detection = given.pop("filedetectionstrategy", None) or Detection.SEQUENTIAL
+    strategy = next((d for d in Detection if fold_case(d) == fold_case(str(detection))), None)
+    if strategy is None:
+        allowed = " or ".join(Detection)
+        return Broken(
+            Code.METADATA_INVALID, f"fileDetectionStrategy is {detection!r}; it must be {allowed}"
+        )
+    upsert = _flag("isUpsertDefaultRowMarker", given.pop("isupsertdefaultrowmarker", False))
+    partitioned = _flag("isPartitionEnabled", given.pop("ispartitionenabled", False))
+    if isinstance(upsert, Broken):
+        return upsert
+    if isinstance(partitioned, Broken):
+        return partitioned
+    file_format = given.pop("fileformat", None)
+    if file_format is None:
+        # The declared default is CSV, but Parquet tables need no format at all (PROTOCOL §4.3).
+        file_format = "CSV" if any(key in given for key in _TEXT_KEYS) else "Parquet"
+    if not isinstance(file_format, str):
+        return Broken(Code.METADATA_INVALID, f"FileFormat must be text, not {file_format!r}")
+    return TableMetadata(
+        key_columns=keys,
+        detection=strategy,
+        default_marker=Marker.UPSERT if upsert else Marker.INSERT,
+        partitioned=partitioned,
+        file_format="Parquet" if fold_case(file_format) == _PARQUET else file_format,
+        unknown=given,
+        repairs=text.repairs,
+    )
+
+
+def unsupported(metadata: TableMetadata) -> Broken | None:
+    """The first declared option that this version does not mirror yet, else None."""
+    asked = None
+    if metadata.file_format != "Parquet":
+        asked = f"FileFormat {metadata.file_format}"
+    elif metadata.detection is not Detection.SEQUENTIAL:
+        asked = f"fileDetectionStrategy {metadata.detection}"
+    elif metadata.partitioned:
+        asked = "isPartitionEnabled"
+    return Broken(Code.NOT_SUPPORTED_YET, f"{asked} is not mirrored yet") if asked else None
+
+
+def _key_columns(value: JsonValue) -> tuple[str, ...] | Broken:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        return Broken(Code.METADATA_INVALID, f"keyColumns must be a list of names, not {value!r}")
+    names = tuple(str(name) for name in value if name)  # [""] is how one publisher writes "none"
+    if len({fold_case(name) for name in names}) < len(names):
+        return Broken(Code.METADATA_INVALID, f"keyColumns names a column twice: {value!r}")
+    if any(fold_case(name) == fold_case(ROW_MARKER_COLUMN) for name in names):
+        return Broken(Code.METADATA_INVALID, f"{ROW_MARKER_COLUMN} cannot be a key column")
+    return names
+
+
+def _flag(name: str, value: JsonValue) -> bool | Broken:
+    """Publishers write true, "true" and null."""
+    if value is None or isinstance(value, bool):
+        return bool(value)
+    if isinstance(value, str) and fold_case(value) in ("true", "false", ""):
+        return fold_case(value) == "true"
+    return Broken(Code.METADATA_INVALID, f"{name} must be true or false, not {value!r}")

@@ -1,0 +1,122 @@
+"""What things in a landing zone are called (PROTOCOL §2)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import NewType
+
+Incarnation = NewType("Incarnation", str)
+"""One life of a table folder, from its creation to its deletion."""
+
+ETag = NewType("ETag", str)
+"""The store's opaque mark of one content of one file; it changes with every write."""
+
+METADATA_FILE = "_metadata.json"
+PARTNER_EVENTS_FILE = "_partnerEvents.json"
+ARCHIVE_FOLDER = "_ProcessedFiles"
+SCHEMA_SUFFIX = ".schema"
+ROW_MARKER_COLUMN = "__rowMarker__"
+
+
+def fold_case(name: str) -> str:
+    """The form under which two column or table names are the same name (PROTOCOL §6.1)."""
+    return name.lower()
+
+
+def is_reserved(name: str) -> bool:
+    """Whether the protocol leaves an item of this name alone: staging, metadata, archive."""
+    return name.startswith("_")
+
+
+@dataclass(frozen=True, order=True)
+class TablePath:
+    """Where a table's folder lies below the landing zone, in the publisher's own case.
+
+    `schema` is empty for a folder directly under the landing zone (PROTOCOL §2.1).
+    """
+
+    schema: str
+    table: str
+
+    @classmethod
+    def parse(cls, text: str) -> TablePath:
+        """Read `Orders` or `Sales.schema/Orders`; ValueError when it is neither."""
+        parent, slash, table = text.rpartition("/")
+        schema = parent.removesuffix(SCHEMA_SUFFIX)
+        if not table or (slash and (schema == parent or not schema)) or "/" in schema:
+            raise ValueError(f"{text!r} is not a table folder: <Table> or <schema>.schema/<Table>")
+        return cls(schema, table)
+
+    def __str__(self) -> str:
+        return f"{self.schema}{SCHEMA_SUFFIX}/{self.table}" if self.schema else self.table
+
+
+@dataclass(frozen=True, order=True)
+class TableFolder:
+    """One landing folder of one mirror: the unit of work, of ordering and of failure."""
+
+    mirror: str
+    path: TablePath
+
+    def __str__(self) -> str:
+        return f"{self.mirror}/{self.path}"
+
+
+@dataclass(frozen=True, order=True)
+class TableName:
+    """The name under which readers find a table: always with a schema."""
+
+    schema: str
+    table: str
+
+    def __str__(self) -> str:
+        return ".".join(_quoted(part) for part in (self.schema, self.table))
+
+    @property
+    def folded(self) -> TableName:
+        """The same name for every spelling that a case-blind reader would take for it."""
+        return TableName(fold_case(self.schema), fold_case(self.table))
+
+
+def table_name(path: TablePath, default_schema: str) -> TableName:
+    """The table that a landing folder feeds (PROTOCOL §2.2)."""
+    return TableName(path.schema or default_schema, path.table)
+
+
+def _quoted(part: str) -> str:
+    return "`" + part.replace("`", "``") + "`" if "." in part or "`" in part else part
+
+
+_NAME_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`/]+)")
+
+
+@dataclass(frozen=True)
+class TableArgument:
+    """A table as an operator names it: `[mirror/]schema.table`, dotted parts in backquotes."""
+
+    mirror: str | None
+    name: TableName
+
+    @classmethod
+    def parse(cls, text: str) -> TableArgument:
+        """Read an operator's table; ValueError says what a table looks like."""
+        mirror, slash, rest = text.rpartition("/") if "`" not in text else _split_mirror(text)
+        parts: list[str] = []
+        at = 0
+        while match := _NAME_PART.match(rest, at):
+            parts.append((match[1] or match[2]).replace("``", "`"))
+            at = match.end()
+            if at < len(rest) and rest[at] == ".":
+                at += 1
+        if len(parts) != 2 or at != len(rest) or (slash and not mirror):
+            raise ValueError(
+                f"{text!r} is not a table: write [mirror/]schema.table, such as dbo.orders or "
+                "sales/dbo.orders; a part with a dot goes in backquotes: dbo.`orders.2024`"
+            )
+        return cls(mirror or None, TableName(parts[0], parts[1]))
+
+
+def _split_mirror(text: str) -> tuple[str, str, str]:
+    before, slash, after = text.partition("/")
+    return (before, slash, after) if slash and "`" not in before else ("", "", text)

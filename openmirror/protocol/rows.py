@@ -1,0 +1,101 @@
+"""Row markers, and the plain in-order interpreter that defines every result (PROTOCOL §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from openmirror.protocol.names import fold_case
+
+Value = object
+Row = Mapping[str, Value]
+"""A row by case-folded column name; a column that is not there is NULL."""
+
+
+class Marker(IntEnum):
+    """What a row of a change file does to the table."""
+
+    INSERT = 0
+    """Adds a row, without looking for one that has the key already."""
+    UPDATE = 1
+    """Replaces every row that has the key, or adds one."""
+    DELETE = 2
+    """Removes every row that has the key, or nothing."""
+    UPSERT = 4
+    """The same as UPDATE."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """One row of a change file, in file order."""
+
+    marker: Marker
+    row: Row
+
+
+@dataclass(frozen=True)
+class ChangeFile:
+    """One change file as the interpreter needs it: its columns and its changes, in order."""
+
+    columns: tuple[str, ...]
+    changes: Sequence[Change]
+
+
+@dataclass
+class Table:
+    """A table as the protocol defines it: columns in order of appearance, and a bag of rows."""
+
+    key_columns: tuple[str, ...]
+    columns: list[str]
+    _rows: dict[tuple[Value, ...], list[Row]]
+
+    @property
+    def rows(self) -> list[dict[str, Value]]:
+        """Every row, with NULL for each column that its file did not have."""
+        return [
+            {column: row.get(fold_case(column)) for column in self.columns}
+            for rows in self._rows.values()
+            for row in rows
+        ]
+
+
+def empty_table(key_columns: Iterable[str]) -> Table:
+    """A table before its first change file."""
+    return Table(tuple(fold_case(name) for name in key_columns), [], {})
+
+
+def interpret(files: Iterable[ChangeFile], key_columns: Iterable[str]) -> Table:
+    """The table that these files in this order give; the definition of "right" (PROTOCOL §5.3)."""
+    table = empty_table(key_columns)
+    for file in files:
+        apply_file(table, file)
+    return table
+
+
+def apply_file(table: Table, file: ChangeFile) -> None:
+    """Apply one file to the table in place, row by row.
+
+    Raises ValueError for a marker that needs a key on a table without key columns.
+    """
+    known = {fold_case(column) for column in table.columns}
+    table.columns += [column for column in file.columns if fold_case(column) not in known]
+    for change in file.changes:
+        if change.marker is not Marker.INSERT and not table.key_columns:
+            raise ValueError(f"row marker {change.marker.value} needs key columns")
+        key = tuple(_comparable(change.row.get(name)) for name in table.key_columns)
+        rows = table._rows.setdefault(key, [])
+        match change.marker:
+            case Marker.INSERT:
+                rows.append(change.row)
+            case Marker.UPDATE | Marker.UPSERT:
+                rows[:] = [change.row] * max(1, len(rows))
+            case Marker.DELETE:
+                rows.clear()
+
+
+def _comparable(value: Value) -> Value:
+    """Keys compare null-safe, NaN equals NaN and -0.0 equals 0.0, as in SQL (PROTOCOL §5.4)."""
+    if isinstance(value, float):
+        return "NaN" if value != value else value + 0.0
+    return value

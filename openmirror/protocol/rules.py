@@ -1,0 +1,59 @@
+"""The rules a publisher or an operator can break, each with its code (PROTOCOL §9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Code(StrEnum):
+    """Every problem and warning there is; docs/OPERATIONS.md has a row for each.
+
+    Names are Fabric's own where it has one (`SchemaMergeFailure`).
+    """
+
+    METADATA_INVALID = "MetadataInvalid"
+    MIRROR_SETTINGS_INVALID = "MirrorSettingsInvalid"
+    NOT_SUPPORTED_YET = "NotSupportedYet"
+    KEY_COLUMNS_CHANGED = "KeyColumnsChanged"
+    PINNED_OPTION_CHANGED = "PinnedOptionChanged"
+    KEY_COLUMNS_UNDECLARED = "KeyColumnsUndeclared"
+    KEY_COLUMN_MISSING = "KeyColumnMissing"
+    ROW_MARKER_INVALID = "RowMarkerInvalid"
+    FILE_INCOMPLETE = "FileIncomplete"
+    FILE_UNREADABLE = "FileUnreadable"
+    NOT_A_FILE = "NotAFile"
+    SEQUENCE_TWICE = "SequenceTwice"
+    COLUMNS_DUPLICATE = "ColumnsDuplicate"
+    COLUMN_TYPE_UNSUPPORTED = "ColumnTypeUnsupported"
+    SCHEMA_MERGE_FAILURE = "SchemaMergeFailure"
+    APPLIED_FILE_CHANGED = "AppliedFileChanged"
+    APPLY_FAILED = "ApplyFailed"
+    RESEED_INCOMPLETE = "ReseedIncomplete"
+    TABLE_NAME_COLLISION = "TableNameCollision"
+    TABLE_NOT_OURS = "TableNotOurs"
+    TABLE_LOG_BROKEN = "TableLogBroken"
+    CONTROL_DOCUMENT_INVALID = "ControlDocumentInvalid"
+    # Warnings: the table goes on.
+    SEQUENCE_REUSED = "SequenceReused"
+    FILE_NAME_INVALID = "FileNameInvalid"
+    METADATA_REPAIRED = "MetadataRepaired"
+    CONTROL_DOCUMENT_REBUILT = "ControlDocumentRebuilt"
+
+
+WARNINGS = frozenset(
+    {
+        Code.SEQUENCE_REUSED,
+        Code.FILE_NAME_INVALID,
+        Code.METADATA_REPAIRED,
+        Code.CONTROL_DOCUMENT_REBUILT,
+    }
+)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A rule that something broke: what is wrong here, in words that name the culprit."""
+
+    code: Code
+    detail: str

@@ -1,0 +1,1 @@
+"""What the product does, between the pure decisions and the ports."""

@@ -1,0 +1,134 @@
+"""Applying one batch: read, check, decide, commit once (ARCHITECTURE §4)."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import datetime
+
+from openmirror import commitnote, layout
+from openmirror.control import BatchKind, ControlDocument, decide
+from openmirror.errors import NotThere, Problem
+from openmirror.plan import Batch, Look
+from openmirror.plan.rules import judged
+from openmirror.ports import (
+    BadFile,
+    CommitResult,
+    Counts,
+    Prepared,
+    Progress,
+    Step,
+    TableEngine,
+    Transaction,
+)
+from openmirror.protocol.names import ARCHIVE_FOLDER
+from openmirror.services.documents import Documents
+from openmirror.services.epochs import fence_others
+from openmirror.services.looking import Seen
+from openmirror.services.parts import Parts
+from openmirror.tablelog import CommitNote, TableLog, Totals
+
+
+def apply_batch(parts: Parts, engine: TableEngine, seen: Seen, batch: Batch) -> Problem | None:
+    """Apply a planned batch, or return the problem that its data has.
+
+    Whatever happens underway, the caller looks again. Raises ConditionFailed when another runner
+    decided first, and whatever the engine raises for a failed read or commit.
+    """
+    read = engine.read(batch)
+    if isinstance(read, BadFile):
+        file = next(file for file in batch.files if file.name == read.name)
+        return judged(seen.look, read.broken, file)
+    try:
+        parts.steps(Step.FOLDED)
+        if is_unchanged(parts, batch):
+            parts.steps(Step.CHECKED)
+            _decide_and_commit(parts, engine, seen, batch, read)
+    finally:
+        read.release()
+    return None
+
+
+def is_unchanged(parts: Parts, batch: Batch) -> bool:
+    """Whether what was read is what was planned: same life of the folder, same ETags."""
+    landing = layout.table_folder(batch.folder)
+    wanted = {(file.archived, file.name): file.etag for file in batch.files}
+    found = {}
+    try:
+        for archived in {file.archived for file in batch.files}:
+            folder = layout.join(landing, ARCHIVE_FOLDER) if archived else landing
+            for entry in parts.store.list_folder(folder).entries:
+                found[archived, entry.name] = entry.etag
+    except NotThere:
+        return False
+    same = all(found.get(key) == etag for key, etag in wanted.items())
+    return same and parts.store.incarnation(landing) == batch.epoch.incarnation
+
+
+def _decide_and_commit(
+    parts: Parts, engine: TableEngine, seen: Seen, batch: Batch, prepared: Prepared
+) -> None:
+    control = seen.look.control
+    if not batch.is_decided:
+        control = decide(control, batch.digest, batch.pinned, batch.applied)
+        control = Documents(parts.store).save_table(batch.folder, control, seen.etag).value
+        parts.steps(Step.DECIDED)
+    if batch.kind is BatchKind.REPLACE:
+        create = batch.union.schema if batch.may_create else None
+        own = batch.epoch.app_id
+        others = any(app_id != own for app_id in control.epochs)
+        if (others or not batch.may_create) and not fence_others(
+            parts, engine, batch.table, control, own, create
+        ):
+            return
+        parts.steps(Step.FENCED)
+    started = parts.clock()
+    note = _note(seen.look, control, batch, prepared.counts)
+    parts.steps(Step.BEFORE_COMMIT)
+    transaction = Transaction(batch.epoch.app_id, batch.last)
+    result = engine.commit(batch, prepared, transaction, commitnote.encode(note))
+    parts.steps(Step.COMMITTED)
+    log = parts.logs.read(batch.table) if result is CommitResult.DONE else None
+    # Delta skips a repeated transaction in silence: only the log says whose commit it has.
+    if isinstance(log, TableLog) and log.note and log.note.operation == note.operation:
+        _tell(parts, batch, note, started)
+
+
+def _note(look: Look, control: ControlDocument, batch: Batch, counts: Counts) -> CommitNote:
+    before = Totals()
+    if batch.kind is BatchKind.EXTEND:
+        noted = look.log.note.totals if isinstance(look.log, TableLog) and look.log.note else None
+        before = noted or (control.applied.totals if control.applied else Totals())
+    return CommitNote(
+        operation=uuid.uuid4().hex,
+        folder=str(batch.folder),
+        kind=batch.kind.value,
+        first=batch.first,
+        last=batch.last,
+        files=len(batch.files),
+        rows={"inserts": counts.inserts, "updates": counts.updates, "deletes": counts.deletes},
+        bytes=batch.bytes,
+        totals=Totals(before.operations + counts.operations, before.bytes + batch.bytes),
+        landed_at=min((file.modified for file in batch.files), default=None),
+    )
+
+
+def _tell(parts: Parts, batch: Batch, note: CommitNote, started: datetime) -> None:
+    now = parts.clock()
+    done = replace(note, committed_at=now)
+    parts.watch(
+        Progress(
+            batch.folder,
+            "committed",
+            {
+                "kind": batch.kind.value,
+                "first": batch.first,
+                "last": batch.last,
+                "files": len(batch.files),
+                "rows": dict(note.rows),
+                "bytes": batch.bytes,
+                "lag_seconds": done.lag_seconds,
+                "seconds": (now - started).total_seconds(),
+            },
+        )
+    )

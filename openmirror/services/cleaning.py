@@ -1,0 +1,159 @@
+"""One cleanup pass: applied files to the archive, old archives and old dropped tables away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from openmirror import layout
+from openmirror.control import Archived, ControlDocument, Life
+from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
+from openmirror.layout import StorePath
+from openmirror.plan.cleanup import Cleanup, plan_cleanup
+from openmirror.plan.look import Look, MirrorPolicy
+from openmirror.ports import Progress, Step
+from openmirror.protocol.names import TableFolder
+from openmirror.protocol.sequence import ChangeFileName, Sequence, parse_change_file
+from openmirror.services.documents import Documents
+from openmirror.services.looking import look_at
+from openmirror.services.parts import Parts
+
+
+@dataclass(frozen=True)
+class Cleaned:
+    """What a pass did, or would do."""
+
+    folder: TableFolder
+    moved: tuple[str, ...] = ()
+    purged: tuple[str, ...] = ()
+    dropped_removed: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.moved or self.purged or self.dropped_removed)
+
+
+def clean_table(parts: Parts, folder: TableFolder, *, dry_run: bool = False) -> Cleaned:
+    """Clean one table; with `dry_run` say what would go, and touch nothing.
+
+    Raises NotThere when the landing zone cannot be listed.
+    """
+    seen = look_at(parts, folder, listing_last=True)
+    look = seen.look
+    now = look.at
+    planned = plan_cleanup(look, now)
+    purge = tuple(_archived_through(parts, look, planned.purge_through))
+    expired = _expired_drop(look, now)
+    if dry_run:
+        names = tuple(file.name for file in planned.moves)
+        return Cleaned(folder, names, tuple(layout.name_of(path) for path in purge), bool(expired))
+    moved = _move(parts, look, planned)
+    for path in purge:
+        _delete(parts, path)
+    if expired:
+        _delete_folder(parts, expired)
+    control = _after(look, moved, planned, now, removed=expired is not None)
+    if control != look.control:
+        try:
+            Documents(parts.store).save_table(folder, control, seen.etag)
+        except ConditionFailed:
+            pass  # the next pass finds the files gone and writes it down then
+    cleaned = Cleaned(
+        folder, moved, tuple(layout.name_of(path) for path in purge), expired is not None
+    )
+    if cleaned:
+        parts.watch(Progress(folder, "cleaned", {"moved": len(moved), "purged": len(purge)}))
+    return cleaned
+
+
+def _move(parts: Parts, look: Look, planned: Cleanup) -> tuple[str, ...]:
+    """Move oldest first, and stop at the first file that is not as planned."""
+    archive = layout.archive_folder(look.folder)
+    moved: list[str] = []
+    for file in planned.moves:
+        if parts.store.incarnation(layout.table_folder(look.folder)) != look.incarnation:
+            break
+        try:
+            parts.store.move_file(file.path, layout.join(archive, file.name), file.etag)
+        except (ConditionFailed, AlreadyThere, NotThere):
+            break
+        moved.append(file.name)
+        parts.steps(Step.MOVED)
+    return tuple(moved)
+
+
+def _archived_through(parts: Parts, look: Look, through: int) -> Iterator[StorePath]:
+    if through <= 0:
+        return
+    archive = layout.archive_folder(look.folder)
+    try:
+        listing = parts.store.list_folder(archive)
+    except NotThere:
+        return
+    for entry in listing.entries:
+        name = parse_change_file(entry.name)
+        if isinstance(name, ChangeFileName) and name.sequence <= through:
+            yield layout.join(archive, entry.name)
+
+
+def _expired_drop(look: Look, now: datetime) -> StorePath | None:
+    """A dropped table whose retention has ended, while nobody has asked for it back."""
+    dropped = look.control.dropped
+    if dropped is None or look.aside is None or look.incarnation or look.control.request:
+        return None
+    policy = look.policy if isinstance(look.policy, MirrorPolicy) else None
+    ended = policy is not None and dropped.at + policy.retention <= now
+    return look.aside.path if ended else None
+
+
+def _after(
+    look: Look, moved: tuple[str, ...], planned: Cleanup, now: datetime, *, removed: bool
+) -> ControlDocument:
+    control = replace(look.control, dropped=None) if removed else look.control
+    if look.life is None or control.life is None:
+        return control
+    life = _with_archived(look.life, look, moved, now)
+    kept = tuple(item for item in life.archived if item.through > planned.purge_through)
+    # The highest number stays known for good: it tells a number that came again.
+    life = replace(life, archived=kept or life.archived[-1:])
+    return replace(control, life=life)
+
+
+def _with_archived(life: Life, look: Look, moved: tuple[str, ...], now: datetime) -> Life:
+    there = {f.name: f for f in look.files.values() if not f.archived and f.name not in moved}
+    batches = tuple(
+        batch
+        for batch in life.batches
+        if batch.last > look.applied or any(digest.name in there for digest in batch.files)
+    )
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    numbers = [f.sequence for f in look.files.values() if f.name in moved]
+    # Files that a pass moved before it died are counted with the first pass that misses them.
+    gone = [
+        digest.sequence
+        for batch in life.batches
+        if batch.last <= look.applied
+        for digest in batch.files
+        if digest.name not in there and digest.sequence > life.archived_through
+    ]
+    through = max((*numbers, *gone), default=0)
+    archived = life.archived
+    if through > life.archived_through:
+        if archived and archived[-1].hour == hour:
+            archived = archived[:-1]
+        archived = (*archived, Archived(hour, Sequence(through)))
+    return replace(life, batches=batches, archived=archived)
+
+
+def _delete(parts: Parts, path: StorePath) -> None:
+    try:
+        parts.store.delete_file(path)
+    except NotThere:
+        pass  # publishers may empty the archive themselves
+
+
+def _delete_folder(parts: Parts, folder: StorePath) -> None:
+    try:
+        parts.store.delete_folder(folder)
+    except NotThere:
+        pass

@@ -1,0 +1,82 @@
+"""Dropping a table whose folder is gone, and bringing it back (ARCHITECTURE §6)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from openmirror import layout
+from openmirror.control import Dropped, Hold
+from openmirror.errors import AlreadyThere, NotThere
+from openmirror.layout import StorePath
+from openmirror.plan.decisions import Drop, Restore
+from openmirror.ports import CommitResult, Progress, Step, TableEngine, Transaction
+from openmirror.protocol.names import Incarnation
+from openmirror.protocol.sequence import FENCED
+from openmirror.services.documents import Documents
+from openmirror.services.looking import Seen
+from openmirror.services.parts import Parts
+from openmirror.tablelog import TableLog
+
+
+def drop_table(parts: Parts, engine: TableEngine, seen: Seen, decision: Drop) -> None:
+    """Fence what is live, then move the table aside with its log.
+
+    The fence comes first: a runner that still holds a batch of this table can then neither
+    finish it here nor make a new log where the table was.
+    """
+    look = seen.look
+    if decision.live is not None:
+        fence = engine.record(look.table, Transaction(decision.live.app_id, FENCED))
+        if fence not in (CommitResult.DONE, CommitResult.SKIPPED):
+            return
+    parts.steps(Step.DROP_FENCED)
+    if parts.store.incarnation(layout.table_folder(look.folder)) is not None:
+        return
+    life = _last_life(look.log)
+    dropped = replace(
+        look.control,
+        dropped=Dropped(life, parts.clock()),
+        missing_since=None,
+        problem=None,
+        failures=None,
+    )
+    Documents(parts.store).save_table(look.folder, dropped, seen.etag)
+    destination = layout.dropped_table(look.folder.mirror, look.name, life)
+    try:
+        parts.store.move_folder(look.table, destination)
+    except NotThere:
+        return  # another runner moved it; the next look says how things stand
+    except AlreadyThere:
+        # A stalled runner's log of the same life: keep both, under the epoch that tells them apart.
+        destination = StorePath(f"{destination}.{look.control.epoch}")
+        parts.store.move_folder(look.table, destination)
+    parts.steps(Step.DROPPED)
+    parts.watch(Progress(look.folder, "dropped", {"moved_to": destination}))
+
+
+def _last_life(log: object) -> Incarnation:
+    assert isinstance(log, TableLog)  # plan drops only a table whose log it could read
+    newest = max(log.epochs, key=lambda epoch: epoch.number)
+    return newest.incarnation
+
+
+def restore_table(parts: Parts, seen: Seen, decision: Restore) -> None:
+    """Move a dropped table back to its place; the next look replaces or continues it there.
+
+    An operator's `undrop` holds the table in the same step, or the missing folder would drop it
+    again.
+    """
+    look = seen.look
+    control = replace(look.control, dropped=None, missing_since=None)
+    if decision.hold and control.request is not None:
+        request = control.request
+        control = replace(
+            control, hold=Hold(parts.clock(), request.by, "brought back by undrop"), request=None
+        )
+    try:
+        parts.store.move_folder(decision.aside, look.table)
+    except (NotThere, AlreadyThere):
+        return
+    if control != look.control:
+        Documents(parts.store).save_table(look.folder, control, seen.etag)
+    parts.watch(Progress(look.folder, "restored", {"held": decision.hold}))

@@ -1,0 +1,117 @@
+"""Opening an epoch: decide it, fence every other one, commit under it (ARCHITECTURE §4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from openmirror.control import (
+    ControlDocument,
+    DecidedBatch,
+    FileDigest,
+    Life,
+    RequestKind,
+    adopted_life,
+    decide,
+)
+from openmirror.layout import StorePath
+from openmirror.plan.decisions import Continue
+from openmirror.plan.look import Look
+from openmirror.ports import CommitResult, Step, TableEngine, Transaction
+from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.sequence import FENCED, START, Position
+from openmirror.services.documents import Documents
+from openmirror.services.looking import Seen
+from openmirror.services.parts import Parts
+from openmirror.tablelog import AppId, Epoch, TableLog
+
+_RECORDED = (CommitResult.DONE, CommitResult.SKIPPED)
+
+
+def fence_others(
+    parts: Parts,
+    engine: TableEngine,
+    table: StorePath,
+    control: ControlDocument,
+    opening: AppId,
+    create: TableSchema | None,
+) -> bool:
+    """Close every epoch that may still have a runner somewhere, in the one log at this path.
+
+    False when the log was not there, changed its identity underway, or another runner was
+    faster: then nothing may be committed, and the caller looks again. An epoch that never
+    committed is fenced as well: its runner may be stalled just before its first commit.
+    """
+    log = parts.logs.read(table)
+    live = [log.live[0].app_id] if isinstance(log, TableLog) and log.live else []
+    identity = log.table_id if isinstance(log, TableLog) else None
+    for app_id in dict.fromkeys((*control.epochs, *live)):
+        if app_id == opening:
+            continue
+        if isinstance(log, TableLog) and log.transactions.get(app_id) == FENCED:
+            continue
+        if identity is None and create is None:
+            return False
+        schema = create if identity is None else None
+        if engine.record(table, Transaction(app_id, FENCED), schema) not in _RECORDED:
+            return False
+        log = parts.logs.read(table)
+        if not isinstance(log, TableLog) or identity not in (None, log.table_id):
+            return False
+        identity = log.table_id
+    return True
+
+
+def continue_epoch(parts: Parts, engine: TableEngine, seen: Seen, decision: Continue) -> None:
+    """Go on under a new epoch at the position that the last one had just before its fence."""
+    look, control = seen.look, seen.look.control
+    decided = decision.digest
+    if not decision.is_decided:
+        if control.request and control.request.kind is RequestKind.ADOPT:
+            control = replace(control, life=_adopted(look, decision))
+        control = decide(control, decided, None, look.applied)
+        control = Documents(parts.store).save_table(look.folder, control, seen.etag).value
+        parts.steps(Step.DECIDED)
+    if not fence_others(parts, engine, look.table, control, decided.app_id, None):
+        return
+    parts.steps(Step.FENCED)
+    position = _position_before_fence(parts, look.table, decided)
+    if position is None:
+        return
+    parts.steps(Step.BEFORE_COMMIT)
+    engine.record(look.table, Transaction(decided.app_id, position))
+    parts.steps(Step.COMMITTED)
+
+
+def _adopted(look: Look, decision: Continue) -> Life:
+    assert isinstance(look.log, TableLog)  # only a table that is there can be adopted
+    before = look.log.live or look.log.last_fenced
+    there = [
+        FileDigest(file.name, file.sequence, file.etag)
+        for file in look.files.values()
+        if not file.archived
+    ]
+    return adopted_life(look.control.life, decision.epoch, before[1] if before else START, there)
+
+
+@dataclass(frozen=True)
+class _Before:
+    epoch: Epoch
+    position: Position
+
+
+def _position_before_fence(
+    parts: Parts, table: StorePath, decided: DecidedBatch
+) -> Position | None:
+    log = parts.logs.read(table)
+    if not isinstance(log, TableLog):
+        return None
+    own = decided.epoch
+    continued = Epoch.parse(decided.continues or "")
+    lives = {(e.folder, e.incarnation) for e in (own, continued) if e}
+    before = [
+        _Before(epoch, log.before_fence.get(epoch.app_id, START))
+        for epoch in log.epochs
+        if epoch != own and (epoch.folder, epoch.incarnation) in lives
+    ]
+    applied = [item for item in before if item.position > START]
+    return max(applied, key=lambda item: item.epoch.number).position if applied else None

@@ -1,0 +1,264 @@
+"""`look`: reading everything a plan depends on, in the order that makes it true."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from openmirror import layout
+from openmirror.control import ControlDocument, rebuilt_from_log
+from openmirror.errors import ConditionFailed, NotThere
+from openmirror.layout import StorePath
+from openmirror.plan.cut import pending
+from openmirror.plan.facts import Completeness, LandedFile
+from openmirror.plan.look import Look, Oddity
+from openmirror.plan.table import needs_archive, reads_from
+from openmirror.ports import ABSENT, Absent, Entry, Listing
+from openmirror.protocol.metadata import TableMetadata, parse_metadata
+from openmirror.protocol.names import METADATA_FILE, ETag, TableFolder, table_name
+from openmirror.protocol.rules import Broken
+from openmirror.protocol.sequence import (
+    ChangeFileName,
+    NotAChangeFile,
+    Sequence,
+    parse_change_file,
+)
+from openmirror.services.discovery import discover, landed_folders
+from openmirror.services.documents import Documents, Stored
+from openmirror.services.mirrors import brake, read_policy
+from openmirror.services.parts import Parts
+from openmirror.tablelog import BrokenLog, TableLog
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A look, and the ETag under which its control document may be written."""
+
+    look: Look
+    etag: ETag | Absent
+
+
+MOST_LOOKS = 20
+"""A table that changes under so many looks in a row is somebody's error."""
+
+
+def look_at(parts: Parts, folder: TableFolder, *, listing_last: bool = False) -> Seen:
+    """One true look at a table; looks again while it changes underfoot.
+
+    Order of reads: incarnation, control document, listing, applied, incarnation again. Applied
+    comes after the listing, because a file is only moved away after it was applied. Cleanup asks
+    for `listing_last`: there, what is absent must have been moved before.
+
+    Raises NotThere when the landing zone itself cannot be listed, ConditionFailed when the table
+    never stood still.
+    """
+    for _ in range(MOST_LOOKS):
+        seen = _look_once(parts, folder, listing_last)
+        if seen is not None:
+            return seen
+    raise ConditionFailed(f"{folder} changed under {MOST_LOOKS} looks in a row")
+
+
+def _look_once(parts: Parts, folder: TableFolder, listing_last: bool) -> Seen | None:
+    store, documents = parts.store, Documents(parts.store)
+    landing = layout.table_folder(folder)
+    incarnation = store.incarnation(landing)
+    stored = documents.table(folder)
+    mirror = documents.mirror(folder.mirror).value
+    name = table_name(folder.path, mirror.default_schema)
+    table = layout.delta_table(folder.mirror, name)
+    policy, policy_etag = read_policy(store, folder.mirror)
+    look = Look(
+        folder=folder,
+        name=name,
+        table=table,
+        at=parts.clock(),
+        incarnation=incarnation,
+        control=stored.value,
+        policy=policy,
+        policy_etag=policy_etag,
+    )
+    try:
+        if listing_last:
+            look = _with_listing(parts, _with_logs(parts, look), landing)
+        else:
+            look = _with_logs(parts, _with_listing(parts, look, landing))
+        look = _rebuilt(look, stored)
+        look = _with_facts(parts, with_archive(parts, look))
+        look = _with_mirror(parts, look)
+    except ConditionFailed:
+        return None
+    except NotThere:
+        if store.incarnation(landing) != incarnation:
+            return None
+        raise
+    if store.incarnation(landing) != incarnation:
+        return None
+    return Seen(look, stored.etag)
+
+
+def _with_listing(parts: Parts, look: Look, landing: StorePath) -> Look:
+    if look.incarnation is None:
+        # The zone must be readable, and say itself that the folder is gone.
+        if look.folder in landed_folders(parts.store, look.folder.mirror):
+            raise ConditionFailed(f"{landing} has come back")
+        return look
+    listing = parts.store.list_folder(landing)
+    files, oddities = _change_files(landing, listing, archived=False)
+    metadata, etag = _metadata(parts, landing, listing)
+    return replace(
+        look,
+        at=listing.at,
+        files=files,
+        oddities=oddities,
+        metadata=metadata,
+        metadata_etag=etag,
+    )
+
+
+def _metadata(
+    parts: Parts, landing: StorePath, listing: Listing
+) -> tuple[TableMetadata | Broken | None, ETag | None]:
+    entry = next((e for e in listing.entries if e.name == METADATA_FILE and not e.is_folder), None)
+    if entry is None:
+        return None, None
+    content = parts.store.read(layout.join(landing, METADATA_FILE))
+    if not content.data.strip():
+        return None, content.etag
+    return parse_metadata(content.data), content.etag
+
+
+def _change_files(
+    folder: StorePath, listing: Listing, *, archived: bool
+) -> tuple[dict[Sequence, LandedFile], tuple[Oddity, ...]]:
+    files: dict[Sequence, LandedFile] = {}
+    oddities: list[Oddity] = []
+    for entry in sorted(listing.entries, key=lambda entry: entry.name):
+        parsed = parse_change_file(entry.name)
+        if isinstance(parsed, NotAChangeFile):
+            oddities.append(Oddity(entry.name, parsed.reason))
+        if not isinstance(parsed, ChangeFileName):
+            continue
+        file = LandedFile(
+            sequence=parsed.sequence,
+            name=entry.name,
+            path=layout.join(folder, entry.name),
+            etag=entry.etag,
+            size=entry.size,
+            modified=entry.modified,
+            archived=archived,
+            is_folder=entry.is_folder,
+        )
+        twin = files.get(parsed.sequence)
+        files[parsed.sequence] = replace(file, twin=twin.name) if twin else file
+    return dict(sorted(files.items())), tuple(oddities)
+
+
+def _with_logs(parts: Parts, look: Look) -> Look:
+    log = parts.logs.read(look.table)
+    aside = find_aside(parts, look) if log is None else None
+    return replace(look, log=log, aside=aside)
+
+
+def find_aside(parts: Parts, look: Look) -> TableLog | BrokenLog | None:
+    """The log of the newest dropped life of this table, if one waits for its retention to end."""
+    lives = layout.dropped_lives(look.folder.mirror, look.name)
+    try:
+        listing = parts.store.list_folder(lives)
+    except NotThere:
+        return None
+    logs = [
+        parts.logs.read(layout.join(lives, entry.name))
+        for entry in listing.entries
+        if entry.is_folder
+    ]
+    found = [log for log in logs if log is not None]
+    return max(found, key=_newest_epoch, default=None)
+
+
+def _newest_epoch(log: TableLog | BrokenLog) -> int:
+    if isinstance(log, BrokenLog):
+        return -1
+    return max((epoch.number for epoch in log.epochs), default=0)
+
+
+def with_archive(parts: Parts, look: Look) -> Look:
+    """The look with archived files where numbers that it needs are missing in the folder."""
+    if look.incarnation is None or not needs_archive(look):
+        return look
+    archive = layout.archive_folder(look.folder)
+    try:
+        listing = parts.store.list_folder(archive)
+    except NotThere:
+        return look
+    archived, _ = _change_files(archive, listing, archived=True)
+    # The archived content is the one that was applied; a number that came again is not read.
+    return replace(look, files=dict(sorted({**look.files, **archived}.items())))
+
+
+def _with_facts(parts: Parts, look: Look) -> Look:
+    """Inspect as many pending files as the next batch can hold, and those that are decided."""
+    if look.life is None:
+        return look
+    inspected: dict[Sequence, LandedFile] = {}
+    rows = size = 0
+    for count, item in enumerate(pending(look, look.life, reads_from(look))):
+        if not isinstance(item, LandedFile) or item.is_folder or item.twin:
+            break
+        seen = inspected[item.sequence] = _inspected(parts, item)
+        assert seen.facts is not None
+        rows, size = rows + seen.facts.rows, size + seen.size
+        over = rows > parts.limits.batch_rows or size > parts.limits.batch_bytes
+        unready = seen.facts.completeness is not Completeness.COMPLETE or seen.facts.broken
+        if unready or over or count >= parts.limits.batch_files:
+            break
+    decided = look.control.decided
+    for digest in decided.files if decided else ():
+        file = look.files.get(digest.sequence)
+        if file and file.sequence not in inspected and not file.is_folder:
+            inspected[file.sequence] = _inspected(parts, file)
+    return replace(look, files={**look.files, **inspected})
+
+
+def _inspected(parts: Parts, file: LandedFile) -> LandedFile:
+    entry = Entry(file.name, file.is_folder, file.size, file.modified, file.etag)
+    facts = parts.inspector.inspect(file.path, entry)
+    if facts.etag != file.etag:
+        raise ConditionFailed(f"{file.path} changed while it was looked at")
+    return replace(file, facts=facts)
+
+
+def _with_mirror(parts: Parts, look: Look) -> Look:
+    if look.incarnation is None:
+        needs_yes = look.folder in brake(parts, look.folder.mirror)
+        return replace(look, drop_needs_yes=needs_yes)
+    if look.log is None and look.aside is None:
+        return replace(look, rival=find_rival(parts, look))
+    return look
+
+
+def find_rival(parts: Parts, look: Look) -> TableFolder | None:
+    """Another folder that maps to the same table, and has it or comes before this one."""
+    mirror = look.folder.mirror
+    schema = Documents(parts.store).mirror(mirror).value.default_schema
+    rivals = [
+        folder
+        for folder in discover(parts.store, mirror)
+        if folder != look.folder and table_name(folder.path, schema).folded == look.name.folded
+    ]
+    for rival in rivals:
+        log = parts.logs.read(layout.delta_table(mirror, table_name(rival.path, schema)))
+        if isinstance(log, TableLog) and rival in log.owners:
+            return rival
+    first = min((*(r for r in rivals if r in landed_folders(parts.store, mirror)), look.folder))
+    return None if first == look.folder else first
+
+
+def _rebuilt(look: Look, stored: Stored[ControlDocument]) -> Look:
+    """A control document that is lost beside a log of ours is made anew from that log."""
+    log = look.log or look.aside
+    if stored.etag is not ABSENT or not isinstance(log, TableLog):
+        return look
+    epochs = [epoch for epoch in log.epochs if epoch.folder == look.folder]
+    if not epochs:
+        return look
+    return replace(look, control=rebuilt_from_log(look.control, epochs, look.at))

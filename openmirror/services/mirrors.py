@@ -1,0 +1,69 @@
+"""One mirror as a whole: its settings, its document, its brake."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from openmirror import layout
+from openmirror.control import MirrorDocument
+from openmirror.errors import ConditionFailed, NotThere
+from openmirror.mirroring import parse_mirroring
+from openmirror.plan.look import MirrorPolicy
+from openmirror.plan.mirror import MirrorLook, plan_mirror
+from openmirror.ports import ABSENT, FileStore
+from openmirror.protocol.names import ETag, TableFolder
+from openmirror.protocol.rules import Broken
+from openmirror.services.discovery import known_folders, landed_folders
+from openmirror.services.documents import Documents
+from openmirror.services.parts import Parts
+
+
+def read_policy(store: FileStore, mirror: str) -> tuple[MirrorPolicy | Broken, ETag | None]:
+    """What mirroring.json says, with the ETag that judgements are bound to."""
+    try:
+        content = store.read(layout.mirror_settings(mirror))
+    except NotThere:
+        return MirrorPolicy(), None
+    parsed = parse_mirroring(content.data)
+    return (parsed if isinstance(parsed, Broken) else parsed.policy), content.etag
+
+
+def open_mirror(store: FileStore, mirror: str) -> MirrorDocument:
+    """Pin the default schema and the landing zone's identity when a mirror is first used."""
+    documents = Documents(store)
+    stored = documents.mirror(mirror)
+    if stored.etag is not ABSENT:
+        return stored.value
+    value = MirrorDocument(zone=store.incarnation(layout.landing_zone(mirror)))
+    try:
+        parsed = parse_mirroring(store.read(layout.mirror_settings(mirror)).data)
+        if isinstance(parsed, Broken):
+            return value  # not pinned yet: every table of the mirror says what is wrong
+        value = replace(value, default_schema=parsed.default_schema)
+    except NotThere:
+        pass
+    try:
+        return documents.save_mirror(mirror, value, ABSENT).value
+    except ConditionFailed:
+        return documents.mirror(mirror).value
+
+
+def brake(parts: Parts, mirror: str) -> frozenset[TableFolder]:
+    """The tables of a mirror that may not be dropped before a person has said yes."""
+    documents = Documents(parts.store)
+    document = documents.mirror(mirror).value
+    tables = frozenset(
+        folder
+        for folder in known_folders(parts.store, mirror)
+        if documents.table(folder).value.applied is not None
+    )
+    zone = parts.store.incarnation(layout.landing_zone(mirror))
+    confirmed = frozenset(f for f in tables if str(f.path) in document.confirmed_drops)
+    return plan_mirror(
+        MirrorLook(
+            tables=tables,
+            missing=tables - landed_folders(parts.store, mirror),
+            confirmed=confirmed,
+            zone_is_known=document.zone in (None, zone),
+        )
+    )

@@ -1,0 +1,26 @@
+"""The ports that every service works with, handed over by wiring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from openmirror.plan import Limits
+from openmirror.ports import Clock, FileStore, Inspector, LogReader, Progress, Steps, no_steps
+
+
+def nobody_watches(progress: Progress) -> None:
+    """The default watcher."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """One root, seen through its ports."""
+
+    store: FileStore
+    inspector: Inspector
+    logs: LogReader
+    clock: Clock
+    limits: Limits = Limits()
+    steps: Steps = no_steps
+    watch: Callable[[Progress], None] = nobody_watches

@@ -1,0 +1,224 @@
+"""What operators ask for: written into control documents, carried out by the runner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from openmirror import layout
+from openmirror.control import (
+    Act,
+    ControlDocument,
+    Hold,
+    Life,
+    Request,
+    RequestKind,
+    Skip,
+    with_act,
+)
+from openmirror.errors import ConditionFailed, WrongRequest
+from openmirror.plan.look import Look
+from openmirror.plan.table import first_missing
+from openmirror.ports import ABSENT
+from openmirror.protocol.names import ETag, TableFolder
+from openmirror.protocol.sequence import Sequence, next_sequence
+from openmirror.services.documents import Documents
+from openmirror.services.looking import look_at, with_archive
+from openmirror.services.mirrors import brake
+from openmirror.services.parts import Parts
+from openmirror.tablelog import TableLog
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Who asks, and why, as it will stand in the table's history."""
+
+    name: str
+    why: str = ""
+
+
+MOST_TRIES = 20
+
+
+def hold(parts: Parts, folder: TableFolder, operator: Operator) -> None:
+    """Hold a table: nothing happens to it until it is resumed."""
+
+    def change(look: Look) -> ControlDocument:
+        if look.control.hold:
+            raise WrongRequest(f"{look.name} is already held, by {look.control.hold.by}")
+        return replace(look.control, hold=Hold(parts.clock(), operator.name, operator.why))
+
+    _change(parts, folder, operator, "pause", change)
+
+
+def resume(parts: Parts, folder: TableFolder, operator: Operator) -> None:
+    """Let a held table go on."""
+
+    def change(look: Look) -> ControlDocument:
+        if not look.control.hold:
+            raise WrongRequest(
+                f"{look.name} is not held; `openmirror retry` looks again at a problem"
+            )
+        return replace(look.control, hold=None)
+
+    _change(parts, folder, operator, "resume", change)
+
+
+def retry(parts: Parts, folder: TableFolder, operator: Operator) -> None:
+    """Forget a recorded problem and its failures, so that the table is judged anew."""
+
+    def change(look: Look) -> ControlDocument:
+        return replace(look.control, problem=None, failures=None)
+
+    _change(parts, folder, operator, "retry", change)
+
+
+def skip_file(parts: Parts, folder: TableFolder, name: str, operator: Operator) -> None:
+    """Pass over a bad file as it is now, or accept what was applied of an overwritten one.
+
+    A file that is replaced later is no longer the one that was skipped, and is read.
+    """
+
+    def change(look: Look) -> ControlDocument:
+        file = next((f for f in look.files.values() if f.name == name and not f.archived), None)
+        if file is None or look.life is None:
+            raise WrongRequest(f"{look.folder} has no change file called {name}")
+        life = look.life
+        if file.sequence <= look.applied:
+            life = _accepted(life, file.sequence, file.etag)
+        else:
+            covered = Skip(
+                file.sequence, file.sequence, operator.name, parts.clock(), operator.why, file.etag
+            )
+            life = replace(life, skips=(*life.skips, covered))
+        return replace(look.control, life=life, problem=None, failures=None)
+
+    _change(parts, folder, operator, f"skip --file {name}", change)
+
+
+def skip_through(parts: Parts, folder: TableFolder, last: Sequence, operator: Operator) -> None:
+    """Give up numbers that are missing, up to `last`; files that are there are still applied."""
+
+    def change(look: Look) -> ControlDocument:
+        if look.life is None:
+            raise WrongRequest(f"{look.folder} has no landing folder")
+        first = Sequence(1) if look.control.request else next_sequence(look.applied)
+        if last < first:
+            raise WrongRequest(f"{look.name} is already applied up to {look.applied}")
+        given_up = Skip(first, last, operator.name, parts.clock(), operator.why)
+        life = replace(look.life, skips=(*look.life.skips, given_up))
+        return replace(look.control, life=life, problem=None)
+
+    _change(parts, folder, operator, f"skip --through {last}", change)
+
+
+def reseed(parts: Parts, folder: TableFolder, operator: Operator) -> None:
+    """Ask for a rebuild from the folder and its archive.
+
+    Raises WrongRequest, naming the first missing file, unless all files are there or skipped.
+    """
+
+    def change(look: Look) -> ControlDocument:
+        if look.incarnation is None:
+            raise WrongRequest(f"{look.folder} has no landing folder to reseed from")
+        asked = replace(look, control=_asking(look, RequestKind.RESEED, parts, operator))
+        missing = first_missing(with_archive(parts, asked))
+        if missing is not None:
+            raise WrongRequest(
+                f"{look.name} cannot be reseeded: {missing:020d} is neither in the folder nor in "
+                "its archive. Put it back, or `openmirror skip --through` it first"
+            )
+        return replace(asked.control, problem=None, failures=None)
+
+    _change(parts, folder, operator, "reseed", change)
+
+
+def undrop(parts: Parts, folder: TableFolder, operator: Operator) -> None:
+    """Ask for a dropped table back; it comes back held."""
+
+    def change(look: Look) -> ControlDocument:
+        if look.log is not None:
+            raise WrongRequest(f"{look.name} is in its place; nothing to bring back")
+        if look.aside is None:
+            raise WrongRequest(f"{look.name} has no dropped life whose retention still runs")
+        return _asking(look, RequestKind.UNDROP, parts, operator)
+
+    _change(parts, folder, operator, "undrop", change)
+
+
+def adopt(parts: Parts, folder: TableFolder, operator: Operator) -> None:
+    """Ask for a copied, renamed or restored table to be continued as this folder's own."""
+
+    def change(look: Look) -> ControlDocument:
+        if not isinstance(look.log, TableLog) or not look.log.epochs:
+            raise WrongRequest(f"{look.name} has no table of a mirror to adopt")
+        owner = min(look.log.owners)
+        elsewhere = owner != look.folder and owner.mirror == look.folder.mirror
+        if elsewhere and parts.store.incarnation(layout.table_folder(owner)) is not None:
+            raise WrongRequest(f"{look.name} belongs to {owner}, which is still there")
+        return _asking(look, RequestKind.ADOPT, parts, operator)
+
+    _change(parts, folder, operator, "adopt", change)
+
+
+def confirm_drops(parts: Parts, mirror: str, operator: Operator) -> list[TableFolder]:
+    """Allow the drops that the brake asks about; answers which tables they are."""
+    asked = sorted(brake(parts, mirror))
+    if not asked:
+        return []
+    documents = Documents(parts.store)
+    for _ in range(MOST_TRIES):
+        stored = documents.mirror(mirror)
+        confirmed = (*stored.value.confirmed_drops, *(str(folder.path) for folder in asked))
+        zone = parts.store.incarnation(layout.landing_zone(mirror))
+        value = replace(stored.value, confirmed_drops=tuple(dict.fromkeys(confirmed)), zone=zone)
+        try:
+            documents.save_mirror(mirror, value, stored.etag)
+        except ConditionFailed:
+            continue
+        for folder in asked:
+            _change(parts, folder, operator, "confirm-drops", lambda look: look.control)
+        return asked
+    raise ConditionFailed(f"the document of mirror {mirror} changed {MOST_TRIES} times in a row")
+
+
+def _asking(look: Look, kind: RequestKind, parts: Parts, operator: Operator) -> ControlDocument:
+    request = Request(kind, parts.clock(), operator.name, operator.why)
+    return replace(look.control, request=request)
+
+
+def _accepted(life: Life, sequence: Sequence, etag: ETag) -> Life:
+    """The digests with the present content of one applied file taken for the one that was read."""
+    batches = tuple(
+        replace(
+            batch,
+            files=tuple(
+                replace(digest, etag=etag) if digest.sequence == sequence else digest
+                for digest in batch.files
+            ),
+        )
+        for batch in life.batches
+    )
+    return replace(life, batches=batches)
+
+
+def _change(
+    parts: Parts,
+    folder: TableFolder,
+    operator: Operator,
+    what: str,
+    change: Callable[[Look], ControlDocument],
+) -> None:
+    """Change a control document under its ETag, deciding anew after every lost race."""
+    act = Act(parts.clock(), operator.name, what, operator.why)
+    for _ in range(MOST_TRIES):
+        seen = look_at(parts, folder)
+        if seen.etag is ABSENT and seen.look.incarnation is None and seen.look.log is None:
+            raise WrongRequest(f"there is no table {seen.look.name}: no folder, no Delta table")
+        control = with_act(change(seen.look), act)
+        try:
+            Documents(parts.store).save_table(folder, control, seen.etag)
+        except ConditionFailed:
+            continue
+        return
+    raise ConditionFailed(f"{folder} changed under {MOST_TRIES} tries in a row")

@@ -1,0 +1,174 @@
+"""One visit: look, plan, act. Everything that moves a table forward goes through here."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from openmirror.control import Applied, ControlDocument, Failures
+from openmirror.errors import (
+    ConditionFailed,
+    Disposition,
+    DocumentUnreadable,
+    NotThere,
+    disposition_of,
+)
+from openmirror.plan import Batch, Decision, plan
+from openmirror.plan.decisions import (
+    Apply,
+    Continue,
+    Drop,
+    Pause,
+    Reset,
+    Restore,
+    Wait,
+    WaitKind,
+)
+from openmirror.plan.look import Look
+from openmirror.plan.rules import judged, still_stands
+from openmirror.ports import Progress, Step, TableEngine
+from openmirror.protocol.names import TableFolder
+from openmirror.protocol.rules import Broken, Code
+from openmirror.services.applying import apply_batch
+from openmirror.services.documents import Documents
+from openmirror.services.dropping import drop_table, restore_table
+from openmirror.services.epochs import continue_epoch
+from openmirror.services.looking import Seen, look_at
+from openmirror.services.parts import Parts
+from openmirror.tablelog import TableLog, Totals
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What one visit found, and when the next one is due."""
+
+    decision: Decision
+    again: bool
+    """Whether something was done, so that more may follow."""
+    delay: timedelta = timedelta()
+    """How long to leave the table alone before looking again, after a failure."""
+
+
+def visit(parts: Parts, engine: TableEngine, folder: TableFolder) -> Visit:
+    """Look at one table and do the one thing that its plan says.
+
+    Raises NotThere when the landing zone cannot be listed, DocumentUnreadable when the table's
+    control document cannot be read, and what `disposition_of` calls fatal.
+    """
+    seen = look_at(parts, folder)
+    parts.steps(Step.LOOKED)
+    decision = plan(seen.look, parts.limits, seen.look.at)
+    try:
+        seen = _record(parts, seen, decision)
+        return _act(parts, engine, seen, decision)
+    except (ConditionFailed, NotThere):
+        return Visit(decision, again=True)  # lost a race: what is true now shows the next look
+    except Exception as error:  # noqa: BLE001 - the one place that judges surprises of one table
+        return _failed(parts, folder, decision, error)
+
+
+def settle(parts: Parts, engine: TableEngine, folder: TableFolder) -> Visit:
+    """Visit a table until there is nothing to do now, or a failure asks for a pause."""
+    while True:
+        done = visit(parts, engine, folder)
+        if not done.again or done.delay:
+            return done
+
+
+def _act(parts: Parts, engine: TableEngine, seen: Seen, decision: Decision) -> Visit:
+    match decision:
+        case Apply(batch) | Reset(batch):
+            _announce(parts, batch)
+            if problem := apply_batch(parts, engine, seen, batch):
+                control = replace(seen.look.control, problem=replace(problem, since=parts.clock()))
+                Documents(parts.store).save_table(seen.look.folder, control, seen.etag)
+        case Continue():
+            continue_epoch(parts, engine, seen, decision)
+        case Drop():
+            drop_table(parts, engine, seen, decision)
+        case Restore():
+            restore_table(parts, seen, decision)
+        case _:
+            return Visit(decision, again=False)
+    return Visit(decision, again=True)
+
+
+def _announce(parts: Parts, batch: Batch) -> None:
+    detail = {"first": batch.first, "last": batch.last, "files": len(batch.files)}
+    parts.watch(Progress(batch.folder, "applying", detail))
+
+
+def _record(parts: Parts, seen: Seen, decision: Decision) -> Seen:
+    """Write down what this look taught, when it taught something."""
+    control = _learned(seen.look, decision)
+    if control == seen.look.control:
+        return seen
+    saved = Documents(parts.store).save_table(seen.look.folder, control, seen.etag)
+    if isinstance(decision, Pause) and not decision.problem.same_as(seen.look.control.problem):
+        problem = decision.problem
+        detail = {"code": problem.code.value, "file": problem.file, "detail": problem.detail}
+        parts.watch(Progress(seen.look.folder, "paused", detail))
+    return Seen(replace(seen.look, control=saved.value), saved.etag)
+
+
+def _learned(look: Look, decision: Decision) -> ControlDocument:
+    control = look.control
+    live = look.log.live if isinstance(look.log, TableLog) else None
+    known = control.applied
+    if live and (not known or known.app_id != live[0].app_id or known.position < live[1]):
+        note = look.log.note if isinstance(look.log, TableLog) else None
+        before = control.applied.totals if control.applied else Totals()
+        control = replace(
+            control,
+            applied=Applied(
+                live[0].app_id,
+                live[1],
+                note.totals if note else before,
+                note.committed_at if note else None,
+            ),
+            failures=None,
+        )
+    if control.problem and not still_stands(look, control.problem):
+        control = replace(control, problem=None, failures=None)
+    if isinstance(decision, Pause) and not decision.problem.same_as(control.problem):
+        since = decision.problem.since or look.at
+        control = replace(control, problem=replace(decision.problem, since=since))
+    if isinstance(decision, Wait) and decision.waiting.kind is WaitKind.GRACE:
+        control = replace(control, missing_since=control.missing_since or look.at)
+    if look.incarnation is not None and control.missing_since is not None:
+        control = replace(control, missing_since=None)
+    return control
+
+
+FIRST_DELAY = timedelta(seconds=1)
+"""After the first failure on the same files; doubled with each further one."""
+
+
+def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Exception) -> Visit:
+    """Count a failure; the third in a row on the same files pauses the table."""
+    files = decision.batch.digest.files if isinstance(decision, (Apply, Reset)) else ()
+    seen = look_at(parts, folder)
+    control = seen.look.control
+    earlier = control.failures
+    count = earlier.count + 1 if earlier and earlier.files == files else 1
+    disposition = disposition_of(error, count)
+    if disposition is Disposition.FAIL:
+        raise error
+    text = "".join(traceback.format_exception_only(error)).strip()
+    failures = Failures(count, files, parts.clock(), text[:2000])
+    control = replace(control, failures=failures)
+    parts.watch(Progress(folder, "failed", {"attempt": count, "error": text[:500]}))
+    if disposition is Disposition.PAUSE:
+        first = seen.look.files.get(files[0].sequence) if files else None
+        broken = Broken(Code.APPLY_FAILED, f"failed {count} times in a row: {text[:1000]}")
+        problem = replace(judged(seen.look, broken, first), since=parts.clock())
+        control = replace(control, problem=problem)
+    try:
+        Documents(parts.store).save_table(folder, control, seen.etag)
+    except ConditionFailed:
+        return Visit(decision, again=True)
+    return Visit(decision, again=True, delay=FIRST_DELAY * 2 ** (count - 1))
+
+
+__all__ = ["DocumentUnreadable", "Visit", "settle", "visit"]

@@ -1,0 +1,179 @@
+"""Every constant that a user can change: its one default, its meaning and its name.
+
+Each is an environment variable, `OPENMIRROR_` and the field's name in capitals. Options of the
+command line win over the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from openmirror.errors import CannotStart
+from openmirror.plan import Limits
+
+PREFIX = "OPENMIRROR_"
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d)?")
+_SECONDS = {"ms": 0.001, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
+
+
+def _duration(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    match = _DURATION.fullmatch(value.strip().lower())
+    if match is None:
+        raise ValueError("a number of seconds, or one with a unit: 30, 30s, 10m, 2h, 7d")
+    return timedelta(seconds=float(match[1]) * _SECONDS[match[2] or "s"])
+
+
+def _interval(value: object) -> object:
+    duration = _duration(value)
+    if isinstance(duration, timedelta) and duration < timedelta(seconds=1):
+        raise ValueError("at least 1 s")
+    return duration
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Interval = Annotated[timedelta, BeforeValidator(_interval)]
+
+
+class Settings(BaseModel):
+    """What a user can change about one run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    root: Path | None = Field(
+        default=None, description="The folder that holds `landing` and `lake`; --root."
+    )
+    batch_files: int = Field(
+        default=Limits.batch_files, ge=1, le=100_000, description="Most files in one commit."
+    )
+    batch_rows: int = Field(
+        default=Limits.batch_rows, ge=1, description="Most rows in one commit of several files."
+    )
+    batch_bytes: ByteSize = Field(
+        default=ByteSize(Limits.batch_bytes),
+        ge=1,
+        description="Most bytes of change files in one commit of several files, such as 1GiB.",
+    )
+    metadata_grace: Duration = Field(
+        default=Limits.metadata_grace,
+        description="How long a new table folder waits for its _metadata.json.",
+    )
+    incomplete_grace: Duration = Field(
+        default=Limits.incomplete_grace,
+        description="How long a file may stay incomplete before it is a problem.",
+    )
+    drop_grace: Duration = Field(
+        default=Limits.drop_grace,
+        description="How long a table folder must be missing before its table is dropped.",
+    )
+    sweep_interval: Interval = Field(
+        default=timedelta(seconds=30),
+        description="How often `up` looks at every table, whatever it has heard of changes.",
+    )
+    cleanup_interval: Interval = Field(
+        default=timedelta(minutes=10),
+        description="How often `up` moves applied files to _ProcessedFiles.",
+    )
+    status_interval: Interval = Field(
+        default=timedelta(seconds=5),
+        description="How often `up` writes the status files that publishers read.",
+    )
+    lanes: int = Field(
+        default=2, ge=1, le=256, description="Tables that are applied at the same time."
+    )
+    driver_memory: str = Field(
+        default="2g",
+        pattern=r"^[1-9]\d*[mg]$",
+        description="Memory of the Spark driver, which does all work under a local master.",
+    )
+    spark_master: str = Field(
+        default="local[*]", min_length=1, description="Where Spark runs: local[*] is here."
+    )
+    cache: Path | None = Field(
+        default=None,
+        description="Where downloaded jars are kept; by default ~/.cache/openmirror.",
+    )
+    debug: bool = Field(default=False, description="Show tracebacks of errors.")
+
+    @classmethod
+    def load(cls, env: Mapping[str, str], overrides: Mapping[str, object] | None = None) -> Self:
+        """Settings from an environment, and what the command line says over it.
+
+        Raises CannotStart naming the variable or option, its value and what is allowed.
+        """
+        given: dict[str, object] = {
+            name: env[variable(name)] for name in cls.model_fields if env.get(variable(name))
+        }
+        stated = {name: value for name, value in (overrides or {}).items() if value is not None}
+        try:
+            return cls.model_validate({**given, **stated})
+        except ValidationError as error:
+            raise CannotStart(_in_words(error, stated)) from None
+
+    def root_folder(self) -> Path:
+        """The root, which most verbs need; raises CannotStart without one."""
+        if self.root is None:
+            raise CannotStart(
+                f"no root was given: add --root FOLDER, or set {variable('root')} to the folder "
+                "that holds `landing` and `lake`"
+            )
+        return self.root
+
+
+def variable(name: str) -> str:
+    """The environment variable of a setting."""
+    return PREFIX + name.upper()
+
+
+def limits(settings: Settings) -> Limits:
+    """What plans need to know of the settings."""
+    return Limits(
+        batch_files=settings.batch_files,
+        batch_rows=settings.batch_rows,
+        batch_bytes=int(settings.batch_bytes),
+        metadata_grace=settings.metadata_grace,
+        incomplete_grace=settings.incomplete_grace,
+        drop_grace=settings.drop_grace,
+    )
+
+
+_ALLOWED = {
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_parsing": "true or false",
+    "byte_size": "a number of bytes, or one with a unit: 5000000, 500MB, 1GiB",
+    "byte_size_unit": "a number of bytes, or one with a unit: 5000000, 500MB, 1GiB",
+    "string_pattern_mismatch": "whole megabytes or gigabytes: 800m, 2g",
+}
+
+
+def _in_words(error: ValidationError, stated: Mapping[str, object]) -> str:
+    lines = []
+    for item in error.errors():
+        field = str(item["loc"][0])
+        if field not in Settings.model_fields:
+            lines.append(f"there is no setting {field}")
+            continue
+        where = "--" + field.replace("_", "-") if field in stated else variable(field)
+        given = json.dumps(item["input"], default=str, ensure_ascii=False)
+        about = Settings.model_fields[field].description
+        lines.append(f"{where} is {given}, but must be {_allowed(item)}. {about}")
+    return "\n".join(lines)
+
+
+def _allowed(item: ErrorDetails) -> str:
+    context = item.get("ctx", {})
+    for bound, words in (("ge", "at least"), ("le", "at most")):
+        if bound in context:
+            return f"{words} {context[bound]}"
+    return _ALLOWED.get(item["type"], item["msg"].removeprefix("Value error, "))

@@ -1,0 +1,1 @@
+"""Reading, folding and committing with Spark and Delta Lake."""

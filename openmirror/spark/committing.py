@@ -1,0 +1,172 @@
+"""The commits: append, merge, replace, rewrite, and one that changes no row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from delta.tables import DeltaTable
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from openmirror.plan import Batch
+from openmirror.ports import Transaction
+from openmirror.protocol.schema import TableSchema
+from openmirror.spark.folding import DELETE, EXTRA, UPDATE
+from openmirror.spark.frames import (
+    KIND,
+    MAY_INSERT,
+    named,
+    positional,
+    positions_of,
+    quoted,
+    sql_type,
+)
+from openmirror.spark.features import TYPE_WIDENING, column_mapping
+from openmirror.spark.transacting import writer
+
+
+def append(frame: DataFrame, batch: Batch, table: str, transaction: Transaction, note: str) -> None:
+    """Add rows to a table that is there. Never creates one: `mode("append")` would."""
+    to = writer(named(frame, batch.union.schema), table, transaction, note)
+    to.option("mergeSchema", str(bool(batch.union.added)).lower()).append()
+
+
+def replace(
+    rows: DataFrame, schema: TableSchema, table: str, transaction: Transaction, note: str
+) -> None:
+    """Make the table these rows and nothing else, creating it where there is none."""
+    _create_or_replace(named(rows, schema), table, transaction, note, column_mapping(schema.names))
+
+
+def merge(
+    session: SparkSession, folded: DataFrame, batch: Batch, table: str, *, evolves: bool
+) -> None:
+    """One MERGE of a folded batch. The session carries the transaction: MERGE takes no options."""
+    schema = batch.union.schema
+    sets = {
+        quoted(column.name): f"s.{position}"
+        for position, column in zip(positional(len(schema.columns)), schema.columns, strict=True)
+    }
+    matches = " AND ".join(
+        f"t.{quoted(_table_name(batch, key))} <=> s.{position}"
+        for key, position in zip(
+            batch.pinned.key_columns, positions_of(schema, batch.pinned.key_columns), strict=True
+        )
+    )
+    builder = (
+        DeltaTable.forPath(session, table)
+        .alias("t")
+        .merge(folded.alias("s"), f"s.{KIND} <> '{EXTRA}' AND {matches}")
+    )
+    if evolves:
+        builder = builder.withSchemaEvolution()
+    (
+        builder.whenMatchedDelete(f"s.{KIND} = '{DELETE}'")
+        .whenMatchedUpdate(f"s.{KIND} = '{UPDATE}'", dict(sets))
+        .whenNotMatchedInsert(
+            f"s.{KIND} = '{EXTRA}' OR (s.{KIND} = '{UPDATE}' AND s.{MAY_INSERT})", dict(sets)
+        )
+        .execute()
+    )
+
+
+def rewrite(
+    session: SparkSession,
+    folded: DataFrame,
+    batch: Batch,
+    table: str,
+    transaction: Transaction,
+    note: str,
+) -> None:
+    """Commit the whole table anew with the batch applied: for types that grew.
+
+    The table is read lazily inside the writing query, so that the read takes the transaction's
+    own snapshot: a commit that lands before the write is included, one that lands during it is a
+    conflict. A frame that was materialised before would lose it silently.
+    """
+    schema = batch.union.schema
+    data = positional(len(schema.columns))
+    keys = positions_of(schema, batch.pinned.key_columns)
+    old = _as_positions(session.read.format("delta").load(table), schema)
+    extras = folded.where(F.col(KIND) == EXTRA).select(*data)
+    if keys:
+        changes = folded.where(F.col(KIND) != EXTRA)
+        rows = _changed(old, changes, data, keys).unionByName(extras)
+    else:
+        rows = old.unionByName(extras)
+    properties = {**_properties(session, table), **column_mapping(schema.names)}
+    _create_or_replace(named(rows, schema), table, transaction, note, properties)
+
+
+def enable_widening(session: SparkSession, table: str) -> None:
+    """Let later commits of this table widen types in place; does nothing twice."""
+    if _properties(session, table).get(TYPE_WIDENING) != "true":
+        path = table.replace("`", "``")
+        session.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{TYPE_WIDENING}' = 'true')")
+
+
+def record(session: SparkSession, table: str) -> None:
+    """A commit of nothing but the session's transaction: a MERGE that can match no row."""
+    target = DeltaTable.forPath(session, table).alias("t")
+    target.merge(session.range(0).alias("s"), "false").whenMatchedDelete().execute()
+
+
+def create_empty(
+    session: SparkSession, schema: TableSchema, table: str, transaction: Transaction
+) -> None:
+    """A table without rows, only where there is none."""
+    frame = session.range(0).select(
+        *(F.lit(None).cast(sql_type(c.type)).alias(c.name) for c in schema.columns)
+    )
+    to = writer(frame, table, transaction, "")
+    for key, value in column_mapping(schema.names).items():
+        to = to.tableProperty(key, value)
+    to.create()
+
+
+def _properties(session: SparkSession, table: str) -> dict[str, str]:
+    """The properties to pass on: a replace keeps none by itself."""
+    detail = DeltaTable.forPath(session, table).detail().select("properties").first()
+    given = dict(detail[0]) if detail else {}
+    # Counted by Delta itself, and refused when given.
+    return {key: value for key, value in given.items() if key != "delta.columnMapping.maxColumnId"}
+
+
+def _create_or_replace(
+    frame: DataFrame, table: str, transaction: Transaction, note: str, properties: Mapping[str, str]
+) -> None:
+    to = writer(frame, table, transaction, note)
+    for key, value in properties.items():
+        to = to.tableProperty(key, value)
+    to.createOrReplace()
+
+
+def _as_positions(table: DataFrame, schema: TableSchema) -> DataFrame:
+    present = {name.lower(): name for name in table.columns}
+    columns: list[Column] = []
+    for position, column in zip(positional(len(schema.columns)), schema.columns, strict=True):
+        name = present.get(column.name.lower())
+        value = F.lit(None) if name is None else F.col(quoted(name))
+        columns.append(value.cast(sql_type(column.type)).alias(position))
+    return table.select(*columns)
+
+
+def _changed(old: DataFrame, changes: DataFrame, data: list[str], keys: list[str]) -> DataFrame:
+    """Old rows with updates and deletes applied, and the updates that match no row."""
+    same_key = F.lit(True)
+    for key in keys:
+        same_key = same_key & F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}"))
+    joined = old.alias("t").join(changes.alias("s"), same_key, "left")
+    kind = F.col(f"s.{KIND}")
+    kept = joined.where(kind.isNull() | (kind == UPDATE)).select(
+        *(F.when(kind.isNull(), F.col(f"t.{c}")).otherwise(F.col(f"s.{c}")).alias(c) for c in data)
+    )
+    new = changes.where((F.col(KIND) == UPDATE) & F.col(MAY_INSERT)).alias("s")
+    unmatched = new.join(old.alias("t"), same_key, "left_anti").select(*data)
+    return kept.unionByName(unmatched)
+
+
+def _table_name(batch: Batch, key: str) -> str:
+    column = batch.union.schema.find(key)
+    assert column is not None  # a batch with rows to merge has every key column
+    return column.name

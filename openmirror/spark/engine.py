@@ -1,0 +1,129 @@
+"""The engine: reads batches and commits them with Spark and Delta Lake."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from openmirror.control import BatchKind
+from openmirror.layout import StorePath
+from openmirror.plan import Batch
+from openmirror.plan.look import TypeChange
+from openmirror.ports import BadFile, CommitResult, Counts, Prepared, Transaction
+from openmirror.protocol.schema import TableSchema
+from openmirror.spark import committing
+from openmirror.spark.folding import EXTRA, UPDATE, fold
+from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
+from openmirror.spark.features import needs_mapping, widens_in_place
+from openmirror.spark.markers import count_markers, counts_without_reading
+from openmirror.spark.reading import read_changes
+from openmirror.spark.failing import reading_files
+from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
+
+
+@dataclass
+class SparkPrepared:
+    """A batch held by Spark: what later happens to its files cannot reach it."""
+
+    session: SparkSession
+    changes: DataFrame
+    counts: Counts
+
+    def release(self) -> None:
+        """Let Spark forget the rows."""
+        self.changes._jdf.queryExecution().toRdd().unpersist(False)
+
+
+class SparkEngine:
+    """TableEngine over one long-lived Spark application; safe to use from several threads."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self._spark = spark
+        self._root = root.rstrip("/")
+
+    def read(self, batch: Batch) -> Prepared | BadFile:
+        """Read every change of a batch into Spark, and check every row marker."""
+        session = fresh_session(self._spark)
+        with reading_files(batch) as failed:
+            changes = read_changes(session, self._root, batch)
+            # Materialised, because a file may be replaced between here and the commit.
+            held = changes.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
+        if failed.file is not None:
+            return failed.file
+        counts = counts_without_reading(batch) or count_markers(session, self._root, held, batch)
+        if isinstance(counts, BadFile):
+            SparkPrepared(session, held, Counts()).release()
+            return counts
+        return SparkPrepared(session, held, counts)
+
+    def commit(
+        self, batch: Batch, prepared: Prepared, transaction: Transaction, note: str
+    ) -> CommitResult:
+        """Apply a batch by the cheapest commit that is provably equal to its changes in order."""
+        assert isinstance(prepared, SparkPrepared)
+        session, table = prepared.session, self._path(batch.table)
+        schema = batch.union.schema
+        with commit_outcome() as outcome:
+            if batch.type_change is TypeChange.FEATURE and batch.union.widened:
+                # Its own commit, which changes no data; a session of its own, or it would carry
+                # the batch's note.
+                committing.enable_widening(fresh_session(self._spark), table)
+            activate(session)
+            bind(session, transaction, note)
+            if batch.kind is BatchKind.REPLACE:
+                rows = self._as_first_rows(prepared, batch)
+                committing.replace(rows, schema, table, transaction, note)
+            elif self._must_rewrite(batch):
+                folded = self._folded(prepared, batch)
+                committing.rewrite(session, folded, batch, table, transaction, note)
+            elif prepared.counts.operations == prepared.counts.inserts:
+                committing.append(prepared.changes, batch, table, transaction, note)
+            else:
+                evolves = bool(batch.union.added or batch.union.widened)
+                folded = self._folded(prepared, batch)
+                committing.merge(session, folded, batch, table, evolves=evolves)
+        return outcome.result
+
+    def record(
+        self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
+    ) -> CommitResult:
+        """Commit a transaction that changes no row."""
+        session = fresh_session(self._spark)
+        bind(session, transaction)
+        with commit_outcome() as outcome:
+            committing.record(session, self._path(table))
+        if outcome.result is CommitResult.MISSING and create is not None:
+            with commit_outcome() as outcome:
+                committing.create_empty(session, create, self._path(table), transaction)
+        return outcome.result
+
+    def _path(self, table: StorePath) -> str:
+        return f"{self._root}/{table}"
+
+    def _folded(self, prepared: SparkPrepared, batch: Batch) -> DataFrame:
+        data = positional(len(batch.union.schema.columns))
+        keys = positions_of(batch.union.schema, batch.pinned.key_columns)
+        if not keys or prepared.counts.operations == prepared.counts.inserts:
+            return prepared.changes.select(
+                *data, F.lit(EXTRA).alias(KIND), F.lit(True).alias(MAY_INSERT)
+            )
+        return fold(prepared.changes, data, keys)
+
+    def _as_first_rows(self, prepared: SparkPrepared, batch: Batch) -> DataFrame:
+        """The rows that a batch leaves in an empty table."""
+        adds_itself = (F.col(KIND) == UPDATE) & F.col(MAY_INSERT)
+        return self._folded(prepared, batch).where((F.col(KIND) == EXTRA) | adds_itself)
+
+    def _must_rewrite(self, batch: Batch) -> bool:
+        union = batch.union
+        if needs_mapping(column.name for column in union.added):
+            before = set(union.schema.names) - {column.name for column in union.added}
+            if not needs_mapping(before):
+                return True
+        if not union.widened:
+            return False
+        in_place = all(widens_in_place(column.type, wide) for column, wide in union.widened)
+        return batch.type_change is not TypeChange.FEATURE or not in_place

@@ -1,0 +1,88 @@
+"""Reading change files of differing schemas into one frame, in an order that can be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from openmirror.plan import Batch
+from openmirror.plan.facts import FileFacts, LandedFile
+from openmirror.protocol.names import fold_case
+from openmirror.protocol.schema import TableSchema
+from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional, quoted, sql_type
+
+_DIGITS = 20
+_Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None]
+
+
+def read_changes(session: SparkSession, root: str, batch: Batch) -> DataFrame:
+    """Every row of a batch's files as c0…, sequence, row, marker; lazy.
+
+    Files of one shape are read together, each shape with its own types: Spark's own widening on
+    read covers only some type pairs, a cast after the read covers all. A column that a file lacks
+    is NULL. An unreadable marker is NULL too, which `check_markers` refuses.
+    """
+    frames = [_read_shape(session, root, files, batch) for files in _by_shape(batch.files).values()]
+    changes = frames[0]
+    for frame in frames[1:]:
+        changes = changes.unionByName(frame)
+    return changes
+
+
+def _by_shape(files: Iterable[LandedFile]) -> dict[_Shape, list[LandedFile]]:
+    shapes: dict[_Shape, list[LandedFile]] = {}
+    for file in files:
+        facts = _facts(file)
+        columns = tuple((column.name, column.type) for column in facts.schema.columns)
+        shapes.setdefault((columns, facts.marker, facts.marker_type), []).append(file)
+    return shapes
+
+
+def _read_shape(
+    session: SparkSession, root: str, files: list[LandedFile], batch: Batch
+) -> DataFrame:
+    facts = _facts(files[0])
+    frame = open_files(session, root, files)
+    metadata = frame.metadataColumn("_metadata")
+    marker = _marker(facts, batch.pinned.default_marker.value)
+    return frame.select(
+        *_data_columns(facts, batch.union.schema),
+        F.substring(metadata["file_name"], 1, _DIGITS).cast("bigint").alias(SEQUENCE),
+        metadata["row_index"].alias(ROW),
+        marker.alias(MARKER),
+    )
+
+
+def open_files(session: SparkSession, root: str, files: list[LandedFile]) -> DataFrame:
+    """Files of one shape, with their own columns. The one place where a path meets Spark."""
+    facts = _facts(files[0])
+    columns = [f"{quoted(column.name)} {sql_type(column.type)}" for column in facts.schema.columns]
+    if facts.marker is not None:
+        columns.append(f"{quoted(facts.marker)} {sql_type(facts.marker_type)}")  # type: ignore[arg-type]
+    # File names are data: without this option `a[1]` and `x{y}` would be patterns.
+    reader = session.read.schema(", ".join(columns)).option("__globPaths__", "false")
+    return reader.parquet(*(f"{root}/{file.path}" for file in files))
+
+
+def _data_columns(facts: FileFacts, schema: TableSchema) -> list[Column]:
+    found = {fold_case(column.name): column.name for column in facts.schema.columns}
+    columns = []
+    for position, column in zip(positional(len(schema.columns)), schema.columns, strict=True):
+        name = found.get(fold_case(column.name))
+        value = F.lit(None) if name is None else F.col(quoted(name))
+        columns.append(value.cast(sql_type(column.type)).alias(position))
+    return columns
+
+
+def _marker(facts: FileFacts, default: int) -> Column:
+    if facts.marker is None:
+        return F.lit(default).cast("int")
+    return F.col(quoted(facts.marker)).try_cast("int")
+
+
+def _facts(file: LandedFile) -> FileFacts:
+    if file.facts is None:
+        raise ValueError(f"{file.path} was planned without a look into it")
+    return file.facts

@@ -1,0 +1,48 @@
+"""The one long-lived Spark application, with the settings that Delta at this scale wants."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+_SETTINGS = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Anything but UTC forces Delta to check the whole table state at every commit, and zone-less
+    # timestamps are stored as UTC by our own rule.
+    "spark.sql.session.timeZone": "UTC",
+    # The default of 50 tasks for each state of a small log is most of a small commit's time.
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.shuffle.partitions": "2",
+    # Tables of many different shapes push each other out of the default of 100.
+    "spark.sql.codegen.cache.maxEntries": "5000",
+    # Planning by statistics costs more than it saves on batches that fit two cores.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.scheduler.mode": "FAIR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.caseSensitive": "false",
+    # Tables have the lowest protocol that their data needs.
+    "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
+    "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
+}
+_JVM_OPTIONS = "-Duser.timezone=UTC -Dlog4j2.level=error"
+
+
+def start_spark(
+    *, master: str, driver_memory: str, class_path: str, application: str = "openmirror"
+) -> SparkSession:
+    """Start Spark in this process; the caller stops it. Called by wiring alone."""
+    builder = (
+        SparkSession.builder.appName(application)
+        .master(master)
+        .config("spark.driver.memory", driver_memory)
+        .config("spark.driver.extraClassPath", class_path)
+        .config("spark.driver.extraJavaOptions", _JVM_OPTIONS)
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+    )
+    for key, value in _SETTINGS.items():
+        builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark

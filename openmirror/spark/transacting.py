@@ -1,0 +1,101 @@
+"""One session per commit: the transaction that makes a commit happen once is session state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import delta.exceptions as delta_errors
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
+
+from openmirror.ports import CommitResult, Transaction
+
+_APP_ID = "spark.databricks.delta.write.txnAppId"
+_VERSION = "spark.databricks.delta.write.txnVersion"
+_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
+
+# They share no base class of their own, so every one is named.
+_CONFLICTS = (
+    delta_errors.DeltaConcurrentModificationException,
+    delta_errors.ConcurrentWriteException,
+    delta_errors.MetadataChangedException,
+    delta_errors.ProtocolChangedException,
+    delta_errors.ConcurrentAppendException,
+    delta_errors.ConcurrentDeleteReadException,
+    delta_errors.ConcurrentDeleteDeleteException,
+    delta_errors.ConcurrentTransactionException,
+)
+_MISSING = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE")
+_TAKEN = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS", "DELTA_PATH_EXISTS")
+
+
+def fresh_session(spark: SparkSession) -> SparkSession:
+    """A session of its own, active on this thread.
+
+    `newSession` alone is not enough: Delta's catalog takes its settings from whatever session is
+    active, and would commit under another batch's transaction, or under none.
+    """
+    session = spark.newSession()
+    activate(session)
+    return session
+
+
+def activate(session: SparkSession) -> None:
+    """Make a session the active one of this thread."""
+    jvm = session._jvm
+    assert jvm is not None
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+
+
+def bind(session: SparkSession, transaction: Transaction, note: str = "") -> None:
+    """Make every following commit of this session carry the transaction."""
+    session.conf.set(_APP_ID, transaction.app_id)
+    session.conf.set(_VERSION, str(transaction.version))
+    if note:
+        session.conf.set(_NOTE, note)
+
+
+def writer(frame: DataFrame, table: str, transaction: Transaction, note: str) -> DataFrameWriterV2:
+    """A writer to a Delta path that says its transaction itself, besides the session."""
+    path = table.replace("`", "``")
+    return (
+        frame.writeTo(f"delta.`{path}`")
+        .using("delta")
+        .option("txnAppId", transaction.app_id)
+        .option("txnVersion", str(transaction.version))
+        .option("userMetadata", note)
+    )
+
+
+class Outcome:
+    """Holds how a commit ended; DONE unless an exception said otherwise."""
+
+    def __init__(self) -> None:
+        self.result = CommitResult.DONE
+
+
+@contextmanager
+def commit_outcome() -> Iterator[Outcome]:
+    """Turn Delta's conflicts and missing tables into results; let everything else through."""
+    outcome = Outcome()
+    try:
+        yield outcome
+    except _CONFLICTS:
+        outcome.result = CommitResult.CONFLICT
+    except AnalysisException as error:
+        condition = condition_of(error)
+        if condition in _MISSING:
+            outcome.result = CommitResult.MISSING
+        elif condition in _TAKEN:
+            outcome.result = CommitResult.CONFLICT
+        else:
+            raise
+
+
+def condition_of(error: PySparkException) -> str:
+    """An error's stable name; Delta's own errors carry it only in their text."""
+    text = str(error)
+    if text.startswith("["):
+        return text[1:].partition("]")[0]
+    return error.getCondition() or ""

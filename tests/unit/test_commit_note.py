@@ -1,0 +1,109 @@
+"""The note that a commit carries survives its way through Delta's userMetadata."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openmirror.commitnote import decode, encode
+from openmirror.tablelog import CommitNote, Totals
+
+NOTE = CommitNote(
+    operation="9b1d",
+    folder="sales/dbo.schema/Orders",
+    kind="merge",
+    first=7,
+    last=9,
+    files=3,
+    rows={"inserts": 5, "updates": 2, "deletes": 1},
+    bytes=4711,
+    totals=Totals(operations=88, bytes=123456),
+    landed_at=datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
+)
+
+whole = st.integers(min_value=0, max_value=2**63 - 1)
+notes = st.builds(
+    CommitNote,
+    operation=st.text(),
+    folder=st.text(),
+    kind=st.text(),
+    first=whole,
+    last=whole,
+    files=whole,
+    rows=st.dictionaries(st.text(), whole, max_size=4),
+    bytes=whole,
+    totals=st.builds(Totals, operations=whole, bytes=whole),
+    landed_at=st.none() | st.datetimes(timezones=st.just(UTC)),
+)
+
+
+@given(notes)
+def test_every_note_comes_back_as_it_was(note: CommitNote) -> None:
+    assert decode(encode(note)) == note
+
+
+def test_the_commit_time_is_left_to_the_log() -> None:
+    committed = replace(NOTE, committed_at=datetime(2026, 1, 2, tzinfo=UTC))
+    assert encode(committed) == encode(NOTE)
+
+
+@pytest.mark.parametrize(
+    "landed",
+    [
+        datetime(2026, 1, 2, 5, 4, 5, tzinfo=timezone(timedelta(hours=2))),  # another zone
+        datetime(2026, 1, 2, 3, 4, 5),  # noqa: DTZ001 - no zone means UTC
+    ],
+)
+def test_times_are_written_in_utc(landed: datetime) -> None:
+    text = encode(replace(NOTE, landed_at=landed))
+    assert json.loads(text)["landedAt"] == "2026-01-02T03:04:05+00:00"
+
+
+def without(key: str) -> str:
+    value = json.loads(encode(NOTE))
+    del value[key]
+    return json.dumps(value)
+
+
+def having(**changes: object) -> str:
+    return json.dumps({**json.loads(encode(NOTE)), **changes})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",  # no metadata at all
+        "nightly load",  # a person's words
+        "17",  # JSON, but no object
+        "[]",
+        "null",
+        '{"engine": "other"}',  # a stranger's JSON
+        '{"openmirror": 1}',  # our key, and nothing else of ours
+        without("first"),
+        having(openmirror=2),  # a format that is yet to come
+        having(openmirror=True),  # True equals 1 in Python
+        having(first="7"),  # a number as text
+        having(rows=[1]),
+        having(rows={"inserts": 1.5}),
+        having(totals=None),
+        having(landedAt="yesterday"),
+        "[" * 100_000,  # deeper than Python can follow
+    ],
+)
+def test_what_is_not_a_note_of_ours_is_none(text: str) -> None:
+    assert decode(text) is None
+
+
+@given(st.text())
+def test_no_text_makes_decode_raise(text: str) -> None:
+    decode(text)
+
+
+@pytest.mark.parametrize("key", ["rows", "bytes", "totals", "landedAt"])
+def test_what_a_note_may_lack_has_a_default(key: str) -> None:
+    assert decode(without(key)) is not None
