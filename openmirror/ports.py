@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -15,7 +15,7 @@ from openmirror.protocol.names import ETag, Incarnation, TableFolder
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import Position
-from openmirror.tablelog import AppId, BrokenLog, TableLog
+from openmirror.tablelog import AppId, BrokenLog, CommitNote, TableLog
 
 
 @dataclass(frozen=True)
@@ -263,3 +263,22 @@ class Progress:
     folder: TableFolder | None
     event: str
     detail: Mapping[str, object] = field(default_factory=dict)
+
+
+class HistoryReader(Protocol):
+    """Reads what commits of ours wrote about themselves into a Delta log."""
+
+    def history(self, table: StorePath, limit: int) -> list[CommitNote]:
+        """Our newest commits that are still in the log, newest first; none without a table."""
+        ...
+
+
+class MarkerReader(Protocol):
+    """Reads the row marker column of one change file, and nothing else of it."""
+
+    def markers(self, path: StorePath, column: str) -> Iterator[object]:
+        """Every row's marker in row order, as it is in the file; None for NULL.
+
+        Raises ValueError when the file's data cannot be read.
+        """
+        ...

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from openmirror.control import BatchKind, DecidedBatch, Pinned, RequestKind
+from openmirror.control import BatchKind, DecidedBatch, FileDigest, Hold, Pinned, RequestKind
 from openmirror.plan.cut import check_file, cut_batch, merge_file
 from openmirror.plan.decisions import (
     Apply,
@@ -35,8 +35,8 @@ from openmirror.tablelog import BrokenLog, Epoch, TableLog
 
 def plan(look: Look, limits: Limits, now: datetime) -> Decision:
     """What to do about one table. Pure; the same look always gives the same answer."""
-    if look.control.hold and not _asks(look, RequestKind.UNDROP):
-        return Held(look.control.hold)
+    if hold := _hold(look):
+        return Held(hold)
     if look.incarnation is None:
         return _without_folder(look, limits, now)
     if refused := _not_ours(look):
@@ -78,6 +78,16 @@ def applied_file_changed(look: Look) -> Pause | None:
                 detail = f"{file.name} was overwritten after it was applied"
                 return Pause(judged(look, Broken(Code.APPLIED_FILE_CHANGED, detail), file))
     return None
+
+
+def _hold(look: Look) -> Hold | None:
+    """The operator's hold; what `undrop` brings back is held from the moment it is in its place."""
+    request = look.control.request
+    if request is None or request.kind is not RequestKind.UNDROP:
+        return look.control.hold
+    if look.log is not None:
+        return look.control.hold or Hold(look.at, request.by, "brought back by undrop")
+    return None if look.aside is not None else look.control.hold
 
 
 def _asks(look: Look, kind: RequestKind) -> bool:
@@ -314,6 +324,13 @@ def reads_from(look: Look) -> Position:
     opening = _opening(look)
     replaces = isinstance(opening, _Opening) and opening.kind is BatchKind.REPLACE
     return START if replaces else look.applied
+
+
+def decided_files(look: Look) -> tuple[FileDigest, ...]:
+    """Files of a decided batch that comes next: none once it is applied or given up."""
+    opening = None if isinstance(look.log, BrokenLog) else _opening(look)
+    decided = opening.decided if isinstance(opening, _Opening) else None
+    return decided.files if decided else ()
 
 
 def needs_archive(look: Look) -> bool:

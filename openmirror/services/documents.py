@@ -17,6 +17,10 @@ from openmirror.protocol.names import ETag, TableFolder
 
 Document = TypeVar("Document", ControlDocument, MirrorDocument)
 
+# Building one takes as long as a thousand reads, and every look makes a Documents.
+_TABLES = TypeAdapter(ControlDocument)
+_MIRRORS = TypeAdapter(MirrorDocument)
+
 
 @dataclass(frozen=True)
 class Stored(Generic[Document]):
@@ -31,8 +35,8 @@ class Documents:
 
     def __init__(self, store: FileStore) -> None:
         self._store = store
-        self._tables = TypeAdapter(ControlDocument)
-        self._mirrors = TypeAdapter(MirrorDocument)
+        self._tables = _TABLES
+        self._mirrors = _MIRRORS
 
     def table(self, folder: TableFolder) -> Stored[ControlDocument]:
         """A table's document; an empty one, with ABSENT as its ETag, where there is none.

@@ -11,7 +11,7 @@ from openmirror.layout import StorePath
 from openmirror.plan.cut import pending
 from openmirror.plan.facts import Completeness, LandedFile
 from openmirror.plan.look import Look, Oddity
-from openmirror.plan.table import needs_archive, reads_from
+from openmirror.plan.table import decided_files, needs_archive, reads_from
 from openmirror.ports import ABSENT, Absent, Entry, Listing
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import METADATA_FILE, ETag, TableFolder, table_name
@@ -88,9 +88,9 @@ def _look_once(parts: Parts, folder: TableFolder, listing_last: bool) -> Seen | 
     except ConditionFailed:
         return None
     except NotThere:
-        if store.incarnation(landing) != incarnation:
-            return None
-        raise
+        if incarnation is None and store.incarnation(landing) is None:
+            raise  # the zone itself cannot be listed
+        return None  # the folder, or a file of it, has gone since it was listed
     if store.incarnation(landing) != incarnation:
         return None
     return Seen(look, stored.etag)
@@ -211,8 +211,7 @@ def _with_facts(parts: Parts, look: Look) -> Look:
         unready = seen.facts.completeness is not Completeness.COMPLETE or seen.facts.broken
         if unready or over or count >= parts.limits.batch_files:
             break
-    decided = look.control.decided
-    for digest in decided.files if decided else ():
+    for digest in decided_files(look):
         file = look.files.get(digest.sequence)
         if file and file.sequence not in inspected and not file.is_folder:
             inspected[file.sequence] = _inspected(parts, file)

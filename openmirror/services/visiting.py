@@ -6,7 +6,7 @@ import traceback
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from openmirror.control import Applied, ControlDocument, Failures
+from openmirror.control import Applied, ControlDocument, Failures, RequestKind
 from openmirror.errors import (
     ConditionFailed,
     Disposition,
@@ -19,6 +19,7 @@ from openmirror.plan.decisions import (
     Apply,
     Continue,
     Drop,
+    Held,
     Pause,
     Reset,
     Restore,
@@ -129,6 +130,11 @@ def _learned(look: Look, decision: Decision) -> ControlDocument:
             ),
             failures=None,
         )
+    undrops = control.request is not None and control.request.kind is RequestKind.UNDROP
+    if undrops and isinstance(decision, Held):
+        control = replace(control, hold=decision.hold, request=None)
+    elif undrops and look.log is None and look.aside is None:
+        control = replace(control, request=None)  # its retention ended: nothing to bring back
     if control.problem and not still_stands(look, control.problem):
         control = replace(control, problem=None, failures=None)
     if isinstance(decision, Pause) and not decision.problem.same_as(control.problem):

@@ -488,7 +488,7 @@ def test_only_new_commits_are_read(store: CountingStore) -> None:
     replay = LogReplay(store)
     replay.read(TABLE)
     store.reads.clear()
-    commit(store, 2, txn(1, 3))
+    commit(store, 2, {"commitInfo": {"timestamp": 5}}, txn(1, 3))
     log = replay.read(TABLE)
     assert isinstance(log, TableLog)
     assert store.reads == [name(2)]

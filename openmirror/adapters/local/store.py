@@ -79,13 +79,16 @@ class LocalStore:
     def incarnation(self, folder: StorePath) -> Incarnation | None:
         """The identity written in the folder, written now if there is none; never makes a folder.
 
-        Raises OSError when the folder cannot be written.
+        Raises ConditionFailed when it is replaced all the time, OSError when it cannot be written.
         """
         place = self._place(folder)
         for _ in range(_TRIES):
             try:
                 with _opened(place) as fd:
-                    return _identity(fd) or self._new_identity(fd)
+                    identity = _identity(fd) or self._new_identity(fd)
+                    # A folder that is being deleted may have lost its file before its place.
+                    if os.path.samestat(place.stat(), os.fstat(fd)):
+                        return identity
             except (FileNotFoundError, NotADirectoryError):
                 # Deleted under our hands; what stands here now, if anything, is another life.
                 if not place.is_dir():

@@ -1,0 +1,63 @@
+"""Where a table is in its life, told from one look and its plan: what `status` shows.
+
+Pure. The words of `status` are Fabric's, so that publishers and dashboards made for it keep
+working; what Fabric has no word for (waits, holds, warnings) stands beside them.
+"""
+
+from openmirror.lifecycle.shape import to_json, to_monitoring
+from openmirror.lifecycle.stages import (
+    Dropped,
+    Initialized,
+    Lifecycle,
+    OnHold,
+    Paused,
+    Replicating,
+    Reseeding,
+    Snapshotting,
+    Unreadable,
+    Waits,
+    fabric_status,
+    lifecycle,
+    position_of,
+    settled,
+)
+from openmirror.lifecycle.status import (
+    TableStatus,
+    WaitingFor,
+    is_listed,
+    needs_attention,
+    table_status,
+    unreadable,
+)
+from openmirror.lifecycle.words import FabricStatus, Trouble, Warn, Word, iso, message_of
+
+__all__ = [
+    "Dropped",
+    "FabricStatus",
+    "Initialized",
+    "Lifecycle",
+    "OnHold",
+    "Paused",
+    "Replicating",
+    "Reseeding",
+    "Snapshotting",
+    "TableStatus",
+    "Trouble",
+    "Unreadable",
+    "WaitingFor",
+    "Waits",
+    "Warn",
+    "Word",
+    "fabric_status",
+    "is_listed",
+    "iso",
+    "lifecycle",
+    "message_of",
+    "needs_attention",
+    "position_of",
+    "settled",
+    "table_status",
+    "to_json",
+    "to_monitoring",
+    "unreadable",
+]

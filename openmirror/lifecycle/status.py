@@ -1,0 +1,157 @@
+"""`table_status`: everything that status says of one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from openmirror.lifecycle.stages import (
+    QUIET_WAITS,
+    Lifecycle,
+    Paused,
+    Unreadable,
+    fabric_status,
+    is_dropped,
+    lifecycle,
+    position_of,
+    waiting_of,
+)
+from openmirror.lifecycle.warnings import warnings
+from openmirror.lifecycle.words import FabricStatus, Trouble, Warn
+from openmirror.plan import Decision, Look
+from openmirror.plan.decisions import Continue, Held, Pause, Waiting
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.rules import still_stands
+from openmirror.protocol.names import TableFolder, TableName
+from openmirror.protocol.partner import Partner
+from openmirror.protocol.sequence import START, Position
+from openmirror.tablelog import BrokenLog, TableLog, Totals
+
+
+@dataclass(frozen=True)
+class WaitingFor:
+    """What a table waits for, with the file's name where it is there."""
+
+    waiting: Waiting
+    file: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableStatus:
+    """Everything that status says of one table."""
+
+    folder: TableFolder
+    name: TableName
+    stage: Lifecycle
+    totals: Totals = field(default_factory=Totals)
+    synced_at: datetime | None = None
+    applied: Position = START
+    pending_files: int = 0
+    waiting_for: WaitingFor | None = None
+    problem: Trouble | None = None
+    warnings: tuple[Warn, ...] = ()
+    lag_seconds: float = 0.0
+    partner: Partner | None = None
+
+    @property
+    def status(self) -> FabricStatus:
+        """Fabric's word."""
+        return fabric_status(self.stage)
+
+    @property
+    def needs_attention(self) -> bool:
+        """Whether `drain` ends with exit code 3 because of this table."""
+        if self.waiting_for and self.waiting_for.waiting.kind not in QUIET_WAITS:
+            return True
+        return isinstance(self.stage, Paused | Unreadable)
+
+
+def needs_attention(tables: Iterable[TableStatus]) -> bool:
+    """Whether some table is paused or waits; held tables, `schema` and `grace` waits aside."""
+    return any(table.needs_attention for table in tables)
+
+
+def is_listed(look: Look) -> bool:
+    """Whether there is a table to speak of: a folder, or a table of that folder, here or aside.
+
+    A control document alone is a memory: its folder is gone, and its dropped table as well.
+    """
+    control = look.control
+    if look.incarnation or control.hold or isinstance(look.log, BrokenLog) or is_dropped(look):
+        return True
+    return isinstance(look.log, TableLog) and look.folder in look.log.owners
+
+
+def table_status(look: Look, decision: Decision, partner: Partner | None = None) -> TableStatus:
+    """What status says of a table that was looked at, and for which `decision` was planned."""
+    position = position_of(look, decision)
+    pending = _pending(look, position)
+    totals, synced_at = _metrics(look, decision)
+    oldest = min((file.modified for file in pending), default=look.at)
+    return TableStatus(
+        folder=look.folder,
+        name=look.name,
+        stage=lifecycle(look, decision),
+        totals=totals,
+        synced_at=synced_at,
+        applied=position,
+        pending_files=len(pending),
+        waiting_for=_waiting_for(look, decision),
+        problem=_trouble(look, decision),
+        warnings=tuple(warnings(look, decision, position)),
+        lag_seconds=max(0.0, (look.at - oldest).total_seconds()),
+        partner=partner,
+    )
+
+
+def unreadable(
+    folder: TableFolder, name: TableName, trouble: Trouble, partner: Partner | None = None
+) -> TableStatus:
+    """The status of a table that could not even be looked at."""
+    return TableStatus(
+        folder=folder, name=name, stage=Unreadable(trouble), problem=trouble, partner=partner
+    )
+
+
+def _pending(look: Look, position: Position) -> list[LandedFile]:
+    life = look.life
+    return [
+        file
+        for file in look.files.values()
+        if file.sequence > position
+        and not file.archived
+        and not (life and life.skipped(file.sequence, file.etag))
+    ]
+
+
+def _metrics(look: Look, decision: Decision) -> tuple[Totals, datetime | None]:
+    known = look.control.applied
+    log = look.log or look.aside
+    # A path may hold another folder's table; its figures are not this folder's.
+    ours = isinstance(log, TableLog) and look.folder in log.owners
+    if isinstance(log, TableLog) and log.note and (ours or isinstance(decision, Continue)):
+        return log.note.totals, log.note.committed_at or (known.at if known else None)
+    return (known.totals, known.at) if known else (Totals(), None)
+
+
+def _waiting_for(look: Look, decision: Decision) -> WaitingFor | None:
+    waiting = waiting_of(look, decision)
+    if waiting is None:
+        return None
+    file = look.files.get(waiting.sequence) if waiting.sequence is not None else None
+    return WaitingFor(waiting, file.name if file else None)
+
+
+def _trouble(look: Look, decision: Decision) -> Trouble | None:
+    standing = look.control.problem
+    match decision:
+        case Pause(problem):
+            # A plan judges anew each time; when it began is in the control document.
+            known = standing.since if standing and problem.same_as(standing) else None
+            since = problem.since or known or look.at
+        case Held() if standing and still_stands(look, standing):
+            problem, since = standing, standing.since or look.at
+        case _:
+            return None
+    return Trouble(problem.code.value, problem.detail, problem.solution, problem.file, since)

@@ -1,0 +1,62 @@
+"""Status in words: Fabric's where it has them, and codes of our own where nobody broke a rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+
+class FabricStatus(StrEnum):
+    """A table's status in Fabric's own words."""
+
+    INITIALIZED = "Initialized"
+    SNAPSHOTTING = "Snapshotting"
+    REPLICATING = "Replicating"
+    RESEEDING = "Reseeding"
+    STOPPED = "Stopped"
+    FAILED = "Failed"
+
+
+class Word(StrEnum):
+    """Codes of status alone: nobody broke a rule, so `Code` has none for them."""
+
+    HELD = "Held"
+    DROPPED = "Dropped"
+    RETRYING = "Retrying"
+    REQUESTED = "Requested"
+    SKIPPED = "Skipped"
+    LANDING_ZONE_UNREADABLE = "LandingZoneUnreadable"
+    TABLE_UNREADABLE = "TableUnreadable"
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """What stops a table, and what to do about it."""
+
+    code: str
+    detail: str
+    solution: str
+    file: str | None = None
+    since: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Warn:
+    """What an operator should know, while the table does what its status says."""
+
+    code: str
+    detail: str
+    solution: str
+    file: str | None = None
+
+
+def iso(moment: datetime) -> str:
+    """A time as ISO 8601 in UTC, with Z."""
+    return moment.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
+
+
+def message_of(trouble: Trouble) -> str:
+    """The problem as one text, for readers that know Fabric's two fields only."""
+    where = f"{trouble.file}: " if trouble.file and trouble.file not in trouble.detail else ""
+    return f"{where}{trouble.detail.rstrip('.')}. {trouble.solution}"

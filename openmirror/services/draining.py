@@ -1,0 +1,159 @@
+"""`drain`: apply what is there, wait out what ends by itself within seconds, and return."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from openmirror import layout
+from openmirror.errors import MOST_ATTEMPTS, NotThere
+from openmirror.lifecycle import settled
+from openmirror.plan import Decision
+from openmirror.plan.decisions import Apply, Pause, Reset, Wait, WaitKind
+from openmirror.ports import Progress, TableEngine
+from openmirror.protocol.names import Incarnation, TableFolder
+from openmirror.protocol.sequence import ChangeFileName, parse_change_file
+from openmirror.services.discovery import discover
+from openmirror.services.lanes import Again, Lanes
+from openmirror.services.parts import Parts
+from openmirror.services.running import SHORTEST_WAIT, Unreadable, attend
+from openmirror.services.visiting import FIRST_DELAY
+
+
+@dataclass(frozen=True)
+class DrainResult:
+    """How every table stood when a drain left it."""
+
+    outcomes: Mapping[TableFolder, Decision | Unreadable]
+    unreadable_mirrors: Mapping[str, str] = field(default_factory=dict)
+    """Mirrors whose landing zone could not be listed, and why; nothing of them was touched."""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something could not be looked at."""
+        lost = any(isinstance(outcome, Unreadable) for outcome in self.outcomes.values())
+        return lost or bool(self.unreadable_mirrors)
+
+    @property
+    def stopped(self) -> dict[TableFolder, Pause | Wait]:
+        """Tables that are paused, or wait for something that matters."""
+        return {
+            folder: outcome
+            for folder, outcome in self.outcomes.items()
+            if isinstance(outcome, Pause | Wait) and not settled(outcome)
+        }
+
+
+_WAITED_OUT = (WaitKind.METADATA,)
+"""Waits that a drain sits through: they end by themselves within seconds."""
+_LONGEST_WAIT = timedelta(seconds=1)
+"""What is waited for may come before its time is up, and nobody rings in a drain."""
+MOST_VISITS_AT_ONE_POSITION = 20
+"""A table that changes under so many batches in a row is somebody's error."""
+
+
+def drain(parts: Parts, engine: TableEngine, mirrors: Iterable[str], lanes: int) -> DrainResult:
+    """Apply everything that is there now, and return.
+
+    Each table is left once it has passed what lay in its folder at its first visit, so a
+    publisher that is faster than we are cannot keep this going.
+    """
+    draining = _Draining(parts, engine)
+    unreadable: dict[str, str] = {}
+    folders: list[TableFolder] = []
+    for mirror in mirrors:
+        try:
+            folders += discover(parts.store, mirror)
+        except NotThere as error:
+            unreadable[mirror] = str(error)
+            parts.watch(Progress(None, "unreadable", {"mirror": mirror, "reason": str(error)}))
+    running = Lanes(draining, lanes)
+    try:
+        for folder in folders:
+            running.ring(folder)
+        running.wait()
+    finally:
+        running.stop(SECONDS_TO_FINISH)
+    return DrainResult(draining.outcomes, unreadable)
+
+
+SECONDS_TO_FINISH = 8.0
+"""How long a stop waits for batches underway; what is abandoned then is applied later, once."""
+
+
+@dataclass(frozen=True)
+class _There:
+    """What a folder held at the first visit."""
+
+    incarnation: Incarnation | None
+    last: int
+
+
+class _Draining:
+    """Visits tables until what was there is applied."""
+
+    def __init__(self, parts: Parts, engine: TableEngine) -> None:
+        self.outcomes: dict[TableFolder, Decision | Unreadable] = {}
+        self._parts = parts
+        self._engine = engine
+        self._there: dict[TableFolder, _There] = {}
+        self._tries: dict[TableFolder, tuple[object, int]] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, folder: TableFolder) -> Again | None:
+        done = attend(self._parts, self._engine, folder, lambda: self._remember(folder))
+        tries = self._count(folder, done.outcome)
+        with self._lock:
+            self.outcomes[folder] = done.outcome
+        match done.outcome:
+            case Unreadable(may_pass=True) if tries < MOST_ATTEMPTS:
+                return Again(FIRST_DELAY * tries, deaf=True)
+            case Wait(waiting) if waiting.kind in _WAITED_OUT and waiting.until:
+                left = waiting.until - self._parts.clock()
+                return Again(max(SHORTEST_WAIT, min(left, _LONGEST_WAIT)))
+            case Apply() | Reset() if self._has_passed(folder, done.outcome):
+                return None
+        if done.again and tries >= MOST_VISITS_AT_ONE_POSITION:
+            reason = f"it changed under {tries} tries in a row"
+            self._parts.watch(Progress(folder, "unreadable", {"reason": reason}))
+            with self._lock:
+                self.outcomes[folder] = Unreadable(reason)
+            return None
+        return Again(done.delay, deaf=bool(done.delay)) if done.again else None
+
+    def _remember(self, folder: TableFolder) -> None:
+        if folder not in self._there:
+            there = _what_is_there(self._parts, folder)
+            with self._lock:
+                self._there[folder] = there
+
+    def _has_passed(self, folder: TableFolder, decision: Apply | Reset) -> bool:
+        """Whether all that was there had been applied when this was decided."""
+        there = self._there[folder]
+        if decision.batch.epoch.incarnation != there.incarnation:
+            return True  # what was there has been deleted since, with its folder
+        return isinstance(decision, Apply) and decision.batch.applied >= there.last
+
+    def _count(self, folder: TableFolder, outcome: Decision | Unreadable) -> int:
+        """How often in a row a table was visited without getting further."""
+        at = outcome.batch.applied if isinstance(outcome, (Apply, Reset)) else None
+        stand = (type(outcome), at)
+        with self._lock:
+            before, count = self._tries.get(folder, (None, 0))
+            count = count + 1 if before == stand else 1
+            self._tries[folder] = (stand, count)
+        return count
+
+
+def _what_is_there(parts: Parts, folder: TableFolder) -> _There:
+    landing = layout.table_folder(folder)
+    try:
+        incarnation = parts.store.incarnation(landing)
+        listing = parts.store.list_folder(landing)
+    except NotThere:
+        return _There(None, 0)
+    names = (parse_change_file(entry.name) for entry in listing.entries)
+    last = max((n.sequence for n in names if isinstance(n, ChangeFileName)), default=0)
+    return _There(incarnation, last)

@@ -1,0 +1,122 @@
+"""Lanes: worker threads in which tables are visited, each table in at most one at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from openmirror.protocol.names import TableFolder
+
+
+@dataclass(frozen=True)
+class Again:
+    """When a table is to be visited once more."""
+
+    after: timedelta = timedelta()
+    deaf: bool = False
+    """Whether rings before then change nothing: it is a pause after a failure, not a wait."""
+
+
+class Lanes:
+    """Takes turns: a table with more to do goes to the end of the line, so that none starves.
+
+    Rings for a table that is in line already, or that come during its visit, are one ring.
+    """
+
+    def __init__(self, visit: Callable[[TableFolder], Again | None], count: int) -> None:
+        self._visit = visit
+        self._changed = threading.Condition()
+        self._line: dict[TableFolder, None] = {}
+        self._busy: set[TableFolder] = set()
+        self._rung_while_busy: set[TableFolder] = set()
+        self._later: dict[TableFolder, tuple[float, Again]] = {}
+        self._stopping = False
+        self._failure: BaseException | None = None
+        # Daemons: a process that was told twice to stop does not wait for a Spark job.
+        self._threads = [
+            threading.Thread(target=self._work, name=f"lane-{number}", daemon=True)
+            for number in range(1, count + 1)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def ring(self, folder: TableFolder) -> None:
+        """Ask for a visit."""
+        with self._changed:
+            if folder in self._busy:
+                self._rung_while_busy.add(folder)
+                return
+            if folder in self._later:
+                if self._later[folder][1].deaf:
+                    return
+                del self._later[folder]
+            self._line[folder] = None
+            self._changed.notify()
+
+    def wait(self) -> None:
+        """Wait until no table has anything to do, now or later.
+
+        Raises what ended a lane: something after which the whole program cannot go on.
+        """
+        with self._changed:
+            while not self._failure and (self._line or self._busy or self._later):
+                self._changed.wait()
+        self.check()
+
+    def check(self) -> None:
+        """Raise what ended a lane, if anything did."""
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self, seconds: float) -> frozenset[TableFolder]:
+        """Begin no further visit, wait this long for those underway; answers which still are."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        until = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        with self._changed:
+            return frozenset(self._busy)
+
+    def _work(self) -> None:
+        while (folder := self._next()) is not None:
+            again = None
+            try:
+                again = self._visit(folder)
+            except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+                with self._changed:
+                    self._failure = self._failure or error
+                    self._stopping = True
+            self._done(folder, again)
+
+    def _next(self) -> TableFolder | None:
+        with self._changed:
+            while not self._stopping:
+                now = time.monotonic()
+                for folder in [f for f, (due, _) in self._later.items() if due <= now]:
+                    del self._later[folder]
+                    self._line[folder] = None
+                if self._line:
+                    folder = next(iter(self._line))
+                    del self._line[folder]
+                    self._busy.add(folder)
+                    return folder
+                due = min((due for due, _ in self._later.values()), default=None)
+                self._changed.wait(None if due is None else due - now)
+            return None
+
+    def _done(self, folder: TableFolder, again: Again | None) -> None:
+        with self._changed:
+            self._busy.discard(folder)
+            rung = folder in self._rung_while_busy
+            self._rung_while_busy.discard(folder)
+            if again is not None and again.after > timedelta() and (again.deaf or not rung):
+                due = time.monotonic() + again.after.total_seconds()
+                self._later[folder] = (due, again)
+            elif rung or again is not None:
+                self._line[folder] = None
+            self._changed.notify_all()

@@ -1,0 +1,202 @@
+"""What people and publishers see of a mirror: status, the two status files, and history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from openmirror import layout
+from openmirror.control import Act, MirrorDocument
+from openmirror.errors import SOLUTIONS, ConditionFailed, DocumentUnreadable, NotThere
+from openmirror.layout import StorePath
+from openmirror.lifecycle import (
+    Dropped,
+    TableStatus,
+    Trouble,
+    Word,
+    is_listed,
+    iso,
+    table_status,
+    to_monitoring,
+    unreadable,
+)
+from openmirror.plan import plan
+from openmirror.ports import FileStore, HistoryReader
+from openmirror.protocol.names import (
+    PARTNER_EVENTS_FILE,
+    TableFolder,
+    TableName,
+    TablePath,
+    table_name,
+)
+from openmirror.protocol.partner import Partner, parse_partner_events
+from openmirror.protocol.rules import Broken, Code
+from openmirror.services.discovery import discover
+from openmirror.services.documents import Documents
+from openmirror.services.looking import look_at
+from openmirror.services.mirrors import read_policy
+from openmirror.services.parts import Parts
+from openmirror.tablelog import CommitNote, TableLog
+
+HEARTBEAT = timedelta(seconds=60)
+"""A status file that nothing changed is written again after this long, as a sign of life."""
+
+
+def statuses(parts: Parts, mirrors: Iterable[str]) -> list[TableStatus]:
+    """The status of every table of these mirrors, each from a look of its own; changes nothing.
+
+    What cannot be read is an entry that says so: one table, or a mirror whose landing zone
+    cannot be listed (an entry without a table's name), never an empty answer.
+    """
+    return [table for mirror in mirrors for table in _of_mirror(parts, mirror)]
+
+
+def _of_mirror(parts: Parts, mirror: str) -> list[TableStatus]:
+    try:
+        return _tables(parts, mirror)
+    except NotThere as error:
+        trouble = Trouble(
+            Word.LANDING_ZONE_UNREADABLE,
+            f"the landing zone of mirror {mirror} cannot be listed: {error}",
+            "Mount or restore the landing zone, or correct --root; no table is touched meanwhile.",
+        )
+        return [unreadable(TableFolder(mirror, TablePath("", "")), TableName("", ""), trouble)]
+
+
+def _tables(parts: Parts, mirror: str) -> list[TableStatus]:
+    """Raises NotThere when the zone cannot be listed."""
+    partner = _partner(parts.store, mirror)
+    found = (_of_table(parts, folder, partner) for folder in discover(parts.store, mirror))
+    return [table for table in found if table is not None]
+
+
+def _of_table(parts: Parts, folder: TableFolder, partner: Partner | None) -> TableStatus | None:
+    try:
+        look = look_at(parts, folder).look
+    except DocumentUnreadable as error:
+        code = Code.CONTROL_DOCUMENT_INVALID
+        trouble = Trouble(code.value, str(error), SOLUTIONS[code])
+    except (ConditionFailed, NotThere) as error:
+        if parts.store.incarnation(layout.landing_zone(folder.mirror)) is None:
+            raise
+        solution = "Look again; if it stays so, find what rewrites its files all the time."
+        trouble = Trouble(Word.TABLE_UNREADABLE, str(error), solution)
+    else:
+        decision = plan(look, parts.limits, look.at)
+        return table_status(look, decision, partner) if is_listed(look) else None
+    name = table_name(folder.path, _default_schema(parts.store, folder.mirror))
+    return unreadable(folder, name, trouble, partner)
+
+
+def _default_schema(store: FileStore, mirror: str) -> str:
+    try:
+        return Documents(store).mirror(mirror).value.default_schema
+    except DocumentUnreadable:
+        return MirrorDocument().default_schema
+
+
+def _partner(store: FileStore, mirror: str) -> Partner | None:
+    try:
+        content = store.read(layout.join(layout.landing_zone(mirror), PARTNER_EVENTS_FILE))
+    except NotThere:
+        return None
+    return parse_partner_events(content.data)
+
+
+def publish(parts: Parts, mirror: str, heartbeat: timedelta = HEARTBEAT) -> bool:
+    """Write the two files that publishers read, when they would say something new.
+
+    Answers whether anything was written. Raises NotThere, and writes nothing, when the landing
+    zone cannot be listed: what is there instead may be an empty mount point.
+    """
+    tables = [t for t in _tables(parts, mirror) if not isinstance(t.stage, Dropped)]
+    written = _write_tables(parts.store, mirror, tables)
+    return _write_replicator(parts, mirror, heartbeat, always=written) or written
+
+
+def _write_tables(store: FileStore, mirror: str, tables: list[TableStatus]) -> bool:
+    path = layout.join(layout.monitoring(mirror), "tables.json")
+    content = to_monitoring(tables)
+    if _stored(store, path) == content:
+        return False
+    store.write(path, _as_bytes(content))
+    return True
+
+
+def _write_replicator(parts: Parts, mirror: str, heartbeat: timedelta, *, always: bool) -> bool:
+    path = layout.join(layout.monitoring(mirror), "replicator.json")
+    policy, _ = read_policy(parts.store, mirror)
+    broken = policy if isinstance(policy, Broken) else None
+    content: dict[str, object] = {
+        "status": "Running",
+        "errorCode": broken.code.value if broken else None,
+        "errorMessage": f"{broken.detail}. {SOLUTIONS[broken.code]}" if broken else None,
+    }
+    now = parts.clock()
+    before = _stored(parts.store, path) or {}
+    beat = _moment(before.pop("lastHeartbeatTime", None))
+    if not always and before == content and beat and beat <= now < beat + heartbeat:
+        return False
+    parts.store.write(path, _as_bytes({**content, "lastHeartbeatTime": iso(now)}))
+    return True
+
+
+def _stored(store: FileStore, path: StorePath) -> dict[str, object] | None:
+    """What the file says now; None when it is missing or damaged, and so has to be written."""
+    try:
+        value = json.loads(store.read(path).data)
+    except (NotThere, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
+
+
+def _as_bytes(content: dict[str, object]) -> bytes:
+    return json.dumps(content, indent=1, ensure_ascii=False).encode()
+
+
+@dataclass(frozen=True)
+class HistoryLine:
+    """One thing that happened to a table: a commit, or what an operator did."""
+
+    at: datetime | None
+    """None for a commit whose log does not say when."""
+    event: CommitNote | Act
+
+
+def history(
+    parts: Parts, reader: HistoryReader, folder: TableFolder, limit: int
+) -> list[HistoryLine]:
+    """The newest `limit` lines, newest first, also of a table that was dropped.
+
+    Raises NotThere when the landing zone cannot be listed, DocumentUnreadable when the table's
+    control document cannot be read.
+    """
+    look = look_at(parts, folder).look
+    log = look.log or look.aside
+    # A path may hold another folder's table; a damaged log still has commits that can be read.
+    foreign = log is None or (isinstance(log, TableLog) and folder not in log.owners)
+    notes = [] if foreign or log is None else reader.history(log.path, limit)
+    acts = sorted(look.control.acts, key=lambda act: act.at, reverse=True)
+    return list(_merged(notes, acts))[:limit]
+
+
+def _merged(notes: list[CommitNote], acts: list[Act]) -> Iterator[HistoryLine]:
+    """Both newest first. Commits keep the log's own order, whatever a writer's clock said."""
+    waiting = list(acts)
+    for note in notes:
+        at = note.committed_at or datetime.min.replace(tzinfo=UTC)
+        while waiting and waiting[0].at >= at:
+            act = waiting.pop(0)
+            yield HistoryLine(act.at, act)
+        yield HistoryLine(note.committed_at, note)
+    yield from (HistoryLine(act.at, act) for act in waiting)

@@ -1,0 +1,116 @@
+"""The passes over all tables that time starts: the sweep, which loses no event, and cleanup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from openmirror.errors import Disposition, DocumentUnreadable, NotThere, disposition_of
+from openmirror.plan import Decision, plan
+from openmirror.plan.decisions import (
+    Apply,
+    Continue,
+    Drop,
+    Pause,
+    Reset,
+    Restore,
+    Wait,
+    WaitKind,
+)
+from openmirror.plan.look import Look
+from openmirror.ports import Doorbell, Progress
+from openmirror.protocol.names import TableFolder
+from openmirror.services.cleaning import Cleaned, clean_table
+from openmirror.services.discovery import discover
+from openmirror.services.looking import look_at
+from openmirror.services.mirrors import open_mirror
+from openmirror.services.parts import Parts
+
+
+@dataclass
+class Swept:
+    """What a sweep found."""
+
+    rung: list[TableFolder] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Tables and mirrors that could not be looked at, and why."""
+
+
+def sweep(parts: Parts, mirrors: Iterable[str], doorbell: Doorbell) -> Swept:
+    """Look at every table, and ring for those that a visit would move.
+
+    This is what makes lost events harmless. Tables that wait or are paused are left alone, so an
+    idle mirror rings for nothing, unless the visit would write down what nobody has yet: that a
+    folder is missing, or that a problem began.
+    """
+    swept = Swept()
+    for folder in _folders(parts, mirrors, swept.unreadable):
+        try:
+            look = look_at(parts, folder).look
+            if _is_for_a_visit(look, plan(look, parts.limits, look.at)):
+                doorbell.ring(folder)
+                swept.rung.append(folder)
+        except Exception as error:  # noqa: BLE001 - judged there
+            _stays_with(parts, folder, error, swept.unreadable)
+    return swept
+
+
+def _is_for_a_visit(look: Look, decision: Decision) -> bool:
+    match decision:
+        case Apply() | Reset() | Drop() | Continue() | Restore():
+            return True
+        case Wait(waiting) if waiting.kind is WaitKind.GRACE:
+            return look.control.missing_since is None
+        case Wait(waiting):
+            return waiting.until is not None and waiting.until <= look.at
+        case Pause(problem):
+            return not problem.same_as(look.control.problem)
+        case _:
+            return False
+
+
+@dataclass
+class CleanedAll:
+    """What a cleanup pass did, or would do."""
+
+    cleaned: list[Cleaned] = field(default_factory=list)
+    """Tables with something to clean."""
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Tables and mirrors that could not be looked at, and why."""
+
+
+def clean(parts: Parts, mirrors: Iterable[str], *, dry_run: bool = False) -> CleanedAll:
+    """One cleanup pass over all tables; with `dry_run` only says what it would do."""
+    cleanup = CleanedAll()
+    for folder in _folders(parts, mirrors, cleanup.unreadable):
+        try:
+            if done := clean_table(parts, folder, dry_run=dry_run):
+                cleanup.cleaned.append(done)
+        except Exception as error:  # noqa: BLE001 - judged there
+            _stays_with(parts, folder, error, cleanup.unreadable)
+    return cleanup
+
+
+def _folders(
+    parts: Parts, mirrors: Iterable[str], unreadable: dict[str, str]
+) -> Iterator[TableFolder]:
+    for mirror in mirrors:
+        try:
+            folders = discover(parts.store, mirror)
+            open_mirror(parts.store, mirror)
+        except (NotThere, DocumentUnreadable) as error:
+            # Not an empty mirror: nothing may be concluded about its tables.
+            unreadable[mirror] = str(error)
+            parts.watch(Progress(None, "unreadable", {"mirror": mirror, "reason": str(error)}))
+            continue
+        yield from folders
+
+
+def _stays_with(
+    parts: Parts, folder: TableFolder, error: Exception, unreadable: dict[str, str]
+) -> None:
+    """Report what went wrong with one table, unless nothing else can go on either."""
+    if disposition_of(error, attempts=1) is Disposition.FAIL:
+        raise error
+    unreadable[str(folder)] = str(error)
+    parts.watch(Progress(folder, "unreadable", {"reason": str(error)}))

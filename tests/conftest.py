@@ -1,0 +1,40 @@
+"""One Spark session for the whole run; a fresh zone for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.zone import Mirror, Zone
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    from openmirror.spark.jars import class_path
+    from openmirror.spark.session import start_spark
+
+    session = start_spark(master="local[2]", driver_memory="3g", class_path=class_path())
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def zone(tmp_path: Path) -> Zone:
+    made = Zone(tmp_path / "root")
+    made.landing.mkdir(parents=True)
+    return made
+
+
+@pytest.fixture
+def mirror(zone: Zone, spark: SparkSession) -> Mirror:
+    return Mirror(zone, spark)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whatever asks for Spark is a Spark test; nobody has to remember the mark."""
+    for item in items:
+        if "spark" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.spark)

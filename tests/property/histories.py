@@ -1,0 +1,172 @@
+"""Random histories of one table: change files as a publisher might write them, from one seed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
+from openmirror.protocol.rows import Change, ChangeFile, Marker, Table, interpret
+
+_GROWTH = {
+    pa.int8(): pa.int16(),
+    pa.int16(): pa.int32(),
+    pa.int32(): pa.int64(),
+    pa.float32(): pa.float64(),
+    pa.decimal128(6, 2): pa.decimal128(12, 3),
+    pa.date32(): pa.timestamp("us", tz="UTC"),
+}
+_KEY_TYPES = [pa.int32(), pa.int64(), pa.string(), pa.date32(), pa.float64(), pa.binary()]
+_VALUE_TYPES = [
+    *_KEY_TYPES,
+    pa.int8(),
+    pa.int16(),
+    pa.float32(),
+    pa.bool_(),
+    pa.decimal128(6, 2),
+    pa.timestamp("us", tz="UTC"),
+    pa.timestamp("ms"),
+]
+_MARKER_TYPES = [pa.int8(), pa.int32(), pa.int64(), pa.string(), pa.uint8()]
+_NAMES = ["id", "Name", "value", "a.b", "grün", "c d", "x`y", "ROW", "kind", "sequence", "c0"]
+
+
+@dataclass
+class _Column:
+    name: str
+    type: pa.DataType
+    is_key: bool
+
+
+@dataclass
+class History:
+    """Change files in order, both as Arrow tables to publish and as the interpreter's input."""
+
+    seed: int
+    key_columns: list[str]
+    files: list[pa.Table] = field(default_factory=list)
+    changes: list[ChangeFile] = field(default_factory=list)
+
+    def expected(self) -> Table:
+        return interpret(self.changes, self.key_columns)
+
+    @property
+    def metadata(self) -> dict[str, object]:
+        return {"keyColumns": self.key_columns}
+
+
+def random_history(seed: int, keys: int = 300, files: int = 6, rows: int = 500) -> History:
+    """A history in which hundreds of keys change side by side, each many times."""
+    draw = random.Random(seed)
+    columns = _first_columns(draw)
+    history = History(seed, [column.name for column in columns if column.is_key])
+    pool = [_key(draw, columns) for _ in range(draw.choice([3, keys // 10, keys]))]
+    for number in range(draw.randint(2, files)):
+        if number:
+            _evolve(draw, columns)
+        _add_file(draw, history, columns, pool, rows if number else rows // 3)
+    return history
+
+
+def _first_columns(draw: random.Random) -> list[_Column]:
+    names = draw.sample(_NAMES, draw.randint(2, 5))
+    key_count = draw.choice([1, 1, 1, 2, 3][: len(names) + 1])
+    return [
+        _Column(name, draw.choice(_KEY_TYPES if at < key_count else _VALUE_TYPES), at < key_count)
+        for at, name in enumerate(names[: max(key_count, len(names))])
+    ]
+
+
+def _evolve(draw: random.Random, columns: list[_Column]) -> None:
+    if draw.random() < 0.3:
+        free = [name for name in _NAMES if all(c.name != name for c in columns)]
+        if free:
+            columns.append(_Column(draw.choice(free), draw.choice(_VALUE_TYPES), False))
+    for column in columns:
+        if draw.random() < 0.15 and column.type in _GROWTH and not column.is_key:
+            column.type = _GROWTH[column.type]
+
+
+def _key(draw: random.Random, columns: list[_Column]) -> dict[str, Any]:
+    return {
+        column.name: None if draw.random() < 0.05 else _value(draw, column.type)
+        for column in columns
+        if column.is_key
+    }
+
+
+def _add_file(
+    draw: random.Random,
+    history: History,
+    columns: list[_Column],
+    pool: list[dict[str, Any]],
+    rows: int,
+) -> None:
+    has_marker = draw.random() < 0.85
+    absent = {c.name for c in columns if not c.is_key and draw.random() < 0.15}
+    present = [column for column in columns if column.name not in absent]
+    null_typed = {c.name for c in present if not c.is_key and draw.random() < 0.08}
+    weights = draw.choice([(1, 1, 1, 1), (6, 1, 1, 1), (1, 6, 3, 1), (0, 1, 1, 6), (1, 0, 0, 0)])
+    changes = []
+    for _ in range(draw.choice([0, 1, rows, rows])):
+        kind = draw.choices(list(Marker), weights)[0] if has_marker else Marker.INSERT
+        row = dict(draw.choice(pool))
+        for column in present:
+            if not column.is_key and column.name not in null_typed:
+                row[column.name] = None if draw.random() < 0.1 else _value(draw, column.type)
+        changes.append((kind, row))
+    history.files.append(_arrow(draw, changes, present, null_typed, has_marker))
+    history.changes.append(
+        ChangeFile(
+            tuple(c.name for c in present if c.name not in null_typed),
+            [Change(kind, {fold_case(k): v for k, v in row.items()}) for kind, row in changes],
+        )
+    )
+
+
+def _arrow(
+    draw: random.Random,
+    changes: list[tuple[Marker, dict[str, Any]]],
+    present: list[_Column],
+    null_typed: set[str],
+    has_marker: bool,
+) -> pa.Table:
+    arrays: list[tuple[str, pa.Array]] = []
+    for column in present:
+        name = column.name.upper() if draw.random() < 0.1 else column.name
+        kind = pa.null() if column.name in null_typed else column.type
+        values = [row.get(column.name) for _, row in changes]
+        arrays.append((name, pa.array(values, kind)))
+    if has_marker:
+        kind = draw.choice(_MARKER_TYPES)
+        codes = [marker.value for marker, _ in changes]
+        texts = [str(code) for code in codes] if kind == pa.string() else codes
+        name = draw.choice([ROW_MARKER_COLUMN, ROW_MARKER_COLUMN.upper()])
+        arrays.append((name, pa.array(texts, kind)))
+    draw.shuffle(arrays)
+    return pa.Table.from_arrays([array for _, array in arrays], [name for name, _ in arrays])
+
+
+def _value(draw: random.Random, kind: pa.DataType) -> Any:
+    if kind == pa.bool_():
+        return draw.random() < 0.5
+    if kind == pa.string():
+        return draw.choice(["", "a", "ä", "A", " ", "'", "0"]) + str(draw.randint(0, 999))
+    if kind == pa.binary():
+        return draw.randbytes(draw.randint(0, 4))
+    if pa.types.is_integer(kind):
+        return draw.randint(-100, 100) if kind == pa.int8() else draw.randint(-9999, 9999)
+    if pa.types.is_floating(kind):
+        special = [float("nan"), 0.0, -0.0, float("inf")] if kind == pa.float64() else [0.0]
+        return draw.choice(special) if draw.random() < 0.1 else draw.randint(-999, 999) / 4
+    if pa.types.is_decimal(kind):
+        return Decimal(draw.randint(-9999, 9999)).scaleb(-2)
+    if pa.types.is_date(kind):
+        return date(2013, 1, 1) + timedelta(days=draw.randint(0, 999))
+    moment = datetime(2013, 1, 1, tzinfo=UTC) + timedelta(seconds=draw.randint(0, 10**8))
+    return moment if kind.tz else moment.replace(tzinfo=None)

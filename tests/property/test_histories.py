@@ -1,0 +1,126 @@
+"""Whatever a publisher writes, however it is cut, repeated and spread over lanes: one result."""
+
+from __future__ import annotations
+
+import os
+import random
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from openmirror.control import BatchKind
+from openmirror.plan import Batch
+from openmirror.plan.decisions import Idle, Wait, WaitKind
+from openmirror.ports import BadFile, CommitResult, Prepared, Transaction
+from openmirror.protocol.rows import Table
+from openmirror.protocol.schema import TableSchema
+from tests.property.histories import History, random_history
+from tests.zone import Mirror, Zone, bag
+
+
+class Recording:
+    """A TableEngine that remembers every batch it committed, to commit it again later."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.committed: list[tuple[Batch, Transaction, str]] = []
+
+    def read(self, batch: Batch) -> Prepared | BadFile:
+        return self._engine.read(batch)
+
+    def commit(
+        self, batch: Batch, prepared: Prepared, transaction: Transaction, note: str
+    ) -> CommitResult:
+        self.committed.append((batch, transaction, note))
+        return self._engine.commit(batch, prepared, transaction, note)
+
+    def record(
+        self, table: Any, transaction: Transaction, create: TableSchema | None = None
+    ) -> CommitResult:
+        return self._engine.record(table, transaction, create)
+
+    def replay(self, batch: Batch, transaction: Transaction, note: str) -> None:
+        prepared = self._engine.read(batch)
+        assert not isinstance(prepared, BadFile)
+        self._engine.commit(batch, prepared, transaction, note)
+        prepared.release()
+
+
+def _publish(zone: Zone, table: str, history: History) -> None:
+    zone.metadata(table, history.metadata)
+    for number, file in enumerate(history.files, start=1):
+        zone.put(table, number, file)
+
+
+def _typed(expected: Table) -> list[dict[str, Any]]:
+    """A date that a column's growth made a timestamp is that day's midnight."""
+    grown = {
+        column
+        for column in expected.columns
+        if any(isinstance(row.get(column), datetime) for row in expected.rows)
+    }
+    return [
+        {
+            name: datetime(value.year, value.month, value.day, tzinfo=UTC)
+            if name in grown and isinstance(value, date) and not isinstance(value, datetime)
+            else value
+            for name, value in row.items()
+        }
+        for row in expected.rows
+    ]
+
+
+def check(mirror: Mirror, seeds: list[int]) -> None:
+    """Publish one table a seed, drain them side by side, replay a prefix, compare."""
+    draw = random.Random(seeds[0])
+    engine = mirror.engine = Recording(mirror.engine)
+    histories = {f"t{seed}": random_history(seed) for seed in seeds}
+    for table, history in histories.items():
+        _publish(mirror.zone, table, history)
+
+    def drain(table: str, files: int) -> object:
+        lane = Mirror(mirror.zone, mirror.spark, replace(mirror.parts.limits, batch_files=files))
+        lane.engine = engine
+        return lane.settle(table)
+
+    with ThreadPoolExecutor(draw.choice([1, 2, 3])) as lanes:
+        sizes = [draw.choice([1, 2, 3, 100]) for _ in seeds]
+        decisions = dict(zip(histories, lanes.map(drain, histories, sizes), strict=True))
+
+    for table, history in histories.items():
+        expected = history.expected()
+        if not expected.columns:
+            decision = decisions[table]
+            assert isinstance(decision, Wait), (history.seed, decision)
+            assert decision.waiting.kind is WaitKind.SCHEMA
+            continue
+        assert isinstance(decisions[table], Idle), (history.seed, decisions[table])
+        mine = [item for item in engine.committed if str(item[0].folder.path) == table]
+        before = mirror.versions(table)
+        for item in mine[: draw.randint(0, min(2, len(mine)))]:
+            assert item[0].kind in (BatchKind.EXTEND, BatchKind.REPLACE)
+            engine.replay(*item)
+        assert mirror.versions(table) == before, f"seed {history.seed}: a replay was committed"
+        got = bag(mirror.rows(table))
+        assert got == bag(_typed(expected)), f"replay with: random_history({history.seed})"
+
+
+def _seeds(count: int, start: int) -> list[int]:
+    return list(range(start, start + count))
+
+
+def test_random_histories_give_what_the_interpreter_gives(mirror: Mirror) -> None:
+    start = int(os.environ.get("OPENMIRROR_SEED", "1"))
+    print(f"OPENMIRROR_SEED={start}")
+    check(mirror, _seeds(25, start))
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("block", range(12))
+def test_many_random_histories(mirror: Mirror, block: int) -> None:
+    start = int(os.environ.get("OPENMIRROR_SEED", str(random.SystemRandom().randrange(10**9))))
+    print(f"OPENMIRROR_SEED={start}")
+    check(mirror, _seeds(25, start + 25 * block))

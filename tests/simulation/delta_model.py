@@ -1,0 +1,266 @@
+"""Delta, modelled as weakly as the design may rely on: transactions, conflicts, one log a path.
+
+A commit is skipped when the log has its appId at the offered version or later when the commit
+starts. It conflicts only when another commit touched the same appId or replaced the table between
+its start and its end. Everything else lands, in any order.
+
+A log belongs to its `_delta_log` folder in the store, so whoever moves or deletes the table's
+folder moves or deletes the log with it, at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from random import Random
+from typing import NamedTuple
+
+from openmirror import commitnote
+from openmirror.adapters.memory import MemoryStore
+from openmirror.control import BatchKind
+from openmirror.layout import StorePath, join
+from openmirror.plan import Batch
+from openmirror.ports import CommitResult, Counts, Transaction
+from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.sequence import FENCED, START, Position
+from openmirror.tablelog import AppId, CommitNote, Epoch, TableLog
+
+Stall = Callable[[str, object], None]
+"""Told of every effect just before it; the scheduler may let others go first."""
+
+
+class Injected(Exception):
+    """A failure of the engine that the simulation made up."""
+
+
+class Row(NamedTuple):
+    """One change as it lies in the table: whose file it was, and which content of it."""
+
+    incarnation: str
+    sequence: int
+    content: int
+
+
+def row_of(data: bytes) -> Row:
+    """The one change in a simulated change file."""
+    incarnation, sequence, content = data.split()
+    return Row(incarnation.decode(), int(sequence), int(content))
+
+
+@dataclass(slots=True)
+class Log:
+    """One log: what it holds, and what was done to it."""
+
+    identity: int
+    table_id: str
+    schema: TableSchema
+    version: int = -1
+    transactions: dict[AppId, Position] = field(default_factory=dict)
+    before: dict[AppId, Position] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    touched: list[tuple[AppId, bool]] = field(default_factory=list)
+    note: CommitNote | None = None
+    dropped_with: frozenset[AppId] = frozenset()
+    """What was in the log when the table was last moved aside: none of it may add anything."""
+    seen: TableLog | None = None
+
+    @property
+    def live(self) -> list[AppId]:
+        """Every epoch that is not fenced; more than one is an error."""
+        return [app for app, version in self.transactions.items() if version != FENCED]
+
+
+class _SeenLog(TableLog):
+    """Parses its epochs once: a schedule asks for them thousands of times."""
+
+    epochs = cached_property(TableLog.epochs.fget)  # type: ignore[assignment, arg-type]
+    live = cached_property(TableLog.live.fget)  # type: ignore[assignment, arg-type]
+
+
+class ModelPrepared:
+    """A batch as it was read."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.rows = rows
+
+    @property
+    def counts(self) -> Counts:
+        return Counts(inserts=len(self.rows))
+
+    def release(self) -> None:
+        """Nothing is held."""
+
+
+class ModelDelta:
+    """The TableEngine port over a model of Delta's logs; `ModelLogs` reads them.
+
+    `wrong` is told when a commit broke what must hold for every table at every moment.
+    """
+
+    def __init__(
+        self, store: MemoryStore, stall: Stall, wrong: Callable[[str], None], rng: Random
+    ) -> None:
+        self._store = store
+        self._stall = stall
+        self._wrong = wrong
+        self._rng = rng
+        self._logs: dict[str, Log] = {}
+        self._count = 0
+        self.failing = 0.0
+        """How often an engine call fails, before or after its effect."""
+
+    def log_at(self, table: StorePath) -> Log | None:
+        """The log at this path, as it is."""
+        folder = self._store.incarnation(join(table, "_delta_log"))
+        return self._logs.get(folder) if folder is not None else None
+
+    def moved_aside(self, table: StorePath) -> None:
+        """Remember what the log held when it was moved to the dropped tables."""
+        log = self.log_at(table)
+        if log is not None:
+            log.dropped_with = frozenset(log.transactions)
+
+    def read_log(self, table: StorePath) -> TableLog | None:
+        self._stall("log", table)
+        log = self.log_at(table)
+        if log is None:
+            return None
+        seen = log.seen
+        if seen is None or seen.path != table:
+            before = {} if log.live else dict(log.before)
+            seen = log.seen = _SeenLog(
+                path=table,
+                table_id=log.table_id,
+                version=log.version,
+                transactions=dict(log.transactions),
+                schema=log.schema,
+                before_fence=before,
+                note=log.note,
+            )
+        return seen
+
+    def read(self, batch: Batch) -> ModelPrepared:
+        rows = []
+        for file in batch.files:
+            self._stall("file", file.path)
+            rows.append(row_of(self._store.read(file.path).data))
+        self._may_fail()
+        return ModelPrepared(rows)
+
+    def commit(
+        self, batch: Batch, prepared: ModelPrepared, transaction: Transaction, note: str
+    ) -> CommitResult:
+        replaces = batch.kind is BatchKind.REPLACE
+        may_create = replaces and batch.may_create
+        rows = prepared.rows
+        result = self._transact(
+            batch.table,
+            transaction,
+            create=batch.union.schema if may_create else None,
+            schema=batch.union.schema,
+            replaces=replaces,
+            rows=rows,
+            note=commitnote.decode(note),
+        )
+        self._may_fail()
+        return result
+
+    def record(
+        self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
+    ) -> CommitResult:
+        result = self._transact(table, transaction, create=create)
+        self._may_fail()
+        return result
+
+    def _transact(
+        self,
+        table: StorePath,
+        transaction: Transaction,
+        *,
+        create: TableSchema | None,
+        schema: TableSchema | None = None,
+        replaces: bool = False,
+        rows: list[Row] | None = None,
+        note: CommitNote | None = None,
+    ) -> CommitResult:
+        app, version = transaction.app_id, transaction.version
+        self._stall("begin", app)
+        self._may_fail()
+        start = self.log_at(table)
+        at = start.version if start else -1
+        if start is not None and start.transactions.get(app, START - 1) >= version:
+            return CommitResult.SKIPPED
+        self._stall("end", app)
+        log = self.log_at(table)
+        if start is None:
+            if create is None:
+                return CommitResult.MISSING
+            if log is not None:
+                return CommitResult.CONFLICT
+            log = self._made(table, create)
+        elif log is not start:
+            return CommitResult.MISSING
+        elif any(a == app or replaced for a, replaced in log.touched[at + 1 :]):
+            return CommitResult.CONFLICT
+        if version == FENCED:
+            log.before[app] = log.transactions.get(app, START)
+        if replaces:
+            self._count += 1
+            log.table_id = f"table-{self._count}"
+            log.rows = []
+        if rows and app in log.dropped_with:
+            self._wrong(f"{app} changed a table after it was dropped")
+        if rows:
+            log.rows = log.rows + rows
+        if schema is not None:
+            log.schema = schema
+        log.transactions[app] = version
+        log.touched.append((app, replaces))
+        log.version += 1
+        log.note = note or log.note
+        log.seen = None
+        self._check(log)
+        return CommitResult.DONE
+
+    def _made(self, table: StorePath, schema: TableSchema) -> Log:
+        folder = join(table, "_delta_log")
+        self._store.make_folder(folder)
+        self._count += 1
+        log = Log(self._count, f"table-{self._count}", schema)
+        identity = self._store.incarnation(folder)
+        assert identity is not None
+        self._logs[identity] = log
+        return log
+
+    def _may_fail(self) -> None:
+        if self.failing and self._rng.random() < self.failing:
+            raise Injected("the engine failed")
+
+    def _check(self, log: Log) -> None:
+        live = log.live
+        if len(live) > 1:
+            self._wrong(f"two live epochs: {', '.join(live)}")
+        if len(live) != 1:
+            return
+        epoch = Epoch.parse(live[0])
+        assert epoch is not None
+        numbers = [row.sequence for row in log.rows]
+        if any(row.incarnation != epoch.incarnation for row in log.rows):
+            self._wrong(f"a row of another life under {live[0]}: {log.rows}")
+        elif len(set(numbers)) < len(numbers):
+            self._wrong(f"a row twice: {numbers}")
+        elif numbers != sorted(numbers):
+            self._wrong(f"rows out of order: {numbers}")
+        elif numbers != list(range(1, log.transactions[live[0]] + 1)):
+            self._wrong(f"{live[0]} is at {log.transactions[live[0]]}, but the rows are {numbers}")
+
+
+class ModelLogs:
+    """The LogReader port over the same logs."""
+
+    def __init__(self, delta: ModelDelta) -> None:
+        self._delta = delta
+
+    def read(self, table: StorePath) -> TableLog | None:
+        return self._delta.read_log(table)

@@ -1,0 +1,523 @@
+"""One seeded schedule of the product: runners, a cleaner and an operator over one table's folder.
+
+Every call of a port is a stall point: before it takes effect, the scheduler may let any other
+actor go first, for any time. An actor is a greenlet that runs the product's own services. The
+publisher acts between two steps. One seed gives one schedule, in any process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from unittest import mock
+
+from greenlet import getcurrent, greenlet
+
+from openmirror import layout
+from openmirror.adapters.memory import MemoryStore
+from openmirror.errors import ConditionFailed, NotThere, WrongRequest
+from openmirror.layout import StorePath
+from openmirror.plan import Decision, Limits, Look
+from openmirror.plan.decisions import Held, Idle, Pause, Wait, WaitKind
+from openmirror.plan.facts import Completeness, FileFacts
+from openmirror.ports import Absent, Content, Entry, Listing, Progress, Step
+from openmirror.protocol.names import ETag, Incarnation, TableFolder, TablePath
+from openmirror.protocol.rules import Code
+from openmirror.protocol.schema import Column, ColumnType, TableSchema
+from openmirror.services import cleaning, requests, visiting
+from openmirror.services.looking import look_at
+from openmirror.services.mirrors import open_mirror
+from openmirror.services.parts import Parts
+from openmirror.services.requests import Operator
+from tests.simulation.delta_model import ModelDelta, ModelLogs, Row
+
+FOLDER = TableFolder("m", TablePath("", "T"))
+LANDING = layout.table_folder(FOLDER)
+TABLE = StorePath("lake/m/Tables/dbo/T")
+BIN = StorePath("bin/T")
+SCHEMA = TableSchema((Column("v", ColumnType("integer")),))
+DROPPED = "lake/m/_openmirror/dropped/"
+
+
+@dataclass
+class StallingStore:
+    """The memory store, with a stall before every effect."""
+
+    inner: MemoryStore
+    stall: Callable[[str, object], None]
+    moved_aside: Callable[[StorePath], None]
+    purged: Callable[[StorePath], None]
+
+    def list_folder(self, folder: StorePath) -> Listing:
+        self.stall("list", folder)
+        return self.inner.list_folder(folder)
+
+    def incarnation(self, folder: StorePath) -> Incarnation | None:
+        self.stall("incarnation", folder)
+        return self.inner.incarnation(folder)
+
+    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
+        self.stall("read", path)
+        return self.inner.read(path, offset, length)
+
+    def write(self, path: StorePath, data: bytes, only_if: ETag | Absent | None = None) -> ETag:
+        self.stall("write", path)
+        return self.inner.write(path, data, only_if)
+
+    def move_file(self, source: StorePath, destination: StorePath, etag: ETag) -> None:
+        self.stall("move", source)
+        self.inner.move_file(source, destination, etag)
+
+    def move_folder(self, source: StorePath, destination: StorePath) -> None:
+        self.stall("move-folder", (source, destination))
+        self.inner.move_folder(source, destination)
+        if destination.startswith(DROPPED):
+            self.moved_aside(destination)
+
+    def delete_file(self, path: StorePath) -> None:
+        self.stall("delete", path)
+        self.inner.delete_file(path)
+        self.purged(path)
+
+    def delete_folder(self, folder: StorePath) -> None:
+        self.stall("delete-folder", folder)
+        self.inner.delete_folder(folder)
+
+
+@dataclass
+class ModelInspector:
+    """Every change file is a complete one with one row of one column."""
+
+    stall: Callable[[str, object], None]
+    store: MemoryStore
+
+    def inspect(self, path: StorePath, entry: Entry) -> FileFacts:  # noqa: ARG002
+        self.stall("inspect", path)
+        parent, _, name = path.rpartition("/")
+        for there in self.store.list_folder(StorePath(parent)).entries:
+            if there.name == name:
+                return FileFacts(there.etag, Completeness.COMPLETE, rows=1, schema=SCHEMA)
+        raise NotThere(path)
+
+
+class Publisher:
+    """Writes change files, and knows what the table must hold in the end.
+
+    Its effects are immediate: it acts between two steps of the others.
+    """
+
+    def __init__(self, store: MemoryStore, rng: Random) -> None:
+        self._store = store
+        self._rng = rng
+        self._contents = 0
+        self.truth: dict[str, dict[int, list[int]]] = {}
+        """By life and number, every content that was ever written, the newest last."""
+
+    @property
+    def life(self) -> Incarnation | None:
+        return self._store.incarnation(LANDING)
+
+    @property
+    def in_folder(self) -> list[int]:
+        entries = self._store.list_folder(LANDING).entries
+        return [int(entry.name.partition(".")[0]) for entry in entries if not entry.is_folder]
+
+    def create(self) -> None:
+        self._store.make_folder(LANDING)
+        assert self.life is not None
+        self.truth[self.life] = {}
+
+    def write(self) -> None:
+        assert self.life is not None
+        self._put(len(self.truth[self.life]) + 1)
+
+    def overwrite(self, table: list[Row], *, applied: bool) -> None:
+        """Replace a file that is believed to be unread, or one that was read."""
+        life = self.life
+        read = {row.sequence for row in table if row.incarnation == life}
+        numbers = [number for number in self.in_folder if (number in read) == applied]
+        if numbers:
+            self._put(self._rng.choice(numbers))
+
+    def reuse(self) -> None:
+        """Write a number again that is no longer in the folder, as a confused publisher does."""
+        assert self.life is not None
+        gone = set(self.truth[self.life]) - set(self.in_folder)
+        if gone:
+            self._write(self._rng.choice(sorted(gone)))
+
+    def delete(self) -> None:
+        if self._store.incarnation(BIN) is not None:
+            self._store.delete_folder(BIN)
+        self._store.move_folder(LANDING, BIN)
+
+    def restore(self) -> bool:
+        if self._store.incarnation(BIN) is None:
+            return False
+        self._store.move_folder(BIN, LANDING)
+        return True
+
+    def empty_bin(self) -> None:
+        if self._store.incarnation(BIN) is not None:
+            self._store.delete_folder(BIN)
+
+    def _put(self, number: int) -> None:
+        content = self._write(number)
+        self.truth[self.life or ""].setdefault(number, []).append(content)
+
+    def _write(self, number: int) -> int:
+        self._contents += 1
+        data = f"{self.life} {number} {self._contents}".encode()
+        self._store.put(layout.join(LANDING, f"{number:020d}.parquet"), data)
+        return self._contents
+
+
+@dataclass
+class Outcome:
+    """How one schedule ended."""
+
+    seed: int
+    wrong: str | None = None
+    paused: Code | None = None
+    waits: str | None = None
+    steps: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+LEGITIMATE = {Code.APPLIED_FILE_CHANGED, Code.RESEED_INCOMPLETE}
+"""Problems that may stand in the end, since only a person can say how to go on."""
+
+MOST_END_STEPS = 20_000
+
+
+class World:
+    """One seed's schedule."""
+
+    def __init__(
+        self, seed: int, steps: int = 1200, tell: Callable[[str], None] | None = None
+    ) -> None:
+        self.rng = rng = Random(seed)
+        self.seed, self.steps = seed, steps
+        self.tell = tell
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.store = MemoryStore(lambda: self.now)
+        self.main = getcurrent()
+        self.delta = ModelDelta(self.store, self.stall, self.is_wrong, rng)
+        self.stalling = StallingStore(
+            self.store, self.stall, self.delta.moved_aside, self.was_purged
+        )
+        self.publisher = Publisher(self.store, rng)
+        self.errors: list[str] = []
+        self.counts: dict[str, int] = {}
+        self.quiet = 0
+        self.step = 0
+        self.at_end = False
+        self.limits = Limits(metadata_grace=timedelta(), drop_grace=timedelta(seconds=3))
+        self.parts = Parts(
+            self.stalling,
+            ModelInspector(self.stall, self.store),
+            ModelLogs(self.delta),
+            lambda: self.now,
+            self.limits,
+            self.stalled_step,
+            self.watch,
+        )
+        self.purged: set[tuple[str | None, int]] = set()
+        """Numbers that are rightly gone for good, by life."""
+        # What kind of schedule this is.
+        self.lossy = rng.random() < 0.6
+        self.changes_applied = rng.random() < 0.1
+        self.two_cleaners = rng.random() < 0.2
+        self.reuses = rng.random() < 0.2
+        self.kills = rng.choice([0.0, 0.0, 0.01, 0.05])
+        self.failing = rng.choice([0.0, 0.0, 0.0, 0.01, 0.05])
+        self.operating = rng.choice([0.0, 0.0, 0.3, 1.0])
+        self.publishing = 1 / rng.choice([10, 20, 40, 80])
+        self.returning = rng.choice([1.0, 0.3, 0.1])
+        self.jumps = rng.choice([0.0, 0.01, 0.03])
+        self.days = rng.choice([0.0, 0.0, 0.002])
+
+    # What the ports call.
+
+    def stall(self, what: str, on: object) -> None:
+        """A port is about to be called: let the scheduler decide who goes first."""
+        me = getcurrent()
+        if me is self.main:
+            return
+        self.main.switch()
+        if self.tell:
+            self.tell(f"{self.step:5} {me.name} {what} {on}")
+
+    def stalled_step(self, step: Step) -> None:
+        self.stall("step", step.value)
+
+    def watch(self, progress: Progress) -> None:
+        self.count(progress.event)
+        if self.tell:
+            self.tell(f"{self.step:5} {self.name} == {progress.event} {dict(progress.detail)}")
+        if progress.event == "failed" and "Injected" not in str(progress.detail):
+            self.is_wrong(f"a surprise: {progress.detail}")
+
+    @property
+    def name(self) -> str:
+        return getattr(getcurrent(), "name", "end")
+
+    def is_wrong(self, what: str) -> None:
+        self.errors.append(f"step {self.step}, {self.name}: {what}")
+
+    def count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    # What the actors do.
+
+    def runner(self) -> None:
+        while True:
+            limits = replace(self.limits, batch_files=self.rng.choice([1, 2, 3]))
+            parts = replace(self.parts, limits=limits)
+            try:
+                done = visiting.visit(parts, self.delta, FOLDER)
+            except ConditionFailed:
+                self.count("never stood still")
+                continue
+            self.quiet = 0 if done.again else self.quiet + 1
+            if self.tell:
+                self.tell(f"{self.step:5} {self.name} -> {_brief(done.decision)}")
+
+    def cleaner(self) -> None:
+        while True:
+            try:
+                if cleaning.clean_table(self.parts, FOLDER):
+                    self.quiet = 0
+            except ConditionFailed:
+                self.count("never stood still")
+
+    def operator(self) -> None:
+        while True:
+            self.stall("operator", "thinks")
+            if self.at_end or self.rng.random() >= self.operating * 0.2:
+                continue
+            act = self.rng.choice(
+                [self.undrop, self.undrop, self.reseed, self.retry, self.pause]
+                + [self.resume, self.resume, self.resume, self.accept]
+            )
+            try:
+                act()
+                self.count(f"operator: {act.__name__}")
+            except (WrongRequest, ConditionFailed) as error:
+                if self.tell:
+                    self.tell(f"{self.step:5} {self.name} refused {act.__name__}: {error}")
+
+    def undrop(self) -> None:
+        requests.undrop(self.parts, FOLDER, _OPERATOR)
+
+    def reseed(self) -> None:
+        requests.reseed(self.parts, FOLDER, _OPERATOR)
+
+    def retry(self) -> None:
+        requests.retry(self.parts, FOLDER, _OPERATOR)
+
+    def pause(self) -> None:
+        requests.hold(self.parts, FOLDER, _OPERATOR)
+
+    def resume(self) -> None:
+        requests.resume(self.parts, FOLDER, _OPERATOR)
+
+    def accept(self) -> None:
+        problem = look_at(self.parts, FOLDER).look.control.problem
+        if problem and problem.code is Code.APPLIED_FILE_CHANGED and problem.file:
+            self.accepted = True
+            requests.skip_file(self.parts, FOLDER, problem.file, _OPERATOR)
+
+    accepted = False
+
+    # The schedule.
+
+    def run(self) -> Outcome:
+        self.plan = visiting.plan
+        try:
+            with mock.patch.object(visiting, "plan", self.watched_plan):
+                self._run()
+        finally:
+            for actor in getattr(self, "actors", ()):
+                actor.throw()
+        final = self.final
+        return Outcome(
+            self.seed,
+            self.errors[0] if self.errors else None,
+            final.problem.code if isinstance(final, Pause) else None,
+            final.waiting.kind.value if isinstance(final, Wait) else None,
+            self.step,
+            self.counts,
+        )
+
+    final: Decision | None = None
+
+    def _run(self) -> None:
+        rng = self.rng
+        self.store.make_folder(layout.LAKE)
+        self.publisher.create()
+        open_mirror(self.store, FOLDER.mirror)
+        bodies = [self.runner, self.runner, self.runner, self.cleaner, self.operator]
+        if self.two_cleaners:
+            bodies.append(self.cleaner)
+        self.actors = [self.actor(body, at) for at, body in enumerate(bodies)]
+        weights = [rng.choice([1, 3, 10]) for _ in bodies]
+        self.delta.failing = self.failing
+        for self.step in range(self.steps):
+            if rng.random() < self.publishing:
+                self.publish()
+            if rng.random() < 0.01:
+                weights = [rng.choice([0, 1, 3, 10]) for _ in bodies]
+            if self.kills and rng.random() < self.kills:
+                self.kill(rng.randrange(len(bodies)), bodies)
+            self.pass_time()
+            if any(weights):
+                rng.choices(self.actors, weights)[0].switch()
+            if self.errors:
+                return
+        self.delta.failing = 0.0
+        self.at_end = True
+        self.finish()
+
+    def actor(self, body: Callable[[], None], at: int) -> greenlet:
+        made = greenlet(body)
+        made.name = "ABCXOY"[at]  # three runners, a cleaner, the operator, a cleaner
+        return made
+
+    def kill(self, at: int, bodies: list[Callable[[], None]]) -> None:
+        if self.tell:
+            self.tell(f"{self.step:5} {self.actors[at].name} dies")
+        self.actors[at].throw()
+        self.actors[at] = self.actor(bodies[at], at)
+
+    def pass_time(self) -> None:
+        chance = self.rng.random()
+        if chance < 0.05:
+            self.now += timedelta(seconds=1)
+        elif chance < 0.05 + self.jumps:
+            self.now += timedelta(seconds=self.rng.choice([1, 5, 5, 3600]))
+        elif chance < 0.05 + self.jumps + self.days:
+            self.now += timedelta(days=self.rng.choice([1, 8]))
+            if self.publisher.life is None:
+                self.publisher.empty_bin()  # nobody brings a folder back after retention
+
+    def publish(self) -> None:
+        rng, publisher = self.rng, self.publisher
+        chance = rng.random()
+        if publisher.life is None:
+            if rng.random() > self.returning:
+                return
+            if not (rng.random() < 0.4 and publisher.restore()):
+                publisher.create()
+            what = "back"
+        elif chance < 0.70:
+            publisher.write()
+            what = "write"
+        elif chance < 0.85:
+            what = "overwrite"
+            if self.lossy:
+                log = self.delta.log_at(TABLE)
+                applied = self.changes_applied and rng.random() < 0.2
+                publisher.overwrite(log.rows if log else [], applied=applied)
+        elif chance < 0.87 and self.reuses:
+            what = "reuse"
+            publisher.reuse()
+        elif chance < 0.94:
+            what = "delete"
+            publisher.delete()
+        else:
+            what = "re-create"
+            publisher.delete()
+            publisher.create()
+        if self.tell:
+            files = publisher.in_folder if publisher.life else None
+            self.tell(f"{self.step:5} P {what}: {publisher.life} {files}")
+
+    def finish(self) -> None:
+        """Let everybody come to rest, and compare the table with what was published."""
+        publisher, operator = self.publisher, _OPERATOR
+        if publisher.life is None:
+            publisher.create()
+        publisher.write()
+        problem = look_at(self.parts, FOLDER).look.control.problem
+        if problem and problem.code is Code.APPLY_FAILED:
+            requests.retry(self.parts, FOLDER, operator)
+        self.quiet = 0
+        if self.tell:
+            self.tell(f"{self.step:5} P end: {publisher.life} {publisher.in_folder}")
+        for self.step in range(self.steps, self.steps + MOST_END_STEPS):
+            if self.step % 200 == 0 and look_at(self.parts, FOLDER).look.control.hold:
+                requests.resume(self.parts, FOLDER, operator)
+                self.quiet = 0
+            self.pass_time()
+            self.rng.choice(self.actors).switch()
+            if self.errors:
+                return
+            if self.quiet > 12 and not look_at(self.parts, FOLDER).look.control.hold:
+                break
+        else:
+            self.is_wrong("it never comes to rest")
+            return
+        look = look_at(self.parts, FOLDER).look
+        self.final = self.plan(look, self.limits, self.now)
+        self.judge(look, self.final)
+
+    def judge(self, look: Look, final: Decision) -> None:
+        log = self.delta.log_at(TABLE)
+        rows = log.rows if log else []
+        life = self.publisher.life
+        truth = self.publisher.truth[life or ""]
+        match final:
+            case Idle():
+                complete = True
+            case Pause(problem) if problem.code in LEGITIMATE:
+                complete = False
+            case Wait(waiting) if (life, waiting.sequence) in self.purged:
+                complete = False
+            case _:
+                self.is_wrong(f"in the end the table is not idle: {final}")
+                return
+        mine = [row for row in rows if row.incarnation == life]
+        if not complete:
+            return
+        if [row.sequence for row in mine] != sorted(truth) or len(mine) != len(rows):
+            self.is_wrong(f"wanted {truth}, got {rows}")
+            return
+        for row in mine:
+            allowed = truth[row.sequence] if self.accepted else truth[row.sequence][-1:]
+            if row.content not in allowed:
+                self.is_wrong(f"{row} is not the newest of {truth[row.sequence]}, unnoticed")
+
+    def watched_plan(self, look: Look, limits: Limits, now: datetime) -> Decision:
+        """The product's plan, and what it may never say."""
+        decision = self.plan(look, limits, now)
+        if look.control.hold and look.log is not None and not isinstance(decision, Held):
+            self.is_wrong(f"a held table is not left alone: {decision}")
+        if isinstance(decision, Wait) and decision.waiting.kind is WaitKind.GAP:
+            number = decision.waiting.sequence
+            if (look.incarnation, number) not in self.purged:
+                self.is_wrong(f"a gap at {number} where the publisher left none")
+        return decision
+
+    def was_purged(self, path: StorePath) -> None:
+        number = int(layout.name_of(path).partition(".")[0])
+        self.purged.add((self.publisher.life, number))
+        self.count("purged")
+
+
+def _brief(decision: Decision) -> str:
+    name = type(decision).__name__
+    batch = getattr(decision, "batch", None)
+    if batch is not None:
+        return f"{name} {batch.kind} {batch.epoch.app_id} {batch.first}-{batch.last}"
+    return name if isinstance(decision, Idle) else str(decision)[:200]
+
+
+_OPERATOR = Operator("somebody")
+
+
+def run(seed: int, steps: int = 1200) -> Outcome:
+    """Run one schedule."""
+    return World(seed, steps).run()

@@ -1,0 +1,267 @@
+"""`validate` finds every mistake of a folder at once, by the rules of the door."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+
+from openmirror.adapters.local.store import LocalStore
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.errors import NotThere
+from openmirror.layout import StorePath
+from openmirror.ports import FileStore
+from openmirror.services.validating import Finding, validate_folder
+
+KEYS = {"keyColumns": ["id"]}
+
+
+class ParquetMarkers:
+    """MarkerReader for Parquet."""
+
+    def __init__(self, store: FileStore) -> None:
+        self._store = store
+
+    def markers(self, path: StorePath, column: str) -> Iterator[object]:
+        """Every row's marker in row order."""
+        data = pa.BufferReader(self._store.read(path).data)
+        try:
+            for batch in pq.ParquetFile(data).iter_batches(columns=[column]):
+                yield from batch.column(0).to_pylist()
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(str(error)) from error
+
+
+class Folder:
+    """A table folder of a publisher, wherever it lies."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.mkdir()
+
+    def metadata(self, content: object = KEYS) -> None:
+        text = content if isinstance(content, str) else json.dumps(content)
+        (self.path / "_metadata.json").write_text(text)
+
+    def land(self, name: int | str, **columns: object) -> Path:
+        path = self.path / (f"{name:020d}.parquet" if isinstance(name, int) else name)
+        path.parent.mkdir(exist_ok=True)
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns or {"id": [1]}), buffer)
+        path.write_bytes(buffer.getvalue())
+        return path
+
+    def validate(self) -> list[Finding]:
+        store = LocalStore(self.path.parent)
+        return validate_folder(
+            store, ParquetInspector(store), ParquetMarkers(store), StorePath(self.path.name)
+        )
+
+    def rules(self) -> list[tuple[str, str | None]]:
+        return [(finding.rule, finding.file) for finding in self.validate()]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path / "Orders [1] 100%")
+
+
+def name(number: int) -> str:
+    return f"{number:020d}.parquet"
+
+
+def test_a_right_folder_has_no_findings(folder: Folder) -> None:
+    folder.metadata()
+    folder.land(1, id=[1, 2], v=["a", "b"])
+    folder.land(2, id=[1, 2, 3, 4], __rowMarker__=[0, 1, 2, 4])
+    folder.land(3, id=[1], w=[1.5], __ROWMARKER__=["4"])
+    (folder.path / "_state.json").write_text("{}")
+    assert folder.validate() == []
+
+
+def test_validating_leaves_no_trace(folder: Folder) -> None:
+    folder.metadata()
+    folder.land(1)
+    before = sorted(os.listdir(folder.path)), sorted(os.listdir(folder.path.parent))
+    folder.validate()
+    assert (sorted(os.listdir(folder.path)), sorted(os.listdir(folder.path.parent))) == before
+
+
+def test_a_folder_that_is_not_there_is_an_error(folder: Folder) -> None:
+    folder.path.rmdir()
+    with pytest.raises(NotThere):
+        folder.validate()
+
+
+def test_all_mistakes_are_found_not_only_the_first(folder: Folder) -> None:
+    folder.metadata()
+    folder.land(1, id=[1], v=[1])
+    folder.land(2, id=[1], v=["text"])
+    folder.land(3, v=[1])
+    folder.land(5, id=[1], __rowMarker__=[3])
+    (folder.path / name(6)).write_bytes(b"a,b\n1,2\n")
+    folder.land("7.parquet")
+    assert folder.rules() == [
+        ("FileNameInvalid", "7.parquet"),
+        ("gap", name(5)),
+        ("SchemaMergeFailure", name(2)),
+        ("KeyColumnMissing", name(3)),
+        ("RowMarkerInvalid", name(5)),
+        ("FileUnreadable", name(6)),
+    ]
+
+
+def test_each_finding_has_a_remedy(folder: Folder) -> None:
+    folder.land(2, v=[1], __rowMarker__=[2])
+    folder.land("x.parquet")
+    findings = folder.validate()
+    assert len(findings) == 4
+    assert all(finding.remedy and finding.detail for finding in findings)
+
+
+def test_a_gap_names_every_missing_number(folder: Folder) -> None:
+    folder.metadata()
+    for number in (2, 3, 9):
+        folder.land(number)
+    details = [finding.detail for finding in folder.validate()]
+    assert details == [
+        f"{1:020d} missing; {name(2)} and what follows would wait for it",
+        f"{4:020d} to {8:020d} missing; {name(9)} and what follows would wait for it",
+    ]
+
+
+def test_numbers_go_on_from_the_archive_of_a_folder_that_a_mirror_has_cleaned(
+    folder: Folder,
+) -> None:
+    folder.metadata()
+    folder.land(f"_ProcessedFiles/{name(8)}")
+    folder.land(9)
+    assert folder.rules() == []
+    folder.land(11)
+    assert folder.rules() == [("gap", name(11))]
+
+
+def test_numbers_begin_with_what_is_there_when_the_archive_was_purged(folder: Folder) -> None:
+    folder.metadata()
+    (folder.path / "_ProcessedFiles").mkdir()
+    folder.land(9)
+    assert folder.rules() == []
+
+
+@pytest.mark.parametrize("content", [None, "", "  "])
+def test_a_folder_without_metadata_is_told_that_it_takes_only_inserts(
+    folder: Folder, content: str | None
+) -> None:
+    if content is not None:
+        folder.metadata(content)
+    folder.land(1)
+    (finding,) = folder.validate()
+    assert (finding.rule, finding.stops) == ("metadata", False)
+
+
+def test_metadata_that_cannot_be_read_does_not_blame_the_files(folder: Folder) -> None:
+    folder.metadata("{keyColumns}")
+    folder.land(1, id=[1], __rowMarker__=[2])
+    assert folder.rules() == [("MetadataInvalid", "_metadata.json")]
+
+
+def test_mended_metadata_is_told_and_stops_nothing(folder: Folder) -> None:
+    folder.metadata('{"keyColumns": ["id"],}')
+    folder.land(1)
+    (finding,) = folder.validate()
+    assert (finding.rule, finding.stops) == ("MetadataRepaired", False)
+
+
+def test_a_default_marker_that_needs_keys_is_found_in_the_metadata(folder: Folder) -> None:
+    folder.metadata({"isUpsertDefaultRowMarker": True})
+    folder.land(1)
+    assert folder.rules() == [("KeyColumnsUndeclared", "_metadata.json")]
+
+
+def test_a_format_that_is_not_mirrored_is_the_only_finding_about_it(folder: Folder) -> None:
+    folder.metadata({"fileDetectionStrategy": "LastUpdateTimeFileDetection"})
+    folder.land(5)
+    assert folder.rules() == [("NotSupportedYet", "_metadata.json")]
+
+
+@pytest.mark.parametrize("marker", [3, -1, None, "x", "", 40])
+def test_a_marker_that_is_none_of_0_1_2_4_is_found_with_its_row(
+    folder: Folder, marker: object
+) -> None:
+    folder.metadata()
+    good = "0" if isinstance(marker, str) else 0
+    folder.land(1, id=[1, 2, 3], __rowMarker__=[good, marker, marker])
+    (finding,) = folder.validate()
+    assert finding.rule == "RowMarkerInvalid"
+    assert finding.detail.startswith("row 2 has __rowMarker__ = ")
+
+
+@pytest.mark.parametrize("marker", [1, 2, 4, "4"])
+def test_a_marker_that_needs_keys_is_found_in_a_table_without(
+    folder: Folder, marker: object
+) -> None:
+    folder.metadata({"keyColumns": []})
+    good = "0" if isinstance(marker, str) else 0
+    folder.land(1, id=[1, 2], __rowMarker__=[good, marker])
+    (finding,) = folder.validate()
+    assert finding.rule == "KeyColumnsUndeclared"
+    assert finding.detail.startswith("row 2")
+
+
+def test_a_marker_column_of_a_wrong_type_is_found_without_reading_it(folder: Folder) -> None:
+    folder.metadata()
+    folder.land(1, id=[1], __rowMarker__=[1.0])
+    (finding,) = folder.validate()
+    assert finding.rule == "RowMarkerInvalid"
+    assert "DOUBLE" in finding.detail
+
+
+def test_damage_behind_a_good_footer_is_found_when_markers_are_read(folder: Folder) -> None:
+    folder.metadata()
+    path = folder.land(1, id=list(range(5000)), __rowMarker__=[1] * 5000)
+    data = bytearray(path.read_bytes())
+    data[4 : len(data) - 1500] = bytes(len(data) - 1504)
+    path.write_bytes(data)
+    assert folder.rules() == [("FileUnreadable", name(1))]
+
+
+def test_an_unfinished_file_waits_while_it_is_young_and_is_a_problem_later(
+    folder: Folder,
+) -> None:
+    folder.metadata()
+    path = folder.land(1)
+    path.write_bytes(path.read_bytes()[:-4])
+    folder.land(2)
+    assert folder.rules() == [("incomplete", name(1))]
+    old = (datetime.now(UTC) - timedelta(hours=1)).timestamp()
+    os.utime(path, (old, old))
+    assert folder.rules() == [("FileIncomplete", name(1))]
+
+
+def test_a_folder_in_place_of_a_file_and_a_twin_are_found(folder: Folder) -> None:
+    folder.metadata()
+    (folder.path / name(1)).mkdir()
+    folder.land(2)
+    folder.land(f"{2:020d}.PARQUET")
+    assert folder.rules() == [("NotAFile", name(1)), ("SequenceTwice", name(2))]
+
+
+def test_files_that_differ_by_growing_types_and_new_columns_are_right(folder: Folder) -> None:
+    folder.metadata()
+    folder.land(1, id=pa.array([1], pa.int32()))
+    folder.land(2, id=pa.array([1], pa.int64()), v=["a"])
+    folder.land(3, id=pa.array([1], pa.int16()))
+    assert folder.rules() == []
+
+
+def test_a_folder_without_any_typed_column_makes_no_table(folder: Folder) -> None:
+    folder.metadata({})
+    folder.land(1, v=pa.nulls(2))
+    assert [rule for rule, _ in folder.rules()] == ["schema"]

@@ -1,0 +1,198 @@
+"""A landing zone on disk for tests: publishes change files, and mirrors and reads them back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+
+from openmirror import layout
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.local.store import LocalStore
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.control import ControlDocument
+from openmirror.plan import Decision, Limits, Look
+from openmirror.ports import Progress, Step, Steps, TableEngine, no_steps
+from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.services.discovery import discover
+from openmirror.services.documents import Documents
+from openmirror.services.looking import look_at
+from openmirror.services.mirrors import open_mirror
+from openmirror.services.parts import Parts
+from openmirror.services.visiting import settle
+from openmirror.spark.engine import SparkEngine
+
+MIRROR = "m"
+NO_WAITS = Limits(
+    metadata_grace=timedelta(0), incomplete_grace=timedelta(minutes=10), drop_grace=timedelta(0)
+)
+
+
+def file_name(sequence: int, extension: str = "parquet") -> str:
+    return f"{sequence:020d}.{extension}"
+
+
+class Clock:
+    """The system's time, which tests may push forward."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+class AheadStore(LocalStore):
+    """A local store whose listings carry the test's clock."""
+
+    def __init__(self, root: Path, steps: Steps, clock: Clock) -> None:
+        super().__init__(root, steps)
+        self._clock = clock
+
+    def list_folder(self, folder: layout.StorePath) -> Any:
+        return replace(super().list_folder(folder), at=self._clock())
+
+
+@dataclass
+class Zone:
+    """One root with one mirror."""
+
+    root: Path
+
+    @property
+    def landing(self) -> Path:
+        return self.root / layout.landing_zone(MIRROR)
+
+    def folder(self, table: str) -> Path:
+        return self.landing / table
+
+    def metadata(self, table: str, document: Mapping[str, object] | bytes) -> None:
+        path = self.folder(table) / "_metadata.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        data = document if isinstance(document, bytes) else json.dumps(document).encode()
+        _publish(path, data)
+
+    def put(self, table: str, sequence: int, data: Mapping[str, Any] | pa.Table) -> Path:
+        """Publish a change file as careful publishers do: under `_`, then renamed."""
+        path = self.folder(table) / file_name(sequence)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        table_data = data if isinstance(data, pa.Table) else pa.table(dict(data))
+        staged = path.with_name("_" + path.name)
+        pq.write_table(table_data, staged)
+        staged.rename(path)
+        return path
+
+    def put_bytes(self, table: str, name: str, data: bytes) -> Path:
+        path = self.folder(table) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _publish(path, data)
+        return path
+
+
+def _publish(path: Path, data: bytes) -> None:
+    staged = path.with_name("_staged-" + path.name)
+    staged.write_bytes(data)
+    staged.rename(path)
+
+
+class Mirror:
+    """The product over a zone: what a runner, an operator and a reader would do."""
+
+    def __init__(
+        self,
+        zone: Zone,
+        spark: SparkSession,
+        limits: Limits = NO_WAITS,
+        steps: Steps = no_steps,
+        watch: Callable[[Progress], None] = lambda progress: None,
+    ) -> None:
+        self.zone = zone
+        self.clock = Clock()
+        self.spark = spark
+        store = AheadStore(zone.root, steps, self.clock)
+        self.parts = Parts(
+            store, ParquetInspector(store), LogReplay(store), self.clock, limits, steps, watch
+        )
+        self.engine: TableEngine = SparkEngine(spark, str(zone.root))
+        open_mirror(store, MIRROR)
+
+    def table(self, path: str) -> TableFolder:
+        return TableFolder(MIRROR, TablePath.parse(path))
+
+    def settle(self, path: str) -> Decision:
+        """Visit a table until nothing is left to do, failures included; the last decision."""
+        while True:
+            done = settle(self.parts, self.engine, self.table(path))
+            if not done.again:
+                return done.decision
+
+    def settle_all(self) -> dict[str, Decision]:
+        folders = discover(self.parts.store, MIRROR)
+        return {str(folder.path): self.settle(str(folder.path)) for folder in folders}
+
+    def look(self, path: str) -> Look:
+        return look_at(self.parts, self.table(path)).look
+
+    def control(self, path: str) -> ControlDocument:
+        return Documents(self.parts.store).table(self.table(path)).value
+
+    def delta_path(self, path: str) -> Path:
+        return self.zone.root / self.look(path).table
+
+    def versions(self, path: str) -> int:
+        return len(list((self.delta_path(path) / "_delta_log").glob("[0-9]*.json")))
+
+    def rows(self, path: str) -> list[dict[str, Any]]:
+        return read_delta(self.delta_path(path))
+
+    def with_steps(self, steps: Steps) -> Mirror:
+        """Another runner over the same zone."""
+        return Mirror(self.zone, self.spark, self.parts.limits, steps)
+
+
+def read_delta(path: Path) -> list[dict[str, Any]]:
+    """A table's rows as a reader that is not Spark sees them."""
+    table = deltalake.DeltaTable(str(path))
+    query = deltalake.QueryBuilder().register("t", table).execute("SELECT * FROM t")
+    return pa.table(query.read_all()).to_pylist()
+
+
+def bag(rows: Iterable[Mapping[str, Any]]) -> list[Any]:
+    """Rows as a comparable bag: order, spelling of names and quirks of numbers do not matter."""
+    return sorted(
+        tuple(sorted((name.lower(), _plain(value)) for name, value in row.items())) for row in rows
+    )
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"number {value + 0.0:g}" if value == value else "NaN"
+    if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
+        return f"number {float(value):g}" if abs(value) < 2**53 else f"number {value}"
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=UTC)
+        return aware.astimezone(UTC).isoformat()
+    return repr(value)
+
+
+class StopAt(Exception):  # noqa: N818 - not an error of the product
+    """Raised out of a step to leave a runner where it stands."""
+
+
+def stop_at(wanted: Step) -> Steps:
+    """Steps that abandon the runner at one place."""
+
+    def steps(step: Step) -> None:
+        if step is wanted:
+            raise StopAt(step)
+
+    return steps
