@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from typing import NewType
-from urllib.parse import quote, unquote
 
-from openmirror.protocol.names import ARCHIVE_FOLDER, Incarnation, TableFolder, TableName, TablePath
+from openmirror.protocol.names import ARCHIVE_FOLDER, Incarnation, TableFolder, TableName
 
 StorePath = NewType("StorePath", str)
 """A path below a root with `/` between its parts, the container first; never starts with `/`."""
+
+_DOCUMENT = ".json"
 
 LANDING = StorePath("landing")
 LAKE = StorePath("lake")
@@ -70,18 +71,13 @@ def control_documents(mirror: str) -> StorePath:
 
 
 def control_document(folder: TableFolder) -> StorePath:
-    """One landing folder's control document; a `/` in the folder's name is written `%2F`."""
-    return join(control_documents(folder.mirror), quote(str(folder.path), safe=_SAFE) + ".json")
+    """One landing folder's control document."""
+    return StorePath(f"{join(control_documents(folder.mirror), str(folder.path))}{_DOCUMENT}")
 
 
-def folder_of_document(mirror: str, name: str) -> TableFolder | None:
-    """The landing folder whose control document has this file name, if it is one."""
-    if not name.endswith(".json"):
-        return None
-    try:
-        return TableFolder(mirror, TablePath.parse(unquote(name.removesuffix(".json"))))
-    except ValueError:
-        return None
+def table_of_document(name: str) -> str | None:
+    """The table whose control document has this file name, if it is one."""
+    return name.removesuffix(_DOCUMENT) if name.endswith(_DOCUMENT) else None
 
 
 def dropped_lives(mirror: str, name: TableName) -> StorePath:
@@ -93,5 +89,3 @@ def dropped_table(mirror: str, name: TableName, incarnation: Incarnation) -> Sto
     """Where a dropped table waits for its retention to end."""
     return join(dropped_lives(mirror, name), incarnation)
 
-
-_SAFE = " !#$&'()+,;=@[]{}^`~"

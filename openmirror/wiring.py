@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import os
-import re
-import shutil
+import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.doorbell import LocalDoorbell
+from openmirror.adapters.local.java import java_output_aside, last_words, need_java
 from openmirror.adapters.local.lock import hold_root
+from openmirror.adapters.local.markers import LocalMarkers
 from openmirror.adapters.local.store import LocalStore
 from openmirror.adapters.parquet import ParquetInspector
-from openmirror.errors import CannotStart, NotThere
+from openmirror.errors import CannotStart
+from openmirror.layout import StorePath
 from openmirror.ports import HistoryReader, Progress, Steps, TableEngine, no_steps
-from openmirror.protocol.names import TableFolder
-from openmirror.services.draining import SECONDS_TO_FINISH
-from openmirror.services.lanes import Lanes
 from openmirror.services.parts import Parts, nobody_watches
-from openmirror.services.reporting import publish
-from openmirror.services.running import Attendant
-from openmirror.services.sweeping import clean, sweep
-from openmirror.services.timing import Repeating
+from openmirror.services.staying import Intervals, Staying
+from openmirror.services.validating import Finding, validate_folder
 from openmirror.settings import Settings, limits
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 Watch = Callable[[Progress], None]
 Say = Callable[[str], None]
@@ -73,6 +72,19 @@ def history_reader(parts: Parts) -> HistoryReader:
     return LogReplay(parts.store)
 
 
+def validate_on_disk(settings: Settings, folder: Path) -> list[Finding]:
+    """Judge a table folder that may lie anywhere, read only."""
+    place = folder.resolve()
+    store = LocalStore(place.parent)
+    return validate_folder(
+        store,
+        ParquetInspector(store),
+        LocalMarkers(place.parent),
+        StorePath(place.name),
+        limits(settings),
+    )
+
+
 @contextmanager
 def locked(settings: Settings, say: Say = say_nothing) -> Iterator[None]:
     """Hold the local root alone: for the verbs that move tables or files."""
@@ -84,106 +96,43 @@ def locked(settings: Settings, say: Say = say_nothing) -> Iterator[None]:
 def local_engine(settings: Settings, say: Say = say_nothing) -> Iterator[TableEngine]:
     """Spark in this process, stopped at the end; raises CannotStart when it cannot be had."""
     root = local_root(settings)
-    _need_java()
-    # Only here: importing pyspark takes longer than most verbs do.
-    from openmirror.spark.engine import SparkEngine
-    from openmirror.spark.jars import JarsError, class_path
-    from openmirror.spark.session import start_spark
-
+    need_java()
     cache = settings.cache / "jars" if settings.cache else None
-    try:
-        jars = class_path(cache, say)
-    except JarsError as error:
-        raise CannotStart(f"{error}. {error.remedy}") from error
-    try:
-        spark = start_spark(
-            master=settings.spark_master,
-            driver_memory=settings.driver_memory,
-            class_path=jars,
-        )
-    except RuntimeError as error:
-        raise CannotStart(f"Spark does not start: {error}") from error
+    spark = _start_spark(settings, _jars(cache, say))
+    # Only now: importing pyspark takes longer than most verbs do.
+    from openmirror.spark.engine import SparkEngine
+
     try:
         yield SparkEngine(spark, str(root))
     finally:
         spark.stop()
 
 
-_JAVA = ("17", "21")
+def _jars(cache: Path | None, say: Say) -> str:
+    from openmirror.spark.jars import JarsError, class_path
+
+    try:
+        return class_path(cache, say)
+    except JarsError as error:
+        raise CannotStart(f"{error}. {error.remedy}") from error
 
 
-def _need_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "")
-    remedy = (
-        "Spark needs Java 17 or 21: sudo apt-get install openjdk-17-jre-headless, "
-        "or set JAVA_HOME to where one is"
-    )
-    if not java.is_file():
-        raise CannotStart(f"there is no Java{f' in JAVA_HOME={home}' if home else ''}. {remedy}")
-    release = java.resolve().parent.parent / "release"
-    text = release.read_text(errors="replace") if release.is_file() else ""
-    version = re.search(r'^JAVA_VERSION="(\d+)', text, re.MULTILINE)
-    if version and version[1] not in _JAVA:
-        raise CannotStart(f"{java} is Java {version[1]}. {remedy}")
+def _start_spark(settings: Settings, class_path: str) -> SparkSession:
+    aside = nullcontext(None) if settings.debug else java_output_aside()
+    with aside as output, warnings.catch_warnings():
+        # About pandas, which is not used with Spark here.
+        warnings.simplefilter("ignore", FutureWarning)
+        from openmirror.spark.session import start_spark
 
-
-class Up:
-    """Everything of `openmirror up` that runs beside the main thread."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        parts: Parts,
-        engine: TableEngine,
-        mirrors: Callable[[], Iterable[str]],
-    ) -> None:
-        self._doorbell = LocalDoorbell()
-        self._lanes = Lanes(Attendant(parts, engine), settings.lanes)
-        # The sweep tells of what it cannot look at; one voice is enough.
-        quiet = replace(parts, watch=nobody_watches)
-        self._sweep = Repeating(
-            parts, "sweep", settings.sweep_interval, lambda: sweep(parts, mirrors(), self._doorbell)
-        )
-        self._others = (
-            Repeating(parts, "cleanup", settings.cleanup_interval, lambda: clean(parts, mirrors())),
-            Repeating(
-                parts, "status", settings.status_interval, lambda: _publish(quiet, mirrors())
-            ),
-        )
-
-    def serve(self, seconds: float) -> None:
-        """Hand rings to the lanes for so long; raises what nothing can go on after."""
-        folder = self._doorbell.take(seconds)
-        if folder is not None:
-            self._lanes.ring(folder)
-        self._lanes.check()
-        for timer in (self._sweep, *self._others):
-            timer.check()
-
-    @property
-    def doorbell(self) -> LocalDoorbell:
-        """Where changes that were heard of ring."""
-        return self._doorbell
-
-    def sweep(self) -> None:
-        """Look at every table soon."""
-        self._sweep.now()
-
-    def stop(self) -> frozenset[TableFolder]:
-        """Stop within seconds; answers the tables whose batch had to be abandoned."""
-        abandoned = self._lanes.stop(SECONDS_TO_FINISH)
-        for timer in (self._sweep, *self._others):
-            timer.stop(1.0)
-        return abandoned
-
-
-def _publish(parts: Parts, mirrors: Iterable[str]) -> None:
-    for mirror in mirrors:
         try:
-            publish(parts, mirror)
-        except NotThere:
-            continue  # the sweep says so; nothing may be written where a zone is missing
+            return start_spark(
+                master=settings.spark_master,
+                driver_memory=settings.driver_memory,
+                class_path=class_path,
+            )
+        except RuntimeError as error:
+            said = f"\n{last_words(output)}" if output else ""
+            raise CannotStart(f"Spark does not start: {error}{said}") from error
 
 
 @contextmanager
@@ -193,21 +142,24 @@ def up(
     engine: TableEngine,
     mirrors: Callable[[], Iterable[str]],
     wanted: Callable[[str], bool],
-) -> Iterator[Up]:
+) -> Iterator[Staying]:
     """Start everything that `openmirror up` runs; the caller serves it, then stops it."""
     from openmirror.adapters.local.watching import LandingWatch
 
-    running = Up(settings, parts, engine, mirrors)
+    doorbell = LocalDoorbell()
+    intervals = Intervals(
+        settings.sweep_interval, settings.cleanup_interval, settings.status_interval
+    )
+    running = Staying(parts, engine, doorbell, mirrors, settings.lanes, intervals)
 
     def trouble(reason: str) -> None:
         parts.watch(Progress(None, "trouble", {"what": "watching", "reason": reason}))
 
     watching = LandingWatch(
-        local_root(settings),
-        running.doorbell,
-        wanted=wanted,
-        sweep=running.sweep,
-        trouble=trouble,
+        local_root(settings), doorbell, wanted=wanted, sweep=running.sweep, trouble=trouble
     )
-    with watching:
-        yield running
+    try:
+        with watching:
+            yield running
+    finally:
+        running.stop()

@@ -28,10 +28,13 @@ from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
-from openmirror.services.visiting import settle
+from openmirror.services.visiting import visit
 from openmirror.spark.engine import SparkEngine
 
 MIRROR = "m"
+MOST_VISITS = 20
+"""More than any test needs; a table that is never at rest is a failure."""
+
 NO_WAITS = Limits(
     metadata_grace=timedelta(0), incomplete_grace=timedelta(minutes=10), drop_grace=timedelta(0)
 )
@@ -130,10 +133,11 @@ class Mirror:
 
     def settle(self, path: str) -> Decision:
         """Visit a table until nothing is left to do, failures included; the last decision."""
-        while True:
-            done = settle(self.parts, self.engine, self.table(path))
+        for _ in range(MOST_VISITS):
+            done = visit(self.parts, self.engine, self.table(path))
             if not done.again:
                 return done.decision
+        raise AssertionError(f"{path} is not at rest after {MOST_VISITS} visits: {done}")
 
     def settle_all(self) -> dict[str, Decision]:
         folders = discover(self.parts.store, MIRROR)

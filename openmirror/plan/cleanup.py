@@ -41,7 +41,9 @@ def plan_cleanup(look: Look, now: datetime) -> Cleanup:
         if known and not file.archived and not gone_before and file.sequence < newest:
             moves.append(file)
     reseeding = live[1] < life.reseeding_until
-    old = [item.through for item in life.archived if item.hour + ARCHIVE_RETENTION <= now]
+    # The hour is the one in which the last of them was moved: count from its end.
+    kept = ARCHIVE_RETENTION + timedelta(hours=1)
+    old = [item.through for item in life.archived if item.hour + kept <= now]
     return Cleanup(tuple(moves), 0 if reseeding else max(old, default=0))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from openmirror.control import Pinned
+from openmirror.control import Pinned, RequestKind
 from openmirror.errors import Problem, problem_from
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import LandedFile
@@ -43,13 +43,13 @@ def table_rules(look: Look, limits: Limits, now: datetime) -> Pinned | Stop:
     """Keys, default marker and detection that this table is applied by (PROTOCOL §4.4)."""
     if isinstance(look.policy, Broken):
         return Pause(judged(look, look.policy))
-    pinned = look.life.pinned if look.life else None
+    pinned = None if _is_reseed_asked(look) else _pinned(look)
     metadata = look.metadata
     if isinstance(metadata, Broken):
         return Pause(judged(look, metadata))
     if metadata is None:
-        if pinned is not None:
-            return pinned
+        if (before := _pinned(look)) is not None:
+            return before
         wait = _metadata_wait(look, limits, now)
         return wait if wait else Pinned()
     if refused := unsupported(metadata):
@@ -66,6 +66,16 @@ def table_rules(look: Look, limits: Limits, now: datetime) -> Pinned | Stop:
     return Pinned(
         metadata.key_columns, metadata.detection, metadata.default_marker, metadata.partitioned
     )
+
+
+def _pinned(look: Look) -> Pinned | None:
+    return look.life.pinned if look.life else None
+
+
+def _is_reseed_asked(look: Look) -> bool:
+    """A reseed begins anew, so what is declared now holds: it is the remedy for changed keys."""
+    request = look.control.request
+    return request is not None and request.kind is RequestKind.RESEED
 
 
 def _metadata_wait(look: Look, limits: Limits, now: datetime) -> Wait | None:

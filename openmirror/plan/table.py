@@ -166,17 +166,19 @@ def _opening(look: Look) -> _Opening | Continue:
     recut = False
     if decided and ours and decided.kind is not BatchKind.EXTEND and not in_log:
         if decided.kind is BatchKind.CONTINUE:
-            continues = Epoch.parse(decided.continues or "")
-            return Continue(decided.epoch, continues or decided.epoch, is_decided=True)
-        if is_as_decided(look, decided):
+            holder = (log.live or log.last_fenced) if log else None
+            if holder and continues_life_of(decided, holder[0]):
+                continues = Epoch.parse(decided.continues or "")
+                return Continue(decided.epoch, continues or decided.epoch, is_decided=True)
+            # Another life's replace landed before its fence: there is nothing to go on from.
+        elif is_as_decided(look, decided):
             return _Opening(decided.kind, decided.epoch, decided)
         # Only another replace may follow a replace that was decided and not done.
         return _Opening(BatchKind.REPLACE, fresh)
-    if decided and ours and decided.kind is BatchKind.EXTEND and live:
-        if decided.app_id == live[0].app_id and decided.last > live[1]:
-            if is_as_decided(look, decided):
-                return _Opening(decided.kind, decided.epoch, decided)
-            recut = True
+    if decided and ours and live and _is_next_of(decided, *live):
+        if is_as_decided(look, decided):
+            return _Opening(decided.kind, decided.epoch, decided)
+        recut = True
     if live:
         if recut or look.control.epoch != live[0].number or _asks(look, RequestKind.ADOPT):
             return Continue(fresh, live[0], is_decided=False)
@@ -186,9 +188,20 @@ def _opening(look: Look) -> _Opening | Continue:
     return _Opening(BatchKind.REPLACE, fresh)
 
 
+def continues_life_of(decided: DecidedBatch, epoch: Epoch) -> bool:
+    """Whether the rows that this epoch left are the ones that a decided continue goes on from."""
+    lives = (decided.epoch, Epoch.parse(decided.continues or ""))
+    return any(e and (e.folder, e.incarnation) == (epoch.folder, epoch.incarnation) for e in lives)
+
+
 def _is_of_this_life(look: Look, decided: DecidedBatch) -> bool:
     epoch = decided.epoch
     return (epoch.folder, epoch.incarnation) == (look.folder, look.incarnation)
+
+
+def _is_next_of(decided: DecidedBatch, live: Epoch, applied: Position) -> bool:
+    extends = decided.kind is BatchKind.EXTEND and decided.app_id == live.app_id
+    return extends and decided.last > applied
 
 
 def is_as_decided(look: Look, decided: DecidedBatch) -> bool:
@@ -344,8 +357,9 @@ def _missing(look: Look) -> Iterator[Sequence]:
         yield from (d.sequence for d in decided.files if d.sequence not in look.files)
     after = reads_from(look)
     following = next_sequence(after)
-    behind = look.life is not None and look.applied < look.life.reseeding_until
-    if following not in look.files and (behind or after < look.applied or _ahead(look, after)):
+    if look.life is not None and following <= look.life.archived_through:
+        yield following  # what lies in the folder under this number came again, if anything does
+    elif following not in look.files and (after < look.applied or _ahead(look, after)):
         yield following
 
 

@@ -22,6 +22,7 @@ LAST_SEQUENCE = Sequence(2**63 - 2)
 
 _DIGITS = 20
 _CHANGE_FILE = re.compile(r"([0-9]{20})\.([^./]+)\Z")
+_TWO_EXTENSIONS = re.compile(r"[0-9]{20}\.[^./]+\.[^/]*\Z")
 _ALMOST = re.compile(r"[0-9]+(\.[^/]*)?\Z")
 
 
@@ -61,6 +62,8 @@ def parse_change_file(
         return None
     match = _CHANGE_FILE.match(name)
     if match is None:
+        if _TWO_EXTENSIONS.match(name):
+            return NotAChangeFile(f"a change file's number is followed by .{extension} alone")
         if _ALMOST.match(name):
             return NotAChangeFile(f"a change file's number has exactly {_DIGITS} digits")
         return NotAChangeFile(f"a change file is called <{_DIGITS} digits>.{extension}")

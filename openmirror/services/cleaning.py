@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -54,10 +55,9 @@ def clean_table(parts: Parts, folder: TableFolder, *, dry_run: bool = False) -> 
         _delete_folder(parts, expired)
     control = _after(look, moved, planned, now, removed=expired is not None)
     if control != look.control:
-        try:
+        # A lost race costs nothing: the next pass finds the files gone and writes it down then.
+        with suppress(ConditionFailed):
             Documents(parts.store).save_table(folder, control, seen.etag)
-        except ConditionFailed:
-            pass  # the next pass finds the files gone and writes it down then
     cleaned = Cleaned(
         folder, moved, tuple(layout.name_of(path) for path in purge), expired is not None
     )
@@ -71,7 +71,7 @@ def _move(parts: Parts, look: Look, planned: Cleanup) -> tuple[str, ...]:
     archive = layout.archive_folder(look.folder)
     moved: list[str] = []
     for file in planned.moves:
-        if parts.store.incarnation(layout.table_folder(look.folder)) != look.incarnation:
+        if not _is_same_life(parts, look):
             break
         try:
             parts.store.move_file(file.path, layout.join(archive, file.name), file.etag)
@@ -80,6 +80,10 @@ def _move(parts: Parts, look: Look, planned: Cleanup) -> tuple[str, ...]:
         moved.append(file.name)
         parts.steps(Step.MOVED)
     return tuple(moved)
+
+
+def _is_same_life(parts: Parts, look: Look) -> bool:
+    return parts.store.incarnation(layout.table_folder(look.folder)) == look.incarnation
 
 
 def _archived_through(parts: Parts, look: Look, through: int) -> Iterator[StorePath]:
@@ -146,14 +150,10 @@ def _with_archived(life: Life, look: Look, moved: tuple[str, ...], now: datetime
 
 
 def _delete(parts: Parts, path: StorePath) -> None:
-    try:
+    with suppress(NotThere):  # publishers may empty the archive themselves
         parts.store.delete_file(path)
-    except NotThere:
-        pass  # publishers may empty the archive themselves
 
 
 def _delete_folder(parts: Parts, folder: StorePath) -> None:
-    try:
+    with suppress(NotThere):
         parts.store.delete_folder(folder)
-    except NotThere:
-        pass

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 from openmirror import layout
 from openmirror.errors import NotThere
 from openmirror.layout import StorePath
-from openmirror.ports import FileStore
+from openmirror.ports import Entry, FileStore, Listing
 from openmirror.protocol.names import SCHEMA_SUFFIX, TableFolder, TablePath, is_reserved
 
 
 def mirrors(store: FileStore) -> list[str]:
     """Every mirror that has a landing zone; raises NotThere for a root without `landing`."""
-    names = _folders(store, layout.LANDING)
+    names = [e.name for e in _visible(store.list_folder(layout.LANDING)) if e.is_folder]
     return [name for name in names if store.incarnation(layout.landing_zone(name)) is not None]
 
 
@@ -21,32 +23,38 @@ def landed_folders(store: FileStore, mirror: str) -> set[TableFolder]:
     Raises NotThere when the zone cannot be listed: an unmounted zone is not an empty one.
     """
     zone = layout.landing_zone(mirror)
-    found: set[TableFolder] = set()
-    for name in _folders(store, zone):
-        schema = name.removesuffix(SCHEMA_SUFFIX)
-        if schema == name:
-            found.add(TableFolder(mirror, TablePath("", name)))
-        elif schema:
-            found |= _tables_of_schema(store, mirror, schema)
-    return found
-
-
-def _tables_of_schema(store: FileStore, mirror: str, schema: str) -> set[TableFolder]:
-    folder = layout.join(layout.landing_zone(mirror), schema + SCHEMA_SUFFIX)
-    try:
-        return {TableFolder(mirror, TablePath(schema, table)) for table in _folders(store, folder)}
-    except NotThere:
-        return set()  # deleted since the zone was listed: so are its tables
+    return set(_tables(store, mirror, zone, lambda entry: entry.name if entry.is_folder else None))
 
 
 def known_folders(store: FileStore, mirror: str) -> set[TableFolder]:
     """Every folder that has a control document, landed or not."""
     try:
-        listing = store.list_folder(layout.control_documents(mirror))
+        return set(_tables(store, mirror, layout.control_documents(mirror), _documented))
     except NotThere:
         return set()
-    found = (layout.folder_of_document(mirror, entry.name) for entry in listing.entries)
-    return {folder for folder in found if folder is not None}
+
+
+def _documented(entry: Entry) -> str | None:
+    return None if entry.is_folder else layout.table_of_document(entry.name)
+
+
+def _tables(
+    store: FileStore, mirror: str, folder: StorePath, table_of: Callable[[Entry], str | None]
+) -> Iterator[TableFolder]:
+    """Tables directly in a folder, and in each `<schema>.schema` folder below it."""
+    for entry in _visible(store.list_folder(folder)):
+        schema = entry.name.removesuffix(SCHEMA_SUFFIX)
+        if not (entry.is_folder and schema != entry.name):
+            if table := table_of(entry):
+                yield TableFolder(mirror, TablePath("", table))
+        elif schema:
+            try:
+                inner = store.list_folder(layout.join(folder, entry.name))
+            except NotThere:
+                continue  # deleted since its parent was listed: so are its tables
+            for child in _visible(inner):
+                if table := table_of(child):
+                    yield TableFolder(mirror, TablePath(schema, table))
 
 
 def discover(store: FileStore, mirror: str) -> list[TableFolder]:
@@ -54,9 +62,5 @@ def discover(store: FileStore, mirror: str) -> list[TableFolder]:
     return sorted(landed_folders(store, mirror) | known_folders(store, mirror))
 
 
-def _folders(store: FileStore, folder: StorePath) -> list[str]:
-    return [
-        entry.name
-        for entry in store.list_folder(folder).entries
-        if entry.is_folder and not is_reserved(entry.name)
-    ]
+def _visible(listing: Listing) -> list[Entry]:
+    return [entry for entry in listing.entries if not is_reserved(entry.name)]

@@ -87,7 +87,8 @@ class Documents:
 
 
 def _refuse_newer(path: StorePath, data: bytes) -> None:
-    version = json.loads(data).get("version")
+    document = json.loads(data)
+    version = document.get("version") if isinstance(document, dict) else None
     if not isinstance(version, int) or version > VERSION:
         raise DocumentUnreadable(
             f"{path} has version {version!r}; this openmirror reads up to {VERSION}: upgrade it"

@@ -16,9 +16,10 @@ from openmirror.ports import Progress, TableEngine
 from openmirror.protocol.names import Incarnation, TableFolder
 from openmirror.protocol.sequence import ChangeFileName, parse_change_file
 from openmirror.services.discovery import discover
-from openmirror.services.lanes import Again, Lanes
+from openmirror.services.lanes import SECONDS_TO_FINISH, Again, Lanes
 from openmirror.services.parts import Parts
 from openmirror.services.running import SHORTEST_WAIT, Unreadable, attend
+from openmirror.services.sweeping import publish_all
 from openmirror.services.visiting import FIRST_DELAY
 
 
@@ -61,6 +62,7 @@ def drain(parts: Parts, engine: TableEngine, mirrors: Iterable[str], lanes: int)
     publisher that is faster than we are cannot keep this going.
     """
     draining = _Draining(parts, engine)
+    mirrors = list(mirrors)
     unreadable: dict[str, str] = {}
     folders: list[TableFolder] = []
     for mirror in mirrors:
@@ -76,11 +78,8 @@ def drain(parts: Parts, engine: TableEngine, mirrors: Iterable[str], lanes: int)
         running.wait()
     finally:
         running.stop(SECONDS_TO_FINISH)
+    publish_all(parts, mirrors)
     return DrainResult(draining.outcomes, unreadable)
-
-
-SECONDS_TO_FINISH = 8.0
-"""How long a stop waits for batches underway; what is abandoned then is applied later, once."""
 
 
 @dataclass(frozen=True)

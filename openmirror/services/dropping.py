@@ -14,6 +14,7 @@ from openmirror.protocol.names import Incarnation
 from openmirror.protocol.sequence import FENCED
 from openmirror.services.documents import Documents
 from openmirror.services.looking import Seen
+from openmirror.services.mirrors import take_confirmation
 from openmirror.services.parts import Parts
 from openmirror.tablelog import TableLog
 
@@ -51,6 +52,7 @@ def drop_table(parts: Parts, engine: TableEngine, seen: Seen, decision: Drop) ->
         destination = StorePath(f"{destination}.{look.control.epoch}")
         parts.store.move_folder(look.table, destination)
     parts.steps(Step.DROPPED)
+    take_confirmation(parts.store, look.folder)
     parts.watch(Progress(look.folder, "dropped", {"moved_to": destination}))
 
 

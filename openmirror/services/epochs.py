@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from openmirror.control import (
     ControlDocument,
@@ -16,13 +16,14 @@ from openmirror.control import (
 from openmirror.layout import StorePath
 from openmirror.plan.decisions import Continue
 from openmirror.plan.look import Look
+from openmirror.plan.table import continues_life_of
 from openmirror.ports import CommitResult, Step, TableEngine, Transaction
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import FENCED, START, Position
 from openmirror.services.documents import Documents
 from openmirror.services.looking import Seen
 from openmirror.services.parts import Parts
-from openmirror.tablelog import AppId, Epoch, TableLog
+from openmirror.tablelog import AppId, TableLog
 
 _RECORDED = (CommitResult.DONE, CommitResult.SKIPPED)
 
@@ -93,25 +94,12 @@ def _adopted(look: Look, decision: Continue) -> Life:
     return adopted_life(look.control.life, decision.epoch, before[1] if before else START, there)
 
 
-@dataclass(frozen=True)
-class _Before:
-    epoch: Epoch
-    position: Position
-
-
 def _position_before_fence(
     parts: Parts, table: StorePath, decided: DecidedBatch
 ) -> Position | None:
     log = parts.logs.read(table)
     if not isinstance(log, TableLog):
         return None
-    own = decided.epoch
-    continued = Epoch.parse(decided.continues or "")
-    lives = {(e.folder, e.incarnation) for e in (own, continued) if e}
-    before = [
-        _Before(epoch, log.before_fence.get(epoch.app_id, START))
-        for epoch in log.epochs
-        if epoch != own and (epoch.folder, epoch.incarnation) in lives
-    ]
-    applied = [item for item in before if item.position > START]
-    return max(applied, key=lambda item: item.epoch.number).position if applied else None
+    before = log.last_fenced
+    # A replace of another life may have landed just before its fence: its rows are not ours.
+    return before[1] if before and continues_life_of(decided, before[0]) else None

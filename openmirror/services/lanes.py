@@ -10,6 +10,9 @@ from datetime import timedelta
 
 from openmirror.protocol.names import TableFolder
 
+SECONDS_TO_FINISH = 8.0
+"""How long a stop waits for batches underway; what is abandoned then is applied later, once."""
+
 
 @dataclass(frozen=True)
 class Again:

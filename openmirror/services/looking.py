@@ -192,7 +192,9 @@ def with_archive(parts: Parts, look: Look) -> Look:
         return look
     archived, _ = _change_files(archive, listing, archived=True)
     # The archived content is the one that was applied; a number that came again is not read.
-    return replace(look, files=dict(sorted({**look.files, **archived}.items())))
+    through = look.life.archived_through if look.life else 0
+    landed = {number: file for number, file in look.files.items() if number > through}
+    return replace(look, files=dict(sorted({**landed, **archived}.items())))
 
 
 def _with_facts(parts: Parts, look: Look) -> Look:

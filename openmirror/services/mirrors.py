@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openmirror import layout
-from openmirror.control import MirrorDocument
+from openmirror.control import ControlDocument, MirrorDocument
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.mirroring import parse_mirroring
 from openmirror.plan.look import MirrorPolicy
@@ -48,6 +48,21 @@ def open_mirror(store: FileStore, mirror: str) -> MirrorDocument:
         return documents.mirror(mirror).value
 
 
+def _has_table(control: ControlDocument) -> bool:
+    return control.applied is not None and control.dropped is None
+
+
+def take_confirmation(store: FileStore, folder: TableFolder) -> None:
+    """Use up an operator's yes: a table that comes back later must not be dropped by it."""
+    documents = Documents(store)
+    stored = documents.mirror(folder.mirror)
+    left = tuple(name for name in stored.value.confirmed_drops if name != str(folder.path))
+    if left != stored.value.confirmed_drops:
+        documents.save_mirror(
+            folder.mirror, replace(stored.value, confirmed_drops=left), stored.etag
+        )
+
+
 def brake(parts: Parts, mirror: str) -> frozenset[TableFolder]:
     """The tables of a mirror that may not be dropped before a person has said yes."""
     documents = Documents(parts.store)
@@ -55,7 +70,7 @@ def brake(parts: Parts, mirror: str) -> frozenset[TableFolder]:
     tables = frozenset(
         folder
         for folder in known_folders(parts.store, mirror)
-        if documents.table(folder).value.applied is not None
+        if _has_table(documents.table(folder).value)
     )
     zone = parts.store.incarnation(layout.landing_zone(mirror))
     confirmed = frozenset(f for f in tables if str(f.path) in document.confirmed_drops)

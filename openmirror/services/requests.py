@@ -21,7 +21,7 @@ from openmirror.plan.look import Look
 from openmirror.plan.table import first_missing
 from openmirror.ports import ABSENT
 from openmirror.protocol.names import ETag, TableFolder
-from openmirror.protocol.sequence import Sequence, next_sequence
+from openmirror.protocol.sequence import START, Sequence, next_sequence
 from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at, with_archive
 from openmirror.services.mirrors import brake
@@ -102,9 +102,8 @@ def skip_through(parts: Parts, folder: TableFolder, last: Sequence, operator: Op
     def change(look: Look) -> ControlDocument:
         if look.life is None:
             raise WrongRequest(f"{look.folder} has no landing folder")
-        first = Sequence(1) if look.control.request else next_sequence(look.applied)
-        if last < first:
-            raise WrongRequest(f"{look.name} is already applied up to {look.applied}")
+        # From 1 on: a reseed may need it, and numbers that are there are never passed over.
+        first = next_sequence(START)
         given_up = Skip(first, last, operator.name, parts.clock(), operator.why)
         life = replace(look.life, skips=(*look.life.skips, given_up))
         return replace(look.control, life=life, problem=None)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from openmirror.errors import Disposition, DocumentUnreadable, NotThere, disposition_of
+from openmirror.errors import (
+    ConditionFailed,
+    Disposition,
+    DocumentUnreadable,
+    NotThere,
+    disposition_of,
+)
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import (
     Apply,
@@ -25,6 +31,7 @@ from openmirror.services.discovery import discover
 from openmirror.services.looking import look_at
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
+from openmirror.services.reporting import publish
 
 
 @dataclass
@@ -89,6 +96,16 @@ def clean(parts: Parts, mirrors: Iterable[str], *, dry_run: bool = False) -> Cle
         except Exception as error:  # noqa: BLE001 - judged there
             _stays_with(parts, folder, error, cleanup.unreadable)
     return cleanup
+
+
+def publish_all(parts: Parts, mirrors: Iterable[str]) -> None:
+    """Write the status files of these mirrors, where they would say something new."""
+    for mirror in mirrors:
+        try:
+            publish(parts, mirror)
+        except (NotThere, DocumentUnreadable, ConditionFailed):
+            # Status is a copy: the next pass writes it. Nothing is written where a zone is gone.
+            continue
 
 
 def _folders(

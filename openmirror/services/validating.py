@@ -160,7 +160,7 @@ class _Check:
                 yield Finding(
                     WaitKind.GAP,
                     f"{numbers} missing; {file.name} and what follows would wait for it",
-                    "Publish it: numbers start at 1; only what a mirror has archived may be absent.",
+                    "Publish it: numbers start at 1, and only archived ones may be absent.",
                     file.name,
                 )
             expected = max(expected, sequence + 1)
@@ -169,14 +169,14 @@ class _Check:
         # Without rules a file is judged by itself alone.
         pinned = rules if isinstance(rules, Pinned) else Pinned()
         knows_keys = not isinstance(self.look.metadata, Broken)
-        schema = TableSchema()
+        schema: TableSchema | None = None
         for landed in self.look.files.values():
             file = landed
             if not landed.is_folder and not landed.twin:
                 entry = Entry(landed.name, False, landed.size, landed.modified, landed.etag)
                 file = replace(landed, facts=self.inspector.inspect(landed.path, entry))
             stop = check_file(self.look, file, pinned, self.limits, self.look.at)
-            merged = stop or merge_file(self.look, schema, file)
+            merged = stop or merge_file(self.look, schema or TableSchema(), file)
             if isinstance(merged, TableSchema):
                 schema = merged
             else:
@@ -184,8 +184,8 @@ class _Check:
             if stop is None and file.facts and file.facts.marker is not None:
                 keyed = bool(pinned.key_columns) or not knows_keys
                 yield from self._marker_values(file, file.facts.marker, keyed)
-        if self.look.files and not schema.columns:
-            detail = "no file has a typed column, so no table could be created yet"
+        if schema is not None and not schema.columns:
+            detail = "no file has a typed column yet, so no table could be created"
             yield Finding(WaitKind.SCHEMA, detail, "Publish a file with the table's columns.")
 
     def _marker_values(self, file: LandedFile, column: str, has_keys: bool) -> Iterator[Finding]:

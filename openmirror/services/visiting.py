@@ -151,6 +151,9 @@ FIRST_DELAY = timedelta(seconds=1)
 """After the first failure on the same files; doubled with each further one."""
 
 
+LONGEST_DELAY = timedelta(seconds=60)
+
+
 def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Exception) -> Visit:
     """Count a failure; the third in a row on the same files pauses the table."""
     files = decision.batch.digest.files if isinstance(decision, (Apply, Reset)) else ()
@@ -165,7 +168,7 @@ def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Except
     failures = Failures(count, files, parts.clock(), text[:2000])
     control = replace(control, failures=failures)
     parts.watch(Progress(folder, "failed", {"attempt": count, "error": text[:500]}))
-    if disposition is Disposition.PAUSE:
+    if disposition is Disposition.PAUSE and files:
         first = seen.look.files.get(files[0].sequence) if files else None
         broken = Broken(Code.APPLY_FAILED, f"failed {count} times in a row: {text[:1000]}")
         problem = replace(judged(seen.look, broken, first), since=parts.clock())
@@ -174,7 +177,7 @@ def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Except
         Documents(parts.store).save_table(folder, control, seen.etag)
     except ConditionFailed:
         return Visit(decision, again=True)
-    return Visit(decision, again=True, delay=FIRST_DELAY * 2 ** (count - 1))
+    return Visit(decision, again=True, delay=min(FIRST_DELAY * 2 ** (count - 1), LONGEST_DELAY))
 
 
 __all__ = ["DocumentUnreadable", "Visit", "settle", "visit"]

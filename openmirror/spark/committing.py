@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from openmirror.plan import Batch
 from openmirror.ports import Transaction
 from openmirror.protocol.schema import TableSchema
+from openmirror.spark.features import TYPE_WIDENING, column_mapping
 from openmirror.spark.folding import DELETE, EXTRA, UPDATE
 from openmirror.spark.frames import (
     KIND,
@@ -21,7 +22,6 @@ from openmirror.spark.frames import (
     quoted,
     sql_type,
 )
-from openmirror.spark.features import TYPE_WIDENING, column_mapping
 from openmirror.spark.transacting import writer
 
 
@@ -77,6 +77,8 @@ def rewrite(
     table: str,
     transaction: Transaction,
     note: str,
+    *,
+    only_inserts: bool,
 ) -> None:
     """Commit the whole table anew with the batch applied: for types that grew.
 
@@ -86,14 +88,14 @@ def rewrite(
     """
     schema = batch.union.schema
     data = positional(len(schema.columns))
-    keys = positions_of(schema, batch.pinned.key_columns)
     old = _as_positions(session.read.format("delta").load(table), schema)
     extras = folded.where(F.col(KIND) == EXTRA).select(*data)
-    if keys:
+    if only_inserts:
+        rows = old.unionByName(extras)
+    else:
+        keys = positions_of(schema, batch.pinned.key_columns)
         changes = folded.where(F.col(KIND) != EXTRA)
         rows = _changed(old, changes, data, keys).unionByName(extras)
-    else:
-        rows = old.unionByName(extras)
     properties = {**_properties(session, table), **column_mapping(schema.names)}
     _create_or_replace(named(rows, schema), table, transaction, note, properties)
 

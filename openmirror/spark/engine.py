@@ -15,12 +15,12 @@ from openmirror.plan.look import TypeChange
 from openmirror.ports import BadFile, CommitResult, Counts, Prepared, Transaction
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark import committing
+from openmirror.spark.failing import reading_files
+from openmirror.spark.features import needs_mapping, widens_in_place
 from openmirror.spark.folding import EXTRA, UPDATE, fold
 from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
-from openmirror.spark.features import needs_mapping, widens_in_place
 from openmirror.spark.markers import count_markers, counts_without_reading
 from openmirror.spark.reading import read_changes
-from openmirror.spark.failing import reading_files
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
 
 
@@ -32,9 +32,14 @@ class SparkPrepared:
     changes: DataFrame
     counts: Counts
 
+    @property
+    def only_inserts(self) -> bool:
+        """Whether no row needs a key."""
+        return self.counts.operations == self.counts.inserts
+
     def release(self) -> None:
-        """Let Spark forget the rows."""
-        self.changes._jdf.queryExecution().toRdd().unpersist(False)
+        """Let Spark forget the rows: `unpersist` of the frame would not free them."""
+        self.changes._jdf.queryExecution().logical().rdd().unpersist(False)
 
 
 class SparkEngine:
@@ -67,7 +72,8 @@ class SparkEngine:
         session, table = prepared.session, self._path(batch.table)
         schema = batch.union.schema
         with commit_outcome() as outcome:
-            if batch.type_change is TypeChange.FEATURE and batch.union.widened:
+            rewrites = _must_rewrite(batch)
+            if batch.union.widened and not rewrites and batch.kind is BatchKind.EXTEND:
                 # Its own commit, which changes no data; a session of its own, or it would carry
                 # the batch's note.
                 committing.enable_widening(fresh_session(self._spark), table)
@@ -76,10 +82,18 @@ class SparkEngine:
             if batch.kind is BatchKind.REPLACE:
                 rows = self._as_first_rows(prepared, batch)
                 committing.replace(rows, schema, table, transaction, note)
-            elif self._must_rewrite(batch):
+            elif rewrites:
                 folded = self._folded(prepared, batch)
-                committing.rewrite(session, folded, batch, table, transaction, note)
-            elif prepared.counts.operations == prepared.counts.inserts:
+                committing.rewrite(
+                    session,
+                    folded,
+                    batch,
+                    table,
+                    transaction,
+                    note,
+                    only_inserts=prepared.only_inserts,
+                )
+            elif prepared.only_inserts:
                 committing.append(prepared.changes, batch, table, transaction, note)
             else:
                 evolves = bool(batch.union.added or batch.union.widened)
@@ -105,25 +119,27 @@ class SparkEngine:
 
     def _folded(self, prepared: SparkPrepared, batch: Batch) -> DataFrame:
         data = positional(len(batch.union.schema.columns))
-        keys = positions_of(batch.union.schema, batch.pinned.key_columns)
-        if not keys or prepared.counts.operations == prepared.counts.inserts:
+        if prepared.only_inserts:
             return prepared.changes.select(
                 *data, F.lit(EXTRA).alias(KIND), F.lit(True).alias(MAY_INSERT)
             )
-        return fold(prepared.changes, data, keys)
+        return fold(
+            prepared.changes, data, positions_of(batch.union.schema, batch.pinned.key_columns)
+        )
 
     def _as_first_rows(self, prepared: SparkPrepared, batch: Batch) -> DataFrame:
         """The rows that a batch leaves in an empty table."""
         adds_itself = (F.col(KIND) == UPDATE) & F.col(MAY_INSERT)
         return self._folded(prepared, batch).where((F.col(KIND) == EXTRA) | adds_itself)
 
-    def _must_rewrite(self, batch: Batch) -> bool:
-        union = batch.union
-        if needs_mapping(column.name for column in union.added):
-            before = set(union.schema.names) - {column.name for column in union.added}
-            if not needs_mapping(before):
-                return True
-        if not union.widened:
-            return False
-        in_place = all(widens_in_place(column.type, wide) for column, wide in union.widened)
-        return batch.type_change is not TypeChange.FEATURE or not in_place
+
+def _must_rewrite(batch: Batch) -> bool:
+    union = batch.union
+    if needs_mapping(column.name for column in union.added):
+        before = set(union.schema.names) - {column.name for column in union.added}
+        if not needs_mapping(before):
+            return True
+    if not union.widened:
+        return False
+    in_place = all(widens_in_place(column.type, wide) for column, wide in union.widened)
+    return batch.type_change is not TypeChange.FEATURE or not in_place

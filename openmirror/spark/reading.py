@@ -14,6 +14,7 @@ from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional, quoted, sql_type
 
 _DIGITS = 20
+_PATTERN_LETTERS = frozenset("\\[]{}*?")
 _Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None]
 
 
@@ -61,9 +62,16 @@ def open_files(session: SparkSession, root: str, files: list[LandedFile]) -> Dat
     columns = [f"{quoted(column.name)} {sql_type(column.type)}" for column in facts.schema.columns]
     if facts.marker is not None:
         columns.append(f"{quoted(facts.marker)} {sql_type(facts.marker_type)}")  # type: ignore[arg-type]
-    # File names are data: without this option `a[1]` and `x{y}` would be patterns.
-    reader = session.read.schema(", ".join(columns)).option("__globPaths__", "false")
-    return reader.parquet(*(f"{root}/{file.path}" for file in files))
+    paths = (_literal(f"{root}/{file.path}") for file in files)
+    return session.read.schema(", ".join(columns)).parquet(*paths)
+
+
+def _literal(path: str) -> str:
+    """A path that means itself: to Spark, `a[1]` and `x{y}` are patterns.
+
+    Spark's own switch against patterns reads every file twice once two paths hold such letters.
+    """
+    return "".join("\\" + letter if letter in _PATTERN_LETTERS else letter for letter in path)
 
 
 def _data_columns(facts: FileFacts, schema: TableSchema) -> list[Column]:

@@ -18,6 +18,11 @@ _SETTINGS = {
     # Planning by statistics costs more than it saves on batches that fit two cores.
     "spark.sql.adaptive.enabled": "false",
     "spark.scheduler.mode": "FAIR",
+    # Above this many files Spark starts a job to list them, although each path is given whole.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+    "spark.sql.files.openCostInBytes": "65536",
+    # Only this finds a damaged page that is not compressed, where the writer left checksums.
+    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.caseSensitive": "false",

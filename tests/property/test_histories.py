@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, date, datetime
@@ -114,7 +115,7 @@ def _seeds(count: int, start: int) -> list[int]:
 
 def test_random_histories_give_what_the_interpreter_gives(mirror: Mirror) -> None:
     start = int(os.environ.get("OPENMIRROR_SEED", "1"))
-    print(f"OPENMIRROR_SEED={start}")
+    sys.stdout.write(f"OPENMIRROR_SEED={start}\n")
     check(mirror, _seeds(25, start))
 
 
@@ -122,5 +123,5 @@ def test_random_histories_give_what_the_interpreter_gives(mirror: Mirror) -> Non
 @pytest.mark.parametrize("block", range(12))
 def test_many_random_histories(mirror: Mirror, block: int) -> None:
     start = int(os.environ.get("OPENMIRROR_SEED", str(random.SystemRandom().randrange(10**9))))
-    print(f"OPENMIRROR_SEED={start}")
+    sys.stdout.write(f"OPENMIRROR_SEED={start}\n")
     check(mirror, _seeds(25, start + 25 * block))

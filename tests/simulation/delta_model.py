@@ -30,7 +30,7 @@ Stall = Callable[[str, object], None]
 """Told of every effect just before it; the scheduler may let others go first."""
 
 
-class Injected(Exception):
+class InjectedError(Exception):
     """A failure of the engine that the simulation made up."""
 
 
@@ -99,11 +99,17 @@ class ModelDelta:
     """
 
     def __init__(
-        self, store: MemoryStore, stall: Stall, wrong: Callable[[str], None], rng: Random
+        self,
+        store: MemoryStore,
+        stall: Stall,
+        wrong: Callable[[str], None],
+        landed: Callable[[Epoch], None],
+        rng: Random,
     ) -> None:
         self._store = store
         self._stall = stall
         self._wrong = wrong
+        self._landed = landed
         self._rng = rng
         self._logs: dict[str, Log] = {}
         self._count = 0
@@ -221,6 +227,9 @@ class ModelDelta:
         log.note = note or log.note
         log.seen = None
         self._check(log)
+        epoch = Epoch.parse(app)
+        if rows and epoch is not None:
+            self._landed(epoch)
         return CommitResult.DONE
 
     def _made(self, table: StorePath, schema: TableSchema) -> Log:
@@ -235,7 +244,7 @@ class ModelDelta:
 
     def _may_fail(self) -> None:
         if self.failing and self._rng.random() < self.failing:
-            raise Injected("the engine failed")
+            raise InjectedError("the engine failed")
 
     def _check(self, log: Log) -> None:
         live = log.live

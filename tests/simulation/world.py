@@ -7,10 +7,11 @@ publisher acts between two steps. One seed gives one schedule, in any process.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
+from typing import Any
 from unittest import mock
 
 from greenlet import getcurrent, greenlet
@@ -27,16 +28,18 @@ from openmirror.protocol.names import ETag, Incarnation, TableFolder, TablePath
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.services import cleaning, requests, visiting
+from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
 from openmirror.services.requests import Operator
+from openmirror.tablelog import Epoch
 from tests.simulation.delta_model import ModelDelta, ModelLogs, Row
 
 FOLDER = TableFolder("m", TablePath("", "T"))
 LANDING = layout.table_folder(FOLDER)
 TABLE = StorePath("lake/m/Tables/dbo/T")
-BIN = StorePath("bin/T")
+BIN = StorePath("bin")
 SCHEMA = TableSchema((Column("v", ColumnType("integer")),))
 DROPPED = "lake/m/_openmirror/dropped/"
 
@@ -93,7 +96,7 @@ class ModelInspector:
     stall: Callable[[str, object], None]
     store: MemoryStore
 
-    def inspect(self, path: StorePath, entry: Entry) -> FileFacts:  # noqa: ARG002
+    def inspect(self, path: StorePath, entry: Entry) -> FileFacts:
         self.stall("inspect", path)
         parent, _, name = path.rpartition("/")
         for there in self.store.list_folder(StorePath(parent)).entries:
@@ -112,6 +115,10 @@ class Publisher:
         self._store = store
         self._rng = rng
         self._contents = 0
+        self._bin: list[tuple[Incarnation, int]] = []
+        self._newest: Incarnation | None = None
+        self.came_back: set[str] = set()
+        """Lives that came back after another one: the digests of their files are forgotten."""
         self.truth: dict[str, dict[int, list[int]]] = {}
         """By life and number, every content that was ever written, the newest last."""
 
@@ -128,6 +135,7 @@ class Publisher:
         self._store.make_folder(LANDING)
         assert self.life is not None
         self.truth[self.life] = {}
+        self._newest = self.life
 
     def write(self) -> None:
         assert self.life is not None
@@ -148,20 +156,34 @@ class Publisher:
         if gone:
             self._write(self._rng.choice(sorted(gone)))
 
-    def delete(self) -> None:
-        if self._store.incarnation(BIN) is not None:
-            self._store.delete_folder(BIN)
-        self._store.move_folder(LANDING, BIN)
+    def delete(self, step: int) -> None:
+        life = self.life
+        assert life is not None
+        self._store.move_folder(LANDING, layout.join(BIN, life))
+        self._bin.append((life, step))
 
-    def restore(self) -> bool:
-        if self._store.incarnation(BIN) is None:
+    def restore(self, unchecked_since: int) -> bool:
+        """Bring back a life that was deleted lately.
+
+        A look, and a read of files by their names, notices another life only by what is there
+        before and after: nobody swaps two folders to and fro while one is underway.
+        """
+        if not self._bin:
             return False
-        self._store.move_folder(BIN, LANDING)
+        at = self._rng.randrange(max(0, len(self._bin) - 2), len(self._bin))
+        life, left = self._bin[at]
+        swapped = life != self._newest
+        if swapped and unchecked_since <= left:
+            return False
+        del self._bin[at]
+        self._store.move_folder(layout.join(BIN, life), LANDING)
+        self._newest = life
+        if swapped:
+            self.came_back.add(life)
         return True
 
     def empty_bin(self) -> None:
-        if self._store.incarnation(BIN) is not None:
-            self._store.delete_folder(BIN)
+        self._bin.clear()
 
     def _put(self, number: int) -> None:
         content = self._write(number)
@@ -196,7 +218,11 @@ class World:
     """One seed's schedule."""
 
     def __init__(
-        self, seed: int, steps: int = 1200, tell: Callable[[str], None] | None = None
+        self,
+        seed: int,
+        steps: int = 1200,
+        tell: Callable[[str], None] | None = None,
+        chosen: Mapping[str, Any] | None = None,
     ) -> None:
         self.rng = rng = Random(seed)
         self.seed, self.steps = seed, steps
@@ -204,7 +230,7 @@ class World:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         self.store = MemoryStore(lambda: self.now)
         self.main = getcurrent()
-        self.delta = ModelDelta(self.store, self.stall, self.is_wrong, rng)
+        self.delta = ModelDelta(self.store, self.stall, self.is_wrong, self.landed, rng)
         self.stalling = StallingStore(
             self.store, self.stall, self.delta.moved_aside, self.was_purged
         )
@@ -213,7 +239,8 @@ class World:
         self.counts: dict[str, int] = {}
         self.quiet = 0
         self.step = 0
-        self.at_end = False
+        self.unchecked: dict[str, int] = {}
+        """Since when an actor looks, or reads what it has not checked yet."""
         self.limits = Limits(metadata_grace=timedelta(), drop_grace=timedelta(seconds=3))
         self.parts = Parts(
             self.stalling,
@@ -226,11 +253,17 @@ class World:
         )
         self.purged: set[tuple[str | None, int]] = set()
         """Numbers that are rightly gone for good, by life."""
-        # What kind of schedule this is.
-        self.lossy = rng.random() < 0.6
-        self.changes_applied = rng.random() < 0.1
+        # What kind of schedule this is; a test may choose some of it.
+        self.returns_old = rng.choice([0.2, 0.5])
         self.two_cleaners = rng.random() < 0.2
-        self.reuses = rng.random() < 0.2
+        self.habits = {
+            "write": 70,
+            "overwrite": rng.choice([0, 15, 15]),
+            "change": rng.choice([0] * 9 + [3]),
+            "reuse": rng.choice([0, 0, 0, 0, 2]),
+            "delete": rng.choice([0, 7, 7, 20]),
+            "re-create": rng.choice([0, 7, 7, 20]),
+        }
         self.kills = rng.choice([0.0, 0.0, 0.01, 0.05])
         self.failing = rng.choice([0.0, 0.0, 0.0, 0.01, 0.05])
         self.operating = rng.choice([0.0, 0.0, 0.3, 1.0])
@@ -238,6 +271,8 @@ class World:
         self.returning = rng.choice([1.0, 0.3, 0.1])
         self.jumps = rng.choice([0.0, 0.01, 0.03])
         self.days = rng.choice([0.0, 0.0, 0.002])
+        for name, value in (chosen or {}).items():
+            setattr(self, name, value)
 
     # What the ports call.
 
@@ -251,14 +286,18 @@ class World:
             self.tell(f"{self.step:5} {me.name} {what} {on}")
 
     def stalled_step(self, step: Step) -> None:
+        if step is not Step.LOOKED and step is not Step.FOLDED:
+            self.unchecked.pop(self.name, None)
         self.stall("step", step.value)
 
     def watch(self, progress: Progress) -> None:
         self.count(progress.event)
         if self.tell:
             self.tell(f"{self.step:5} {self.name} == {progress.event} {dict(progress.detail)}")
-        if progress.event == "failed" and "Injected" not in str(progress.detail):
+        if progress.event == "failed" and "InjectedError" not in str(progress.detail):
             self.is_wrong(f"a surprise: {progress.detail}")
+        if progress.detail.get("code") == Code.RESEED_INCOMPLETE.value and not self.purged:
+            self.is_wrong("a reseed misses a file where nothing was purged")
 
     @property
     def name(self) -> str:
@@ -274,6 +313,7 @@ class World:
 
     def runner(self) -> None:
         while True:
+            self.unchecked[self.name] = self.step
             limits = replace(self.limits, batch_files=self.rng.choice([1, 2, 3]))
             parts = replace(self.parts, limits=limits)
             try:
@@ -287,6 +327,7 @@ class World:
 
     def cleaner(self) -> None:
         while True:
+            self.unchecked[self.name] = self.step
             try:
                 if cleaning.clean_table(self.parts, FOLDER):
                     self.quiet = 0
@@ -296,11 +337,11 @@ class World:
     def operator(self) -> None:
         while True:
             self.stall("operator", "thinks")
-            if self.at_end or self.rng.random() >= self.operating * 0.2:
+            if self.rng.random() >= self.operating * 0.2:
                 continue
+            often = [self.undrop] * 2, [self.resume] * 3
             act = self.rng.choice(
-                [self.undrop, self.undrop, self.reseed, self.retry, self.pause]
-                + [self.resume, self.resume, self.resume, self.accept]
+                [*often[0], *often[1], self.reseed, self.retry, self.pause, self.accept]
             )
             try:
                 act()
@@ -365,7 +406,8 @@ class World:
         self.actors = [self.actor(body, at) for at, body in enumerate(bodies)]
         weights = [rng.choice([1, 3, 10]) for _ in bodies]
         self.delta.failing = self.failing
-        for self.step in range(self.steps):
+        for step in range(self.steps):
+            self.step = step
             if rng.random() < self.publishing:
                 self.publish()
             if rng.random() < 0.01:
@@ -378,7 +420,6 @@ class World:
             if self.errors:
                 return
         self.delta.failing = 0.0
-        self.at_end = True
         self.finish()
 
     def actor(self, body: Callable[[], None], at: int) -> greenlet:
@@ -390,6 +431,7 @@ class World:
         if self.tell:
             self.tell(f"{self.step:5} {self.actors[at].name} dies")
         self.actors[at].throw()
+        self.unchecked.pop(self.actors[at].name, None)
         self.actors[at] = self.actor(bodies[at], at)
 
     def pass_time(self) -> None:
@@ -405,32 +447,29 @@ class World:
 
     def publish(self) -> None:
         rng, publisher = self.rng, self.publisher
-        chance = rng.random()
+        unchecked = min(self.unchecked.values(), default=self.step + 1)
         if publisher.life is None:
             if rng.random() > self.returning:
                 return
-            if not (rng.random() < 0.4 and publisher.restore()):
+            what = "restore" if rng.random() < self.returns_old else "create"
+            if what == "create" or not publisher.restore(unchecked):
                 publisher.create()
-            what = "back"
-        elif chance < 0.70:
-            publisher.write()
-            what = "write"
-        elif chance < 0.85:
-            what = "overwrite"
-            if self.lossy:
-                log = self.delta.log_at(TABLE)
-                applied = self.changes_applied and rng.random() < 0.2
-                publisher.overwrite(log.rows if log else [], applied=applied)
-        elif chance < 0.87 and self.reuses:
-            what = "reuse"
-            publisher.reuse()
-        elif chance < 0.94:
-            what = "delete"
-            publisher.delete()
         else:
-            what = "re-create"
-            publisher.delete()
-            publisher.create()
+            what = rng.choices(list(self.habits), list(self.habits.values()))[0]
+            log = self.delta.log_at(TABLE)
+            rows = log.rows if log else []
+            if what == "write":
+                publisher.write()
+            elif what in ("overwrite", "change"):
+                publisher.overwrite(rows, applied=what == "change")
+            elif what == "reuse":
+                publisher.reuse()
+            else:
+                publisher.delete(self.step)
+            if what == "re-create" and not (
+                rng.random() < self.returns_old and publisher.restore(unchecked)
+            ):
+                publisher.create()
         if self.tell:
             files = publisher.in_folder if publisher.life else None
             self.tell(f"{self.step:5} P {what}: {publisher.life} {files}")
@@ -438,6 +477,7 @@ class World:
     def finish(self) -> None:
         """Let everybody come to rest, and compare the table with what was published."""
         publisher, operator = self.publisher, _OPERATOR
+        self.actors.pop(_OPERATOR_AT).throw()
         if publisher.life is None:
             publisher.create()
         publisher.write()
@@ -447,7 +487,8 @@ class World:
         self.quiet = 0
         if self.tell:
             self.tell(f"{self.step:5} P end: {publisher.life} {publisher.in_folder}")
-        for self.step in range(self.steps, self.steps + MOST_END_STEPS):
+        for step in range(self.steps, self.steps + MOST_END_STEPS):
+            self.step = step
             if self.step % 200 == 0 and look_at(self.parts, FOLDER).look.control.hold:
                 requests.resume(self.parts, FOLDER, operator)
                 self.quiet = 0
@@ -486,7 +527,8 @@ class World:
             self.is_wrong(f"wanted {truth}, got {rows}")
             return
         for row in mine:
-            allowed = truth[row.sequence] if self.accepted else truth[row.sequence][-1:]
+            known = not self.accepted and life not in self.publisher.came_back
+            allowed = truth[row.sequence][-1:] if known else truth[row.sequence]
             if row.content not in allowed:
                 self.is_wrong(f"{row} is not the newest of {truth[row.sequence]}, unnoticed")
 
@@ -500,6 +542,12 @@ class World:
             if (look.incarnation, number) not in self.purged:
                 self.is_wrong(f"a gap at {number} where the publisher left none")
         return decision
+
+    def landed(self, epoch: Epoch) -> None:
+        """Whatever lands, nothing of an epoch before it was decided later."""
+        decided = Documents(self.store).table(FOLDER).value.decided
+        if decided is None or decided.epoch.number < epoch.number:
+            self.is_wrong(f"{epoch.app_id} lands after {decided} was decided")
 
     def was_purged(self, path: StorePath) -> None:
         number = int(layout.name_of(path).partition(".")[0])
@@ -516,8 +564,9 @@ def _brief(decision: Decision) -> str:
 
 
 _OPERATOR = Operator("somebody")
+_OPERATOR_AT = 4
 
 
-def run(seed: int, steps: int = 1200) -> Outcome:
+def run(seed: int, steps: int = 1200, chosen: Mapping[str, Any] | None = None) -> Outcome:
     """Run one schedule."""
-    return World(seed, steps).run()
+    return World(seed, steps, chosen=chosen).run()

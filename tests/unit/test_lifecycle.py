@@ -136,8 +136,8 @@ def codes(table: TableStatus) -> list[str]:
 
 
 def data(table: TableStatus) -> Any:
-    (one,) = to_json([table])["data"]  # type: ignore[misc,attr-defined]
-    return one
+    shown: Any = to_json([table])
+    return shown["data"][0]
 
 
 def test_a_folder_without_change_files_is_initialized() -> None:
@@ -232,6 +232,21 @@ def test_a_reseed_stays_reseeding_between_its_decision_and_its_first_commit() ->
     }
     fenced = look(file(1), file(2), log=log(None, fenced_at=2), control=control)
     assert status_of(fenced).status is FabricStatus.RESEEDING
+
+
+def test_a_reseed_under_way_calls_no_file_reused_that_it_has_not_come_to() -> None:
+    decided = batch(1, kind=BatchKind.REPLACE)
+    own = replace(decided, app_id=Epoch(FOLDER, LIFE, 2).app_id)
+    control = {"life": Life(LIFE, batches=(decided,)), "decided": own, "epoch": 2}
+    fenced = look(file(1), file(2), log=log(None, fenced_at=2), control=control)
+    assert codes(status_of(fenced)) == []
+
+
+def test_an_adopted_table_brings_its_position_and_figures_along() -> None:
+    asked = Request(RequestKind.ADOPT, NOW, "ann")
+    table = status_of(look(file(1), log=log(4, folder=OTHER), control={"request": asked}))
+    assert (table.status, table.applied) == (FabricStatus.REPLICATING, 4)
+    assert (table.totals, table.problem) == (Totals(70, 900), None)
 
 
 def test_a_reseed_that_waits_shows_both() -> None:
@@ -365,6 +380,13 @@ def test_a_control_document_made_anew_warns_of_that_and_not_of_reused_numbers() 
     control = {"life": Life(LIFE), "rebuilt": NOW}
     table = status_of(look(file(1), file(2), log=log(2), control=control))
     assert codes(table) == ["ControlDocumentRebuilt"]
+
+
+def test_a_number_below_the_archive_is_reused_even_when_digests_are_lost() -> None:
+    life = Life(LIFE, archived=(Archived(NOW, Sequence(1)),))
+    table = status_of(look(file(1), file(2), log=log(2), control={"life": life, "rebuilt": NOW}))
+    (reused,) = [w for w in table.warnings if w.code == "SequenceReused"]
+    assert reused.detail.startswith(f"{1:020d}.parquet: ")
 
 
 def test_mended_metadata_is_a_warning() -> None:

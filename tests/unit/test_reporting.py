@@ -144,7 +144,8 @@ def test_status_joins_what_was_sent_with_what_the_log_says_was_applied(world: Wo
     world.land(ORDERS, 1, 2)
     world.commit(ORDERS, 0, 1, START + timedelta(seconds=30))
     world.now += timedelta(minutes=2)
-    (table,) = to_json(statuses(world.parts, ["m"]))["data"]  # type: ignore[misc,attr-defined]
+    shown: Any = to_json(statuses(world.parts, ["m"]))
+    (table,) = shown["data"]
     assert table["status"] == "Replicating"
     assert table["metrics"] == {
         "processedBytes": 100,
@@ -207,6 +208,18 @@ def test_a_table_that_never_stands_still_does_not_hide_the_others(world: World) 
     assert problem.code == "TableUnreadable"
 
 
+def test_a_zone_that_vanishes_while_it_is_looked_at_is_the_mirrors_error(world: World) -> None:
+    class Unmounting(ParquetInspector):
+        def inspect(self, path: StorePath, entry: Entry) -> FileFacts:
+            world.store.delete_folder(layout.landing_zone("m"))
+            raise NotThere(path)
+
+    world.land(ORDERS, 1)
+    (table,) = statuses(replace(world.parts, inspector=Unmounting(world.store)), ["m"])
+    assert table.problem is not None
+    assert table.problem.code == "LandingZoneUnreadable"
+
+
 def test_a_folder_that_is_only_remembered_is_no_table(world: World) -> None:
     world.save(ORDERS, ControlDocument(folder=str(ORDERS), life=Life(Incarnation("i"))))
     assert statuses(world.parts, ["m"]) == []
@@ -255,7 +268,7 @@ def test_the_status_files_have_fabrics_shape(world: World) -> None:
         world.published("tables.json")["tables"], key=lambda one: str(one["normalizedTableName"])
     )
     assert orders == {
-        "id": "d3e5ce0a-f3cc-5f4a-8a35-e8fc3b5aa41d",
+        "id": "16aea332-2d26-533e-83ac-096286e382d6",
         "status": "Replicating",
         "errorCode": None,
         "errorMessage": None,
@@ -292,8 +305,10 @@ def test_status_files_are_left_alone_until_there_is_news_or_the_heartbeat_is_old
     assert publish(world.parts, "m", beat)
     assert world.published("replicator.json")["lastHeartbeatTime"] == "2026-03-01T12:01:00Z"
     world.commit(ORDERS, 0, 1, START)
+    world.now += timedelta(seconds=1)
     assert publish(world.parts, "m", beat)
     assert world.published("tables.json")["tables"][0]["status"] == "Replicating"
+    assert world.published("replicator.json")["lastHeartbeatTime"] == "2026-03-01T12:01:01Z"
     assert not publish(world.parts, "m", beat)
 
 
@@ -325,7 +340,9 @@ def test_history_merges_commits_and_operators_acts_newest_first(world: World) ->
     lines = history(world.parts, world.logs, ORDERS, 10)
     shown = [e.what if isinstance(e, Act) else e.last for e in (line.event for line in lines)]
     assert shown == ["resume", 2, "pause", 1, "retry"]
-    assert [line.at for line in lines] == sorted((a.at for a in lines), reverse=True)  # type: ignore[type-var]
+    times = [line.at for line in lines if line.at]
+    assert times == sorted(times, reverse=True)
+    assert len(times) == 5
     assert len(history(world.parts, world.logs, ORDERS, 2)) == 2
 
 

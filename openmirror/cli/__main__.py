@@ -1,0 +1,5 @@
+"""`python -m openmirror.cli`."""
+
+from openmirror.cli import main
+
+main()

@@ -1,0 +1,258 @@
+"""The verbs that ask for something: written into control documents, carried out by the runner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openmirror.cli.console import say
+from openmirror.cli.options import Mirrors, Root, Table, Tables, Why, operator, settings_for
+from openmirror.errors import WrongRequest
+from openmirror.protocol.names import TableFolder
+from openmirror.protocol.sequence import LAST_SEQUENCE, Sequence
+
+if TYPE_CHECKING:
+    from openmirror.services.parts import Parts
+
+EXIT_FAILED = 1
+
+
+def pause(tables: Tables, root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+    """Hold tables: nothing happens to them until they are resumed.
+
+    A batch that is underway is still committed.
+
+    \b
+    Example:
+      openmirror pause sales/dbo.orders --why "nightly load of the warehouse"
+    """
+    from openmirror.services import requests
+
+    asked = _Asked(root, mirror)
+    for folder in asked.tables(tables):
+        requests.hold(asked.parts, folder, operator(why))
+        asked.done(folder, "held", "From its next look on the runner leaves it alone.")
+
+
+def resume(tables: Tables, root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+    """Let held tables go on.
+
+    \b
+    Example:
+      openmirror resume dbo.orders
+    """
+    from openmirror.services import requests
+
+    asked = _Asked(root, mirror)
+    for folder in asked.tables(tables):
+        requests.resume(asked.parts, folder, operator(why))
+        asked.done(folder, "resumed", asked.when("goes on"))
+
+
+def retry(tables: Tables, root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+    """Look again at paused tables, once the cause of their problem is gone.
+
+    Not needed after a bad file was replaced or _metadata.json was changed: that is noticed.
+
+    \b
+    Example:
+      openmirror retry dbo.orders
+    """
+    from openmirror.services import requests
+
+    asked = _Asked(root, mirror)
+    for folder in asked.tables(tables):
+        requests.retry(asked.parts, folder, operator(why))
+        asked.done(folder, "will be tried again", asked.when("tries it"))
+
+
+def skip(
+    table: Table,
+    why: Annotated[
+        str,
+        typer.Option("--why", metavar="TEXT", help="The reason, kept in the table's history."),
+    ],
+    file: Annotated[
+        str | None, typer.Option("--file", metavar="NAME", help="A bad file to pass over.")
+    ] = None,
+    through: Annotated[
+        int | None,
+        typer.Option(
+            "--through",
+            metavar="N",
+            min=1,
+            max=LAST_SEQUENCE,
+            help="Give up the missing numbers up to this one.",
+        ),
+    ] = None,
+    root: Root = None,
+    mirror: Mirrors = None,
+) -> None:
+    """Pass over a bad file, or over numbers that will never come.
+
+    A file that is replaced later is no longer the one that was skipped, and is read. For a file
+    that was overwritten after it was applied, --file accepts what was applied.
+
+    \b
+    Examples:
+      openmirror skip dbo.orders --file 00000000000000000007.parquet --why "test data"
+      openmirror skip dbo.orders --through 9 --why "lost in the outage of May 3"
+    """
+    from openmirror.services import requests
+
+    if (file is None) == (through is None):
+        raise typer.BadParameter("give either --file NAME or --through N")
+    if not why.strip():
+        raise typer.BadParameter("--why must say why: changes are lost for good")
+    asked = _Asked(root, mirror)
+    folder = asked.tables([table])[0]
+    if file is not None:
+        requests.skip_file(asked.parts, folder, Path(file).name, operator(why))
+        what = f"passes over {Path(file).name}"
+    else:
+        assert through is not None
+        requests.skip_through(asked.parts, folder, Sequence(through), operator(why))
+        what = f"passes over what is missing up to {through}"
+    asked.done(folder, what, asked.when("goes on behind it"))
+
+
+def reseed(table: Table, root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+    """Rebuild a table from its folder and archive.
+
+    Refused, naming the first missing file, unless every file from 1 on is there or was skipped.
+    Readers see the old rows until the first batch replaces them in one commit.
+
+    \b
+    Example:
+      openmirror reseed dbo.orders --why "keys were declared wrong"
+    """
+    from openmirror.services import requests
+
+    asked = _Asked(root, mirror)
+    folder = asked.tables([table])[0]
+    requests.reseed(asked.parts, folder, operator(why))
+    asked.done(folder, "will be rebuilt", asked.when("rebuilds it"))
+
+
+def undrop(table: Table, root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+    """Bring a dropped table back, held, until its retention ends.
+
+    \b
+    Example:
+      openmirror undrop sales/dbo.orders
+    """
+    from openmirror.services import requests
+
+    asked = _Asked(root, mirror)
+    folder = asked.tables([table])[0]
+    requests.undrop(asked.parts, folder, operator(why))
+    asked.done(folder, "will come back, held", asked.when("brings it back"))
+
+
+def confirm_drops(root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+    """Allow the drops that `status` asks about.
+
+    Many tables of a mirror that disappear at once are only dropped after a person has said so:
+    their folders may be gone by mistake, such as a landing zone that is not mounted.
+
+    \b
+    Example:
+      openmirror confirm-drops --mirror sales
+    """
+    from openmirror.services import requests
+
+    asked = _Asked(root, mirror)
+    confirmed = [
+        folder
+        for chosen in asked.mirrors
+        for folder in requests.confirm_drops(asked.parts, chosen, operator(why))
+    ]
+    for folder in confirmed:
+        asked.done(folder, "may be dropped", asked.when("drops it"))
+    if not confirmed:
+        say("no drop waits for a confirmation")
+
+
+def adopt(
+    tables: Annotated[
+        list[str] | None, typer.Argument(help="[mirror/]schema.table", metavar="[TABLE...]")
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every table of the chosen mirrors.")
+    ] = False,
+    root: Root = None,
+    mirror: Mirrors = None,
+    why: Why = "",
+) -> None:
+    """Continue the tables of a root that was copied, renamed or restored from a backup.
+
+    Their rows stay as they are, and the files in the landing zone are taken for those that were
+    applied.
+
+    \b
+    Example:
+      openmirror adopt --all --root /restored/mirrors --why "restored from backup"
+    """
+    from openmirror.services import requests
+
+    if bool(tables) == every:
+        raise typer.BadParameter("give the tables, or --all")
+    asked = _Asked(root, mirror)
+    if tables:
+        for folder in asked.tables(tables):
+            requests.adopt(asked.parts, folder, operator(why))
+            asked.done(folder, "will be adopted", asked.when("continues it"))
+        return
+    refused = 0
+    for folder in asked.all_tables():
+        try:
+            requests.adopt(asked.parts, folder, operator(why))
+            asked.done(folder, "will be adopted", asked.when("continues it"))
+        except WrongRequest as error:
+            refused += 1
+            say(f"{asked.name(folder)}: left alone: {error}")
+    if refused and refused == len(asked.all_tables()):
+        raise typer.Exit(EXIT_FAILED)
+
+
+class _Asked:
+    """A root as these verbs use it."""
+
+    def __init__(self, root: Path | None, wanted: list[str] | None) -> None:
+        from openmirror import wiring
+        from openmirror.cli.tables import Names, choose_mirrors
+        from openmirror.services.mirrors import open_mirror
+
+        self._settings = settings_for(root)
+        self.parts: Parts = wiring.local_parts(self._settings)
+        self.mirrors = choose_mirrors(self.parts.store, wanted, self._settings.root)
+        for mirror in self.mirrors:
+            open_mirror(self.parts.store, mirror)
+        self.name: Callable[[TableFolder], str] = Names(self.parts.store)
+
+    def tables(self, texts: list[str]) -> list[TableFolder]:
+        """All of them, before anything is done to the first."""
+        from openmirror.cli.tables import find_table
+
+        return [find_table(self.parts.store, self.mirrors, text) for text in texts]
+
+    def all_tables(self) -> list[TableFolder]:
+        """Every table of the chosen mirrors."""
+        from openmirror.services.discovery import discover
+
+        return [f for mirror in self.mirrors for f in discover(self.parts.store, mirror)]
+
+    def done(self, folder: TableFolder, what: str, then: str) -> None:
+        """Say what was written, who acts on it and when."""
+        say(f"{self.name(folder)} {what}. {then}")
+
+    def when(self, does: str) -> str:
+        """Who carries a request out, and when."""
+        seconds = self._settings.sweep_interval.total_seconds()
+        return (
+            f"A running `openmirror up` {does} within {seconds:g} s; without one, the next "
+            "`openmirror drain` does."
+        )

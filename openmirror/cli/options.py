@@ -1,0 +1,55 @@
+"""Options that many verbs have, and what they mean together."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from openmirror.services.requests import Operator
+    from openmirror.settings import Settings
+
+Root = Annotated[
+    Path | None,
+    typer.Option(
+        "--root",
+        metavar="FOLDER",
+        help="Folder that holds `landing` and `lake`.  [env: OPENMIRROR_ROOT]",
+        show_default=False,
+    ),
+]
+Mirrors = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--mirror", metavar="NAME", help="Only this mirror; may be repeated. Default: all."
+    ),
+]
+Table = Annotated[str, typer.Argument(help="[mirror/]schema.table", metavar="TABLE")]
+Tables = Annotated[list[str], typer.Argument(help="[mirror/]schema.table", metavar="TABLE...")]
+Why = Annotated[
+    str, typer.Option("--why", metavar="TEXT", help="The reason, kept in the table's history.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+def settings_for(root: Path | None, env: Mapping[str, str] | None = None) -> Settings:
+    """The settings of this run."""
+    from openmirror.settings import Settings
+
+    return Settings.load(os.environ if env is None else env, {"root": root})
+
+
+def operator(why: str = "") -> Operator:
+    """Who asks: the user of the operating system, whatever the environment claims."""
+    from openmirror.services.requests import Operator
+
+    try:
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:  # a container may run under a number that has no name
+        name = f"uid {os.getuid()}"
+    return Operator(name, why)

@@ -1,0 +1,52 @@
+"""Stopping by signal: the first asks, the second does not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import NoReturn
+
+INTERRUPTED = 130
+"""What shells give a program that was stopped by Ctrl-C."""
+
+
+def exit_now(code: int) -> NoReturn:
+    """End this process without waiting for Spark or for any thread."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
+
+
+@contextmanager
+def stop_signals(*, interrupt: bool = False) -> Iterator[threading.Event]:
+    """Set an event at the first SIGINT or SIGTERM, and end at the second.
+
+    With `interrupt` the first raises KeyboardInterrupt in the main thread as well. Begin this
+    after Spark has started, which takes SIGINT for itself.
+    """
+    stop = threading.Event()
+
+    def asked(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if stop.is_set():
+            exit_now(INTERRUPTED)
+        stop.set()
+        # Not through a console, whose lock the interrupted thread may hold.
+        os.write(2, b"\nstopping after the batches underway; once more stops at once\n")
+        if interrupt:
+            raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, asked)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,88 @@
+"""The demo's publisher, a process of its own: `python -m openmirror.demo.publisher --help`.
+
+It touches nothing but the landing zone, and tells what it does in lines on its output:
+`day <ISO date>` and `tell <text>`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from datetime import date
+from pathlib import Path
+
+from openmirror import layout
+from openmirror.demo.landing import LandingZone, replicated
+from openmirror.demo.scope import Scope
+from openmirror.demo.source import KEYS, TABLES, read_source
+from openmirror.demo.story import Begin, Day, Loaded, Publish, Tell, story
+
+MIRROR = "nycflights"
+_PATIENCE = 120.0
+"""Seconds to wait for the initial loads to be mirrored; a publisher goes on then all the same."""
+
+
+def publish(root: Path, scope: Scope) -> None:
+    """Write the whole story, at its own pace."""
+    zone = LandingZone(root / layout.landing_zone(MIRROR))
+    zone.introduce("openmirror demo")
+    due = time.monotonic()
+    for action in story(read_source(), scope):
+        match action:
+            case Begin(table):
+                zone.begin(table, KEYS[table])
+            case Publish(table, rows):
+                zone.publish(table, rows)
+            case Loaded():
+                _say("tell the initial loads are published")
+                _wait_until_replicated(root / layout.monitoring(MIRROR))
+                due = time.monotonic()
+            case Day(day):
+                time.sleep(max(0.0, due - time.monotonic()))
+                due += scope.seconds_per_day
+                _say(f"day {day.isoformat()}")
+            case Tell(text):
+                _say(f"tell {text}")
+
+
+def _wait_until_replicated(monitoring: Path) -> None:
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        known = replicated(monitoring)
+        if all(known.get(table) == "Replicating" for table in TABLES):
+            return
+        time.sleep(0.2)
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def arguments(root: Path, scope: Scope) -> list[str]:
+    """The arguments that make this program publish that scope."""
+    return [
+        f"--root={root}",
+        f"--history-from={scope.history_from}",
+        f"--days-from={scope.days_from}",
+        f"--until={scope.until}",
+        f"--seconds-per-day={scope.seconds_per_day}",
+    ]
+
+
+def main() -> None:
+    """Parse the arguments and publish."""
+    parser = argparse.ArgumentParser(description="Publish flights of 2013 into a landing zone.")
+    parser.add_argument("--root", type=Path, required=True)
+    parser.add_argument("--history-from", type=date.fromisoformat, required=True)
+    parser.add_argument("--days-from", type=date.fromisoformat, required=True)
+    parser.add_argument("--until", type=date.fromisoformat, required=True)
+    parser.add_argument("--seconds-per-day", type=float, required=True)
+    given = parser.parse_args()
+    scope = Scope(given.history_from, given.days_from, given.until, given.seconds_per_day)
+    publish(given.root, scope)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""A mirror in its plainest form: file after file, row after row, no batches and no Spark.
+
+It shares the rules of `openmirror.protocol` and the footer inspector with the product, and none
+of its plans, folds and commits. Rows come from pyarrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from openmirror.adapters.local.store import LocalStore
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.layout import StorePath
+from openmirror.mirroring import Mirroring, parse_mirroring
+from openmirror.plan.facts import Completeness, FileFacts
+from openmirror.plan.look import TypeChange
+from openmirror.ports import Entry
+from openmirror.protocol.metadata import TableMetadata, parse_metadata, unsupported
+from openmirror.protocol.names import TablePath, fold_case, is_reserved, table_name
+from openmirror.protocol.rows import (
+    Change,
+    ChangeFile,
+    Marker,
+    Row,
+    Table,
+    apply_file,
+    empty_table,
+)
+from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.schema import ColumnType, SchemaUnion, TableSchema, union_schema
+from openmirror.protocol.sequence import ChangeFileName, NotAChangeFile, parse_change_file
+from tests.conformance.vectors import Outcome, as_moment, encoded
+
+
+class _Stop(Exception):  # noqa: N818 - never leaves this module
+    """The table stops here, in the state of a vector."""
+
+    def __init__(self, state: dict[str, Any]) -> None:
+        super().__init__(state)
+        self.state = state
+
+
+def _pause(code: Code, file: str | None = None) -> _Stop:
+    return _Stop({"paused": code.value, "file": file})
+
+
+@dataclass
+class _Folder:
+    """One landing folder and the table that it has become."""
+
+    path: Path
+    applied: int = 0
+    schema: TableSchema = field(default_factory=TableSchema)
+    table: Table = field(default_factory=lambda: empty_table([]))
+    pinned: TableMetadata | None = None
+    state: Any = "idle"
+    warnings: tuple[str, ...] = ()
+
+
+class Interpreter:
+    """One mirror over one landing zone; call `drain` after each step."""
+
+    def __init__(self, zone: Path, settings: bytes | None) -> None:
+        self._zone = zone
+        self._inspector = ParquetInspector(LocalStore(zone))
+        parsed = parse_mirroring(settings or b"{}")
+        assert isinstance(parsed, Mirroring)
+        self._settings = parsed
+        self._folders: dict[TablePath, _Folder] = {}
+
+    @property
+    def folders(self) -> set[TablePath]:
+        return set(self._folders)
+
+    def drain(self) -> None:
+        taken = set()
+        for path, place in sorted(_table_folders(self._zone)):
+            folder = self._folders.setdefault(path, _Folder(place))
+            name = table_name(path, self._settings.default_schema).folded
+            try:
+                if name in taken:
+                    raise _pause(Code.TABLE_NAME_COLLISION)
+                taken.add(name)
+                self._apply_all(folder)
+                folder.state = "idle"
+            except _Stop as stop:
+                folder.state = stop.state
+            if folder.applied and not folder.schema.columns:
+                folder.state = {"waiting": "schema"}
+
+    def outcome(self, path: TablePath) -> Outcome:
+        folder = self._folders[path]
+        columns = folder.schema.columns
+        rows = [
+            encoded({c.name: _typed(row[c.name], c.type) for c in columns}, columns)
+            for row in folder.table.rows
+        ]
+        if not columns:
+            return Outcome((), [], folder.state, "0", folder.warnings)
+        return Outcome(columns, rows, folder.state, str(folder.applied), folder.warnings)
+
+    def _apply_all(self, folder: _Folder) -> None:
+        files = _change_files(folder)
+        metadata = _rules(folder)
+        while folder.applied < max(files, default=0):
+            sequence = folder.applied + 1
+            if sequence not in files:
+                raise _Stop({"waiting": "gap", "sequence": str(sequence)})
+            self._apply(folder, files[sequence], metadata)
+            folder.applied, folder.pinned = sequence, metadata
+
+    def _apply(self, folder: _Folder, file: Path, rules: TableMetadata) -> None:
+        facts = self._facts(file)
+        keyless = [key for key in rules.key_columns if facts.schema.find(key) is None]
+        if keyless and facts.rows:
+            raise _pause(Code.KEY_COLUMN_MISSING, file.name)
+        union = union_schema(folder.schema, facts.schema)
+        stops = self._settings.policy.type_change is TypeChange.STOP
+        if not isinstance(union, SchemaUnion) or (stops and union.widened):
+            raise _pause(Code.SCHEMA_MERGE_FAILURE, file.name)
+        rows = list(_read(file, facts, union.schema, rules.default_marker))
+        for marker, _ in rows:
+            if marker not in set(Marker):
+                raise _pause(Code.ROW_MARKER_INVALID, file.name)
+            if marker != Marker.INSERT and not rules.key_columns:
+                raise _pause(Code.KEY_COLUMNS_UNDECLARED, file.name)
+        table = _as_now(folder.table, union.schema, rules)
+        changes = [Change(Marker(marker), row) for marker, row in rows]  # type: ignore[arg-type]
+        apply_file(table, ChangeFile(facts.schema.names, changes))
+        folder.schema, folder.table = union.schema, table
+
+    def _facts(self, file: Path) -> FileFacts:
+        if file.is_dir():
+            raise _pause(Code.NOT_A_FILE, file.name)
+        path = StorePath(file.relative_to(self._zone).as_posix())
+        facts = self._inspector.inspect(path, Entry(file.name, False, 0, None, ""))  # type: ignore[arg-type]
+        if facts.completeness is Completeness.INCOMPLETE:
+            raise _Stop(
+                {"waiting": "incomplete", "sequence": str(int(file.name.partition(".")[0]))}
+            )
+        if facts.completeness is Completeness.BROKEN:
+            raise _pause(Code.FILE_UNREADABLE, file.name)
+        if facts.broken:
+            raise _pause(facts.broken.code, file.name)
+        return facts
+
+
+def _table_folders(zone: Path) -> Iterator[tuple[TablePath, Path]]:
+    for place in _visible_folders(zone):
+        schema = place.name.removesuffix(".schema")
+        if schema == place.name:
+            yield TablePath("", place.name), place
+        elif schema:
+            for inner in _visible_folders(place):
+                yield TablePath(schema, inner.name), inner
+
+
+def _visible_folders(place: Path) -> Iterator[Path]:
+    return (p for p in place.iterdir() if p.is_dir() and not is_reserved(p.name))
+
+
+def _change_files(folder: _Folder) -> dict[int, Path]:
+    files: dict[int, Path] = {}
+    warnings: dict[str, None] = {}
+    for file in folder.path.iterdir():
+        parsed = parse_change_file(file.name)
+        if isinstance(parsed, ChangeFileName):
+            files[parsed.sequence] = file
+        elif isinstance(parsed, NotAChangeFile):
+            warnings[Code.FILE_NAME_INVALID.value] = None
+    folder.warnings = tuple(warnings)
+    return files
+
+
+def _rules(folder: _Folder) -> TableMetadata:
+    place = folder.path / "_metadata.json"
+    content = place.read_bytes() if place.exists() else b""
+    if not content.strip():
+        return folder.pinned or TableMetadata()
+    metadata = parse_metadata(content)
+    if isinstance(metadata, Broken):
+        raise _pause(metadata.code)
+    if metadata.repairs:
+        folder.warnings = (*folder.warnings, Code.METADATA_REPAIRED.value)
+    if refused := unsupported(metadata):
+        raise _pause(refused.code)
+    if pinned := folder.pinned:
+        if pinned.key_columns and _names(metadata) != _names(pinned):
+            raise _pause(Code.KEY_COLUMNS_CHANGED)
+        if metadata.default_marker is not pinned.default_marker:
+            raise _pause(Code.PINNED_OPTION_CHANGED)
+    if metadata.default_marker is not Marker.INSERT and not metadata.key_columns:
+        raise _pause(Code.KEY_COLUMNS_UNDECLARED)
+    return metadata
+
+
+def _names(metadata: TableMetadata) -> set[str]:
+    return {fold_case(name) for name in metadata.key_columns}
+
+
+def _as_now(table: Table, schema: TableSchema, rules: TableMetadata) -> Table:
+    """The same rows under the keys and in the types of now."""
+    now = empty_table(rules.key_columns)
+    rows = [_row(row, schema) for row in table.rows]
+    apply_file(now, ChangeFile(tuple(table.columns), [Change(Marker.INSERT, row) for row in rows]))
+    return now
+
+
+def _row(row: dict[str, Any], schema: TableSchema) -> Row:
+    found = {fold_case(name): value for name, value in row.items()}
+    return {
+        fold_case(column.name): _typed(found.get(fold_case(column.name)), column.type)
+        for column in schema.columns
+    }
+
+
+def _typed(value: Any, kind: ColumnType) -> Any:
+    """A value in the type of its column: what the table holds and keys are compared by."""
+    if value is None:
+        return None
+    if kind == "timestamp":
+        return as_moment(value)
+    if kind in ("float", "double"):
+        return float(value)
+    return Decimal(value) if kind.startswith("decimal") else value
+
+
+def _read(
+    file: Path, facts: FileFacts, schema: TableSchema, default: Marker
+) -> Iterator[tuple[int | None, Row]]:
+    table = pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read()
+    for number, field_ in enumerate(table.schema):
+        if str(field_.type).startswith("duration"):
+            table = table.set_column(number, field_.name, table.column(number).cast("int64"))
+    for row in table.to_pylist():
+        marker = default if facts.marker is None else _marker(row.pop(facts.marker))
+        yield marker, _row(row, schema)
+
+
+def _marker(value: Any) -> int | None:
+    try:
+        return int(str(value))
+    except ValueError:
+        return None

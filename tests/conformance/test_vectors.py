@@ -1,0 +1,219 @@
+"""Every vector gives what it says, by the plain interpreter and by the engine."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import deltalake
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from openmirror import layout
+from openmirror.errors import SOLUTIONS
+from openmirror.lifecycle import table_status
+from openmirror.plan import Decision, plan
+from openmirror.plan.decisions import Idle, Pause, Wait
+from openmirror.protocol.names import TableFolder, table_name
+from openmirror.protocol.schema import Column, ColumnType
+from openmirror.services.discovery import discover
+from openmirror.services.documents import Documents
+from openmirror.services.draining import drain
+from openmirror.services.looking import look_at
+from openmirror.services.parts import Parts
+from openmirror.tablelog import TableLog
+from tests.conformance.interpreter import Interpreter
+from tests.conformance.vectors import CASES, HERE, MOST_STEPS, Case, Outcome, check, encoded
+from tests.vectors.build import build
+from tests.zone import Mirror, Zone, read_delta
+
+PROTOCOL = Path(__file__).parent.parent.parent / "docs" / "PROTOCOL.md"
+
+
+def _mirror(case: Case) -> str:
+    return case.name.replace("/", "-")
+
+
+# --- The plain interpreter ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_interpreter_gives_what_a_vector_says(case: Case, tmp_path: Path) -> None:
+    settings = case.settings.read_bytes() if case.settings else None
+    interpreter = Interpreter(tmp_path, settings)
+    for step in range(len(case.steps)):
+        case.publish(step, tmp_path)
+        interpreter.drain()
+    assert interpreter.folders == {expected.folder for expected in case.expected}
+    for expected in case.expected:
+        check(expected, interpreter.outcome(expected.folder))
+
+
+# --- The engine -----------------------------------------------------------------------------------
+
+
+class Engine:
+    """All vectors side by side, each in a mirror of its own, drained together."""
+
+    def __init__(self, root: Path, spark: SparkSession, batch_files: int) -> None:
+        self._runner = Mirror(Zone(root), spark)
+        limits = replace(self._runner.parts.limits, batch_files=batch_files)
+        self.parts: Parts = replace(self._runner.parts, limits=limits)
+        self._decisions: dict[TableFolder, object] = {}
+        for case in CASES:
+            if case.settings:
+                path = root / layout.mirror_settings(_mirror(case))
+                path.parent.mkdir(parents=True)
+                path.write_bytes(case.settings.read_bytes())
+        for step in range(MOST_STEPS):
+            pending = [case for case in CASES if step < len(case.steps)]
+            for case in pending:
+                case.publish(step, root / layout.landing_zone(_mirror(case)))
+            mirrors = [_mirror(case) for case in pending]
+            done = drain(self.parts, self._runner.engine, mirrors, lanes=4)
+            assert not done.has_failed, done
+            self._decisions.update(done.outcomes)
+
+    def folders(self, case: Case) -> list[TableFolder]:
+        return discover(self.parts.store, _mirror(case))
+
+    def tables(self, case: Case) -> set[Path]:
+        tables = self._runner.zone.root / "lake" / _mirror(case) / "Tables"
+        return {path.parent for path in tables.glob("*/*/_delta_log")}
+
+    def path(self, folder: TableFolder) -> Path:
+        document = Documents(self.parts.store).mirror(folder.mirror).value
+        name = table_name(folder.path, document.default_schema)
+        return self._runner.zone.root / layout.delta_table(folder.mirror, name)
+
+    def outcome(self, folder: TableFolder) -> Outcome:
+        look = look_at(self.parts, folder).look
+        decision = plan(look, self.parts.limits, look.at)
+        assert type(decision) is type(self._decisions[folder]), "a drain leaves nothing to do"
+        status = table_status(look, decision)
+        columns: tuple[Column, ...] = ()
+        rows: list[list[object]] = []
+        if isinstance(look.log, TableLog) and look.folder in look.log.owners:
+            columns = look.log.schema.columns
+            rows = [encoded(row, columns) for row in self._rows(self.path(folder))]
+        warnings = tuple(dict.fromkeys(warning.code for warning in status.warnings))
+        return Outcome(columns, rows, _state(decision), str(status.applied), warnings)
+
+    def _rows(self, path: Path) -> list[dict[str, object]]:
+        if _is_for_spark_alone(path):
+            frame = self._runner.spark.read.format("delta").load(str(path))
+            return frame.toArrow().to_pylist()
+        return read_delta(path)
+
+
+def _is_for_spark_alone(path: Path) -> bool:
+    """deltalake opens no path with a percent sign, and no table that was widened in place."""
+    return "%" in str(path) or "by-the-table-feature" in str(path)
+
+
+def _state(decision: Decision) -> object:
+    match decision:
+        case Idle():
+            return "idle"
+        case Pause(problem):
+            assert SOLUTIONS[problem.code]
+            return {"paused": problem.code.value, "file": problem.file}
+        case Wait(waiting):
+            sequence = {"sequence": str(waiting.sequence)} if waiting.sequence else {}
+            return {"waiting": waiting.kind.value, **sequence}
+    return repr(decision)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Engine:
+    return Engine(tmp_path_factory.mktemp("vectors"), spark, batch_files=500)
+
+
+def _check(engine: Engine, case: Case) -> None:
+    expected = {TableFolder(_mirror(case), table.folder): table for table in case.expected}
+    assert engine.folders(case) == sorted(expected)
+    made = {engine.path(folder) for folder, table in expected.items() if table.columns}
+    assert engine.tables(case) == made
+    for folder, table in expected.items():
+        check(table, engine.outcome(folder))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_engine_gives_what_a_vector_says(case: Case, engine: Engine) -> None:
+    _check(engine, case)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_table_names_its_columns_alike_for_every_reader(case: Case, engine: Engine) -> None:
+    for table in case.expected:
+        path = engine.path(TableFolder(_mirror(case), table.folder))
+        if table.columns and not _is_for_spark_alone(path):
+            assert _columns_for_deltalake(path) == list(table.columns)
+
+
+def _columns_for_deltalake(path: Path) -> list[Column]:
+    fields = deltalake.DeltaTable(str(path)).schema().fields
+    return [Column(f.name, ColumnType(f.type.type.replace(" ", ""))) for f in fields]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("batch_files", [1, 2])
+def test_batches_of_any_size_give_what_the_vectors_say(
+    tmp_path: Path, spark: SparkSession, batch_files: int
+) -> None:
+    engine = Engine(tmp_path, spark, batch_files)
+    for case in CASES:
+        _check(engine, case)
+
+
+# --- The vectors themselves -----------------------------------------------------------------------
+
+
+def test_the_vectors_are_what_their_builder_writes(tmp_path: Path) -> None:
+    build(tmp_path)
+    built = {path.relative_to(tmp_path): path for path in _files(tmp_path)}
+    there = {path.relative_to(HERE): path for case in CASES for path in _files(case.folder)}
+    assert built.keys() == there.keys()
+    for name, path in built.items():
+        assert _content(path) == _content(there[name]), name
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*") if path.is_file())
+
+
+def _content(path: Path) -> object:
+    """Of a Parquet file what is in it: another pyarrow may write other bytes."""
+    if path.suffix.lower() == ".parquet":
+        try:
+            file = pq.ParquetFile(path)
+            return str(file.schema).partition("\n")[2], file.read().to_pylist()
+        except (OSError, ValueError):
+            pass
+    return path.read_bytes()
+
+
+def test_the_vectors_are_small() -> None:
+    assert len(CASES) >= 60
+    assert sum(path.stat().st_size for path in _files(HERE)) < 2_000_000
+
+
+def _rules_of_protocol() -> set[str]:
+    """The sections of §2 to §6, and the numbered rules of §3."""
+    text = PROTOCOL.read_text(encoding="utf-8")
+    sections = set(re.findall(r"^###? ([2-6](?:\.\d)?)\.? ", text, re.MULTILINE))
+    third = text.partition("\n## 3")[2].partition("\n## 4")[0]
+    return sections | {f"3.{rule}" for rule in re.findall(r"^(\d)\. ", third, re.MULTILINE)}
+
+
+@pytest.mark.skipif(not PROTOCOL.exists(), reason="there is no PROTOCOL.md to compare with")
+def test_every_rule_about_rows_schema_and_names_has_a_vector() -> None:
+    rules = _rules_of_protocol()
+    assert {"2.1", "3.8", "4.5", "5.5", "6.5"} <= rules
+    cited = {section for case in CASES for section in case.document["protocol"]}
+    assert cited <= rules, "a vector names a section that is not there"
+    parents = {rule.partition(".")[0] for rule in rules if "." in rule}
+    assert rules - parents <= cited, "a section has no vector"

@@ -1,0 +1,177 @@
+"""The failures that the design answers, with real Spark: each fails once its guard is taken out."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from openmirror.adapters.local.store import LocalStore
+from openmirror.layout import StorePath
+from openmirror.plan import Look
+from openmirror.plan import table as planning
+from openmirror.plan.cleanup import Cleanup, plan_cleanup
+from openmirror.ports import Step
+from openmirror.protocol.names import ETag
+from openmirror.services import applying, cleaning, epochs
+from openmirror.services.cleaning import clean_table
+from openmirror.services.visiting import visit
+from tests.integration.runners import stalled_runner
+from tests.zone import Mirror, file_name
+
+Patch = pytest.MonkeyPatch
+KEYED = {"keyColumns": ["id"]}
+
+
+def _changes(*rows: tuple[int, int, str]) -> pa.Table:
+    markers, ids, values = zip(*rows, strict=True)
+    return pa.table({"__rowMarker__": list(markers), "id": list(ids), "v": list(values)})
+
+
+def _values(mirror: Mirror, table: str) -> list[tuple[int, str]]:
+    return sorted((row["id"], row["v"]) for row in mirror.rows(table))
+
+
+def _batches_of(mirror: Mirror, files: int) -> Mirror:
+    other = mirror.with_steps(lambda step: None)
+    other.parts = replace(other.parts, limits=replace(other.parts.limits, batch_files=files))
+    return other
+
+
+def _with_and_without(
+    scenario: Callable[[Mirror], None], mirror: Mirror, take_out: Callable[[Patch], None]
+) -> None:
+    """A scenario holds as the product is, and is noticed once its guard is gone."""
+    scenario(mirror)
+    shutil.rmtree(mirror.zone.root)
+    mirror.zone.landing.mkdir(parents=True)
+    with pytest.MonkeyPatch.context() as patch:
+        take_out(patch)
+        with pytest.raises(AssertionError):
+            scenario(Mirror(mirror.zone, mirror.spark))
+
+
+def test_a_stalled_runner_cannot_apply_a_batch_that_another_one_finished(mirror: Mirror) -> None:
+    def scenario(mirror: Mirror) -> None:
+        mirror.zone.metadata("t", KEYED)
+        mirror.zone.put("t", 1, _changes((0, 1, "a")))
+        mirror.settle("t")
+        mirror.zone.put("t", 2, _changes((0, 2, "b")))
+        mirror.zone.put("t", 3, _changes((0, 3, "c")))
+        with stalled_runner(mirror, "t", Step.BEFORE_COMMIT) as finish:
+            other = _batches_of(mirror, 1)
+            visit(other.parts, other.engine, other.table("t"))
+            finish()
+        mirror.settle("t")
+        assert _values(mirror, "t") == [(1, "a"), (2, "b"), (3, "c")]
+
+    def without_decided_batches(patch: Patch) -> None:
+        patch.setattr(planning, "_is_of_this_life", lambda look, decided: False)
+
+    _with_and_without(scenario, mirror, without_decided_batches)
+
+
+def test_a_runner_of_a_deleted_folders_life_adds_nothing_to_the_next_one(mirror: Mirror) -> None:
+    def scenario(mirror: Mirror) -> None:
+        mirror.zone.put("t", 1, {"id": [1], "v": ["old"]})
+        mirror.settle("t")
+        mirror.zone.put("t", 2, {"id": [2], "v": ["old"]})
+        with stalled_runner(mirror, "t", Step.BEFORE_COMMIT) as finish:
+            shutil.rmtree(mirror.zone.folder("t"))
+            mirror.zone.put("t", 1, {"id": [9], "v": ["new"]})
+            mirror.settle("t")
+            finish()
+        assert _values(mirror, "t") == [(9, "new")]
+
+    def without_fences(patch: Patch) -> None:
+        patch.setattr(applying, "fence_others", lambda *args: True)
+
+    _with_and_without(scenario, mirror, without_fences)
+
+
+def test_a_first_batch_that_was_never_committed_cannot_come_after_the_next_life(
+    mirror: Mirror,
+) -> None:
+    def scenario(mirror: Mirror) -> None:
+        mirror.zone.put("t", 1, {"id": [1], "v": ["old"]})
+        with stalled_runner(mirror, "t", Step.BEFORE_COMMIT) as finish:
+            shutil.rmtree(mirror.zone.folder("t"))
+            mirror.zone.put("t", 1, {"id": [9], "v": ["new"]})
+            mirror.settle("t")
+            finish()
+        assert _values(mirror, "t") == [(9, "new")]
+
+    def fence_only_what_committed(patch: Patch) -> None:
+        def only_live(parts, engine, table, control, opening, create):  # type: ignore[no-untyped-def]
+            return epochs.fence_others(
+                parts, engine, table, replace(control, epochs=()), opening, create
+            )
+
+        patch.setattr(applying, "fence_others", only_live)
+
+    _with_and_without(scenario, mirror, fence_only_what_committed)
+
+
+def test_a_file_that_was_replaced_between_plan_and_commit_is_applied_as_it_is_now(
+    mirror: Mirror,
+) -> None:
+    def scenario(mirror: Mirror) -> None:
+        mirror.zone.put("t", 1, {"id": [1], "v": ["a"]})
+        mirror.settle("t")
+        mirror.zone.put("t", 2, {"id": [2], "v": ["too early"]})
+        with stalled_runner(mirror, "t", Step.FOLDED) as finish:
+            mirror.zone.put("t", 2, {"id": [2], "v": ["right"]})
+            finish()
+        assert _values(mirror, "t") == [(1, "a"), (2, "right")]
+
+    def without_second_look(patch: Patch) -> None:
+        patch.setattr(applying, "is_unchanged", lambda parts, batch: True)
+
+    _with_and_without(scenario, mirror, without_second_look)
+
+
+def test_cleanup_moves_nothing_of_a_folder_that_was_created_again(mirror: Mirror) -> None:
+    def scenario(mirror: Mirror) -> None:
+        for number in (1, 2):
+            mirror.zone.put("t", number, {"id": [number], "v": ["old"]})
+        mirror.settle("t")
+
+        def recreate(look: Look, now: object) -> Cleanup:
+            planned = plan_cleanup(look, look.at)
+            assert planned.moves
+            shutil.rmtree(mirror.zone.folder("t"))
+            for number in (1, 2):
+                mirror.zone.put("t", number, {"id": [number], "v": ["new"]})
+            return planned
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(cleaning, "plan_cleanup", recreate)
+            clean_table(mirror.parts, mirror.table("t"))
+        assert (mirror.zone.folder("t") / file_name(1)).exists()
+        mirror.settle("t")
+        assert _values(mirror, "t") == [(1, "new"), (2, "new")]
+
+    def without_conditions(patch: Patch) -> None:
+        def move(self: LocalStore, source: StorePath, destination: StorePath, etag: ETag) -> None:
+            target = mirror.zone.root / destination
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (mirror.zone.root / source).rename(target)
+
+        patch.setattr(LocalStore, "move_file", move)
+        patch.setattr(cleaning, "_is_same_life", lambda parts, look: True)
+
+    _with_and_without(scenario, mirror, without_conditions)
+
+
+def test_two_runners_racing_on_one_table_apply_everything_once(mirror: Mirror) -> None:
+    mirror.zone.metadata("t", KEYED)
+    for number in range(1, 9):
+        mirror.zone.put("t", number, _changes((0, number, "a"), (4, 100, f"{number}")))
+    runners = [_batches_of(mirror, files) for files in (1, 3, 2)]
+    with ThreadPoolExecutor(len(runners)) as pool:
+        list(pool.map(lambda runner: runner.settle("t"), runners))
+    assert _values(mirror, "t") == [*((n, "a") for n in range(1, 9)), (100, "8")]

@@ -1,0 +1,175 @@
+"""Guards of the design, each taken out from outside: the simulation must notice every one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+from openmirror.adapters.memory import MemoryStore
+from openmirror.layout import StorePath
+from openmirror.plan import Look, cleanup, table
+from openmirror.plan.decisions import Continue
+from openmirror.protocol.names import ETag, Incarnation
+from openmirror.services import applying, cleaning, dropping, epochs, looking, visiting
+from openmirror.services.parts import Parts
+
+Patch = tuple[object, str, Any]
+
+
+def without_decided_batches() -> list[Patch]:
+    """The plan cuts anew, whatever was decided."""
+    opening = table._opening
+
+    def forgetful(look: Look) -> Any:
+        return opening(replace(look, control=replace(look.control, decided=None)))
+
+    return [(table, "_opening", forgetful)]
+
+
+def without_fences() -> list[Patch]:
+    """An epoch opens beside the others."""
+    return [(where, "fence_others", lambda *_: True) for where in (applying, epochs)]
+
+
+def without_fences_of_epochs_that_never_committed() -> list[Patch]:
+    """Only what is live in the log is fenced."""
+    fence = epochs.fence_others
+
+    def only_live(parts: Any, engine: Any, path: Any, control: Any, own: Any, create: Any) -> bool:
+        return fence(parts, engine, path, replace(control, epochs=()), own, create)
+
+    return [(where, "fence_others", only_live) for where in (applying, epochs)]
+
+
+def without_the_fence_before_a_drop() -> list[Patch]:
+    """A table moves aside while a runner may still add to it."""
+    drop = dropping.drop_table
+
+    def unfenced(parts: Any, engine: Any, seen: Any, decision: Any) -> None:
+        drop(parts, engine, seen, replace(decision, live=None))
+
+    return [(visiting, "drop_table", unfenced)]
+
+
+def without_the_second_look() -> list[Patch]:
+    """What was read counts for what was planned."""
+    return [(applying, "is_unchanged", lambda *_: True)]
+
+
+def without_digests_in_cleanup() -> list[Patch]:
+    """Any applied number is moved, whatever its content is now."""
+
+    def applied(look: Look, _: object, file: Any) -> bool:
+        return file.sequence <= look.applied
+
+    return [(cleanup, "_applied_as", applied), (cleanup, "applied_file_changed", lambda _: None)]
+
+
+def without_the_etag_of_a_move() -> list[Patch]:
+    """A file is moved even when it is no longer the one that was seen."""
+    move = MemoryStore.move_file
+
+    def blindly(store: MemoryStore, source: StorePath, to: StorePath, etag: ETag) -> None:
+        parent, _, name = source.rpartition("/")
+        there = store._known.get(parent)
+        now = there.files.get(name) if there else None
+        move(store, source, to, now.entry.etag if now else etag)
+
+    return [(MemoryStore, "move_file", blindly)]
+
+
+def without_the_incarnation_again() -> list[Patch]:
+    """A look trusts the life that it saw first."""
+    look_once = looking._look_once
+
+    class FirstLife:
+        def __init__(self, store: Any) -> None:
+            self._store = store
+            self._first: dict[str, Incarnation | None] = {}
+
+        def incarnation(self, folder: StorePath) -> Incarnation | None:
+            if folder not in self._first:
+                self._first[folder] = self._store.incarnation(folder)
+            return self._first[folder]
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._store, name)
+
+    def once(parts: Parts, folder: Any, listing_last: bool) -> Any:
+        blind: Any = FirstLife(parts.store)
+        return look_once(replace(parts, store=blind), folder, listing_last)
+
+    return [(looking, "_look_once", once)]
+
+
+def without_the_order_of_a_look() -> list[Patch]:
+    """Runners list the folder after they read what is applied."""
+    look = looking.look_at
+    return [(visiting, "look_at", lambda parts, folder: look(parts, folder, listing_last=True))]
+
+
+def without_the_order_of_a_cleaning_look() -> list[Patch]:
+    """The cleaner lists the folder before it reads what is applied."""
+    look = looking.look_at
+    return [(cleaning, "look_at", lambda parts, folder, **_: look(parts, folder))]
+
+
+def without_the_newest_epoch_rule() -> list[Patch]:
+    """A live epoch goes on although a newer one was decided."""
+    opening = table._opening
+
+    def stays(look: Look) -> Any:
+        found = opening(look)
+        decided = look.control.decided
+        given_up = decided and look.live and decided.app_id == look.live[0].app_id
+        if isinstance(found, Continue) and not found.is_decided and look.live and not given_up:
+            return table._Opening(table.BatchKind.EXTEND, look.live[0])
+        return found
+
+    return [(table, "_opening", stays)]
+
+
+def without_the_archive() -> list[Patch]:
+    """A number that is missing in the folder is a gap."""
+    return [(looking, "with_archive", lambda _, look: look)]
+
+
+MUTILATIONS: dict[str, Callable[[], list[Patch]]] = {
+    name.removeprefix("without_"): made
+    for name, made in list(globals().items())
+    if name.startswith("without_")
+}
+
+
+@contextmanager
+def mutilated(*names: str) -> Iterator[None]:
+    """The product without these guards."""
+    with ExitStack() as stack:
+        for name in names:
+            for owner, attribute, instead in MUTILATIONS[name]():
+                stack.enter_context(mock.patch.object(owner, attribute, instead))
+        yield
+
+
+
+
+_RESTLESS: dict[str, Any] = {
+    "habits": {"write": 70, "overwrite": 15, "change": 0, "reuse": 0, "delete": 20, "re-create": 20},
+    "publishing": 0.05,
+    "jumps": 0.02,
+}
+"""Folders come and go."""
+_CHANGING: dict[str, Any] = {
+    "habits": {"write": 70, "overwrite": 0, "change": 20, "reuse": 0, "delete": 0, "re-create": 0},
+    "publishing": 0.05,
+}
+"""Files are overwritten after they were applied."""
+
+CHOSEN: dict[str, dict[str, Any]] = {
+    name: _CHANGING if name in ("digests_in_cleanup", "the_etag_of_a_move") else _RESTLESS
+    for name in MUTILATIONS
+}
+"""The kind of schedule in which each guard matters most."""

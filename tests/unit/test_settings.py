@@ -1,0 +1,106 @@
+"""Settings: one default each, and errors that say which variable is wrong and what is allowed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from openmirror.errors import CannotStart
+from openmirror.plan import Limits
+from openmirror.settings import Settings, limits, variable
+
+
+def test_the_defaults_of_plans_are_those_of_settings() -> None:
+    assert limits(Settings.load({}, {})) == Limits()
+
+
+def test_every_setting_says_what_it_means() -> None:
+    assert [n for n, field in Settings.model_fields.items() if not field.description] == []
+
+
+def test_the_environment_sets_every_setting_by_its_name() -> None:
+    settings = Settings.load(
+        {
+            "OPENMIRROR_ROOT": "/data",
+            "OPENMIRROR_BATCH_FILES": "7",
+            "OPENMIRROR_BATCH_BYTES": "5 MiB",
+            "OPENMIRROR_DROP_GRACE": "0",
+            "OPENMIRROR_SWEEP_INTERVAL": "2m",
+            "OPENMIRROR_DRIVER_MEMORY": "800m",
+            "UNRELATED": "x",
+        },
+        {},
+    )
+    assert settings.root_folder() == Path("/data")
+    assert limits(settings) == Limits(
+        batch_files=7, batch_bytes=5 * 1024**2, drop_grace=timedelta(0)
+    )
+    assert settings.sweep_interval == timedelta(minutes=2)
+    assert settings.driver_memory == "800m"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("30", timedelta(seconds=30)),
+        ("1.5", timedelta(seconds=1.5)),
+        ("500ms", timedelta(milliseconds=500)),
+        ("30 s", timedelta(seconds=30)),
+        ("10m", timedelta(minutes=10)),
+        ("2H", timedelta(hours=2)),
+        ("7d", timedelta(days=7)),
+    ],
+)
+def test_durations_are_seconds_unless_they_have_a_unit(text: str, meant: timedelta) -> None:
+    assert Settings.load({"OPENMIRROR_METADATA_GRACE": text}, {}).metadata_grace == meant
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "allowed"),
+    [
+        ("lanes", "0", "at least 1"),
+        ("lanes", "two", "a whole number"),
+        ("lanes", "9999", "at most 256"),
+        ("batch_bytes", "much", "1GiB"),
+        ("drop_grace", "-1", "10m"),
+        ("drop_grace", "soon", "10m"),
+        ("sweep_interval", "0", "at least 1 s"),
+        ("driver_memory", "all of it", "800m, 2g"),
+        ("debug", "perhaps", "true or false"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_variable_and_what_is_allowed(
+    name: str, value: str, allowed: str
+) -> None:
+    with pytest.raises(CannotStart) as raised:
+        Settings.load({variable(name): value}, {})
+    text = str(raised.value)
+    assert variable(name) in text
+    assert f'"{value}"' in text
+    assert allowed in text
+    assert str(Settings.model_fields[name].description) in text
+
+
+def test_all_wrong_values_are_told_at_once() -> None:
+    with pytest.raises(CannotStart) as raised:
+        Settings.load({"OPENMIRROR_LANES": "x", "OPENMIRROR_BATCH_FILES": "0"}, {})
+    assert len(str(raised.value).splitlines()) == 2
+
+
+def test_an_option_wins_over_the_environment_and_is_named_when_it_is_wrong() -> None:
+    env = {"OPENMIRROR_LANES": "3"}
+    assert Settings.load(env, {"lanes": 5}).lanes == 5
+    assert Settings.load(env, {"lanes": None}).lanes == 3
+    with pytest.raises(CannotStart, match="--lanes is 0"):
+        Settings.load(env, {"lanes": 0})
+
+
+def test_an_empty_variable_is_one_that_is_not_set() -> None:
+    assert Settings.load({"OPENMIRROR_LANES": ""}, {}).lanes == Settings().lanes
+
+
+def test_a_missing_root_says_how_to_give_one() -> None:
+    with pytest.raises(CannotStart, match=r"--root FOLDER.*OPENMIRROR_ROOT"):
+        Settings.load({}, {}).root_folder()

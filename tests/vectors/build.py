@@ -1,0 +1,82 @@
+"""Write the vectors anew: `python -m tests.vectors.build [FOLDER]`.
+
+What a case is stands in `catalogue/`; this only turns it into files, the same ones each time.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.vectors.catalogue import metadata, rows, schema, sequence, zone
+from tests.vectors.catalogue.words import Item, Vector
+
+HERE = Path(__file__).parent
+CASES: list[Vector] = [
+    case for module in (zone, sequence, metadata, rows, schema) for case in module.CASES
+]
+
+
+def build(target: Path) -> None:
+    """Replace every case below the target."""
+    for old in {path.parent.parent for path in target.glob("*/*/case.json")}:
+        shutil.rmtree(old)
+    for case in CASES:
+        _write(target / case.name, case)
+
+
+def _write(folder: Path, case: Vector) -> None:
+    folder.mkdir(parents=True)  # a name that is used twice stops here
+    first, *others = case.expected
+    document = {
+        "title": case.title,
+        "protocol": list(case.protocol),
+        "expected": first,
+        **({"others": others} if others else {}),
+    }
+    (folder / "case.json").write_text(_shown(document), encoding="utf-8")
+    if case.settings is not None:
+        (folder / "mirroring.json").write_text(_shown(case.settings), encoding="utf-8")
+    if len(case.steps) == 1:
+        _publish(folder / "landing", case.steps[0])
+    else:
+        for number, items in enumerate(case.steps, start=1):
+            _publish(folder / "steps" / str(number) / "landing", items)
+
+
+def _publish(landing: Path, items: Iterable[Item]) -> None:
+    for item in items:
+        path = landing / item.path
+        assert not path.exists(), f"{path} is written twice"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(item.data)
+
+
+def _shown(document: object) -> str:
+    """JSON with a row a line, so that a difference shows in a review."""
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    for line in _lists(document):
+        spread = json.dumps(line, indent=2, ensure_ascii=False).splitlines()
+        for indent in range(2, 12, 2):
+            old = ("\n" + " " * indent).join(spread)
+            text = text.replace(old, json.dumps(line, ensure_ascii=False))
+    return text + "\n"
+
+
+def _lists(value: object) -> Iterable[list[object]]:
+    """Every list of plain values."""
+    if isinstance(value, dict):
+        for item in value.values():
+            yield from _lists(item)
+    elif isinstance(value, list):
+        if value and not any(isinstance(item, (list, dict)) for item in value):
+            yield value
+        for item in value:
+            yield from _lists(item)
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE)
