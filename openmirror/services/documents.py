@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from functools import cache
 from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -17,9 +18,16 @@ from openmirror.protocol.names import ETag, TableFolder
 
 Document = TypeVar("Document", ControlDocument, MirrorDocument)
 
-# Building one takes as long as a thousand reads, and every look makes a Documents.
-_TABLES = TypeAdapter(ControlDocument)
-_MIRRORS = TypeAdapter(MirrorDocument)
+
+# Building a codec takes as long as a thousand reads, and every look makes a Documents.
+@cache
+def _table_codec() -> TypeAdapter[ControlDocument]:
+    return TypeAdapter(ControlDocument)
+
+
+@cache
+def _mirror_codec() -> TypeAdapter[MirrorDocument]:
+    return TypeAdapter(MirrorDocument)
 
 
 @dataclass(frozen=True)
@@ -35,8 +43,6 @@ class Documents:
 
     def __init__(self, store: FileStore) -> None:
         self._store = store
-        self._tables = _TABLES
-        self._mirrors = _MIRRORS
 
     def table(self, folder: TableFolder) -> Stored[ControlDocument]:
         """A table's document; an empty one, with ABSENT as its ETag, where there is none.
@@ -44,23 +50,23 @@ class Documents:
         Raises DocumentUnreadable for one that is damaged or from a newer version.
         """
         empty = ControlDocument(folder=str(folder))
-        return self._read(layout.control_document(folder), self._tables, empty)
+        return self._read(layout.control_document(folder), _table_codec(), empty)
 
     def save_table(
         self, folder: TableFolder, value: ControlDocument, only_if: ETag | Absent
     ) -> Stored[ControlDocument]:
         """Write a table's document; raises ConditionFailed when another writer came first."""
-        return self._write(layout.control_document(folder), self._tables, value, only_if)
+        return self._write(layout.control_document(folder), _table_codec(), value, only_if)
 
     def mirror(self, mirror: str) -> Stored[MirrorDocument]:
         """A mirror's document, or an empty one."""
-        return self._read(layout.mirror_document(mirror), self._mirrors, MirrorDocument())
+        return self._read(layout.mirror_document(mirror), _mirror_codec(), MirrorDocument())
 
     def save_mirror(
         self, mirror: str, value: MirrorDocument, only_if: ETag | Absent
     ) -> Stored[MirrorDocument]:
         """Write a mirror's document; raises ConditionFailed when another writer came first."""
-        return self._write(layout.mirror_document(mirror), self._mirrors, value, only_if)
+        return self._write(layout.mirror_document(mirror), _mirror_codec(), value, only_if)
 
     def _read(
         self, path: StorePath, codec: TypeAdapter[Document], empty: Document

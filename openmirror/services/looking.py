@@ -24,7 +24,7 @@ from openmirror.protocol.sequence import (
 )
 from openmirror.services.discovery import discover, landed_folders
 from openmirror.services.documents import Documents, Stored
-from openmirror.services.mirrors import brake, read_policy
+from openmirror.services.mirrors import brake, default_schema, read_policy
 from openmirror.services.parts import Parts
 from openmirror.tablelog import BrokenLog, TableLog
 
@@ -63,10 +63,11 @@ def _look_once(parts: Parts, folder: TableFolder, listing_last: bool) -> Seen | 
     landing = layout.table_folder(folder)
     incarnation = store.incarnation(landing)
     stored = documents.table(folder)
-    mirror = documents.mirror(folder.mirror).value
-    name = table_name(folder.path, mirror.default_schema)
-    table = layout.delta_table(folder.mirror, name)
+    # Settings before the schema that they name: settings that are mended between the two reads
+    # then cannot pass together with a schema from before.
     policy, policy_etag = read_policy(store, folder.mirror)
+    name = table_name(folder.path, default_schema(store, folder.mirror))
+    table = layout.delta_table(folder.mirror, name)
     look = Look(
         folder=folder,
         name=name,
@@ -240,7 +241,7 @@ def _with_mirror(parts: Parts, look: Look) -> Look:
 def find_rival(parts: Parts, look: Look) -> TableFolder | None:
     """Another folder that maps to the same table, and has it or comes before this one."""
     mirror = look.folder.mirror
-    schema = Documents(parts.store).mirror(mirror).value.default_schema
+    schema = default_schema(parts.store, mirror)
     rivals = [
         folder
         for folder in discover(parts.store, mirror)

@@ -28,20 +28,33 @@ def read_policy(store: FileStore, mirror: str) -> tuple[MirrorPolicy | Broken, E
     return (parsed if isinstance(parsed, Broken) else parsed.policy), content.etag
 
 
+def default_schema(store: FileStore, mirror: str) -> str:
+    """The pinned default schema, or what would be pinned now; reads only."""
+    stored = Documents(store).mirror(mirror)
+    if stored.etag is not ABSENT:
+        return stored.value.default_schema
+    return _declared_schema(store, mirror) or stored.value.default_schema
+
+
+def _declared_schema(store: FileStore, mirror: str) -> str | None:
+    try:
+        parsed = parse_mirroring(store.read(layout.mirror_settings(mirror)).data)
+    except NotThere:
+        return MirrorDocument().default_schema
+    return None if isinstance(parsed, Broken) else parsed.default_schema
+
+
 def open_mirror(store: FileStore, mirror: str) -> MirrorDocument:
     """Pin the default schema and the landing zone's identity when a mirror is first used."""
     documents = Documents(store)
     stored = documents.mirror(mirror)
     if stored.etag is not ABSENT:
         return stored.value
-    value = MirrorDocument(zone=store.incarnation(layout.landing_zone(mirror)))
-    try:
-        parsed = parse_mirroring(store.read(layout.mirror_settings(mirror)).data)
-        if isinstance(parsed, Broken):
-            return value  # not pinned yet: every table of the mirror says what is wrong
-        value = replace(value, default_schema=parsed.default_schema)
-    except NotThere:
-        pass
+    schema = _declared_schema(store, mirror)
+    if schema is None:
+        return stored.value  # not pinned yet: every table of the mirror says what is wrong
+    zone = store.incarnation(layout.landing_zone(mirror))
+    value = MirrorDocument(default_schema=schema, zone=zone)
     try:
         return documents.save_mirror(mirror, value, ABSENT).value
     except ConditionFailed:

@@ -15,7 +15,7 @@ from openmirror.plan.look import TypeChange
 from openmirror.ports import BadFile, CommitResult, Counts, Prepared, Transaction
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark import committing
-from openmirror.spark.failing import reading_files
+from openmirror.spark.failing import reading_files, spark_is_alive
 from openmirror.spark.features import needs_mapping, widens_in_place
 from openmirror.spark.folding import EXTRA, UPDATE, fold
 from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
@@ -51,6 +51,10 @@ class SparkEngine:
 
     def read(self, batch: Batch) -> Prepared | BadFile:
         """Read every change of a batch into Spark, and check every row marker."""
+        with spark_is_alive():
+            return self._read(batch)
+
+    def _read(self, batch: Batch) -> Prepared | BadFile:
         session = fresh_session(self._spark)
         with reading_files(batch) as failed:
             changes = read_changes(session, self._root, batch)
@@ -71,7 +75,7 @@ class SparkEngine:
         assert isinstance(prepared, SparkPrepared)
         session, table = prepared.session, self._path(batch.table)
         schema = batch.union.schema
-        with commit_outcome() as outcome:
+        with spark_is_alive(), commit_outcome() as outcome:
             rewrites = _must_rewrite(batch)
             if batch.union.widened and not rewrites and batch.kind is BatchKind.EXTEND:
                 # Its own commit, which changes no data; a session of its own, or it would carry
@@ -105,6 +109,12 @@ class SparkEngine:
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         """Commit a transaction that changes no row."""
+        with spark_is_alive():
+            return self._record(table, transaction, create)
+
+    def _record(
+        self, table: StorePath, transaction: Transaction, create: TableSchema | None
+    ) -> CommitResult:
         session = fresh_session(self._spark)
         bind(session, transaction)
         with commit_outcome() as outcome:

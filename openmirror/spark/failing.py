@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
 
-from py4j.protocol import Py4JError, Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from openmirror.errors import NotThere
+from openmirror.errors import CannotStart, NotThere
 from openmirror.layout import name_of
 from openmirror.plan import Batch
 from openmirror.ports import BadFile
@@ -46,6 +46,15 @@ def reading_files(batch: Batch) -> Iterator[Failure]:
                 failure.file = BadFile(name, Broken(Code.FILE_UNREADABLE, detail))
                 return
         raise
+
+
+@contextmanager
+def spark_is_alive() -> Iterator[None]:
+    """A JVM that is gone is no table's failure: nothing can go on without it."""
+    try:
+        yield
+    except (Py4JNetworkError, ConnectionError) as error:
+        raise CannotStart("Spark's process has ended; start again") from error
 
 
 def _conditions(error: PySparkException | Py4JJavaError) -> Iterator[tuple[str, str]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 from pyspark.sql import SparkSession
 
 _SETTINGS = {
@@ -46,8 +49,13 @@ def start_spark(
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
     )
-    for key, value in _SETTINGS.items():
+    for key, value in {**_SETTINGS, "spark.sql.warehouse.dir": _unused_folder()}.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _unused_folder() -> str:
+    """Nothing is stored in the warehouse, but Spark makes it, by default where one stands."""
+    return str(Path(tempfile.gettempdir()) / "openmirror-warehouse")
