@@ -227,7 +227,9 @@ def decide(
 ) -> ControlDocument:
     """The document once `batch` is decided; `applied` is the live position that it extends.
 
-    `pinned` None leaves what is pinned as it is. Batches that were cut and never applied are void and forgotten here: an extend drops those
+    `pinned` None leaves what is pinned as it is.
+
+    Batches that were cut and never applied are void and forgotten here: an extend drops those
     above the live position, a replace drops all (PROTOCOL has no say in it; ARCHITECTURE §4).
     """
     incarnation = batch.epoch.incarnation

@@ -152,7 +152,9 @@ def problem_from(broken: Broken, **judged: object) -> Problem:
 
 SOLUTIONS: dict[Code, str] = {
     Code.METADATA_INVALID: "Write a valid _metadata.json; the table looks again when it changes.",
-    Code.MIRROR_SETTINGS_INVALID: "Correct mirroring.json; every table looks again when it changes.",
+    Code.MIRROR_SETTINGS_INVALID: (
+        "Correct mirroring.json; every table looks again when it changes."
+    ),
     Code.NOT_SUPPORTED_YET: (
         "Publish this table as Parquet files numbered 1, 2, 3 … without partition folders."
     ),

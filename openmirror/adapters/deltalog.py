@@ -36,7 +36,7 @@ _BLOCK = 1 << 20
 _ATTEMPTS = 3
 
 
-class _Damaged(Exception):  # noqa: N818 - never leaves this module
+class _Damaged(Exception):
     """A file of the log cannot be read for what it is."""
 
 

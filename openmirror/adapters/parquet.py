@@ -28,7 +28,7 @@ _TAIL = 8192
 """Holds most footers, so that most files cost two small reads."""
 
 
-class _Changed(Exception):  # noqa: N818 - never leaves this module
+class _Changed(Exception):
     """The file was replaced between two reads."""
 
 

@@ -79,7 +79,7 @@ class Screen:
 
 def _figures(tracker: Tracker) -> Table:
     # Fixed widths: figures that grow must not make the columns jump.
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     shown.add_column("table", width=10)
     for name, width in (("published", 9), ("applied", 9), ("commits", 7), ("changes", 9)):
         shown.add_column(name, width=width, justify="right")

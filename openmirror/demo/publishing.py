@@ -15,7 +15,7 @@ from openmirror.demo.publisher import arguments
 from openmirror.demo.scope import Scope
 
 
-class DemoFailed(Exception):  # noqa: N818 - the name says what happened
+class DemoFailed(Exception):
     """Something went wrong that a person should read."""
 
 

@@ -48,7 +48,7 @@ def figures(
 ) -> Table:
     """One line for each table: how it stands and how fast it was."""
     rows = {verdict.table: verdict.rows for verdict in verdicts}
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for name in ("table", "status"):
         shown.add_column(name, no_wrap=True)
     for name in ("rows", "applied", "changes", "lag (p95)", "changes/s"):
@@ -61,7 +61,7 @@ def figures(
             table,
             status.status.value,
             f"{rows[table]:,}",
-            f"file {status.applied}",
+            str(status.applied),
             f"{figures.changes:,}",
             f"{short(figures.lag(0.5))} ({short(figures.lag(0.95))})",
             f"{speed:,.0f}" if speed >= 10 else f"{speed:.1f}",
@@ -71,7 +71,7 @@ def figures(
 
 def answer(result: pa.Table) -> Table:
     """The result of a query."""
-    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for field in result.schema:
         is_text = pa.types.is_string(field.type) or pa.types.is_string_view(field.type)
         shown.add_column(field.name, justify="left" if is_text else "right")
@@ -100,6 +100,7 @@ def next_steps(console: Console, root: Path, mirror: str) -> None:
         ("apply what has come", f"{command} drain --root {where}"),
         ("go on mirroring", f"{command} up --root {where}"),
         ("hold a table", f"{command} pause dbo.airlines --root {where}"),
+        ("let it go on", f"{command} resume dbo.airlines --root {where}"),
     )
     console.print(
         f"Everything stays in {root}: `landing` is what was published, `lake` the tables.",

@@ -38,7 +38,7 @@ from openmirror.protocol.sequence import ChangeFileName, NotAChangeFile, parse_c
 from tests.conformance.vectors import Outcome, as_moment, encoded
 
 
-class _Stop(Exception):  # noqa: N818 - never leaves this module
+class _Stop(Exception):
     """The table stops here, in the state of a vector."""
 
     def __init__(self, state: dict[str, Any]) -> None:

@@ -206,7 +206,7 @@ def test_a_tiny_demo_ends_with_every_table_right(tmp_path: Path, spark: SparkSes
     assert "airports is re-created" in shown
     assert "Mirrored in" in shown
 
-    status, history, by_hand, drain, up, pause = next_steps(shown)
+    status, history, by_hand, drain, up, pause, resume = next_steps(shown)
     for command in (status, history):
         assert openmirror(command).exit_code == 0
     subprocess.run(by_hand, check=True)
@@ -218,7 +218,8 @@ def test_a_tiny_demo_ends_with_every_table_right(tmp_path: Path, spark: SparkSes
     settle(local_parts(Settings(root=root)), engine, airlines)
     names = checking.query(root, MIRROR, "SELECT name FROM airlines", "airlines")
     assert "My Airline" in names["name"].to_pylist()
-    assert openmirror(pause).exit_code == 0
+    for command in (pause, resume):
+        assert openmirror(command).exit_code == 0
 
 
 def next_steps(shown: str) -> list[list[str]]:

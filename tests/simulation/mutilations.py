@@ -154,10 +154,15 @@ def mutilated(*names: str) -> Iterator[None]:
         yield
 
 
-
-
 _RESTLESS: dict[str, Any] = {
-    "habits": {"write": 70, "overwrite": 15, "change": 0, "reuse": 0, "delete": 20, "re-create": 20},
+    "habits": {
+        "write": 70,
+        "overwrite": 15,
+        "change": 0,
+        "reuse": 0,
+        "delete": 20,
+        "re-create": 20,
+    },
     "publishing": 0.05,
     "jumps": 0.02,
 }

