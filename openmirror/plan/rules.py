@@ -27,9 +27,23 @@ def judged(look: Look, broken: Broken, file: LandedFile | None = None) -> Proble
     )
 
 
+FOUND_BY_APPLYING = frozenset(
+    {
+        Code.ROW_MARKER_INVALID,
+        Code.KEY_COLUMNS_UNDECLARED,
+        Code.FILE_UNREADABLE,
+        Code.APPLY_FAILED,
+    }
+)
+"""Problems that no look can see: what was found is believed until something has changed."""
+
+
 def still_stands(look: Look, problem: Problem) -> bool:
-    """Whether nothing that the problem was judged by has changed (ARCHITECTURE §5)."""
-    if problem.incarnation != look.incarnation:
+    """Whether nothing that the problem was judged by has changed (ARCHITECTURE §5).
+
+    Every other problem is judged anew by each look, so that it ends with its cause.
+    """
+    if problem.code not in FOUND_BY_APPLYING or problem.incarnation != look.incarnation:
         return False
     if (problem.metadata_etag, problem.settings_etag) != (look.metadata_etag, look.policy_etag):
         return False

@@ -135,11 +135,12 @@ def _learned(look: Look, decision: Decision) -> ControlDocument:
         control = replace(control, hold=decision.hold, request=None)
     elif undrops and look.log is None and look.aside is None:
         control = replace(control, request=None)  # its retention ended: nothing to bring back
-    if control.problem and not still_stands(look, control.problem):
+    if isinstance(decision, Pause):
+        if not decision.problem.same_as(control.problem):
+            since = decision.problem.since or look.at
+            control = replace(control, problem=replace(decision.problem, since=since))
+    elif control.problem and not still_stands(look, control.problem):
         control = replace(control, problem=None, failures=None)
-    if isinstance(decision, Pause) and not decision.problem.same_as(control.problem):
-        since = decision.problem.since or look.at
-        control = replace(control, problem=replace(decision.problem, since=since))
     if isinstance(decision, Wait) and decision.waiting.kind is WaitKind.GRACE:
         control = replace(control, missing_since=control.missing_since or look.at)
     if look.incarnation is not None and control.missing_since is not None:
