@@ -196,6 +196,8 @@ class ControlDocument:
     """Every epoch that may still have a runner somewhere, to be fenced before another opens."""
     decided: DecidedBatch | None = None
     life: Life | None = None
+    former: tuple[Life, ...] = ()
+    """Earlier lives, newest first: a folder that was taken away may be put back."""
     applied: Applied | None = None
     hold: Hold | None = None
     problem: Problem | None = None
@@ -209,9 +211,19 @@ class ControlDocument:
 
     def life_of(self, incarnation: Incarnation) -> Life:
         """What is known of this incarnation: nothing yet for a new one."""
-        if self.life is not None and self.life.incarnation == incarnation:
-            return self.life
-        return Life(incarnation)
+        lives = (self.life, *self.former)
+        known = (life for life in lives if life is not None and life.incarnation == incarnation)
+        return next(known, Life(incarnation))
+
+
+MOST_FORMER_LIVES = 5
+
+
+def with_life(control: ControlDocument, life: Life) -> ControlDocument:
+    """The document with this life as its present one; another one becomes a former life."""
+    others = (control.life, *control.former)
+    former = tuple(o for o in others if o is not None and o.incarnation != life.incarnation)
+    return replace(control, life=life, former=former[:MOST_FORMER_LIVES])
 
 
 MOST_ACTS = 100
@@ -236,22 +248,21 @@ def decide(
     life = control.life_of(incarnation)
     kept = tuple(b for b in life.batches if b.kind is not BatchKind.CONTINUE)
     reseeding = life.reseeding_until
-    request = control.request
     if batch.kind is BatchKind.EXTEND:
         kept = tuple(b for b in kept if b.last <= applied)
     elif batch.kind is BatchKind.REPLACE:
-        if request is not None and request.kind is RequestKind.RESEED:
-            reseeding = max(reseeding, applied)
+        # What is read once more lies in the archive: it must stay there until it was read.
+        reseeding = Position(max(reseeding, applied, life.archived_through))
         kept = ()
     if batch.kind is not BatchKind.CONTINUE:
         kept = (*kept, batch)
+    life = replace(life, pinned=pinned or life.pinned, batches=kept, reseeding_until=reseeding)
     return replace(
-        control,
+        with_life(control, life),
         epoch=max(control.epoch, batch.epoch.number),
         epochs=_including(control.epochs, (batch.app_id,)),
         decided=batch,
-        life=replace(life, pinned=pinned or life.pinned, batches=kept, reseeding_until=reseeding),
-        request=_left_open(request, batch.kind),
+        request=_left_open(control.request, batch.kind),
         problem=None,
         missing_since=None,
     )

@@ -40,7 +40,7 @@ class Scope:
 
 # Airline 9E was renamed on the first of August 2013, so that is where the days begin.
 FULL = Scope(date(2013, 1, 1), date(2013, 8, 1), date(2013, 12, 31), seconds_per_day=0.5)
-FAST = Scope(date(2013, 7, 1), date(2013, 8, 1), date(2013, 8, 10), seconds_per_day=1.5)
+FAST = Scope(date(2013, 7, 1), date(2013, 8, 1), date(2013, 8, 10), seconds_per_day=1.0)
 
 RENAMED_AIRLINE = "9E"
 NAME_BEFORE = "Pinnacle Airlines Inc."

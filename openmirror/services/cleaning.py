@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from openmirror import layout
-from openmirror.control import Archived, ControlDocument, Life
+from openmirror.control import Archived, ControlDocument, Life, with_life
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
 from openmirror.layout import StorePath
 from openmirror.plan.cleanup import Cleanup, plan_cleanup
@@ -114,13 +114,13 @@ def _after(
     look: Look, moved: tuple[str, ...], planned: Cleanup, now: datetime, *, removed: bool
 ) -> ControlDocument:
     control = replace(look.control, dropped=None) if removed else look.control
-    if look.life is None or control.life is None:
+    if look.life is None or look.live is None:
         return control
     life = _with_archived(look.life, look, moved, now)
     kept = tuple(item for item in life.archived if item.through > planned.purge_through)
     # The highest number stays known for good: it tells a number that came again.
     life = replace(life, archived=kept or life.archived[-1:])
-    return replace(control, life=life)
+    return control if life == look.life else with_life(control, life)
 
 
 def _with_archived(life: Life, look: Look, moved: tuple[str, ...], now: datetime) -> Life:

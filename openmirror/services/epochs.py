@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from openmirror.control import (
     ControlDocument,
     DecidedBatch,
@@ -12,6 +10,7 @@ from openmirror.control import (
     RequestKind,
     adopted_life,
     decide,
+    with_life,
 )
 from openmirror.layout import StorePath
 from openmirror.plan.decisions import Continue
@@ -68,7 +67,7 @@ def continue_epoch(parts: Parts, engine: TableEngine, seen: Seen, decision: Cont
     decided = decision.digest
     if not decision.is_decided:
         if control.request and control.request.kind is RequestKind.ADOPT:
-            control = replace(control, life=_adopted(look, decision))
+            control = with_life(control, _adopted(look, decision))
         control = decide(control, decided, None, look.applied)
         control = Documents(parts.store).save_table(look.folder, control, seen.etag).value
         parts.steps(Step.DECIDED)

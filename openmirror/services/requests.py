@@ -15,8 +15,12 @@ from openmirror.control import (
     RequestKind,
     Skip,
     with_act,
+    with_life,
 )
 from openmirror.errors import ConditionFailed, WrongRequest
+from openmirror.plan import Decision, plan
+from openmirror.plan.decisions import Held, Pause, Wait
+from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Look
 from openmirror.plan.table import first_missing
 from openmirror.ports import ABSENT
@@ -76,13 +80,19 @@ def retry(parts: Parts, folder: TableFolder, operator: Operator) -> None:
 def skip_file(parts: Parts, folder: TableFolder, name: str, operator: Operator) -> None:
     """Pass over a bad file as it is now, or accept what was applied of an overwritten one.
 
-    A file that is replaced later is no longer the one that was skipped, and is read.
+    A file that is replaced later is no longer the one that was skipped, and is read. Raises
+    WrongRequest for a file that stops nothing: a good one would be lost by it.
     """
 
     def change(look: Look) -> ControlDocument:
         file = next((f for f in look.files.values() if f.name == name and not f.archived), None)
         if file is None or look.life is None:
             raise WrongRequest(f"{look.folder} has no change file called {name}")
+        if not _stops_at(look, plan(look, parts.limits, look.at), file):
+            raise WrongRequest(
+                f"nothing stops at {name}: only a file that its table is paused over, or waits "
+                "for, can be skipped; `openmirror status` shows where it stands"
+            )
         life = look.life
         if file.sequence <= look.applied:
             life = _accepted(life, file.sequence, file.etag)
@@ -91,9 +101,21 @@ def skip_file(parts: Parts, folder: TableFolder, name: str, operator: Operator) 
                 file.sequence, file.sequence, operator.name, parts.clock(), operator.why, file.etag
             )
             life = replace(life, skips=(*life.skips, covered))
-        return replace(look.control, life=life, problem=None, failures=None)
+        return replace(with_life(look.control, life), problem=None, failures=None)
 
     _change(parts, folder, operator, f"skip --file {name}", change)
+
+
+def _stops_at(look: Look, decision: Decision, file: LandedFile) -> bool:
+    match decision:
+        case Pause(problem):
+            return problem.file == file.name and problem.etag == file.etag
+        case Wait(waiting):
+            return waiting.sequence == file.sequence
+        case Held():
+            known = look.control.problem
+            return known is not None and (known.file, known.etag) == (file.name, file.etag)
+    return False
 
 
 def skip_through(parts: Parts, folder: TableFolder, last: Sequence, operator: Operator) -> None:
@@ -106,7 +128,7 @@ def skip_through(parts: Parts, folder: TableFolder, last: Sequence, operator: Op
         first = next_sequence(START)
         given_up = Skip(first, last, operator.name, parts.clock(), operator.why)
         life = replace(look.life, skips=(*look.life.skips, given_up))
-        return replace(look.control, life=life, problem=None)
+        return replace(with_life(look.control, life), problem=None)
 
     _change(parts, folder, operator, f"skip --through {last}", change)
 

@@ -43,31 +43,45 @@ def merge(
 ) -> None:
     """One MERGE of a folded batch. The session carries the transaction: MERGE takes no options."""
     schema = batch.union.schema
-    sets = {
-        quoted(column.name): f"s.{position}"
-        for position, column in zip(positional(len(schema.columns)), schema.columns, strict=True)
-    }
+    # Delta adds a column, or widens one, only when the source has it under the table's own name.
+    kind, may_insert = _free_name(KIND, schema), _free_name(MAY_INSERT, schema)
+    source = folded.select(
+        *(
+            F.col(position).alias(column.name)
+            for position, column in zip(
+                positional(len(schema.columns)), schema.columns, strict=True
+            )
+        ),
+        F.col(KIND).alias(kind),
+        F.col(MAY_INSERT).alias(may_insert),
+    )
+    sets = {quoted(column.name): f"s.{quoted(column.name)}" for column in schema.columns}
     matches = " AND ".join(
-        f"t.{quoted(_table_name(batch, key))} <=> s.{position}"
-        for key, position in zip(
-            batch.pinned.key_columns, positions_of(schema, batch.pinned.key_columns), strict=True
-        )
+        f"t.{name} <=> s.{name}"
+        for name in (quoted(_table_name(batch, key)) for key in batch.pinned.key_columns)
     )
     builder = (
         DeltaTable.forPath(session, table)
         .alias("t")
-        .merge(folded.alias("s"), f"s.{KIND} <> '{EXTRA}' AND {matches}")
+        .merge(source.alias("s"), f"s.{kind} <> '{EXTRA}' AND {matches}")
     )
     if evolves:
         builder = builder.withSchemaEvolution()
     (
-        builder.whenMatchedDelete(f"s.{KIND} = '{DELETE}'")
-        .whenMatchedUpdate(f"s.{KIND} = '{UPDATE}'", dict(sets))
+        builder.whenMatchedDelete(f"s.{kind} = '{DELETE}'")
+        .whenMatchedUpdate(f"s.{kind} = '{UPDATE}'", dict(sets))
         .whenNotMatchedInsert(
-            f"s.{KIND} = '{EXTRA}' OR (s.{KIND} = '{UPDATE}' AND s.{MAY_INSERT})", dict(sets)
+            f"s.{kind} = '{EXTRA}' OR (s.{kind} = '{UPDATE}' AND s.{may_insert})", dict(sets)
         )
         .execute()
     )
+
+
+def _free_name(name: str, schema: TableSchema) -> str:
+    """A name for a column of ours that no column of the table has."""
+    while schema.find(name):
+        name += "_"
+    return name
 
 
 def rewrite(

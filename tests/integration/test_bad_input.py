@@ -54,13 +54,16 @@ def _parquet(table: pa.Table | Mapping[str, Any], **options: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _damaged(codec: str, *, at: int) -> bytes:
+def _damaged(codec: str, *, at: int, **options: Any) -> bytes:
     """A file whose footer is as it should be, and some bytes of its pages are not."""
     many = {"id": list(range(1000)), "v": [f"value {n}" for n in range(1000)]}
-    data = bytearray(_parquet(many, compression=codec, use_dictionary=False))
+    data = bytearray(_parquet(many, compression=codec, use_dictionary=False, **options))
     data[at : at + 500] = b"\xff" * 500
     return bytes(data)
 
+
+# Numbers that are not compressed are numbers still: only the writer's checksums tell.
+_CHECKED = _damaged("none", at=4000, write_page_checksum=True)
 
 Spoil = Callable[[Zone, str], object]
 
@@ -107,6 +110,7 @@ BAD = [
     Bad("text", Code.FILE_UNREADABLE, _bytes(b"id,v\n2,b\n"), "CSV"),
     Bad("folder", Code.NOT_A_FILE, _folder, "is a folder"),
     Bad("page-header", Code.FILE_UNREADABLE, _bytes(_damaged("none", at=4)), "data"),
+    Bad("page-values", Code.FILE_UNREADABLE, _bytes(_CHECKED), "data"),
     Bad("page-snappy", Code.FILE_UNREADABLE, _bytes(_damaged("snappy", at=60)), "data"),
     Bad("page-zstd", Code.FILE_UNREADABLE, _bytes(_damaged("zstd", at=60)), "data"),
     Bad("page-gzip", Code.FILE_UNREADABLE, _bytes(_damaged("gzip", at=60)), "data"),

@@ -15,7 +15,7 @@ from tests.kill.driver import TRACE
 from tests.zone import Zone
 
 CHECKOUT = Path(__file__).parents[2]
-_ENVIRONMENT = {
+ENVIRONMENT = os.environ | {
     "OPENMIRROR_METADATA_GRACE": "0",
     "OPENMIRROR_DROP_GRACE": "0",
     "OPENMIRROR_DRIVER_MEMORY": "1g",
@@ -31,7 +31,7 @@ def runner(zone: Zone, *words: str) -> Iterator[subprocess.Popen[bytes]]:
     with (zone.root / "said").open("wb") as said:
         process = subprocess.Popen(
             [sys.executable, "-m", *words],
-            env=os.environ | _ENVIRONMENT,
+            env=ENVIRONMENT,
             cwd=zone.root,
             stdin=subprocess.DEVNULL,
             stdout=said,

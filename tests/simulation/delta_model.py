@@ -16,7 +16,7 @@ from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
-from openmirror import commitnote
+from openmirror import commitnote, layout
 from openmirror.adapters.memory import MemoryStore
 from openmirror.control import BatchKind
 from openmirror.layout import StorePath, join
@@ -122,10 +122,21 @@ class ModelDelta:
         return self._logs.get(folder) if folder is not None else None
 
     def moved_aside(self, table: StorePath) -> None:
-        """Remember what the log held when it was moved to the dropped tables."""
+        """Remember what the log held when it was moved to the dropped tables.
+
+        A runner that stalls just before the move may take along the epoch of a folder that has
+        come back since. Nothing is lost by it: the next look moves the table back, and that epoch
+        goes on. Every other epoch must have been fenced.
+        """
         log = self.log_at(table)
         if log is not None:
-            log.dropped_with = frozenset(log.transactions)
+            log.dropped_with = frozenset(
+                app
+                for app in log.transactions
+                if (epoch := Epoch.parse(app))
+                and epoch.incarnation
+                != self._store.incarnation(layout.table_folder(epoch.folder))
+            )
 
     def read_log(self, table: StorePath) -> TableLog | None:
         self._stall("log", table)

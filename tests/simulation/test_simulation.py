@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
+
 from tests.simulation.mutilations import CHOSEN, MUTILATIONS, mutilated
 from tests.simulation.world import Outcome, run
 

@@ -1,0 +1,112 @@
+"""Two drains of one local root: one works, the other is refused, and a dead one is in nobody's way.
+
+The first "drain" is a small program that takes the lock as drain does, so that no second Spark is
+needed.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from tests.kill.runners import ENVIRONMENT, run_to_end, runner, said
+from tests.zone import MIRROR, Zone, read_delta
+
+_LOCKED = 4
+_HOLDER = """
+import sys
+from pathlib import Path
+from openmirror.adapters.local.lock import hold_root
+with hold_root(Path(sys.argv[1])):
+    print("holding", flush=True)
+    sys.stdin.read()
+"""
+_PATIENCE = 60.0
+
+
+@contextmanager
+def _holder(zone: Zone) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the root for as long as it lives."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, str(zone.root)],
+        env=ENVIRONMENT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "holding\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _openmirror(zone: Zone, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "openmirror.cli", *words, "--root", str(zone.root)],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=_PATIENCE,
+        check=False,
+    )
+
+
+def _publish(zone: Zone) -> None:
+    zone.metadata("t", {"keyColumns": ["id"]})
+    zone.put("t", 1, {"__rowMarker__": [4, 4], "id": [1, 2], "v": ["a", "b"]})
+
+
+def test_a_second_drain_is_refused_with_exit_code_4_and_names_the_first(zone: Zone) -> None:
+    _publish(zone)
+    with _holder(zone) as first:
+        refused = _openmirror(zone, "drain")
+        assert first.poll() is None
+    assert refused.returncode == _LOCKED, refused.stderr
+    assert refused.stdout == ""
+    waiting, message = refused.stderr.splitlines()
+    assert "waiting up to 10 s" in waiting
+    assert f"{zone.root} is in use by process {first.pid}: " in message
+    assert "hold_root" in message, "the other's command line must be there to know it by"
+    assert "stop it" in message
+    assert "Traceback" not in refused.stderr
+    assert not (zone.root / "lake" / MIRROR / "Tables").exists()
+
+
+@pytest.mark.spark
+def test_a_drain_that_waits_proceeds_once_the_holder_was_killed(zone: Zone) -> None:
+    _publish(zone)
+    words = ("openmirror.cli", "drain", "--root", str(zone.root))
+    with _holder(zone) as first, runner(zone, *words) as second:
+        while "waiting up to" not in said(zone):
+            assert second.poll() is None, said(zone)
+        first.kill()
+        assert second.wait(_PATIENCE * 4) == 0, said(zone)
+    rows = read_delta(zone.root / "lake" / MIRROR / "Tables" / "dbo" / "t")
+    assert sorted((row["id"], row["v"]) for row in rows) == [(1, "a"), (2, "b")]
+
+
+def test_cleaning_is_refused_beside_another_process_as_well(zone: Zone) -> None:
+    with _holder(zone):
+        assert run_to_end(zone, "openmirror.cli", "clean", "--root", str(zone.root)) == _LOCKED
+
+
+def test_status_pause_and_skip_work_beside_a_process_that_holds_the_root(zone: Zone) -> None:
+    _publish(zone)
+    zone.put("t", 3, {"id": [3], "v": ["c"]})
+    with _holder(zone):
+        paused = _openmirror(zone, "pause", "t", "--why", "just so")
+        skipped = _openmirror(zone, "skip", "t", "--through", "2", "--why", "lost")
+        status = _openmirror(zone, "status", "--json")
+    for done in (paused, skipped, status):
+        assert done.returncode == 0, done.stderr
+    assert "held" in paused.stderr
+    assert "passes over what is missing up to 2" in skipped.stderr
+    assert [table["status"] for table in json.loads(status.stdout)["data"]] == ["Stopped"]
