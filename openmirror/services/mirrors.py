@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openmirror import layout
-from openmirror.control import ControlDocument, MirrorDocument
-from openmirror.errors import ConditionFailed, NotThere
+from openmirror.control import MirrorDocument
+from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere
 from openmirror.mirroring import parse_mirroring
 from openmirror.plan.look import MirrorPolicy
 from openmirror.plan.mirror import MirrorLook, plan_mirror
@@ -61,7 +61,11 @@ def open_mirror(store: FileStore, mirror: str) -> MirrorDocument:
         return documents.mirror(mirror).value
 
 
-def _has_table(control: ControlDocument) -> bool:
+def _has_table(documents: Documents, folder: TableFolder) -> bool:
+    try:
+        control = documents.table(folder).value
+    except DocumentUnreadable:
+        return True  # to count one too many asks too often; a table is never dropped by it
     return control.applied is not None and control.dropped is None
 
 
@@ -83,7 +87,7 @@ def brake(parts: Parts, mirror: str) -> frozenset[TableFolder]:
     tables = frozenset(
         folder
         for folder in known_folders(parts.store, mirror)
-        if _has_table(documents.table(folder).value)
+        if _has_table(documents, folder)
     )
     zone = parts.store.incarnation(layout.landing_zone(mirror))
     confirmed = frozenset(f for f in tables if str(f.path) in document.confirmed_drops)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
 
 from openmirror.plan import Batch
 from openmirror.plan.facts import FileFacts, LandedFile
@@ -63,7 +64,9 @@ def open_files(session: SparkSession, root: str, files: list[LandedFile]) -> Dat
     if facts.marker is not None:
         columns.append(f"{quoted(facts.marker)} {sql_type(facts.marker_type)}")  # type: ignore[arg-type]
     paths = (_literal(f"{root}/{file.path}") for file in files)
-    return session.read.schema(", ".join(columns)).parquet(*paths)
+    # Spark parses no empty text; files without a typed column still have rows.
+    schema = ", ".join(columns) or StructType()
+    return session.read.schema(schema).parquet(*paths)
 
 
 def _literal(path: str) -> str:

@@ -26,6 +26,9 @@ _SETTINGS = {
     "spark.sql.files.openCostInBytes": "65536",
     # Only this finds a damaged page that is not compressed, where the writer left checksums.
     "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
+    # The default, INT96, is read as nanoseconds by others: years before 1678 and after 2262 come
+    # out wrong, without an error.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.caseSensitive": "false",

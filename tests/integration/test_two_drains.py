@@ -18,7 +18,7 @@ from tests.kill.runners import ENVIRONMENT, run_to_end, runner, said
 from tests.zone import MIRROR, Zone, read_delta
 
 _LOCKED = 4
-_HOLDER = """
+_HOLDER = """\
 import sys
 from pathlib import Path
 from openmirror.adapters.local.lock import hold_root
@@ -32,8 +32,10 @@ _PATIENCE = 60.0
 @contextmanager
 def _holder(zone: Zone) -> Iterator[subprocess.Popen[str]]:
     """Another process that holds the root for as long as it lives."""
+    program = zone.root.parent / "another_drain.py"
+    program.write_text(_HOLDER)
     process = subprocess.Popen(
-        [sys.executable, "-c", _HOLDER, str(zone.root)],
+        [sys.executable, str(program), str(zone.root)],
         env=ENVIRONMENT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -74,7 +76,7 @@ def test_a_second_drain_is_refused_with_exit_code_4_and_names_the_first(zone: Zo
     waiting, message = refused.stderr.splitlines()
     assert "waiting up to 10 s" in waiting
     assert f"{zone.root} is in use by process {first.pid}: " in message
-    assert "hold_root" in message, "the other's command line must be there to know it by"
+    assert "another_drain.py" in message, "the other must be known by its command line"
     assert "stop it" in message
     assert "Traceback" not in refused.stderr
     assert not (zone.root / "lake" / MIRROR / "Tables").exists()

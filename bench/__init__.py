@@ -1,0 +1,1 @@
+"""Measures openmirror beside what one would write by hand; `python -m bench --help`."""

@@ -1,0 +1,73 @@
+"""What only older versions of a log say: positions before a fence, and notes of our commits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from openmirror.adapters.deltalog.actions import Damaged
+from openmirror.adapters.deltalog.listed import ListedLog
+from openmirror.errors import ConditionFailed, NotThere
+from openmirror.protocol.sequence import FENCED, START, Position
+from openmirror.tablelog import AppId, CommitNote, TableLog
+
+
+def with_history(listed: ListedLog, log: TableLog) -> TableLog:
+    """The log, completed by what its newest state lacks; a stranger's is left as it is."""
+    if not log.epochs:
+        return log
+    fenced = {epoch.app_id for epoch in log.epochs}
+    before_fence = {} if log.live else _before_fence(listed, fenced)
+    return replace(log, before_fence=before_fence, note=log.note or _newest_note(listed))
+
+
+def notes(listed: ListedLog, limit: int) -> list[CommitNote]:
+    """Our newest commits, newest first; damaged ones are left out."""
+    found: list[CommitNote] = []
+    for version in _newest_first(listed):
+        if len(found) >= limit:
+            break
+        try:
+            note = listed.commit(version).log.note
+        except (Damaged, NotThere, ConditionFailed):
+            continue
+        if note:
+            found.append(note)
+    return found
+
+
+def _newest_note(listed: ListedLog) -> CommitNote | None:
+    try:
+        found = (listed.commit(version).log.note for version in _newest_first(listed))
+        return next((note for note in found if note), None)
+    except Damaged:
+        # It may have been ours: an older note would tell of totals that are too low.
+        return None
+
+
+def _before_fence(listed: ListedLog, fenced: set[AppId]) -> dict[AppId, Position]:
+    """Where these epochs were before their fence.
+
+    A damaged file is not passed over: behind it may be the position, and a position that is too
+    low applies changes twice.
+    """
+    found: dict[AppId, Position] = {}
+    for log in _older(listed):
+        for app in fenced - found.keys():
+            position = log.transactions.get(app, FENCED)
+            if position < FENCED:
+                found[app] = position
+        if fenced == found.keys():
+            break
+    return {app: found.get(app, START) for app in fenced}
+
+
+def _older(listed: ListedLog) -> Iterator[TableLog]:
+    for version in _newest_first(listed):
+        yield listed.commit(version).log
+    for checkpoint in listed.files.checkpoints:
+        yield listed.checkpoint(checkpoint).log
+
+
+def _newest_first(listed: ListedLog) -> list[int]:
+    return sorted(listed.files.commits, reverse=True)

@@ -1,0 +1,95 @@
+"""A log as far as it has been replayed, and what one more file of actions makes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from openmirror.adapters.deltalog.actions import Action, Damaged
+from openmirror.commitnote import decode
+from openmirror.layout import StorePath
+from openmirror.ports import Entry
+from openmirror.protocol.schema import Column, ColumnType, TableSchema
+from openmirror.protocol.sequence import Position
+from openmirror.tablelog import AppId, CommitNote, TableLog
+
+_CATALOG = {"catalogManaged", "catalogOwned-preview"}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class State:
+    """What is known after one version."""
+
+    log: TableLog
+    anchor: Entry | None = None
+    """The file that this version was read from; as long as it is there, so is this log."""
+    has_protocol: bool = False
+
+
+def empty(table: StorePath, version: int = -1) -> State:
+    """A log without any action."""
+    return State(TableLog(table, table_id="", version=version, transactions={}))
+
+
+def whole(state: State) -> State:
+    """The state itself, when it can be one of a table."""
+    if not state.log.table_id or not state.has_protocol:
+        lacking = "protocol" if state.log.table_id else "metaData"
+        raise Damaged(f"no {lacking} action up to version {state.log.version}")
+    return state
+
+
+def after(state: State, version: int, anchor: Entry, actions: Iterable[Action]) -> State:
+    """The state after these actions; what is not needed here is passed over."""
+    log, has_protocol = state.log, state.has_protocol
+    transactions = dict(log.transactions)
+    for action in actions:
+        try:
+            if txn := action.get("txn"):
+                transactions[AppId(str(txn["appId"]))] = Position(int(txn["version"]))
+            elif metadata := action.get("metaData"):
+                log = _described(log, metadata)
+            elif protocol := action.get("protocol"):
+                if _CATALOG & set(protocol.get("readerFeatures") or ()):
+                    raise Damaged("a catalog holds its commits")
+                has_protocol = True
+            elif info := action.get("commitInfo"):
+                log = replace(log, note=_note(info) or log.note)
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            kind = next(iter(action), "?")
+            raise Damaged(f"version {version}: bad {kind} action ({error!r})") from error
+    return State(replace(log, version=version, transactions=transactions), anchor, has_protocol)
+
+
+def _described(log: TableLog, metadata: Action) -> TableLog:
+    return replace(
+        log,
+        table_id=str(metadata["id"]),
+        schema=_schema(metadata["schemaString"]),
+        # A map of Parquet arrives as pairs.
+        properties=dict(metadata.get("configuration") or {}),
+    )
+
+
+def _schema(text: str) -> TableSchema:
+    """Delta's schema as ours: logical names, and for a nested column only its kind."""
+    columns = []
+    for one in json.loads(text)["fields"]:
+        kind = one["type"] if isinstance(one["type"], str) else one["type"]["type"]
+        columns.append(Column(one["name"], ColumnType(kind.replace(" ", ""))))
+    return TableSchema(tuple(columns))
+
+
+def _note(info: Action) -> CommitNote | None:
+    text = info.get("userMetadata")
+    note = decode(text) if isinstance(text, str) else None
+    millis = info.get("inCommitTimestamp") or info.get("timestamp")
+    if note is None or not isinstance(millis, (int, float)):
+        return note
+    try:
+        return replace(note, committed_at=_EPOCH + timedelta(milliseconds=millis))
+    except OverflowError:
+        return note
