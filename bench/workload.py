@@ -95,7 +95,9 @@ def check(table: Path, expected: tuple[int, int]) -> None:
     from deltalake import DeltaTable, QueryBuilder
 
     query = QueryBuilder().register("t", DeltaTable(str(table)))
-    totals = pa.table(query.execute("SELECT count(*) AS rows, sum(amount) AS total FROM t").read_all())
+    totals = pa.table(
+        query.execute("SELECT count(*) AS rows, sum(amount) AS total FROM t").read_all()
+    )
     found = totals.to_pylist()[0]
     if (found["rows"], found["total"]) != expected:
         raise RuntimeError(f"{table} has {found}, expected rows and total are {expected}")
@@ -112,6 +114,8 @@ def _arrow(draw: random.Random, changes: list[tuple[int, int, int]]) -> pa.Table
             "customer": pa.array(texts, pa.string()),
             "city": pa.array([text[:2] for text in texts], pa.string()),
             "price": pa.array([amount / 100 for amount in amounts], pa.float64()),
-            "at": pa.array([amount * 1_000_000 for amount in amounts], pa.timestamp("us", tz="UTC")),
+            "at": pa.array(
+                [amount * 1_000_000 for amount in amounts], pa.timestamp("us", tz="UTC")
+            ),
         }
     )

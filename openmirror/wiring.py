@@ -95,10 +95,12 @@ def locked(settings: Settings, say: Say = say_nothing) -> Iterator[None]:
 @contextmanager
 def local_engine(settings: Settings, say: Say = say_nothing) -> Iterator[TableEngine]:
     """Spark in this process, stopped at the end; raises CannotStart when it cannot be had."""
+    from openmirror.spark.jars import class_path
+
     root = local_root(settings)
     need_java()
     cache = settings.cache / "jars" if settings.cache else None
-    spark = _start_spark(settings, _jars(cache, say))
+    spark = _start_spark(settings, class_path(cache, say))
     # Only now: importing pyspark takes longer than most verbs do.
     from openmirror.spark.engine import SparkEngine
 
@@ -106,15 +108,6 @@ def local_engine(settings: Settings, say: Say = say_nothing) -> Iterator[TableEn
         yield SparkEngine(spark, str(root))
     finally:
         spark.stop()
-
-
-def _jars(cache: Path | None, say: Say) -> str:
-    from openmirror.spark.jars import JarsError, class_path
-
-    try:
-        return class_path(cache, say)
-    except JarsError as error:
-        raise CannotStart(f"{error}. {error.remedy}") from error
 
 
 def _start_spark(settings: Settings, class_path: str) -> SparkSession:

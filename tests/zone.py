@@ -188,7 +188,7 @@ def _plain(value: Any) -> str:
     return repr(value)
 
 
-class StopAt(Exception):  # noqa: N818 - not an error of the product
+class StopAt(Exception):
     """Raised out of a step to leave a runner where it stands."""
 
 

@@ -15,7 +15,7 @@ from openmirror.control import (
 from openmirror.layout import StorePath
 from openmirror.plan.decisions import Continue
 from openmirror.plan.look import Look
-from openmirror.plan.table import continues_life_of
+from openmirror.plan.opening import continues_life_of
 from openmirror.ports import CommitResult, Step, TableEngine, Transaction
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import FENCED, START, Position

@@ -11,7 +11,7 @@ from openmirror.layout import StorePath
 from openmirror.plan.cut import pending
 from openmirror.plan.facts import Completeness, LandedFile
 from openmirror.plan.look import Look, Oddity
-from openmirror.plan.table import decided_files, needs_archive, reads_from
+from openmirror.plan.needs import decided_files, needs_archive, reads_from
 from openmirror.ports import ABSENT, Absent, Entry, Listing
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import METADATA_FILE, ETag, TableFolder, table_name

@@ -12,8 +12,7 @@ import pytest
 
 from openmirror.adapters.local.store import LocalStore
 from openmirror.layout import StorePath
-from openmirror.plan import Look
-from openmirror.plan import table as planning
+from openmirror.plan import Look, opening
 from openmirror.plan.cleanup import Cleanup, plan_cleanup
 from openmirror.ports import Step
 from openmirror.protocol.names import ETag
@@ -70,7 +69,7 @@ def test_a_stalled_runner_cannot_apply_a_batch_that_another_one_finished(mirror:
         assert _values(mirror, "t") == [(1, "a"), (2, "b"), (3, "c")]
 
     def without_decided_batches(patch: Patch) -> None:
-        patch.setattr(planning, "_is_of_this_life", lambda look, decided: False)
+        patch.setattr(opening, "is_of_this_life", lambda look, decided: False)
 
     _with_and_without(scenario, mirror, without_decided_batches)
 

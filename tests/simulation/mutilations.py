@@ -9,9 +9,11 @@ from typing import Any
 from unittest import mock
 
 from openmirror.adapters.memory import MemoryStore
+from openmirror.control import BatchKind
 from openmirror.layout import StorePath
-from openmirror.plan import Look, cleanup, table
+from openmirror.plan import Look, cleanup, needs, table
 from openmirror.plan.decisions import Continue
+from openmirror.plan.opening import Opening, opening_of
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.services import applying, cleaning, dropping, epochs, looking, visiting
 from openmirror.services.parts import Parts
@@ -21,12 +23,10 @@ Patch = tuple[object, str, Any]
 
 def without_decided_batches() -> list[Patch]:
     """The plan cuts anew, whatever was decided."""
-    opening = table._opening
-
     def forgetful(look: Look) -> Any:
-        return opening(replace(look, control=replace(look.control, decided=None)))
+        return opening_of(replace(look, control=replace(look.control, decided=None)))
 
-    return [(table, "_opening", forgetful)]
+    return [(where, "opening_of", forgetful) for where in (table, needs)]
 
 
 def without_fences() -> list[Patch]:
@@ -119,17 +119,15 @@ def without_the_order_of_a_cleaning_look() -> list[Patch]:
 
 def without_the_newest_epoch_rule() -> list[Patch]:
     """A live epoch goes on although a newer one was decided."""
-    opening = table._opening
-
     def stays(look: Look) -> Any:
-        found = opening(look)
+        found = opening_of(look)
         decided = look.control.decided
         given_up = decided and look.live and decided.app_id == look.live[0].app_id
         if isinstance(found, Continue) and not found.is_decided and look.live and not given_up:
-            return table._Opening(table.BatchKind.EXTEND, look.live[0])
+            return Opening(BatchKind.EXTEND, look.live[0])
         return found
 
-    return [(table, "_opening", stays)]
+    return [(where, "opening_of", stays) for where in (table, needs)]
 
 
 def without_the_archive() -> list[Patch]:

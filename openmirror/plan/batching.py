@@ -1,0 +1,110 @@
+"""Making a batch: the one that was decided, or the longest run of good files."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from openmirror.control import DecidedBatch, Pinned
+from openmirror.plan.cut import check_file, cut_batch, merge_file
+from openmirror.plan.decisions import (
+    Apply,
+    Batch,
+    Decision,
+    Idle,
+    Pause,
+    Reset,
+    Stop,
+    Wait,
+    Waiting,
+    WaitKind,
+)
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.look import Limits, Look, MirrorPolicy
+from openmirror.plan.opening import Opening
+from openmirror.protocol.rules import Broken
+from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
+from openmirror.protocol.sequence import START, Position, next_sequence, position_after
+from openmirror.tablelog import TableLog
+
+
+def first_batch(
+    look: Look, opening: Opening, rules: Pinned, limits: Limits, now: datetime
+) -> Decision:
+    """The batch that opens a table, or replaces it."""
+    batch = _batch(look, opening, rules, START, TableSchema(), limits, now)
+    if not isinstance(batch, Batch):
+        return batch
+    if not batch.union.schema.columns:
+        since = min(file.modified for file in batch.files)
+        return Wait(Waiting(WaitKind.SCHEMA, since, "no file has a typed column yet"))
+    return Reset(batch)
+
+
+def next_batch(
+    look: Look, opening: Opening, rules: Pinned, limits: Limits, now: datetime
+) -> Decision:
+    """The batch that comes next in the live epoch."""
+    assert isinstance(look.log, TableLog)
+    batch = _batch(look, opening, rules, look.applied, look.log.schema, limits, now)
+    return Apply(batch) if isinstance(batch, Batch) else batch
+
+
+def _batch(
+    look: Look,
+    opening: Opening,
+    rules: Pinned,
+    after: Position,
+    table: TableSchema,
+    limits: Limits,
+    now: datetime,
+) -> Batch | Stop | Idle:
+    if opening.decided:
+        exact = _as_decided(look, opening.decided, rules, table, limits, now)
+        if not isinstance(exact, tuple):
+            return exact
+        files, union = exact
+        first, last = opening.decided.first, opening.decided.last
+    else:
+        cut = cut_batch(look, rules, after, table, limits, now)
+        if not cut.files:
+            return cut.stop or Idle()
+        files, union = cut.files, cut.union
+        first, last = next_sequence(after), position_after(files[-1].sequence)
+    assert isinstance(look.policy, MirrorPolicy)  # table_rules has refused anything else
+    return Batch(
+        folder=look.folder,
+        table=look.table,
+        kind=opening.kind,
+        epoch=opening.epoch,
+        first=first,
+        last=last,
+        files=files,
+        pinned=rules,
+        union=union,
+        type_change=look.policy.type_change,
+        applied=look.applied,
+        may_create=look.log is None and look.aside is None,
+        is_decided=opening.decided is not None,
+    )
+
+
+def _as_decided(
+    look: Look,
+    decided: DecidedBatch,
+    rules: Pinned,
+    table: TableSchema,
+    limits: Limits,
+    now: datetime,
+) -> tuple[tuple[LandedFile, ...], SchemaUnion] | Stop:
+    files = tuple(look.files[digest.sequence] for digest in decided.files)
+    schema = table
+    for file in files:
+        if stop := check_file(look, file, rules, limits, now):
+            return stop
+        merged = merge_file(look, schema, file)
+        if isinstance(merged, Pause):
+            return merged
+        schema = merged
+    union = union_schema(table, schema)
+    assert not isinstance(union, Broken)  # schema was merged from table step by step
+    return files, union

@@ -1,0 +1,48 @@
+"""What a look must read before a plan can answer: how far, which files, whether the archive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from openmirror.control import BatchKind, FileDigest
+from openmirror.plan.look import Look
+from openmirror.plan.opening import Opening, is_of_this_life, opening_of
+from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
+from openmirror.tablelog import BrokenLog
+
+
+def reads_from(look: Look) -> Position:
+    """The position behind which the next batch begins: what a look must inspect."""
+    if isinstance(look.log, BrokenLog):
+        return look.applied
+    opening = opening_of(look)
+    replaces = isinstance(opening, Opening) and opening.kind is BatchKind.REPLACE
+    return START if replaces else look.applied
+
+
+def decided_files(look: Look) -> tuple[FileDigest, ...]:
+    """Files of a decided batch that comes next: none once it is applied or given up."""
+    opening = None if isinstance(look.log, BrokenLog) else opening_of(look)
+    decided = opening.decided if isinstance(opening, Opening) else None
+    return decided.files if decided else ()
+
+
+def needs_archive(look: Look) -> bool:
+    """Whether a number is missing in the folder that the archive may hold."""
+    return next(_missing(look), None) is not None
+
+
+def _missing(look: Look) -> Iterator[Sequence]:
+    decided = look.control.decided
+    if decided is not None and look.incarnation and is_of_this_life(look, decided):
+        yield from (d.sequence for d in decided.files if d.sequence not in look.files)
+    after = reads_from(look)
+    following = next_sequence(after)
+    if look.life is not None and following <= look.life.archived_through:
+        yield following  # what lies in the folder under this number came again, if anything does
+    elif following not in look.files and (after < look.applied or _ahead(look, after)):
+        yield following
+
+
+def _ahead(look: Look, after: Position) -> bool:
+    return any(sequence > after for sequence in look.files)

@@ -1,0 +1,101 @@
+"""Which epoch comes next: the rules that `tests/simulation` proves (ARCHITECTURE §4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openmirror.control import BatchKind, DecidedBatch, RequestKind
+from openmirror.plan.decisions import Continue
+from openmirror.plan.look import Look
+from openmirror.protocol.sequence import Position
+from openmirror.tablelog import Epoch, TableLog
+
+
+@dataclass(frozen=True)
+class Opening:
+    """Which epoch the next batch belongs to, and the batch itself where it is decided."""
+
+    kind: BatchKind
+    epoch: Epoch
+    decided: DecidedBatch | None = None
+
+
+def opening_of(look: Look) -> Opening | Continue:
+    """The epoch that comes next, for a folder that is there and a log that is its own."""
+    assert look.incarnation is not None
+    log = look.log if isinstance(look.log, TableLog) else None
+    decided = look.control.decided
+    ours = decided is not None and is_of_this_life(look, decided)
+    in_log = decided is not None and log is not None and decided.app_id in log.transactions
+    in_use = max((epoch.number for epoch in log.epochs), default=0) if log else 0
+    fresh = Epoch(look.folder, look.incarnation, max(look.control.epoch, in_use) + 1)
+    if asks(look, RequestKind.RESEED):
+        return Opening(BatchKind.REPLACE, fresh)
+    live = look.live
+    recut = False
+    if decided and ours and decided.kind is not BatchKind.EXTEND and not in_log:
+        if decided.kind is BatchKind.CONTINUE:
+            holder = (log.live or log.last_fenced) if log else None
+            if holder and continues_life_of(decided, holder[0]):
+                continues = Epoch.parse(decided.continues or "")
+                return Continue(decided.epoch, continues or decided.epoch, is_decided=True)
+            # Another life's replace landed before its fence: there is nothing to go on from.
+        elif is_as_decided(look, decided):
+            return Opening(decided.kind, decided.epoch, decided)
+        # Only another replace may follow a replace that was decided and not done.
+        return Opening(BatchKind.REPLACE, fresh)
+    if decided and ours and live and _is_next_of(decided, *live):
+        if is_as_decided(look, decided):
+            return Opening(decided.kind, decided.epoch, decided)
+        recut = True
+    if live:
+        if recut or look.control.epoch != live[0].number or asks(look, RequestKind.ADOPT):
+            return Continue(fresh, live[0], is_decided=False)
+        return Opening(BatchKind.EXTEND, live[0])
+    if log is not None and (before := _goes_on(look, log)):
+        return Continue(fresh, before, is_decided=False)
+    return Opening(BatchKind.REPLACE, fresh)
+
+
+def asks(look: Look, kind: RequestKind) -> bool:
+    """Whether an operator's request of this kind is open."""
+    return look.control.request is not None and look.control.request.kind is kind
+
+
+def is_as_decided(look: Look, decided: DecidedBatch) -> bool:
+    """Whether every file of a decided batch still has the content it was decided with."""
+    there = [look.files.get(digest.sequence) for digest in decided.files]
+    return all(
+        file is not None and (file.name, file.etag) == (digest.name, digest.etag)
+        for file, digest in zip(there, decided.files, strict=True)
+    )
+
+
+def continues_life_of(decided: DecidedBatch, epoch: Epoch) -> bool:
+    """Whether the rows that this epoch left are the ones that a decided continue goes on from."""
+    lives = (decided.epoch, Epoch.parse(decided.continues or ""))
+    return any(e and (e.folder, e.incarnation) == (epoch.folder, epoch.incarnation) for e in lives)
+
+
+def is_of_this_life(look: Look, decided: DecidedBatch) -> bool:
+    """Whether a batch was decided for the folder as it is now."""
+    epoch = decided.epoch
+    return (epoch.folder, epoch.incarnation) == (look.folder, look.incarnation)
+
+
+def _is_next_of(decided: DecidedBatch, live: Epoch, applied: Position) -> bool:
+    extends = decided.kind is BatchKind.EXTEND and decided.app_id == live.app_id
+    return extends and decided.last > applied
+
+
+def _goes_on(look: Look, log: TableLog) -> Epoch | None:
+    """The epoch whose rows a table without a live epoch of this life keeps under a new one."""
+    before = log.live or log.last_fenced
+    if before is None or asks(look, RequestKind.ADOPT):
+        return before[0] if before else None
+    if log.live is None and (before[0].folder, before[0].incarnation) == (
+        look.folder,
+        look.incarnation,
+    ):
+        return before[0]
+    return None
