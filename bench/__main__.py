@@ -52,7 +52,7 @@ def bench(
       throughput   rows a second over many tables with many files
 
     Ratios of one run mean something even on a machine that does other things; seconds do not.
-    Read docs/OPERATIONS.md for what the settings are, bench/README.md for a recorded run.
+    A run that was recorded is in bench/README.md.
 
     \b
     Examples:
@@ -114,5 +114,13 @@ def show(ours: Measured, by_hand: Measured, result: dict[str, object]) -> None:
     console.print(f"took {result['seconds']} s; every table was checked against its files")
 
 
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+app.command()(bench)
+
 if __name__ == "__main__":
-    typer.run(bench)
+    app(prog_name="python -m bench")

@@ -30,7 +30,7 @@ class ByHand:
         self._place = place
         self._lanes = lanes
 
-    def apply(self, table: str, sequence: int) -> float:
+    def apply(self, table: str, sequence: int, /) -> float:
         """Apply one file in one commit."""
         changes = self._spark.read.parquet(str(self._place.file(table, sequence)))
         path = str(self._place.delta(table))
@@ -43,7 +43,7 @@ class ByHand:
             first.drop(MARKER).write.format("delta").save(path)
         return time.monotonic()
 
-    def apply_all(self, tables: list[str], first: int, last: int) -> None:
+    def apply_all(self, tables: list[str], first: int, last: int, /) -> None:
         """Tables side by side, the files of each in order."""
 
         def in_order(table: str) -> None:

@@ -51,11 +51,11 @@ class Measured:
 class Alternative(Protocol):
     """One way to bring change files into Delta tables."""
 
-    def apply(self, table: str, sequence: int) -> float:
+    def apply(self, table: str, sequence: int, /) -> float:
         """Apply the one file of a table that is not applied yet; the time when it was committed."""
         ...
 
-    def apply_all(self, tables: list[str], first: int, last: int) -> None:
+    def apply_all(self, tables: list[str], first: int, last: int, /) -> None:
         """Apply these files of every table, with as many threads as there are lanes."""
         ...
 

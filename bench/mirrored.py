@@ -27,13 +27,13 @@ class Mirrored:
         self._engine = engine
         self._lanes = lanes
 
-    def apply(self, table: str, sequence: int) -> float:
+    def apply(self, table: str, _sequence: int, /) -> float:
         """Visit one table until nothing is left, all checks and the decided batch included."""
         open_mirror(self._parts.store, MIRROR)
         settle(self._parts, self._engine, TableFolder(MIRROR, TablePath.parse(table)))
         return time.monotonic()
 
-    def apply_all(self, tables: list[str], first: int, last: int) -> None:
+    def apply_all(self, _tables: list[str], _first: int, _last: int, /) -> None:
         """Drain the whole root."""
         drain(self._parts, self._engine, [MIRROR], self._lanes)
 

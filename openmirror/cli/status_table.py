@@ -29,7 +29,7 @@ def status_table(tables: Iterable[TableStatus], *, with_mirror: bool) -> Table:
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), expand=False)
     shown.add_column("table", overflow="fold", max_width=28)
     shown.add_column("state", no_wrap=True)
-    for figure in ("applied", "pending", "lag", "rows"):
+    for figure in ("applied", "pending", "lag", "changes"):
         shown.add_column(figure, justify="right", no_wrap=True)
     shown.add_column("what to know", overflow="fold")
     for table in tables:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.kill.runners import ENVIRONMENT, run_to_end, runner, said
+from tests.kill.runners import ENVIRONMENT, runner, said
 from tests.zone import MIRROR, Zone, read_delta
 
 _LOCKED = 4
@@ -95,17 +95,12 @@ def test_a_drain_that_waits_proceeds_once_the_holder_was_killed(zone: Zone) -> N
     assert sorted((row["id"], row["v"]) for row in rows) == [(1, "a"), (2, "b")]
 
 
-def test_cleaning_is_refused_beside_another_process_as_well(zone: Zone) -> None:
-    with _holder(zone):
-        assert run_to_end(zone, "openmirror.cli", "clean", "--root", str(zone.root)) == _LOCKED
-
-
 def test_status_pause_and_skip_work_beside_a_process_that_holds_the_root(zone: Zone) -> None:
     _publish(zone)
     zone.put("t", 3, {"id": [3], "v": ["c"]})
     with _holder(zone):
-        paused = _openmirror(zone, "pause", "t", "--why", "just so")
-        skipped = _openmirror(zone, "skip", "t", "--through", "2", "--why", "lost")
+        paused = _openmirror(zone, "pause", "dbo.t", "--why", "just so")
+        skipped = _openmirror(zone, "skip", "dbo.t", "--through", "2", "--why", "lost")
         status = _openmirror(zone, "status", "--json")
     for done in (paused, skipped, status):
         assert done.returncode == 0, done.stderr
