@@ -7,7 +7,7 @@ import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -79,7 +79,7 @@ def bench(
     took = time.monotonic() - started
     result = {
         "machine": machine(),
-        "load": loads,
+        "load": [round(value, 1) for value in loads],
         "seconds": round(took, 1),
         "runs": runs,
         "plan": {**plan, "files": files, "by_hand_files": min(files, by_hand_files)},
@@ -92,25 +92,28 @@ def bench(
     show(medians(found[OURS]), medians(found[BY_HAND]), result)
 
 
-def show(ours: Measured, by_hand: Measured, result: dict[str, object]) -> None:
+def show(ours: Measured, by_hand: Measured, result: dict[str, Any]) -> None:
     """The table that a person reads."""
     table = Table(title=f"medians of {result['runs']} runs")
     table.add_column("")
-    for name in ("openmirror", "by hand", "ratio"):
+    for name in ("openmirror", "by hand", "times as fast"):
         table.add_column(name, justify="right")
     for label, mine, other in (
         ("cold start to first commit", ours.cold_start, by_hand.cold_start),
         ("warm MERGE of one file", ours.merge, by_hand.merge),
         ("warm append of one file", ours.append, by_hand.append),
     ):
-        table.add_row(label, f"{mine:.2f} s", f"{other:.2f} s", f"{other / mine:.1f} x faster")
+        table.add_row(label, f"{mine:.2f} s", f"{other:.2f} s", f"{other / mine:.1f} x")
     rates = ours.throughput, by_hand.throughput
-    ratio = f"{rates[0] / rates[1]:.1f} x faster"
+    ratio = f"{rates[0] / rates[1]:.1f} x"
     table.add_row("throughput", *(f"{rate:,.0f} rows/s" for rate in rates), ratio)
     console = Console(highlight=False)
     console.print(table)
-    for name, value in (*machine().items(), ("plan", result["plan"]), ("load", result["load"])):
+    for name, value in result["machine"].items():
         console.print(f"{name}: {value}", soft_wrap=True)
+    console.print(", ".join(f"{name} {value}" for name, value in result["plan"].items()))
+    loads = ", ".join(map(str, result["load"]))
+    console.print(f"load average, before and after each process: {loads}", soft_wrap=True)
     console.print(f"took {result['seconds']} s; every table was checked against its files")
 
 

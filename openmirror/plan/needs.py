@@ -7,17 +7,19 @@ from collections.abc import Iterator
 from openmirror.control import BatchKind, FileDigest
 from openmirror.plan.look import Look
 from openmirror.plan.opening import Opening, is_of_this_life, opening_of
+from openmirror.plan.table import applied_file_changed
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
 from openmirror.tablelog import BrokenLog
 
 
 def reads_from(look: Look) -> Position:
     """The position behind which the next batch begins: what a look must inspect."""
-    if isinstance(look.log, BrokenLog):
-        return look.applied
-    opening = opening_of(look)
-    replaces = isinstance(opening, Opening) and opening.kind is BatchKind.REPLACE
-    return START if replaces else look.applied
+    return START if _replaces(look) else look.applied
+
+
+def _replaces(look: Look) -> bool:
+    opening = None if isinstance(look.log, BrokenLog) else opening_of(look)
+    return isinstance(opening, Opening) and opening.kind is BatchKind.REPLACE
 
 
 def decided_files(look: Look) -> tuple[FileDigest, ...]:
@@ -28,8 +30,15 @@ def decided_files(look: Look) -> tuple[FileDigest, ...]:
 
 
 def needs_archive(look: Look) -> bool:
-    """Whether a number is missing in the folder that the archive may hold."""
-    return next(_missing(look), None) is not None
+    """Whether a number is missing in the folder that the archive may hold, or may have come again.
+
+    A cleanup pass that died after a move, or lost the race for the document, has written nothing
+    down: only the archive tells that a number in the folder came again.
+    """
+    if look.life is None:
+        return False
+    rereads = _replaces(look) or look.applied < look.life.reseeding_until
+    return rereads or applied_file_changed(look) is not None or any(_missing(look))
 
 
 def _missing(look: Look) -> Iterator[Sequence]:

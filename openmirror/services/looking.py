@@ -195,6 +195,12 @@ def with_archive(parts: Parts, look: Look) -> Look:
     # The archived content is the one that was applied; a number that came again is not read.
     through = look.life.archived_through if look.life else 0
     landed = {number: file for number, file in look.files.items() if number > through}
+    # A move that died half way has left one file under both names: it is still to be moved.
+    archived = {
+        number: file
+        for number, file in archived.items()
+        if number not in landed or landed[number].etag != file.etag
+    }
     return replace(look, files=dict(sorted({**landed, **archived}.items())))
 
 

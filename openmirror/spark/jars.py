@@ -81,7 +81,7 @@ def resolve(
     say: Callable[[str], None],
     *,
     jars: Sequence[Jar] = JARS,
-    fetch: Fetch | None = None,
+    fetch: Fetch = fetch_with_ivy,
 ) -> tuple[Path, ...]:
     """Give the jars in the cache, in the order of `jars`; fetch them first if any is not as it was.
 
@@ -96,7 +96,7 @@ def resolve(
             with _locked(cache):
                 if not _is_whole(folder, jars):  # another process may have just done it
                     say(f"fetching {len(jars)} Delta Lake jars into {folder}")
-                    _fill(folder, jars, fetch or fetch_with_ivy)
+                    _fill(folder, jars, fetch)
         except OSError as error:
             raise JarsError(
                 f"cannot keep the Delta jars in {cache}: {error}. "

@@ -23,7 +23,7 @@ _MOST_FILES_BEFORE_A_NEW_COLUMN = 4
 class Published:
     """One table folder. Without keys all its changes are inserts."""
 
-    def __init__(self, zone: Zone, name: str, seed: int, *, keyed: bool = True) -> None:
+    def __init__(self, zone: Zone, name: str, seed: int | str, *, keyed: bool = True) -> None:
         self.name = name
         self._zone = zone
         self._draw = random.Random(seed)

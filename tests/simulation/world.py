@@ -21,7 +21,7 @@ from openmirror.adapters.memory import MemoryStore
 from openmirror.errors import ConditionFailed, NotThere, WrongRequest
 from openmirror.layout import StorePath
 from openmirror.plan import Decision, Limits, Look
-from openmirror.plan.decisions import Held, Idle, Pause, Wait, WaitKind
+from openmirror.plan.decisions import Continue, Held, Idle, Pause, Wait, WaitKind
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.ports import Absent, Content, Entry, Listing, Progress, Step
 from openmirror.protocol.names import ETag, Incarnation, TableFolder, TablePath
@@ -213,6 +213,9 @@ LEGITIMATE = {Code.APPLIED_FILE_CHANGED, Code.RESEED_INCOMPLETE}
 
 MOST_END_STEPS = 20_000
 
+MOST_TOLD = 400
+"""So many characters of what went wrong; a replay tells the rest."""
+
 
 class World:
     """One seed's schedule."""
@@ -237,7 +240,9 @@ class World:
         self.publisher = Publisher(self.store, rng)
         self.errors: list[str] = []
         self.counts: dict[str, int] = {}
-        self.quiet = 0
+        self.still: object = None
+        self.rested: set[str] = set()
+        """Who found nothing to do in a whole pass since `still` was how everything stood."""
         self.step = 0
         self.unchecked: dict[str, int] = {}
         """Since when an actor looks, or reads what it has not checked yet."""
@@ -304,15 +309,42 @@ class World:
         return getattr(getcurrent(), "name", "end")
 
     def is_wrong(self, what: str) -> None:
-        self.errors.append(f"step {self.step}, {self.name}: {what}")
+        told = what if len(what) <= MOST_TOLD else f"{what[:MOST_TOLD]} ..."
+        self.errors.append(f"step {self.step}, {self.name}: {told}")
 
     def count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
 
     # What the actors do.
 
+    def state(self) -> object:
+        """What one actor's effect may change for another."""
+        log = self.delta.log_at(TABLE)
+        folders = [LANDING, layout.archive_folder(FOLDER)]
+        there = [folder for folder in folders if self.store.incarnation(folder)]
+        return (
+            Documents(self.store).table(FOLDER).etag,
+            log and (log.identity, log.version),
+            [[entry.etag for entry in self.store.list_folder(at).entries] for at in there],
+        )
+
+    def rest(self, before: object) -> None:
+        """Note a pass that began when all stood like `before`, and found nothing to do."""
+        now = self.state()
+        if now != self.still:
+            self.still, self.rested = now, set()
+        if before == now:
+            self.rested.add(self.name)
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether everybody has had a whole pass since anything changed."""
+        everybody = len(self.rested) == len(self.actors)
+        return everybody and self.state() == self.still
+
     def runner(self) -> None:
         while True:
+            before = self.state()
             self.unchecked[self.name] = self.step
             limits = replace(self.limits, batch_files=self.rng.choice([1, 2, 3]))
             parts = replace(self.parts, limits=limits)
@@ -321,18 +353,21 @@ class World:
             except ConditionFailed:
                 self.count("never stood still")
                 continue
-            self.quiet = 0 if done.again else self.quiet + 1
+            if not done.again:
+                self.rest(before)
             if self.tell:
                 self.tell(f"{self.step:5} {self.name} -> {_brief(done.decision)}")
 
     def cleaner(self) -> None:
         while True:
+            before = self.state()
             self.unchecked[self.name] = self.step
             try:
-                if cleaning.clean_table(self.parts, FOLDER):
-                    self.quiet = 0
+                cleaning.clean_table(self.parts, FOLDER)
             except ConditionFailed:
                 self.count("never stood still")
+                continue
+            self.rest(before)
 
     def operator(self) -> None:
         while True:
@@ -492,19 +527,17 @@ class World:
         problem = look_at(self.parts, FOLDER).look.control.problem
         if problem and problem.code is Code.APPLY_FAILED:
             requests.retry(self.parts, FOLDER, operator)
-        self.quiet = 0
         if self.tell:
             self.tell(f"{self.step:5} P end: {publisher.life} {publisher.in_folder}")
         for step in range(self.steps, self.steps + MOST_END_STEPS):
             self.step = step
             if self.step % 200 == 0 and look_at(self.parts, FOLDER).look.control.hold:
                 requests.resume(self.parts, FOLDER, operator)
-                self.quiet = 0
             self.pass_time()
             self.rng.choice(self.actors).switch()
             if self.errors:
                 return
-            if self.quiet > 12 and not look_at(self.parts, FOLDER).look.control.hold:
+            if self.at_rest and not look_at(self.parts, FOLDER).look.control.hold:
                 break
         else:
             self.is_wrong("it never comes to rest")
@@ -526,7 +559,7 @@ class World:
             case Wait(waiting) if (life, waiting.sequence) in self.purged:
                 complete = False
             case _:
-                self.is_wrong(f"in the end the table is not idle: {final}")
+                self.is_wrong(f"in the end the table is not idle: {_brief(final)}")
                 return
         mine = [row for row in rows if row.incarnation == life]
         if not complete:
@@ -544,7 +577,7 @@ class World:
         """The product's plan, and what it may never say."""
         decision = self.plan(look, limits, now)
         if look.control.hold and look.log is not None and not isinstance(decision, Held):
-            self.is_wrong(f"a held table is not left alone: {decision}")
+            self.is_wrong(f"a held table is not left alone: {_brief(decision)}")
         if isinstance(decision, Wait) and decision.waiting.kind is WaitKind.GAP:
             number = decision.waiting.sequence
             if (look.incarnation, number) not in self.purged:
@@ -555,7 +588,8 @@ class World:
         """Whatever lands, nothing of an epoch before it was decided later."""
         decided = Documents(self.store).table(FOLDER).value.decided
         if decided is None or decided.epoch.number < epoch.number:
-            self.is_wrong(f"{epoch.app_id} lands after {decided} was decided")
+            later = f"{decided.kind} {decided.app_id}" if decided else "nothing"
+            self.is_wrong(f"{epoch.app_id} lands after {later} was decided")
 
     def was_purged(self, path: StorePath) -> None:
         number = int(layout.name_of(path).partition(".")[0])
@@ -568,7 +602,16 @@ def _brief(decision: Decision) -> str:
     batch = getattr(decision, "batch", None)
     if batch is not None:
         return f"{name} {batch.kind} {batch.epoch.app_id} {batch.first}-{batch.last}"
-    return name if isinstance(decision, Idle) else str(decision)[:200]
+    match decision:
+        case Idle():
+            return name
+        case Pause(problem):
+            return f"{name} {problem.code.value}: {problem.detail}"
+        case Wait(waiting):
+            return f"{name} {waiting.kind.value}: {waiting.detail}"
+        case Continue(epoch, continues):
+            return f"{name} {epoch.app_id} after {continues.app_id}"
+    return str(decision)[:200]
 
 
 _OPERATOR = Operator("somebody")

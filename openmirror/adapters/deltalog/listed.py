@@ -11,7 +11,10 @@ from openmirror.ports import FileStore
 
 
 class ListedLog:
-    """Reading raises Damaged, and NotThere or ConditionFailed when a file is another by now."""
+    """The files of one log as they are when this is made; none without a log.
+
+    Its methods raise Damaged, and NotThere or ConditionFailed when a file is another by now.
+    """
 
     def __init__(self, store: FileStore, table: StorePath) -> None:
         self.table = table
@@ -38,7 +41,7 @@ class ListedLog:
         # Commits before a checkpoint may be gone, so what it lacks is nowhere.
         return whole(state)
 
-    def newest(self, state: State) -> State:
+    def forward(self, state: State) -> State:
         """The newest state, which every commit after this one leads to."""
         newest = self.files.newest
         # One after the other: a stranger's file name can claim a version beyond counting.

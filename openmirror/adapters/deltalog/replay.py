@@ -62,7 +62,7 @@ class LogReplay:
         reasons: list[str] = []
         for start in _starts(listed, known):
             try:
-                state = listed.newest(start())
+                state = listed.forward(start())
                 log = history.with_history(listed, state.log)
             except Damaged as damage:
                 reasons.append(str(damage))

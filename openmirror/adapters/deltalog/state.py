@@ -29,9 +29,9 @@ class State:
     has_protocol: bool = False
 
 
-def empty(table: StorePath, version: int = -1) -> State:
+def empty(table: StorePath) -> State:
     """A log without any action."""
-    return State(TableLog(table, table_id="", version=version, transactions={}))
+    return State(TableLog(table, table_id="", version=-1, transactions={}))
 
 
 def whole(state: State) -> State:

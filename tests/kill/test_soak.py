@@ -1,0 +1,108 @@
+"""Drains that are killed at any moment, while a publisher goes on: nothing twice, nothing lost."""
+
+from __future__ import annotations
+
+import os
+import random
+import subprocess
+import threading
+import time
+from contextlib import suppress
+
+import pytest
+
+from openmirror.services.sweeping import clean
+from tests.kill.publishing import Published
+from tests.kill.runners import kill_group, run_to_end, runner, said
+from tests.zone import MIRROR, Mirror, Zone, bag
+
+_KILLS = 24
+_LATEST_KILL = 20.0
+"""Seconds after the start of a drain: by then it has begun to commit, even on a slow machine."""
+_CLEANS = 0.25
+"""Part of the processes that clean instead of draining; they live for a second only."""
+_LATEST_KILL_OF_A_CLEANING = 1.2
+
+
+class _Publishing(threading.Thread):
+    """Adds files to tables, and re-creates folders, until it is told to end."""
+
+    def __init__(self, tables: list[Published], seed: int) -> None:
+        super().__init__(name="publisher", daemon=True)
+        self._tables = tables
+        self._draw = random.Random(seed)
+        self._ending = threading.Event()
+        self.failure: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            while not self._ending.wait(self._draw.uniform(0.2, 2.5)):
+                self._act(self._draw.choice(self._tables))
+        except BaseException as error:  # noqa: BLE001 - raised in the test's own thread
+            self.failure = error
+
+    def end(self) -> None:
+        self._ending.set()
+        self.join()
+        if self.failure is not None:
+            raise self.failure
+
+    def _act(self, table: Published) -> None:
+        if table.last and self._draw.random() < 0.12:
+            table.delete()
+            # Sometimes long enough for a drain to drop it.
+            self._ending.wait(self._draw.choice([0.0, 0.0, 15.0]))
+        table.send(self._draw.randint(1, 3))
+
+
+def _start_and_kill(zone: Zone, draw: random.Random) -> None:
+    """One process that dies at a moment of its own; half of them with their JVM."""
+    cleans = draw.random() < _CLEANS
+    delay = draw.uniform(0, _LATEST_KILL_OF_A_CLEANING if cleans else _LATEST_KILL)
+    leaves_jvm = draw.random() < 0.5
+    with runner(
+        zone, "openmirror.cli", "clean" if cleans else "drain", "--root", str(zone.root)
+    ) as process:
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(delay)
+        if leaves_jvm:
+            # It notices only after a moment, and may commit what it has begun.
+            process.kill()
+            time.sleep(draw.uniform(0, 2))
+        else:
+            kill_group(process)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+def test_tables_are_right_after_drains_were_killed_at_random_moments(
+    zone: Zone, mirror: Mirror, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seed = int(os.environ.get("OPENMIRROR_SOAK_SEED", time.time_ns() % 10**9))
+    with capsys.disabled():
+        print(f"\nOPENMIRROR_SOAK_SEED={seed} repeats this run's choices")  # noqa: T201
+    draw = random.Random(seed)
+    tables = [
+        *(Published(zone, name, draw.random().hex(), keyed=True) for name in ("a", "b", "c")),
+        Published(zone, "keyless", draw.random().hex(), keyed=False),
+    ]
+    for table in tables:
+        table.send(1)
+    publisher = _Publishing(tables, seed)
+    publisher.start()
+    for _ in range(_KILLS):
+        _start_and_kill(zone, draw)
+        assert publisher.is_alive(), publisher.failure
+    publisher.end()
+
+    for table in tables:
+        table.send(1)
+    assert run_to_end(zone, "openmirror.cli", "drain", "--root", str(zone.root)) == 0, said(zone)
+    for table in tables:
+        assert mirror.look(table.name).applied == table.last
+        assert bag(mirror.rows(table.name)) == bag(table.expected()), f"{table.name}, seed {seed}"
+    clean(mirror.parts, [MIRROR])
+    for table in tables:
+        landed, archived = table.where_files_are()
+        assert landed == [table.last], f"{table.name}, seed {seed}"
+        assert archived == list(range(1, table.last)), f"{table.name}, seed {seed}"
