@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,9 @@ from tests.zone import MIRROR, Mirror, Zone, bag
 
 _KILLS = 24
 _LATEST_KILL = 20.0
-"""Seconds after the start of a drain: by then it has begun to commit, even on a slow machine."""
+"""Seconds after the start of a drain; on a slow machine it may not have begun anything by then."""
+_LATEST_KILL_AT_WORK = 4.0
+"""Seconds after a drain has written a control document, or committed."""
 _CLEANS = 0.25
 """Part of the processes that clean instead of draining; they live for a second only."""
 _LATEST_KILL_OF_A_CLEANING = 1.2
@@ -55,22 +58,47 @@ class _Publishing(threading.Thread):
         table.send(self._draw.randint(1, 3))
 
 
-def _start_and_kill(zone: Zone, draw: random.Random) -> None:
-    """One process that dies at a moment of its own; half of them with their JVM."""
+def _start_and_kill(zone: Zone, draw: random.Random) -> bool:
+    """One process that dies at a moment of its own; False when it had ended before."""
     cleans = draw.random() < _CLEANS
-    delay = draw.uniform(0, _LATEST_KILL_OF_A_CLEANING if cleans else _LATEST_KILL)
+    # Some are killed whatever they do, which on a slow machine is mostly starting.
+    sign = None if cleans else draw.choice([None, _documents, _commits])
+    latest = _LATEST_KILL_AT_WORK if sign else _LATEST_KILL
+    delay = draw.uniform(0, _LATEST_KILL_OF_A_CLEANING if cleans else latest)
     leaves_jvm = draw.random() < 0.5
-    with runner(
-        zone, "openmirror.cli", "clean" if cleans else "drain", "--root", str(zone.root)
-    ) as process:
+    before = sign and sign(zone)
+    words = ("openmirror.cli", "clean" if cleans else "drain", "--root", str(zone.root))
+    with runner(zone, *words) as process:
+        while sign and process.poll() is None and sign(zone) == before:
+            time.sleep(0.05)
         with suppress(subprocess.TimeoutExpired):
             process.wait(delay)
+            return False
         if leaves_jvm:
             # It notices only after a moment, and may commit what it has begun.
             process.kill()
             time.sleep(draw.uniform(0, 2))
         else:
             kill_group(process)
+    return True
+
+
+def _documents(zone: Zone) -> set[tuple[str, int]]:
+    """All control documents as they are now."""
+    return _files(zone.root / "lake" / MIRROR / "_openmirror" / "folders", "*.json")
+
+
+def _commits(zone: Zone) -> set[tuple[str, int]]:
+    """All commits of all tables."""
+    return _files(zone.root / "lake" / MIRROR / "Tables", "_delta_log/[0-9]*.json")
+
+
+def _files(folder: Path, pattern: str) -> set[tuple[str, int]]:
+    found = set()
+    for file in folder.rglob(pattern):
+        with suppress(FileNotFoundError):
+            found.add((str(file), file.stat().st_mtime_ns))
+    return found
 
 
 @pytest.mark.soak
@@ -90,10 +118,12 @@ def test_tables_are_right_after_drains_were_killed_at_random_moments(
         table.send(1)
     publisher = _Publishing(tables, seed)
     publisher.start()
-    for _ in range(_KILLS):
-        _start_and_kill(zone, draw)
+    kills = 0
+    while kills < _KILLS:
+        kills += _start_and_kill(zone, draw)
         assert publisher.is_alive(), publisher.failure
     publisher.end()
+    assert len(_commits(zone)) > len(tables), "they died too early to mean anything"
 
     for table in tables:
         table.send(1)

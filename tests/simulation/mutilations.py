@@ -170,6 +170,26 @@ _CHANGING: dict[str, Any] = {
     "publishing": 0.05,
 }
 """Files are overwritten after they were applied."""
+_EMPTYING: dict[str, Any] = {
+    "habits": {"write": 70, "empty": 70},
+    "publishing": 0.1,
+    "operating": 0.0,
+    "failing": 0.0,
+    "days": 0.0,
+}
+"""The publisher empties the archive, so that no number can be found there. No operator: a reseed
+would rightly miss what is gone."""
+_RETURNING: dict[str, Any] = {
+    "habits": {"write": 50, "delete": 0, "re-create": 50},
+    "publishing": 0.03,
+    "returns_old": 0.6,
+    "operating": 0.0,
+    "failing": 0.0,
+    "kills": 0.0,
+    "jumps": 0.0,
+    "dozing": 0.5,
+}
+"""A life comes back while a runner sleeps that has decided to replace it by another."""
 
 CHOSEN: dict[str, dict[str, Any]] = {
     name: _CHANGING if name in ("digests_in_cleanup", "the_etag_of_a_move") else _RESTLESS

@@ -156,6 +156,14 @@ class Publisher:
         if gone:
             self._write(self._rng.choice(sorted(gone)))
 
+    def empty_archive(self) -> None:
+        """Delete what was applied, as publishers may."""
+        archive = layout.archive_folder(FOLDER)
+        if self._store.incarnation(archive) is None:
+            return
+        for entry in self._store.list_folder(archive).entries:
+            self._store.delete_file(layout.join(archive, entry.name))
+
     def delete(self, step: int) -> None:
         life = self.life
         assert life is not None
@@ -276,6 +284,9 @@ class World:
         self.returning = rng.choice([1.0, 0.3, 0.1])
         self.jumps = rng.choice([0.0, 0.01, 0.03])
         self.days = rng.choice([0.0, 0.0, 0.002])
+        self.dozing = rng.choice([0.0, 0.0, 0.0, 0.2])
+        self.asleep: dict[str, int] = {}
+        """Until when an actor that has just done a step of its own is passed over."""
         for name, value in (chosen or {}).items():
             setattr(self, name, value)
 
@@ -293,6 +304,8 @@ class World:
     def stalled_step(self, step: Step) -> None:
         if step is not Step.LOOKED and step is not Step.FOLDED:
             self.unchecked.pop(self.name, None)
+        if self.dozing and self.rng.random() < self.dozing:
+            self.asleep[self.name] = self.step + self.rng.choice([50, 150])
         self.stall("step", step.value)
 
     def watch(self, progress: Progress) -> None:
@@ -455,8 +468,12 @@ class World:
             if self.kills and rng.random() < self.kills:
                 self.kill(rng.randrange(len(bodies)), bodies)
             self.pass_time()
-            if any(weights):
-                rng.choices(self.actors, weights)[0].switch()
+            awake = [
+                0 if self.asleep.get(actor.name, 0) > step else weight
+                for actor, weight in zip(self.actors, weights, strict=True)
+            ]
+            if any(awake):
+                rng.choices(self.actors, awake)[0].switch()
             if self.errors:
                 return
             if self.passed_over:
@@ -475,6 +492,7 @@ class World:
             self.tell(f"{self.step:5} {self.actors[at].name} dies")
         self.actors[at].throw()
         self.unchecked.pop(self.actors[at].name, None)
+        self.asleep.pop(self.actors[at].name, None)
         self.actors[at] = self.actor(bodies[at], at)
 
     def pass_time(self) -> None:
@@ -505,6 +523,8 @@ class World:
                 publisher.write()
             elif what in ("overwrite", "change"):
                 publisher.overwrite(rows, applied=what == "change")
+            elif what == "empty":
+                publisher.empty_archive()
             elif what == "reuse":
                 publisher.reuse()
             else:

@@ -7,6 +7,7 @@ a lock between processes, which makes their conditions exact.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from contextlib import suppress
@@ -134,7 +135,13 @@ class LocalStore:
         with locked(self._lock), not_there(source):
             if os.path.lexists(end):
                 raise AlreadyThere(f"{destination} already exists")
-            start.rename(end)
+            try:
+                start.rename(end)
+            except OSError as error:
+                # Another program's folder came between: it does not take our lock.
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    raise
+                raise AlreadyThere(f"{destination} already exists") from error
         sync(end.parent)
         sync(start.parent)
 
