@@ -11,12 +11,22 @@ from pyspark.sql import SparkSession
 from tests.zone import Mirror, Zone
 
 
+# Hundreds of tables of a few rows each: compiling a plan takes longer than interpreting it.
+_FOR_SMALL_DATA = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+}
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     from openmirror.spark.jars import class_path
     from openmirror.spark.session import start_spark
 
-    session = start_spark(master="local[2]", driver_memory="3g", class_path=class_path())
+    session = start_spark(
+        master="local[2]", driver_memory="3g", class_path=class_path(), overrides=_FOR_SMALL_DATA
+    )
     yield session
     session.stop()
 

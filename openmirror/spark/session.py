@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -40,9 +41,17 @@ _JVM_OPTIONS = "-Duser.timezone=UTC -Dlog4j2.level=error"
 
 
 def start_spark(
-    *, master: str, driver_memory: str, class_path: str, application: str = "openmirror"
+    *,
+    master: str,
+    driver_memory: str,
+    class_path: str,
+    application: str = "openmirror",
+    overrides: Mapping[str, str] | None = None,
 ) -> SparkSession:
-    """Start Spark in this process; the caller stops it. Called by wiring alone."""
+    """Start Spark in this process; the caller stops it. Called by wiring alone.
+
+    `overrides` are Spark settings that win over ours.
+    """
     builder = (
         SparkSession.builder.appName(application)
         .master(master)
@@ -52,7 +61,11 @@ def start_spark(
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
     )
-    for key, value in {**_SETTINGS, "spark.sql.warehouse.dir": _unused_folder()}.items():
+    for key, value in {
+        **_SETTINGS,
+        "spark.sql.warehouse.dir": _unused_folder(),
+        **(overrides or {}),
+    }.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")

@@ -180,19 +180,22 @@ _EMPTYING: dict[str, Any] = {
 """The publisher empties the archive, so that no number can be found there. No operator: a reseed
 would rightly miss what is gone."""
 _RETURNING: dict[str, Any] = {
-    "habits": {"write": 50, "delete": 0, "re-create": 50},
+    "habits": {"write": 70, "delete": 0, "re-create": 10},
     "publishing": 0.03,
-    "returns_old": 0.6,
+    "returns_old": 0.0,
     "operating": 0.0,
     "failing": 0.0,
     "kills": 0.0,
     "jumps": 0.0,
-    "dozing": 0.5,
+    "taking_back": 1.0,
 }
 """A life comes back while a runner sleeps that has decided to replace it by another."""
 
 CHOSEN: dict[str, dict[str, Any]] = {
-    name: _CHANGING if name in ("digests_in_cleanup", "the_etag_of_a_move") else _RESTLESS
-    for name in MUTILATIONS
+    **dict.fromkeys(MUTILATIONS, _RESTLESS),
+    "digests_in_cleanup": _CHANGING,
+    "the_etag_of_a_move": _CHANGING,
+    "the_order_of_a_look": _EMPTYING,
+    "the_newest_epoch_rule": _RETURNING,
 }
 """The kind of schedule in which each guard matters most."""

@@ -55,8 +55,9 @@ def test_many_more_schedules_give_the_table_that_was_published() -> None:
 MOST_SEEDS = 700
 """So many schedules a guard gets to show that it is needed; most need far fewer."""
 
-UNSEEN = {"the_order_of_a_look", "the_order_of_a_cleaning_look", "the_newest_epoch_rule"}
-"""Taking these out has not been noticed: other guards stand behind them, or the model is blind."""
+UNSEEN = {"the_order_of_a_cleaning_look"}
+"""Nothing can notice it: the digests that a cleaning look compares come from the control document,
+which is read before the listing in either order, so a file of them that is absent was moved."""
 
 
 def first_noticed(name: str) -> str | None:

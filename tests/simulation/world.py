@@ -157,7 +157,7 @@ class Publisher:
             self._write(self._rng.choice(sorted(gone)))
 
     def empty_archive(self) -> None:
-        """Delete what was applied, as publishers may."""
+        """Delete what was applied and moved, as publishers may."""
         archive = layout.archive_folder(FOLDER)
         if self._store.incarnation(archive) is None:
             return
@@ -170,16 +170,21 @@ class Publisher:
         self._store.move_folder(LANDING, layout.join(BIN, life))
         self._bin.append((life, step))
 
-    def restore(self, unchecked_since: int) -> bool:
-        """Bring back a life that was deleted lately.
+    def restore(self, unchecked_since: int, wanted: Incarnation | None = None) -> bool:
+        """Bring back a life that was deleted lately, or the one that is wanted.
 
         A look, and a read of files by their names, notices another life only by what is there
         before and after: nobody takes it away and back while one is underway.
         """
         if not self._bin:
             return False
-        at = self._rng.randrange(max(0, len(self._bin) - 2), len(self._bin))
+        if wanted is None:
+            at = self._rng.randrange(max(0, len(self._bin) - 2), len(self._bin))
+        else:
+            at = max((n for n, item in enumerate(self._bin) if item[0] == wanted), default=0)
         life, left = self._bin[at]
+        if life != (wanted or life):
+            return False
         if unchecked_since <= left:
             return False
         swapped = life != self._newest
@@ -285,6 +290,7 @@ class World:
         self.jumps = rng.choice([0.0, 0.01, 0.03])
         self.days = rng.choice([0.0, 0.0, 0.002])
         self.dozing = rng.choice([0.0, 0.0, 0.0, 0.2])
+        self.taking_back = rng.choice([0.0, 0.0, 0.0, 0.5])
         self.asleep: dict[str, int] = {}
         """Until when an actor that has just done a step of its own is passed over."""
         for name, value in (chosen or {}).items():
@@ -304,7 +310,9 @@ class World:
     def stalled_step(self, step: Step) -> None:
         if step is not Step.LOOKED and step is not Step.FOLDED:
             self.unchecked.pop(self.name, None)
-        if self.dozing and self.rng.random() < self.dozing:
+        taken_back = step is Step.DECIDED and self.rng.random() < self.taking_back
+        taken_back = taken_back and self.take_back()
+        if taken_back or (self.dozing and self.rng.random() < self.dozing):
             self.asleep[self.name] = self.step + self.rng.choice([50, 150])
         self.stall("step", step.value)
 
@@ -536,6 +544,22 @@ class World:
         if self.tell:
             files = publisher.in_folder if publisher.life else None
             self.tell(f"{self.step:5} P {what}: {publisher.life} {files}")
+
+    def take_back(self) -> bool:
+        """The life that the table still has comes back: a replace of it was just decided."""
+        publisher, log = self.publisher, self.delta.log_at(TABLE)
+        live = Epoch.parse(log.live[0]) if log and log.live else None
+        unchecked = min(self.unchecked.values(), default=self.step + 1)
+        if live is None or publisher.life in (None, live.incarnation):
+            return False
+        publisher.delete(self.step)
+        back = publisher.restore(unchecked, live.incarnation)
+        if not back:
+            publisher.create()
+        publisher.write()
+        if self.tell:
+            self.tell(f"{self.step:5} P takes back: {publisher.life} {publisher.in_folder}")
+        return back
 
     def finish(self) -> None:
         """Let everybody come to rest, and compare the table with what was published."""

@@ -1,0 +1,56 @@
+"""A cleanup pass moved files and died before it wrote that down; then their numbers come again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from openmirror import layout
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.memory import MemoryStore
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.plan import Limits
+from openmirror.plan.decisions import Apply, Idle
+from openmirror.services.parts import Parts
+from openmirror.services.requests import Operator, reseed
+from openmirror.services.visiting import settle, visit
+from tests.unit.paper import PaperEngine, land, table
+
+FOLDER = table("m", "T")
+OPERATOR = Operator("ann")
+
+
+def applied_then_moved(*moved: int) -> tuple[Parts, PaperEngine]:
+    store = MemoryStore(lambda: datetime.now(UTC))
+    store.make_folder(layout.landing_zone("m"))
+    limits = Limits(metadata_grace=timedelta(), batch_files=1)
+    parts = Parts(
+        store, ParquetInspector(store), LogReplay(store), lambda: datetime.now(UTC), limits
+    )
+    engine = PaperEngine(store)
+    land(store, FOLDER, 1, 2, 3, 4)
+    assert isinstance(settle(parts, engine, FOLDER).decision, Idle)
+    place, archive = layout.table_folder(FOLDER), layout.archive_folder(FOLDER)
+    for entry in store.list_folder(place).entries:
+        if entry.name in {f"{number:020d}.parquet" for number in moved}:
+            there = layout.join(archive, entry.name)
+            store.move_file(layout.join(place, entry.name), there, entry.etag)
+    return parts, engine
+
+
+def test_a_number_that_came_again_does_not_stop_the_table() -> None:
+    parts, engine = applied_then_moved(1, 2)
+    land(parts.store, FOLDER, 2, 5)
+    assert isinstance(visit(parts, engine, FOLDER).decision, Apply)
+
+
+@pytest.mark.parametrize("again", [(1,), (1, 2), (2,), (1, 2, 3)])
+def test_a_reseed_reads_what_was_applied_and_not_what_came_again(again: tuple[int, ...]) -> None:
+    parts, engine = applied_then_moved(1, 2, 3)
+    land(parts.store, FOLDER, *again)
+    reseed(parts, FOLDER, OPERATOR)
+    engine.batches.clear()
+    assert isinstance(settle(parts, engine, FOLDER).decision, Idle)
+    read = [(file.sequence, file.archived) for batch in engine.batches for file in batch.files]
+    assert read == [(1, True), (2, True), (3, True), (4, False)]
