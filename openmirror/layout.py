@@ -88,4 +88,3 @@ def dropped_lives(mirror: str, name: TableName) -> StorePath:
 def dropped_table(mirror: str, name: TableName, incarnation: Incarnation) -> StorePath:
     """Where a dropped table waits for its retention to end."""
     return join(dropped_lives(mirror, name), incarnation)
-

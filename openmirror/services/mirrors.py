@@ -85,9 +85,7 @@ def brake(parts: Parts, mirror: str) -> frozenset[TableFolder]:
     documents = Documents(parts.store)
     document = documents.mirror(mirror).value
     tables = frozenset(
-        folder
-        for folder in known_folders(parts.store, mirror)
-        if _has_table(documents, folder)
+        folder for folder in known_folders(parts.store, mirror) if _has_table(documents, folder)
     )
     zone = parts.store.incarnation(layout.landing_zone(mirror))
     confirmed = frozenset(f for f in tables if str(f.path) in document.confirmed_drops)

@@ -134,8 +134,7 @@ class ModelDelta:
                 app
                 for app in log.transactions
                 if (epoch := Epoch.parse(app))
-                and epoch.incarnation
-                != self._store.incarnation(layout.table_folder(epoch.folder))
+                and epoch.incarnation != self._store.incarnation(layout.table_folder(epoch.folder))
             )
 
     def read_log(self, table: StorePath) -> TableLog | None:

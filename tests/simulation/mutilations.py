@@ -23,6 +23,7 @@ Patch = tuple[object, str, Any]
 
 def without_decided_batches() -> list[Patch]:
     """The plan cuts anew, whatever was decided."""
+
     def forgetful(look: Look) -> Any:
         return opening_of(replace(look, control=replace(look.control, decided=None)))
 
@@ -119,6 +120,7 @@ def without_the_order_of_a_cleaning_look() -> list[Patch]:
 
 def without_the_newest_epoch_rule() -> list[Patch]:
     """A live epoch goes on although a newer one was decided."""
+
     def stays(look: Look) -> Any:
         found = opening_of(look)
         decided = look.control.decided
