@@ -10,7 +10,6 @@ from pyspark.sql import SparkSession
 
 from tests.zone import Mirror, Zone
 
-
 # Hundreds of tables of a few rows each: compiling a plan takes longer than interpreting it.
 _FOR_SMALL_DATA = {
     "spark.sql.codegen.wholeStage": "false",
