@@ -117,6 +117,8 @@ class Publisher:
         self._contents = 0
         self._bin: list[tuple[Incarnation, int]] = []
         self._newest: Incarnation | None = None
+        self._again: set[tuple[Incarnation | None, int]] = set()
+        """Numbers that came again, by life: whatever is written under them is never read."""
         self.came_back: set[str] = set()
         """Lives that came back after another one: the digests of their files are forgotten."""
         self.truth: dict[str, dict[int, list[int]]] = {}
@@ -154,7 +156,9 @@ class Publisher:
         assert self.life is not None
         gone = set(self.truth[self.life]) - set(self.in_folder)
         if gone:
-            self._write(self._rng.choice(sorted(gone)))
+            number = self._rng.choice(sorted(gone))
+            self._again.add((self.life, number))
+            self._write(number)
 
     def empty_archive(self) -> None:
         """Delete what was applied and moved, as publishers may."""
@@ -200,7 +204,8 @@ class Publisher:
 
     def _put(self, number: int) -> None:
         content = self._write(number)
-        self.truth[self.life or ""].setdefault(number, []).append(content)
+        if (self.life, number) not in self._again:
+            self.truth[self.life or ""].setdefault(number, []).append(content)
 
     def _write(self, number: int) -> int:
         self._contents += 1
