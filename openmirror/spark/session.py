@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -37,6 +38,7 @@ _SETTINGS = {
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
 }
+_LOOPBACK = "127.0.0.1"
 _JVM_OPTIONS = "-Duser.timezone=UTC -Dlog4j2.level=error"
 
 
@@ -52,14 +54,17 @@ def start_spark(
 
     `overrides` are Spark settings that win over ours.
     """
+    if master.startswith("local"):
+        # Or Spark asks for the address of the host's own name, which fresh machines often lack.
+        os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
     builder = (
         SparkSession.builder.appName(application)
         .master(master)
         .config("spark.driver.memory", driver_memory)
         .config("spark.driver.extraClassPath", class_path)
         .config("spark.driver.extraJavaOptions", _JVM_OPTIONS)
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", _LOOPBACK)
+        .config("spark.driver.host", _LOOPBACK)
     )
     for key, value in {
         **_SETTINGS,
