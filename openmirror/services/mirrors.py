@@ -7,7 +7,7 @@ from dataclasses import replace
 from openmirror import layout
 from openmirror.control import MirrorDocument
 from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere
-from openmirror.mirroring import parse_mirroring
+from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.look import MirrorPolicy
 from openmirror.plan.mirror import MirrorLook, plan_mirror
 from openmirror.ports import ABSENT, FileStore
@@ -20,12 +20,17 @@ from openmirror.services.parts import Parts
 
 def read_policy(store: FileStore, mirror: str) -> tuple[MirrorPolicy | Broken, ETag | None]:
     """What mirroring.json says, with the ETag that judgements are bound to."""
+    settings, etag = _settings(store, mirror)
+    return (settings if isinstance(settings, Broken) else settings.policy), etag
+
+
+def _settings(store: FileStore, mirror: str) -> tuple[Mirroring | Broken, ETag | None]:
+    """mirroring.json, or what an empty one says; the ETag is None without one."""
     try:
         content = store.read(layout.mirror_settings(mirror))
     except NotThere:
-        return MirrorPolicy(), None
-    parsed = parse_mirroring(content.data)
-    return (parsed if isinstance(parsed, Broken) else parsed.policy), content.etag
+        return parse_mirroring(b"{}"), None
+    return parse_mirroring(content.data), content.etag
 
 
 def default_schema(store: FileStore, mirror: str) -> str:
@@ -37,11 +42,8 @@ def default_schema(store: FileStore, mirror: str) -> str:
 
 
 def _declared_schema(store: FileStore, mirror: str) -> str | None:
-    try:
-        parsed = parse_mirroring(store.read(layout.mirror_settings(mirror)).data)
-    except NotThere:
-        return MirrorDocument().default_schema
-    return None if isinstance(parsed, Broken) else parsed.default_schema
+    settings, _ = _settings(store, mirror)
+    return None if isinstance(settings, Broken) else settings.default_schema
 
 
 def open_mirror(store: FileStore, mirror: str) -> MirrorDocument:

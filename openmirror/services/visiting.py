@@ -10,7 +10,6 @@ from openmirror.control import Applied, ControlDocument, Failures, RequestKind
 from openmirror.errors import (
     ConditionFailed,
     Disposition,
-    DocumentUnreadable,
     NotThere,
     disposition_of,
 )
@@ -155,6 +154,12 @@ FIRST_DELAY = timedelta(seconds=1)
 LONGEST_DELAY = timedelta(seconds=60)
 
 
+def _delay_after(failures: int) -> timedelta:
+    """How long to leave a table alone after so many failures in a row."""
+    doublings = min(failures - 1, 16)  # past the longest delay; more would overflow in time
+    return min(FIRST_DELAY * (1 << doublings), LONGEST_DELAY)
+
+
 def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Exception) -> Visit:
     """Count a failure; the third in a row on the same files pauses the table."""
     files = decision.batch.digest.files if isinstance(decision, (Apply, Reset)) else ()
@@ -170,7 +175,7 @@ def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Except
     control = replace(control, failures=failures)
     parts.watch(Progress(folder, "failed", {"attempt": count, "error": text[:500]}))
     if disposition is Disposition.PAUSE and files:
-        first = seen.look.files.get(files[0].sequence) if files else None
+        first = seen.look.files.get(files[0].sequence)
         broken = Broken(Code.APPLY_FAILED, f"failed {count} times in a row: {text[:1000]}")
         problem = replace(judged(seen.look, broken, first), since=parts.clock())
         control = replace(control, problem=problem)
@@ -178,7 +183,4 @@ def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Except
         Documents(parts.store).save_table(folder, control, seen.etag)
     except ConditionFailed:
         return Visit(decision, again=True)
-    return Visit(decision, again=True, delay=min(FIRST_DELAY * 2 ** (count - 1), LONGEST_DELAY))
-
-
-__all__ = ["DocumentUnreadable", "Visit", "settle", "visit"]
+    return Visit(decision, again=True, delay=_delay_after(count))

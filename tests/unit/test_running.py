@@ -494,3 +494,8 @@ def test_the_default_schema_is_pinned_before_the_first_look() -> None:
     land(world.store, A, 1)
     world.drain()
     assert world.parts.logs.read(layout.StorePath("lake/m/Tables/sales/A"))
+
+
+def test_the_delay_after_failures_grows_to_its_longest_and_never_overflows() -> None:
+    delays = [visiting._delay_after(count) for count in (1, 2, 3, 7, 10_000)]
+    assert [delay.total_seconds() for delay in delays] == [1, 2, 4, 60, 60]
