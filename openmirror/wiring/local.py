@@ -1,4 +1,4 @@
-"""The one place where things are built from settings."""
+"""What runs on one machine: a local root, and Spark in this process."""
 
 from __future__ import annotations
 

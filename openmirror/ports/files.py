@@ -1,0 +1,121 @@
+"""Files in folders below one root, and what is read of change files without an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from openmirror.layout import StorePath
+from openmirror.plan.facts import FileFacts
+from openmirror.protocol.names import ETag, Incarnation
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One direct child of a folder."""
+
+    name: str
+    is_folder: bool
+    size: int
+    """Bytes; 0 for folders."""
+    modified: datetime
+    etag: ETag
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The complete list of a folder's children, and the store's own clock when it was made."""
+
+    at: datetime
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True)
+class Content:
+    """Bytes of one file, and the ETag of the content that they are part of."""
+
+    data: bytes
+    etag: ETag
+    size: int
+    """Bytes of the whole file, whatever part `data` is."""
+
+
+class Absent(StrEnum):
+    """Stands where an ETag does, for "there must be no such file"."""
+
+    ABSENT = "absent"
+
+
+ABSENT = Absent.ABSENT
+
+
+class FileStore(Protocol):
+    """One root: files in folders, conditional writes and atomic moves.
+
+    Every method raises NotThere when what it names is missing; none answers an empty result for
+    a folder that is not there, since an unreadable zone must never look like an empty one.
+    """
+
+    def list_folder(self, folder: StorePath) -> Listing:
+        """All direct children, complete, by name."""
+        ...
+
+    def incarnation(self, folder: StorePath) -> Incarnation | None:
+        """The identity of this life of a folder, None when there is no such folder.
+
+        A folder that was deleted and created again has another one, whatever its name.
+        """
+        ...
+
+    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
+        """A range of a file's bytes, all of one content; a range past the end is cut short."""
+        ...
+
+    def write(self, path: StorePath, data: bytes, only_if: ETag | Absent | None = None) -> ETag:
+        """Replace a file's content at once, making folders as needed; readers see all or nothing.
+
+        Raises ConditionFailed, and writes nothing, unless `only_if` holds at that very moment.
+        """
+        ...
+
+    def move_file(self, source: StorePath, destination: StorePath, etag: ETag) -> None:
+        """Rename a file whose content is still the one of `etag`.
+
+        Raises ConditionFailed when it is not, AlreadyThere when the destination exists. A crash
+        may leave the file under both names, never under none.
+        """
+        ...
+
+    def move_folder(self, source: StorePath, destination: StorePath) -> None:
+        """Rename a folder with all it holds; raises AlreadyThere when the destination exists."""
+        ...
+
+    def delete_file(self, path: StorePath) -> None:
+        """Remove one file."""
+        ...
+
+    def delete_folder(self, folder: StorePath) -> None:
+        """Remove a folder with all it holds."""
+        ...
+
+
+class Inspector(Protocol):
+    """Reads of a change file only what tells its shape: a footer, not the data."""
+
+    def inspect(self, path: StorePath, entry: Entry) -> FileFacts:
+        """What the file of this listing entry is; facts carry the ETag they were read from."""
+        ...
+
+
+class MarkerReader(Protocol):
+    """Reads the row marker column of one change file, and nothing else of it."""
+
+    def markers(self, path: StorePath, column: str) -> Iterator[object]:
+        """Every row's marker in row order, as it is in the file; None for NULL.
+
+        Raises ValueError when the file's data cannot be read.
+        """
+        ...

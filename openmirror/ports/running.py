@@ -1,0 +1,72 @@
+"""What a running process needs besides data: doorbell, clock, and who watches it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from openmirror.protocol.names import TableFolder
+
+
+class Doorbell(Protocol):
+    """Tells a runner that something may be new in a folder; loses nothing by losing a ring."""
+
+    def ring(self, folder: TableFolder) -> None:
+        """Ask for a look at this folder; rings before the look starts are one ring."""
+        ...
+
+
+class DoorbellLine(Doorbell, Protocol):
+    """A doorbell whose rings are answered in the same process."""
+
+    def take(self, seconds: float) -> TableFolder | None:
+        """The next folder to look at, waiting at most this long; None when none rang."""
+        ...
+
+
+class Step(StrEnum):
+    """Named places between two effects, where a process may die and everything must hold."""
+
+    LOOKED = "looked"
+    FOLDED = "folded"
+    CHECKED = "checked"
+    DECIDED = "decided"
+    FENCED = "fenced"
+    BEFORE_COMMIT = "before-commit"
+    COMMITTED = "committed"
+    DROP_FENCED = "drop-fenced"
+    DROPPED = "dropped"
+    MOVED = "moved"
+    LINKED = "linked"
+
+
+class Steps(Protocol):
+    """Is told of each step; does nothing in production, and stops or kills in tests."""
+
+    def __call__(self, step: Step) -> None:
+        """Called when the step has been reached."""
+        ...
+
+
+def no_steps(step: Step) -> None:
+    """The Steps of production."""
+
+
+class Clock(Protocol):
+    """The time that waits and retention are counted by."""
+
+    def __call__(self) -> datetime:
+        """Now, in UTC."""
+        ...
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Something that a person may want to see happen."""
+
+    folder: TableFolder | None
+    event: str
+    detail: Mapping[str, object] = field(default_factory=dict)

@@ -1,0 +1,115 @@
+"""Delta tables: reading their logs, and committing to them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from openmirror.layout import StorePath
+from openmirror.plan import Batch
+from openmirror.protocol.rules import Broken
+from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.sequence import Position
+from openmirror.tablelog import AppId, BrokenLog, CommitNote, TableLog
+
+
+class LogReader(Protocol):
+    """Reads Delta logs."""
+
+    def read(self, table: StorePath) -> TableLog | BrokenLog | None:
+        """The newest state of the log at this path; None when there is no table."""
+        ...
+
+
+class HistoryReader(Protocol):
+    """Reads what commits of ours wrote about themselves into a Delta log."""
+
+    def history(self, table: StorePath, limit: int) -> list[CommitNote]:
+        """Our newest commits that are still in the log, newest first; none without a table."""
+        ...
+
+
+@dataclass(frozen=True)
+class BadFile:
+    """A file whose data breaks a rule, found by reading it."""
+
+    name: str
+    broken: Broken
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a batch holds."""
+
+    inserts: int = 0
+    updates: int = 0
+    deletes: int = 0
+
+    @property
+    def operations(self) -> int:
+        """All rows of the batch's files."""
+        return self.inserts + self.updates + self.deletes
+
+
+class Prepared(Protocol):
+    """A batch that was read whole and is held by the engine; later changes cannot reach it."""
+
+    @property
+    def counts(self) -> Counts:
+        """Rows by kind."""
+        ...
+
+    def release(self) -> None:
+        """Let go of what is held; harmless when done twice."""
+        ...
+
+
+class CommitResult(StrEnum):
+    """How an attempt to commit ended."""
+
+    DONE = "done"
+    SKIPPED = "skipped"
+    """The log already has this version, or a later one, under this appId."""
+    CONFLICT = "conflict"
+    """Another commit came between; nothing was written. Look again."""
+    MISSING = "missing"
+    """There is no table at the path, and this commit may not create one. Look again."""
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """What makes a commit happen once: its appId and its version there."""
+
+    app_id: AppId
+    version: Position
+
+
+class TableEngine(Protocol):
+    """Reads change files and commits to Delta tables; each commit carries one transaction.
+
+    A commit whose transaction the log already has at the same or a later version changes nothing
+    (SKIPPED). Two commits of one appId never both land when they overlap.
+    """
+
+    def read(self, batch: Batch) -> Prepared | BadFile:
+        """Read and hold every change of a batch, or name the first file that breaks a rule.
+
+        Raises NotThere when a file has gone meanwhile.
+        """
+        ...
+
+    def commit(
+        self, batch: Batch, prepared: Prepared, transaction: Transaction, note: str
+    ) -> CommitResult:
+        """Apply a batch in one commit. Only a replace may create the table."""
+        ...
+
+    def record(
+        self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
+    ) -> CommitResult:
+        """Commit a transaction that changes no row: a fence, or an epoch that continues.
+
+        With `create`, a missing table is created empty with that schema in the same commit.
+        """
+        ...
