@@ -13,9 +13,19 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, BeforeValidator, ByteSize, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+)
 from pydantic_core import ErrorDetails
 
+from openmirror.account import AccountUrl
+from openmirror.connection import Connection
 from openmirror.errors import CannotStart
 from openmirror.plan import Limits
 
@@ -41,6 +51,14 @@ def _interval(value: object) -> object:
     return duration
 
 
+def _root(value: object) -> object:
+    """A URL is an account, anything else a folder."""
+    if isinstance(value, str) and "://" in value:
+        return AccountUrl.parse(value)
+    return value
+
+
+Root = Annotated[Path | AccountUrl, BeforeValidator(_root)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Interval = Annotated[timedelta, BeforeValidator(_interval)]
 
@@ -50,8 +68,23 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    root: Path | None = Field(
-        default=None, description="The folder that holds `landing` and `lake`; --root."
+    root: Root | None = Field(
+        default=None,
+        description="The folder, or the storage account, that holds `landing` and `lake`; --root.",
+    )
+    account_key: SecretStr | None = Field(
+        default=None,
+        description="The root account's key, for emulators; without it an identity is used.",
+    )
+    queues: Connection | None = Field(
+        default=None,
+        description="Where the queues are: OPENMIRROR_QUEUES__queueServiceUri, for emulators a "
+        "connection string.",
+    )
+    letters: Connection | None = Field(
+        default=None,
+        description="Where dead letters are kept: OPENMIRROR_LETTERS__blobServiceUri, for "
+        "emulators a connection string.",
     )
     batch_files: int = Field(
         default=Limits.batch_files, ge=1, le=100_000, description="Most files in one commit."
@@ -112,22 +145,39 @@ class Settings(BaseModel):
         Raises CannotStart naming the variable or option, its value and what is allowed.
         """
         given: dict[str, object] = {
-            name: env[variable(name)] for name in cls.model_fields if env.get(variable(name))
+            name: env[variable(name)]
+            for name in cls.model_fields
+            if name not in _CONNECTIONS and env.get(variable(name))
         }
         stated = {name: value for name, value in (overrides or {}).items() if value is not None}
+        connections, wrong = _connections(env)
         try:
-            return cls.model_validate({**given, **stated})
+            settings = cls.model_validate({**given, **connections, **stated})
         except ValidationError as error:
-            raise CannotStart(_in_words(error, stated)) from None
+            wrong += _in_words(error, stated)
+        else:
+            if not wrong:
+                return settings
+        raise CannotStart("\n".join(wrong)) from None
 
-    def root_folder(self) -> Path:
+    def root_given(self) -> Path | AccountUrl:
         """The root, which most verbs need; raises CannotStart without one."""
         if self.root is None:
             raise CannotStart(
-                f"no root was given: add --root FOLDER, or set {variable('root')} to the folder "
-                "that holds `landing` and `lake`"
+                f"no root was given: add --root FOLDER, or set {variable('root')} to the folder, "
+                "or to the https:// URL of the storage account, that holds `landing` and `lake`"
             )
         return self.root
+
+    def root_folder(self) -> Path:
+        """The root where it must be a local folder; raises CannotStart otherwise."""
+        root = self.root_given()
+        if isinstance(root, AccountUrl):
+            raise CannotStart(
+                f"this needs a local folder, but the root is the storage account {root}. There the "
+                "Function App and the Spark runner do the work: docs/OPERATIONS.md"
+            )
+        return root
 
 
 def variable(name: str) -> str:
@@ -147,6 +197,25 @@ def limits(settings: Settings) -> Limits:
     )
 
 
+_CONNECTIONS = {"queues": "queueServiceUri", "letters": "blobServiceUri"}
+"""Settings that the Functions platform reads too, and what names the service's URL to it."""
+_SECRET = frozenset({"account_key"})
+
+
+def _connections(env: Mapping[str, str]) -> tuple[dict[str, object], list[str]]:
+    """The connections of an environment, and in words what is wrong with them."""
+    found: dict[str, object] = {}
+    wrong = []
+    for name, service in _CONNECTIONS.items():
+        try:
+            found[name] = Connection.read(env, variable(name), service)
+        except ValueError as error:
+            # Its value may be a secret, so it is not repeated.
+            about = Settings.model_fields[name].description
+            wrong.append(f"{variable(name)} must be {error}. {about}")
+    return {name: value for name, value in found.items() if value is not None}, wrong
+
+
 _ALLOWED = {
     "int_parsing": "a whole number",
     "int_from_float": "a whole number",
@@ -157,7 +226,7 @@ _ALLOWED = {
 }
 
 
-def _in_words(error: ValidationError, stated: Mapping[str, object]) -> str:
+def _in_words(error: ValidationError, stated: Mapping[str, object]) -> list[str]:
     lines = []
     for item in error.errors():
         field = str(item["loc"][0])
@@ -165,10 +234,14 @@ def _in_words(error: ValidationError, stated: Mapping[str, object]) -> str:
             lines.append(f"there is no setting {field}")
             continue
         where = "--" + field.replace("_", "-") if field in stated else variable(field)
-        given = json.dumps(item["input"], default=str, ensure_ascii=False)
+        given = (
+            "not shown"
+            if field in _SECRET
+            else json.dumps(item["input"], default=str, ensure_ascii=False)
+        )
         about = Settings.model_fields[field].description
         lines.append(f"{where} is {given}, but must be {_allowed(item)}. {about}")
-    return "\n".join(lines)
+    return lines
 
 
 def _allowed(item: ErrorDetails) -> str:

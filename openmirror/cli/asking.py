@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from openmirror.account import AccountUrl
 from openmirror.cli.console import say
 from openmirror.cli.options import Mirrors, Root, Table, Tables, Why, operator, settings_for
 from openmirror.errors import WrongRequest
@@ -221,13 +222,13 @@ def adopt(
 class _Asked:
     """A root as these verbs use it."""
 
-    def __init__(self, root: Path | None, wanted: list[str] | None) -> None:
+    def __init__(self, root: str | None, wanted: list[str] | None) -> None:
         from openmirror import wiring
         from openmirror.cli.tables import Names, choose_mirrors
         from openmirror.services.mirrors import open_mirror
 
         self._settings = settings_for(root)
-        self.parts: Parts = wiring.local_parts(self._settings)
+        self.parts: Parts = wiring.root_parts(self._settings)
         self.mirrors = choose_mirrors(self.parts.store, wanted, self._settings.root)
         for mirror in self.mirrors:
             open_mirror(self.parts.store, mirror)
@@ -252,6 +253,8 @@ class _Asked:
     def when(self, does: str) -> str:
         """Who carries a request out, and when."""
         seconds = self._settings.sweep_interval.total_seconds()
+        if isinstance(self._settings.root, AccountUrl):
+            return f"The Spark runner {does}, started by the next sweep if none is active."
         return (
             f"A running `openmirror up` {does} within {seconds:g} s; without one, the next "
             "`openmirror drain` does."

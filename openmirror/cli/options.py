@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,11 +14,13 @@ if TYPE_CHECKING:
     from openmirror.settings import Settings
 
 Root = Annotated[
-    Path | None,
+    # Not a Path, which would make `https:/` of `https://`.
+    str | None,
     typer.Option(
         "--root",
         metavar="FOLDER",
-        help="Folder that holds `landing` and `lake`.  [env: OPENMIRROR_ROOT]",
+        help="Folder that holds `landing` and `lake`, or https:// URL of a storage account.  "
+        "[env: OPENMIRROR_ROOT]",
         show_default=False,
     ),
 ]
@@ -37,7 +38,7 @@ Why = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
-def settings_for(root: Path | None, env: Mapping[str, str] | None = None) -> Settings:
+def settings_for(root: str | None, env: Mapping[str, str] | None = None) -> Settings:
     """The settings of this run."""
     from openmirror.settings import Settings
 

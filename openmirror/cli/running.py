@@ -145,7 +145,7 @@ def clean(
     from openmirror.services.sweeping import clean as clean_tables
 
     settings = settings_for(root)
-    parts = wiring.local_parts(settings)
+    parts = wiring.root_parts(settings)
     names = Names(parts.store)
     with wiring.locked(settings, say):
         chosen = choose_mirrors(parts.store, mirror, settings.root)

@@ -39,7 +39,7 @@ def status(root: Root = None, mirror: Mirrors = None, as_json: Json = False) -> 
     from openmirror.services.reporting import statuses
 
     settings = settings_for(root)
-    parts = wiring.local_parts(settings)
+    parts = wiring.root_parts(settings)
     if not mirror and not known_mirrors(parts.store):
         say(no_mirrors(settings.root))
         if as_json:
@@ -78,7 +78,7 @@ def history(
     from openmirror.services.reporting import history as history_of
 
     settings = settings_for(root)
-    parts = wiring.local_parts(settings)
+    parts = wiring.root_parts(settings)
     chosen = choose_mirrors(parts.store, mirror, settings.root)
     folder = find_table(parts.store, chosen, table)
     lines = history_of(parts, wiring.history_reader(parts), folder, limit)

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 import typer
 
 from openmirror import layout
+from openmirror.account import AccountUrl
 from openmirror.control import MirrorDocument
 from openmirror.errors import CannotStart, DocumentUnreadable, NotThere
 from openmirror.ports import FileStore
@@ -60,10 +61,11 @@ def choose_mirrors(store: FileStore, wanted: list[str] | None, root: object) -> 
 
 def no_mirrors(root: object) -> str:
     """What to say of a root that holds nothing yet."""
-    return (
-        f"{root} holds no mirror. A mirror begins with its landing zone: "
-        f"mkdir -p {root}/landing/<mirror>/Files/LandingZone"
-    )
+    zone = layout.landing_zone("<mirror>")
+    begin = "A mirror begins with its landing zone"
+    if isinstance(root, AccountUrl):
+        return f"{root} holds no mirror. {begin}: the folder {zone}, its container first"
+    return f"{root} holds no mirror. {begin}: mkdir -p {root}/{zone}"
 
 
 class Names:

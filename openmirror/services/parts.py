@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from openmirror.plan import Limits
 from openmirror.ports import Clock, FileStore, Inspector, LogReader, Progress, Steps, no_steps
 
+Watch = Callable[[Progress], None]
+"""Sees what happens, as it happens."""
+
 
 def nobody_watches(progress: Progress) -> None:
     """The default watcher."""
@@ -23,4 +26,4 @@ class Parts:
     clock: Clock
     limits: Limits = Limits()
     steps: Steps = no_steps
-    watch: Callable[[Progress], None] = nobody_watches
+    watch: Watch = nobody_watches

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openmirror.account import AccountUrl
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.doorbell import LocalDoorbell
 from openmirror.adapters.local.java import java_output_aside, last_words, need_java
@@ -19,7 +20,7 @@ from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import CannotStart
 from openmirror.layout import StorePath
 from openmirror.ports import HistoryReader, Progress, Steps, TableEngine, no_steps
-from openmirror.services.parts import Parts, nobody_watches
+from openmirror.services.parts import Parts, Watch, nobody_watches
 from openmirror.services.staying import Intervals, Staying
 from openmirror.services.validating import Finding, validate_folder
 from openmirror.settings import Settings, limits
@@ -27,7 +28,6 @@ from openmirror.settings import Settings, limits
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Watch = Callable[[Progress], None]
 Say = Callable[[str], None]
 
 
@@ -87,7 +87,13 @@ def validate_on_disk(settings: Settings, folder: Path) -> list[Finding]:
 
 @contextmanager
 def locked(settings: Settings, say: Say = say_nothing) -> Iterator[None]:
-    """Hold the local root alone: for the verbs that move tables or files."""
+    """Hold a local root alone: for the verbs that move tables or files.
+
+    An account is never held: there runners and cleanup are many, and correct beside each other.
+    """
+    if isinstance(settings.root_given(), AccountUrl):
+        yield
+        return
     with hold_root(local_root(settings), say=say):
         yield
 

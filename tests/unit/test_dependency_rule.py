@@ -15,6 +15,7 @@ PACKAGE = ROOT / "openmirror"
 
 _VALUES = frozenset({"protocol", "layout", "errors", "tablelog", "control", "plan"})
 _EDGE = _VALUES | {"ports", "commitnote", "doorbells"}
+_PLACES = frozenset({"account", "connection"})
 
 # Each part of the package: the parts that it may import, and the foreign packages.
 RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
@@ -30,15 +31,20 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "doorbells": (frozenset({"protocol", "ports"}), frozenset()),
     "mirroring": (frozenset({"plan", "protocol"}), frozenset({"pydantic"})),
     "services": (_EDGE | {"lifecycle", "mirroring"}, frozenset({"pydantic"})),
-    "adapters": (_EDGE, frozenset({"pyarrow", "watchfiles"})),
-    "spark": (_EDGE, frozenset({"pyspark", "delta", "py4j"})),
-    "settings": (frozenset({"plan", "errors"}), frozenset({"pydantic", "pydantic_core"})),
+    "adapters": (_EDGE | _PLACES, frozenset({"pyarrow", "watchfiles", "azure"})),
+    "spark": (_EDGE | _PLACES, frozenset({"pyspark", "delta", "py4j"})),
+    "account": (frozenset(), frozenset()),
+    "connection": (frozenset({"account"}), frozenset()),
+    "settings": (
+        _PLACES | {"plan", "errors"},
+        frozenset({"pydantic", "pydantic_core"}),
+    ),
     "wiring": (
-        _EDGE | {"services", "adapters", "spark", "settings", "lifecycle"},
+        _EDGE | _PLACES | {"services", "adapters", "spark", "settings", "lifecycle"},
         frozenset({"pyspark"}),
     ),
     "cli": (
-        _EDGE | {"services", "wiring", "settings", "lifecycle", "demo"},
+        _EDGE | _PLACES | {"services", "wiring", "settings", "lifecycle", "demo"},
         frozenset({"typer", "rich", "click"}),
     ),
     "demo": (
@@ -47,7 +53,18 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     ),
 }
 
-PURE = ["protocol", "layout", "errors", "tablelog", "control", "plan", "lifecycle", "ports"]
+PURE = [
+    "protocol",
+    "layout",
+    "errors",
+    "tablelog",
+    "control",
+    "plan",
+    "lifecycle",
+    "ports",
+    "account",
+    "connection",
+]
 
 
 def _imports(path: Path) -> Iterator[str]:

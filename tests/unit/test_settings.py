@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from openmirror.account import AccountUrl
+from openmirror.connection import Connection
 from openmirror.errors import CannotStart
 from openmirror.plan import Limits
 from openmirror.settings import Settings, limits, variable
@@ -104,3 +106,100 @@ def test_an_empty_variable_is_one_that_is_not_set() -> None:
 def test_a_missing_root_says_how_to_give_one() -> None:
     with pytest.raises(CannotStart, match=r"--root FOLDER.*OPENMIRROR_ROOT"):
         Settings.load({}, {}).root_folder()
+
+
+# Storage accounts
+
+
+@pytest.mark.parametrize(
+    ("text", "account", "blob"),
+    [
+        (
+            "https://contoso.dfs.core.windows.net/",
+            "contoso",
+            "https://contoso.blob.core.windows.net",
+        ),
+        (
+            "https://contoso.dfs.core.chinacloudapi.cn",
+            "contoso",
+            "https://contoso.blob.core.chinacloudapi.cn",
+        ),
+        ("http://127.0.0.1:10000/dev", "dev", "http://127.0.0.1:10000/dev"),
+        ("http://[::1]:10000/dev", "dev", "http://[::1]:10000/dev"),
+        ("https://dev.dfs.localhost:10004", "dev", "https://dev.blob.localhost:10004"),
+    ],
+)
+def test_a_url_is_an_account_of_any_cloud_or_emulator(text: str, account: str, blob: str) -> None:
+    root = Settings.load({"OPENMIRROR_ROOT": text}).root_given()
+    assert isinstance(root, AccountUrl)
+    assert (root.account, root.blob_url, str(root)) == (account, blob, text.rstrip("/"))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("http://contoso.dfs.core.windows.net", "an https:// URL"),
+        ("https://contoso.blob.core.windows.net", ".dfs."),
+        ("https://contoso.dfs.core.windows.net/landing/sales", "without a container"),
+        ("abfss://landing@contoso.dfs.core.windows.net", "the https:// URL"),
+        ("https://contoso.dfs.core.windows.net/?sig=x", "without user, query"),
+        ("https://", "without user, query"),
+        ("https://contoso:99999", "Port out of range"),
+    ],
+)
+def test_a_url_that_is_no_account_says_why(text: str, why: str) -> None:
+    with pytest.raises(CannotStart, match="OPENMIRROR_ROOT is") as raised:
+        Settings.load({"OPENMIRROR_ROOT": text})
+    assert why in str(raised.value)
+
+
+def test_a_verb_that_needs_a_folder_says_who_does_it_on_an_account() -> None:
+    settings = Settings.load({}, {"root": "https://contoso.dfs.core.windows.net"})
+    with pytest.raises(CannotStart, match="Function App and the Spark runner"):
+        settings.root_folder()
+
+
+def test_connections_are_read_as_the_functions_platform_names_them() -> None:
+    settings = Settings.load(
+        {
+            "OPENMIRROR_QUEUES__queueServiceUri": "https://contoso.queue.core.windows.net/",
+            "OPENMIRROR_QUEUES__credential": "managedidentity",
+            "OPENMIRROR_QUEUES__clientId": "0-1",
+            "OPENMIRROR_LETTERS": "UseDevelopmentStorage=true",
+        }
+    )
+    service = "https://contoso.queue.core.windows.net"
+    assert settings.queues == Connection(service=service, client_id="0-1")
+    assert settings.letters == Connection(text="UseDevelopmentStorage=true")
+    assert Settings.load({}).queues is None
+
+
+@pytest.mark.parametrize(
+    ("env", "why"),
+    [
+        ({"OPENMIRROR_QUEUES": "https://contoso.queue.x"}, "OPENMIRROR_QUEUES__queueServiceUri"),
+        ({"OPENMIRROR_QUEUES": "UseDev"}, "a connection string"),
+        ({"OPENMIRROR_QUEUES__queueServiceUri": "contoso"}, "a URL in queueServiceUri"),
+        ({"OPENMIRROR_QUEUES__accountName": "contoso"}, "accountname is not understood"),
+        (
+            {"OPENMIRROR_QUEUES": "A=b", "OPENMIRROR_QUEUES__queueServiceUri": "https://x"},
+            "not both",
+        ),
+    ],
+)
+def test_a_wrong_connection_is_named(env: dict[str, str], why: str) -> None:
+    with pytest.raises(CannotStart, match="OPENMIRROR_QUEUES must be") as raised:
+        Settings.load(env)
+    assert why in str(raised.value)
+
+
+def test_secrets_are_never_shown() -> None:
+    env = {
+        "OPENMIRROR_QUEUES": "AccountName=a;AccountKey=hidden",
+        "OPENMIRROR_LETTERS": "hidden",
+        "OPENMIRROR_ACCOUNT_KEY": "hidden",
+    }
+    with pytest.raises(CannotStart) as raised:
+        Settings.load(env)
+    del env["OPENMIRROR_LETTERS"]
+    assert "hidden" not in f"{raised.value} {raised.value!r} {Settings.load(env)!r}"

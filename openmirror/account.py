@@ -1,0 +1,80 @@
+"""The address of a storage account, in any cloud or of an emulator."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import urlsplit
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
+
+
+@dataclass(frozen=True)
+class AccountUrl:
+    """The Data Lake endpoint of an account, such as `https://contoso.dfs.core.windows.net`.
+
+    Hosts are taken as they are given, never built: each cloud has its own. An emulator on this
+    machine may speak http, and may name the account in the path, as `http://127.0.0.1:10000/dev`.
+    """
+
+    scheme: str
+    """`https`, or `http` on this machine."""
+    host: str
+    """With its port, if one was given."""
+    account: str
+    """The account's name: the host's first label, or what the path says."""
+    in_path: bool = False
+    """Whether the account stands in the path, as with emulators."""
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read a URL; ValueError says what is wrong with it."""
+        try:
+            parts = urlsplit(text.strip())
+            host = parts.hostname or ""
+            given_port = parts.port
+        except ValueError as error:
+            raise ValueError(f"a URL ({error})") from None
+        if parts.scheme not in ("https", "http"):
+            raise ValueError("the https:// URL of an account's Data Lake endpoint")
+        if not host or parts.query or parts.fragment or parts.username or parts.password:
+            raise ValueError("a URL of a host alone, without user, query or fragment")
+        if parts.scheme == "http" and not _is_here(host):
+            raise ValueError("an https:// URL: http is only for an emulator on this machine")
+        if ".blob." in host:
+            raise ValueError("the account's Data Lake endpoint: .dfs. where this one has .blob.")
+        path = parts.path.strip("/")
+        if path and not _NAME.match(path):
+            raise ValueError("a URL of an account alone, without a container or a path below it")
+        shown = f"[{host}]" if ":" in host else host
+        whole = shown if given_port is None else f"{shown}:{given_port}"
+        account = path or host.partition(".")[0]
+        return cls(parts.scheme, whole, account, bool(path))
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.host}" + (f"/{self.account}" if self.in_path else "")
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether bearer tokens may be sent there."""
+        return self.scheme == "https"
+
+    @property
+    def blob_url(self) -> str:
+        """The same account's Blob endpoint.
+
+        In every cloud it has `.blob.` where the other has `.dfs.`, which is the rule of Azure's own
+        Data Lake client as well; emulators have one address for both.
+        """
+        return str(self).replace(".dfs.", ".blob.", 1)
+
+
+def _is_here(host: str) -> bool:
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

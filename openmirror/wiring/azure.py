@@ -1,0 +1,66 @@
+"""What runs against a storage account. The SDKs are imported only when they are used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from openmirror.account import AccountUrl
+from openmirror.errors import CannotStart
+from openmirror.ports import Leases, Steps, WorkQueue, no_steps
+from openmirror.services.parts import Parts, Watch, nobody_watches
+from openmirror.settings import Settings
+from openmirror.wiring.local import utc_now
+
+
+def azure_parts(
+    settings: Settings, steps: Steps = no_steps, watch: Watch = nobody_watches
+) -> Parts:
+    """A storage account seen through its ports; raises CannotStart when it cannot be used."""
+    del steps, watch
+    raise CannotStart(f"{_account(settings)}: storage accounts come with the next commit")
+
+
+def work_queue(settings: Settings) -> WorkQueue:
+    """The queue of doorbell rings; raises CannotStart when none is set."""
+    if settings.queues is None:
+        raise CannotStart(
+            "no queues were given: set OPENMIRROR_QUEUES__queueServiceUri to the URL of the "
+            "storage account's queues, such as https://contoso.queue.core.windows.net"
+        )
+    raise CannotStart("storage queues come with the next commit")
+
+
+def leases(settings: Settings) -> Leases:
+    """Leases of tables: blob leases on an account; within this process on a local root."""
+    root = settings.root_given()
+    if not isinstance(root, AccountUrl):
+        from openmirror.adapters.memory_work import MemoryLeases
+
+        return MemoryLeases(utc_now)
+    raise CannotStart("leases on an account come with the next commit")
+
+
+def _account(settings: Settings) -> AccountUrl:
+    root = settings.root_given()
+    if not isinstance(root, AccountUrl):
+        raise CannotStart(f"{root} is a local folder, not the URL of a storage account")
+    return root
+
+
+def _key(settings: Settings) -> str | None:
+    return settings.account_key.get_secret_value() if settings.account_key else None
+
+
+@contextmanager
+def _sdk() -> Iterator[None]:
+    """Name the packages that are needed when they are not there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "azure":
+            raise
+        raise CannotStart(
+            "a storage account needs packages that are not installed: "
+            "pip install 'openmirror[azure]'"
+        ) from error
