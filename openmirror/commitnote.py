@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from openmirror.tablelog import CommitNote, Totals
+from openmirror.tablelog import AppId, CommitNote, Totals
 
 _KEY = "openmirror"
 _FORMAT = 1
@@ -27,6 +27,9 @@ def encode(note: CommitNote) -> str:
             "bytes": note.bytes,
             "totals": {"operations": note.totals.operations, "bytes": note.totals.bytes},
             "landedAt": _utc(note.landed_at).isoformat() if note.landed_at else None,
+            "epoch": note.app_id,
+            "startedAt": _utc(note.started_at).isoformat() if note.started_at else None,
+            "schemaChanged": note.schema_changed,
         },
         separators=(",", ":"),
     )
@@ -51,7 +54,6 @@ def decode(text: str) -> CommitNote | None:
 def _note(value: Mapping[str, object]) -> CommitNote:
     totals = _mapping(value.get("totals", {}))
     rows = _mapping(value.get("rows", {}))
-    landed = value.get("landedAt")
     return CommitNote(
         operation=_text(value["operation"]),
         folder=_text(value["folder"]),
@@ -62,8 +64,15 @@ def _note(value: Mapping[str, object]) -> CommitNote:
         rows={kind: _whole(count) for kind, count in rows.items()},
         bytes=_whole(value.get("bytes", 0)),
         totals=Totals(_whole(totals.get("operations", 0)), _whole(totals.get("bytes", 0))),
-        landed_at=None if landed is None else _utc(datetime.fromisoformat(_text(landed))),
+        landed_at=_moment(value.get("landedAt")),
+        app_id=AppId(_text(value.get("epoch", ""))),
+        started_at=_moment(value.get("startedAt")),
+        schema_changed=value.get("schemaChanged") is True,
     )
+
+
+def _moment(value: object) -> datetime | None:
+    return None if value is None else _utc(datetime.fromisoformat(_text(value)))
 
 
 def _utc(moment: datetime) -> datetime:

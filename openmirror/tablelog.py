@@ -67,6 +67,12 @@ class CommitNote:
     totals: Totals = Totals()
     landed_at: datetime | None = None
     """When the oldest file of the batch was last written."""
+    app_id: AppId = AppId("")
+    """The epoch of the commit; empty in notes of versions before this one."""
+    started_at: datetime | None = None
+    """When its runner began to read the batch."""
+    schema_changed: bool = False
+    """Whether it added or widened columns of a table that was there."""
     committed_at: datetime | None = None
 
     @property

@@ -29,6 +29,7 @@ from openmirror.ports.tables import (
     TableEngine,
     Transaction,
 )
+from openmirror.ports.telemetry import Health, NoTelemetry, Standing, Telemetry
 from openmirror.ports.work import (
     Lease,
     Leases,
@@ -49,6 +50,7 @@ __all__ = [
     "DoorbellLine",
     "Entry",
     "FileStore",
+    "Health",
     "HistoryReader",
     "Inspector",
     "Lease",
@@ -56,13 +58,16 @@ __all__ = [
     "Listing",
     "LogReader",
     "MarkerReader",
+    "NoTelemetry",
     "Prepared",
     "Progress",
     "Ring",
+    "Standing",
     "Step",
     "Steps",
     "TableEngine",
     "Taken",
+    "Telemetry",
     "Transaction",
     "WorkQueue",
     "no_steps",

@@ -35,6 +35,7 @@ def apply_batch(parts: Parts, engine: TableEngine, seen: Seen, batch: Batch) -> 
     Whatever happens underway, the caller looks again. Raises ConditionFailed when another runner
     decided first, and whatever the engine raises for a failed read or commit.
     """
+    started = parts.clock()
     read = engine.read(batch)
     if isinstance(read, BadFile):
         file = next(file for file in batch.files if file.name == read.name)
@@ -43,7 +44,7 @@ def apply_batch(parts: Parts, engine: TableEngine, seen: Seen, batch: Batch) -> 
         parts.steps(Step.FOLDED)
         if is_unchanged(parts, batch):
             parts.steps(Step.CHECKED)
-            _decide_and_commit(parts, engine, seen, batch, read)
+            _decide_and_commit(parts, engine, seen, batch, read, started)
     finally:
         read.release()
     return None
@@ -66,7 +67,12 @@ def is_unchanged(parts: Parts, batch: Batch) -> bool:
 
 
 def _decide_and_commit(
-    parts: Parts, engine: TableEngine, seen: Seen, batch: Batch, prepared: Prepared
+    parts: Parts,
+    engine: TableEngine,
+    seen: Seen,
+    batch: Batch,
+    prepared: Prepared,
+    started: datetime,
 ) -> None:
     control = seen.look.control
     if not batch.is_decided:
@@ -82,8 +88,7 @@ def _decide_and_commit(
         ):
             return
         parts.steps(Step.FENCED)
-    started = parts.clock()
-    note = _note(seen.look, control, batch, prepared.counts)
+    note = _note(seen.look, control, batch, prepared.counts, started)
     parts.steps(Step.BEFORE_COMMIT)
     transaction = Transaction(batch.epoch.app_id, batch.last)
     result = engine.commit(batch, prepared, transaction, commitnote.encode(note))
@@ -94,9 +99,12 @@ def _decide_and_commit(
         _tell(parts, batch, note, started)
 
 
-def _note(look: Look, control: ControlDocument, batch: Batch, counts: Counts) -> CommitNote:
+def _note(
+    look: Look, control: ControlDocument, batch: Batch, counts: Counts, started: datetime
+) -> CommitNote:
+    extends = batch.kind is BatchKind.EXTEND
     before = Totals()
-    if batch.kind is BatchKind.EXTEND:
+    if extends:
         noted = look.log.note.totals if isinstance(look.log, TableLog) and look.log.note else None
         before = noted or (control.applied.totals if control.applied else Totals())
     return CommitNote(
@@ -110,6 +118,9 @@ def _note(look: Look, control: ControlDocument, batch: Batch, counts: Counts) ->
         bytes=batch.bytes,
         totals=Totals(before.operations + counts.operations, before.bytes + batch.bytes),
         landed_at=min((file.modified for file in batch.files), default=None),
+        app_id=batch.epoch.app_id,
+        started_at=started,
+        schema_changed=extends and bool(batch.union.added or batch.union.widened),
     )
 
 

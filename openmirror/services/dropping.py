@@ -16,6 +16,7 @@ from openmirror.services.documents import Documents
 from openmirror.services.looking import Seen
 from openmirror.services.mirrors import take_confirmation
 from openmirror.services.parts import Parts
+from openmirror.services.telling import tell_removed
 from openmirror.tablelog import TableLog
 
 
@@ -33,10 +34,11 @@ def drop_table(parts: Parts, engine: TableEngine, seen: Seen, decision: Drop) ->
     parts.steps(Step.DROP_FENCED)
     if parts.store.incarnation(layout.table_folder(look.folder)) is not None:
         return
-    life = _last_life(look.log)
+    life, now = _last_life(look.log), parts.clock()
+    tell_removed(parts, look, life, now)
     dropped = replace(
         look.control,
-        dropped=Dropped(life, parts.clock()),
+        dropped=Dropped(life, now),
         missing_since=None,
         problem=None,
         failures=None,

@@ -6,7 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from openmirror.plan import Limits
-from openmirror.ports import Clock, FileStore, Inspector, LogReader, Progress, Steps, no_steps
+from openmirror.ports import (
+    Clock,
+    FileStore,
+    Inspector,
+    LogReader,
+    NoTelemetry,
+    Progress,
+    Steps,
+    Telemetry,
+    no_steps,
+)
 
 Watch = Callable[[Progress], None]
 """Sees what happens, as it happens."""
@@ -27,3 +37,4 @@ class Parts:
     limits: Limits = Limits()
     steps: Steps = no_steps
     watch: Watch = nobody_watches
+    telemetry: Telemetry = NoTelemetry()

@@ -38,6 +38,7 @@ from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at
 from openmirror.services.mirrors import read_policy
 from openmirror.services.parts import Parts
+from openmirror.services.telling import tell_standing
 from openmirror.tablelog import CommitNote, TableLog
 
 HEARTBEAT = timedelta(seconds=60)
@@ -111,7 +112,9 @@ def publish(parts: Parts, mirror: str, heartbeat: timedelta = HEARTBEAT) -> bool
     Answers whether anything was written. Raises NotThere, and writes nothing, when the landing
     zone cannot be listed: what is there instead may be an empty mount point.
     """
-    tables = [t for t in _tables(parts, mirror) if not isinstance(t.stage, Dropped)]
+    found = _tables(parts, mirror)
+    tell_standing(parts, mirror, found)
+    tables = [table for table in found if not isinstance(table.stage, Dropped)]
     written = _write_tables(parts.store, mirror, tables)
     return _write_replicator(parts, mirror, heartbeat, always=written) or written
 

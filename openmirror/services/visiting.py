@@ -36,6 +36,7 @@ from openmirror.services.dropping import drop_table, restore_table
 from openmirror.services.epochs import continue_epoch
 from openmirror.services.looking import Seen, look_at
 from openmirror.services.parts import Parts
+from openmirror.services.telling import tell_learned, tell_opening
 from openmirror.tablelog import TableLog, Totals
 
 
@@ -80,8 +81,10 @@ def _act(parts: Parts, engine: TableEngine, seen: Seen, decision: Decision) -> V
     match decision:
         case Apply(batch) | Reset(batch):
             _announce(parts, batch)
+            tell_opening(parts, seen.look, batch)
             if problem := apply_batch(parts, engine, seen, batch):
                 control = replace(seen.look.control, problem=replace(problem, since=parts.clock()))
+                tell_learned(parts, seen.look, control)
                 Documents(parts.store).save_table(seen.look.folder, control, seen.etag)
         case Continue():
             continue_epoch(parts, engine, seen, decision)
@@ -104,6 +107,7 @@ def _record(parts: Parts, seen: Seen, decision: Decision) -> Seen:
     control = _learned(seen.look, decision)
     if control == seen.look.control:
         return seen
+    tell_learned(parts, seen.look, control)
     saved = Documents(parts.store).save_table(seen.look.folder, control, seen.etag)
     if isinstance(decision, Pause) and not decision.problem.same_as(seen.look.control.problem):
         problem = decision.problem
@@ -154,7 +158,7 @@ FIRST_DELAY = timedelta(seconds=1)
 LONGEST_DELAY = timedelta(seconds=60)
 
 
-def _delay_after(failures: int) -> timedelta:
+def delay_after(failures: int) -> timedelta:
     """How long to leave a table alone after so many failures in a row."""
     doublings = min(failures - 1, 16)  # past the longest delay; more would overflow in time
     return min(FIRST_DELAY * (1 << doublings), LONGEST_DELAY)
@@ -179,8 +183,9 @@ def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Except
         broken = Broken(Code.APPLY_FAILED, f"failed {count} times in a row: {text[:1000]}")
         problem = replace(judged(seen.look, broken, first), since=parts.clock())
         control = replace(control, problem=problem)
+        tell_learned(parts, seen.look, control)
     try:
         Documents(parts.store).save_table(folder, control, seen.etag)
     except ConditionFailed:
         return Visit(decision, again=True)
-    return Visit(decision, again=True, delay=_delay_after(count))
+    return Visit(decision, again=True, delay=delay_after(count))

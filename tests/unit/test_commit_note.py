@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openmirror.commitnote import decode, encode
-from openmirror.tablelog import CommitNote, Totals
+from openmirror.tablelog import AppId, CommitNote, Totals
 
 NOTE = CommitNote(
     operation="9b1d",
@@ -39,12 +39,22 @@ notes = st.builds(
     bytes=whole,
     totals=st.builds(Totals, operations=whole, bytes=whole),
     landed_at=st.none() | st.datetimes(timezones=st.just(UTC)),
+    app_id=st.text().map(AppId),
+    started_at=st.none() | st.datetimes(timezones=st.just(UTC)),
+    schema_changed=st.booleans(),
 )
 
 
 @given(notes)
 def test_every_note_comes_back_as_it_was(note: CommitNote) -> None:
     assert decode(encode(note)) == note
+
+
+def test_a_note_of_the_version_before_is_read_without_its_epoch() -> None:
+    value = json.loads(encode(NOTE))
+    for later in ("epoch", "startedAt", "schemaChanged"):
+        del value[later]
+    assert decode(json.dumps(value)) == NOTE
 
 
 def test_the_commit_time_is_left_to_the_log() -> None:
