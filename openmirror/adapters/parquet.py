@@ -5,15 +5,17 @@ from __future__ import annotations
 import io
 import threading
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from openmirror.adapters.parquet_markers import marker_spans
 from openmirror.adapters.parquet_types import ParquetType, column_type, top_level
 from openmirror.errors import ConditionFailed
 from openmirror.layout import StorePath
-from openmirror.plan.facts import Completeness, FileFacts
+from openmirror.plan.facts import Completeness, FileFacts, MarkerSpan
 from openmirror.ports import Entry, FileStore
 from openmirror.protocol.names import ROW_MARKER_COLUMN, ETag, fold_case
 from openmirror.protocol.rules import Broken, Code
@@ -98,6 +100,7 @@ class _Footer(NamedTuple):
     names: list[str]
     types: list[ParquetType]
     rows: int
+    marker_spans: tuple[MarkerSpan, ...]
 
 
 def _facts(reads: _Reads) -> FileFacts:
@@ -113,6 +116,7 @@ def _facts(reads: _Reads) -> FileFacts:
         schema=schema,
         marker=marker[0] if marker else None,
         marker_type=column_type(marker[1]) if marker else None,
+        marker_spans=footer.marker_spans,
         broken=broken,
     )
 
@@ -144,20 +148,34 @@ def _parse(footer: bytes) -> _Footer | _Unfit:
         leaves = [metadata.schema.column(i) for i in range(len(metadata.schema))]
         columns = {top_level(leaf, i): ParquetType.of(leaf) for i, leaf in enumerate(leaves)}
         names = [name for name, _ in columns]
-        return _Footer(names, list(columns.values()), int(metadata.num_rows))
+        types = list(columns.values())
+        markers = (kind for name, kind in zip(names, types, strict=True) if _is_marker(name))
+        return _Footer(names, types, int(metadata.num_rows), _marker_spans(markers, footer))
     except (pa.ArrowException, OSError, ValueError) as error:
         # A name that is not UTF-8 is a ValueError too.
         words = str(error).strip().splitlines() or [type(error).__name__]
         return _Unfit(Completeness.BROKEN, f"its footer cannot be read: {words[0]}")
 
 
+def _marker_spans(columns: Iterable[ParquetType], footer: bytes) -> tuple[MarkerSpan, ...]:
+    """What the statistics say of a marker column of whole numbers."""
+    kind = next(iter(columns), None)
+    if kind is None or not kind.is_integer:
+        return ()
+    return marker_spans(footer, signed=kind.details.get("isSigned") is not False)
+
+
+def _is_marker(name: str) -> bool:
+    return fold_case(name) == fold_case(ROW_MARKER_COLUMN)
+
+
 def _columns(footer: _Footer) -> tuple[TableSchema, Broken | None]:
-    names, types, rows = footer
+    names, types, rows, _ = footer
     broken = duplicate_column(names)
     columns: list[Column] = []
     for number, (name, kind) in enumerate(zip(names, types, strict=True), start=1):
         problem: Broken | None = None
-        if fold_case(name) == fold_case(ROW_MARKER_COLUMN):
+        if _is_marker(name):
             problem = _marker_problem(name, kind, rows)
         elif not name:
             problem = Broken(Code.FILE_UNREADABLE, f"column {number} has no name")
@@ -178,7 +196,7 @@ def _marker(footer: _Footer) -> tuple[str, ParquetType] | None:
         (
             (name, kind)
             for name, kind in zip(footer.names, footer.types, strict=True)
-            if fold_case(name) == fold_case(ROW_MARKER_COLUMN) and not kind.is_null
+            if _is_marker(name) and not kind.is_null
         ),
         None,
     )

@@ -10,6 +10,7 @@ from openmirror.control import Life, Pinned
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import Completeness, LandedFile
 from openmirror.plan.look import Limits, Look, TypeChange
+from openmirror.plan.markers import marker_problem
 from openmirror.plan.rules import judged, still_stands
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
@@ -71,6 +72,9 @@ def cut_batch(
         if isinstance(merged, Pause):
             stop = merged
             break
+        stop = check_markers(look, item, rules)
+        if stop:
+            break
         rows, size = rows + item.facts.rows, size + item.size
         over = rows > limits.batch_rows or size > limits.batch_bytes
         if files and (over or len(files) >= limits.batch_files):
@@ -130,6 +134,13 @@ def merge_file(look: Look, schema: TableSchema, file: LandedFile) -> TableSchema
             f"'{column.type}'; typeChange is set to stop",
         )
     return merged.schema
+
+
+def check_markers(look: Look, file: LandedFile, rules: Pinned) -> Pause | None:
+    """What stops the table at this file when its statistics tell of wrong row markers."""
+    assert file.facts is not None
+    broken = marker_problem(file.facts, has_keys=bool(rules.key_columns))
+    return Pause(judged(look, broken, file)) if broken else None
 
 
 def _gap(look: Look, sequence: Sequence) -> Wait:

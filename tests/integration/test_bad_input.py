@@ -114,7 +114,7 @@ BAD = [
     Bad("page-snappy", Code.FILE_UNREADABLE, _bytes(_damaged("snappy", at=60)), "data"),
     Bad("page-zstd", Code.FILE_UNREADABLE, _bytes(_damaged("zstd", at=60)), "data"),
     Bad("page-gzip", Code.FILE_UNREADABLE, _bytes(_damaged("gzip", at=60)), "data"),
-    Bad("marker-3", Code.ROW_MARKER_INVALID, _data(_rows((0, 2, "b"), (3, 2, "c"))), "row 2"),
+    Bad("marker-3", Code.ROW_MARKER_INVALID, _data(_rows((0, 2, "b"), (3, 2, "c"))), "= 3"),
     Bad("marker-null", Code.ROW_MARKER_INVALID, _data(_rows((None, 2, "b"), (0, 2, "c"))), "NULL"),
     Bad("marker-x", Code.ROW_MARKER_INVALID, _data(_rows(("0", 2, "b"), ("x", 2, "c"))), "'x'"),
     Bad(
