@@ -41,6 +41,10 @@ class Step(StrEnum):
     DROPPED = "dropped"
     MOVED = "moved"
     LINKED = "linked"
+    TAKEN = "taken"
+    """A message was taken, and no visit for it has begun."""
+    SETTLED = "settled"
+    """A table has nothing to do now, and its messages are still there."""
 
 
 class Steps(Protocol):

@@ -20,6 +20,7 @@ from openmirror.services.lanes import SECONDS_TO_FINISH, Again, Lanes
 from openmirror.services.parts import Parts
 from openmirror.services.running import SHORTEST_WAIT, Unreadable, attend
 from openmirror.services.sweeping import publish_all
+from openmirror.services.tries import MOST_VISITS_AT_ONE_POSITION, Tries
 from openmirror.services.visiting import FIRST_DELAY
 
 
@@ -51,8 +52,6 @@ _WAITED_OUT = (WaitKind.METADATA,)
 """Waits that a drain sits through: they end by themselves within seconds."""
 _LONGEST_WAIT = timedelta(seconds=1)
 """What is waited for may come before its time is up, and nobody rings in a drain."""
-MOST_VISITS_AT_ONE_POSITION = 20
-"""A table that changes under so many batches in a row is somebody's error."""
 
 
 def drain(parts: Parts, engine: TableEngine, mirrors: Iterable[str], lanes: int) -> DrainResult:
@@ -98,12 +97,12 @@ class _Draining:
         self._parts = parts
         self._engine = engine
         self._there: dict[TableFolder, _There] = {}
-        self._tries: dict[TableFolder, tuple[object, int]] = {}
+        self._tries = Tries()
         self._lock = threading.Lock()
 
     def __call__(self, folder: TableFolder) -> Again | None:
         done = attend(self._parts, self._engine, folder, lambda: self._remember(folder))
-        tries = self._count(folder, done.outcome)
+        tries = self._tries.count(folder, done.outcome)
         with self._lock:
             self.outcomes[folder] = done.outcome
         match done.outcome:
@@ -134,16 +133,6 @@ class _Draining:
         if decision.batch.epoch.incarnation != there.incarnation:
             return True  # what was there has been deleted since, with its folder
         return isinstance(decision, Apply) and decision.batch.applied >= there.last
-
-    def _count(self, folder: TableFolder, outcome: Decision | Unreadable) -> int:
-        """How often in a row a table was visited without getting further."""
-        at = outcome.batch.applied if isinstance(outcome, (Apply, Reset)) else None
-        stand = (type(outcome), at)
-        with self._lock:
-            before, count = self._tries.get(folder, (None, 0))
-            count = count + 1 if before == stand else 1
-            self._tries[folder] = (stand, count)
-        return count
 
 
 def _what_is_there(parts: Parts, folder: TableFolder) -> _There:

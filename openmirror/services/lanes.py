@@ -69,10 +69,20 @@ class Lanes:
                 self._changed.wait()
         self.check()
 
+    def are_idle(self) -> bool:
+        """Whether nothing is visited or is to be soon; an alarm of a table that waits aside."""
+        with self._changed:
+            deaf = any(again.deaf for _, again in self._later.values())
+            return not (self._line or self._busy or deaf)
+
     def check(self) -> None:
         """Raise what ended a lane, if anything did."""
         if self._failure is not None:
             raise self._failure
+
+    def failure(self) -> BaseException | None:
+        """What ended a lane, if anything did."""
+        return self._failure
 
     def stop(self, seconds: float) -> frozenset[TableFolder]:
         """Begin no further visit, wait this long for those underway; answers which still are."""

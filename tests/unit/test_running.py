@@ -27,6 +27,7 @@ from openmirror.services.parts import Parts
 from openmirror.services.requests import Operator, hold
 from openmirror.services.running import Attendant, Unreadable
 from openmirror.services.sweeping import sweep
+from openmirror.services.tries import MOST_VISITS_AT_ONE_POSITION
 from openmirror.tablelog import TableLog
 from tests.unit.paper import PaperEngine, land, table
 
@@ -293,7 +294,7 @@ def test_drain_ends_although_a_publisher_overwrites_the_file_all_the_time() -> N
     assert isinstance(result.outcomes[A], Unreadable)
     assert "tries in a row" in result.outcomes[A].reason
     assert result.has_failed
-    assert len(world.engine.batches) == draining.MOST_VISITS_AT_ONE_POSITION
+    assert len(world.engine.batches) == MOST_VISITS_AT_ONE_POSITION
 
 
 def test_drain_waits_out_missing_metadata_and_says_until_when() -> None:
@@ -497,5 +498,5 @@ def test_the_default_schema_is_pinned_before_the_first_look() -> None:
 
 
 def test_the_delay_after_failures_grows_to_its_longest_and_never_overflows() -> None:
-    delays = [visiting._delay_after(count) for count in (1, 2, 3, 7, 10_000)]
+    delays = [visiting.delay_after(count) for count in (1, 2, 3, 7, 10_000)]
     assert [delay.total_seconds() for delay in delays] == [1, 2, 4, 60, 60]

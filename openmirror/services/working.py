@@ -1,0 +1,286 @@
+"""The runner: drains the work queue into lanes, under a lease for each table."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from openmirror.errors import Disposition, disposition_of
+from openmirror.plan.decisions import Wait
+from openmirror.ports import Leases, Progress, Ring, Step, TableEngine, Taken, WorkQueue
+from openmirror.protocol.names import TableFolder
+from openmirror.services.lanes import SECONDS_TO_FINISH, Again, Lanes
+from openmirror.services.leasing import TableLeases
+from openmirror.services.messages import Message, Messages
+from openmirror.services.parts import Parts
+from openmirror.services.running import SHORTEST_WAIT, Attended, Unreadable, attend
+from openmirror.services.sweeping import publish_all, sweep
+from openmirror.services.timing import Repeating
+from openmirror.services.tries import MOST_VISITS_AT_ONE_POSITION, Tries
+from openmirror.services.visiting import delay_after
+
+_MOST_AT_ONCE = 32
+"""Messages in one call: a storage queue hands out no more."""
+_MOST_MESSAGES = 2048
+"""Above so many taken messages nothing more is taken: each has to be renewed."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How a runner counts time and failures."""
+
+    idle: timedelta
+    """How long the queue stays empty before the runner has nothing to do."""
+    poll: timedelta
+    """How long an empty queue is left alone."""
+    keep: timedelta
+    """How often leases, and messages where it is due, are renewed."""
+    lease_delay: timedelta
+    """How long to leave a table alone that another runner has."""
+    sweep: timedelta
+    status: timedelta
+    most_takes: int
+    """A message that failed so often is buried."""
+
+
+@dataclass(frozen=True)
+class Worked:
+    """How a runner ended."""
+
+    failed: Mapping[str, str]
+    """Tables, and parts of the surroundings, whose last try failed, and why."""
+    abandoned: frozenset[TableFolder]
+    """Tables whose visit was still underway; whoever comes next goes on there."""
+
+
+class Working:
+    """A runner over one root and one queue; the main thread serves it until it is to end.
+
+    A message is deleted only when its table has nothing to do now, by a visit that began after
+    the message was taken: what it rang for was seen. Everything else leaves it in the queue.
+    """
+
+    def __init__(
+        self,
+        parts: Parts,
+        engine: TableEngine,
+        queue: WorkQueue,
+        leases: Leases,
+        mirrors: Callable[[], Iterable[str]],
+        lanes: int,
+        pace: Pace,
+    ) -> None:
+        self._parts = parts
+        self._engine = engine
+        self._queue = queue
+        self._mirrors = mirrors
+        self._pace = pace
+        self._messages = Messages(parts, queue)
+        self._leases = TableLeases(parts, leases)
+        self._tries = Tries()
+        self._lock = threading.Lock()
+        self._failures: dict[TableFolder, int] = {}
+        self._failed: dict[str, str] = {}
+        self._swept = threading.Event()
+        self._waiting = threading.Event()
+        self._active = self._polled = self._next_poll = time.monotonic()
+        self._lanes = Lanes(self._visit, lanes)
+        self._timers = (
+            Repeating(parts, "keeping", pace.keep, self._keep),
+            Repeating(parts, "sweep", pace.sweep, self._sweep),
+            Repeating(parts, "status", pace.status, lambda: publish_all(parts, mirrors())),
+        )
+
+    def serve(self, seconds: float) -> None:
+        """Take messages, waiting at most so long for some.
+
+        Raises what nothing can go on after.
+        """
+        self._lanes.check()
+        for timer in self._timers:
+            timer.check()
+        rest = self._next_poll - time.monotonic()
+        if rest > 0 or self._messages.count() >= _MOST_MESSAGES:
+            self._waiting.wait(min(seconds, rest) if rest > 0 else seconds)
+            return
+        taken = self._take()
+        self._polled = time.monotonic()
+        for one in taken:
+            self._accept(one)
+        if len(taken) < _MOST_AT_ONCE:
+            self._next_poll = self._polled + self._pace.poll.total_seconds()
+
+    def is_idle(self) -> bool:
+        """Whether the queue has stayed empty for long enough and no table has anything to do.
+
+        A table that another runner has, or that waits, keeps nobody.
+        """
+        quiet = self._polled - self._active >= self._pace.idle.total_seconds()
+        at_rest = self._lanes.are_idle() and not self._messages.count()
+        return quiet and at_rest and self._swept.is_set()
+
+    def stop(self) -> Worked:
+        """Begin no further visit, wait for those underway, and leave the rest to others at once."""
+        abandoned = self._lanes.stop(SECONDS_TO_FINISH)
+        for timer in self._timers:
+            timer.stop(1.0)
+        for folder in self._messages.tables():
+            self._put_back(folder, self._messages.of(folder))
+        self._leases.release_all()
+        self._publish()
+        with self._lock:
+            return Worked(dict(self._failed), abandoned)
+
+    def _put_back(self, folder: TableFolder, messages: tuple[Message, ...]) -> None:
+        """Let others take these at once; only what ended this runner counts as a failure."""
+        if reason := self._lanes.failure():
+            most = self._pace.most_takes
+            self._messages.give_back(messages, timedelta(), most, f"the runner ended: {reason}")
+        else:
+            ring = _again(folder, messages, "a runner stopped")
+            self._messages.hand_over(ring, messages, timedelta())
+
+    def _take(self) -> list[Taken]:
+        try:
+            taken = self._queue.take(_MOST_AT_ONCE)
+        except Exception as error:
+            if disposition_of(error, attempts=1) is Disposition.FAIL:
+                raise
+            reason = "".join(traceback.format_exception_only(error)).strip()
+            self._failing("the work queue", reason)
+            self._parts.watch(
+                Progress(None, "trouble", {"what": "the work queue", "reason": reason})
+            )
+            return []
+        self._going("the work queue")
+        return taken
+
+    def _accept(self, taken: Taken) -> None:
+        ring = taken.ring
+        if ring is None:
+            self._messages.bury(taken, "it is no doorbell message")
+            return
+        if taken.times > self._pace.most_takes:
+            # Whoever took it before could not even say that it failed.
+            self._messages.bury(taken, f"taken {taken.times} times, and never given back")
+            return
+        detail = {"rung_by": ring.reason, "correlation": ring.correlation, "times": taken.times}
+        self._parts.watch(Progress(ring.folder, "taken", detail))
+        self._messages.add(taken, ring)
+        self._parts.steps(Step.TAKEN)
+        self._lanes.ring(ring.folder)
+
+    def _visit(self, folder: TableFolder) -> Again | None:
+        # Before anything is looked at: what is taken from here on is for the visit after this.
+        messages = self._messages.of(folder)
+        if not self._leases.hold(folder):
+            self._leave_to_others(folder, messages)
+            return None
+        done = attend(self._parts, self._engine, folder)
+        tries = self._tries.count(folder, done.outcome)
+        if messages or done.again:
+            self._active = time.monotonic()
+        if reason := _failure(done, tries):
+            return self._failure_of(folder, messages, reason, done.delay)
+        if done.again:
+            return Again()
+        self._settled(folder, messages)
+        if isinstance(done.outcome, Wait) and done.outcome.waiting.until:
+            left = done.outcome.waiting.until - self._parts.clock()
+            return Again(max(left, SHORTEST_WAIT))
+        return None
+
+    def _settled(self, folder: TableFolder, messages: tuple[Message, ...]) -> None:
+        self._going(str(folder))
+        self._tries.forget(folder)
+        with self._lock:
+            self._failures.pop(folder, None)
+        self._leases.release([folder])
+        self._parts.steps(Step.SETTLED)
+        self._messages.delete(messages)
+
+    def _leave_to_others(self, folder: TableFolder, messages: tuple[Message, ...]) -> None:
+        """Ring again later, so that what was heard of reaches whoever has the table by then."""
+        ring = _again(folder, messages, "another runner had its lease")
+        self._messages.hand_over(ring, messages, self._pace.lease_delay)
+        detail = {"reason": "another runner is at work on it"}
+        self._parts.watch(Progress(folder, "lease-taken", detail))
+
+    def _failure_of(
+        self, folder: TableFolder, messages: tuple[Message, ...], reason: str, delay: timedelta
+    ) -> Again | None:
+        """Try a table that failed again later: whoever takes its message, or else this runner."""
+        self._failing(str(folder), reason)
+        self._tries.forget(folder)
+        self._leases.release([folder])
+        with self._lock:
+            count = self._failures[folder] = self._failures.get(folder, 0) + 1
+        delay = max(delay, delay_after(count))
+        if messages:
+            self._messages.give_back(messages, delay, self._pace.most_takes, reason)
+            return None
+        if count < self._pace.most_takes:
+            return Again(delay, deaf=True)
+        with self._lock:
+            del self._failures[folder]  # the next ring or sweep begins anew
+        return None
+
+    def _sweep(self) -> None:
+        """Look at every table, so that lost doorbells cost nothing."""
+        try:
+            swept = sweep(self._parts, self._mirrors(), self._lanes)
+        except Exception as error:
+            self._failing("the sweep", "".join(traceback.format_exception_only(error)).strip())
+            raise
+        else:
+            self._going("the sweep")
+            for folder in swept.rung:
+                detail = {"rung_by": "sweep", "correlation": "", "times": 1}
+                self._parts.watch(Progress(folder, "taken", detail))
+        finally:
+            self._swept.set()
+
+    def _publish(self) -> None:
+        """Write status a last time; whoever comes next writes it too."""
+        try:
+            publish_all(self._parts, self._mirrors())
+        except Exception as error:  # noqa: BLE001 - nothing may keep a runner from ending
+            reason = "".join(traceback.format_exception_only(error)).strip()
+            self._parts.watch(Progress(None, "trouble", {"what": "status", "reason": reason}))
+
+    def _keep(self) -> None:
+        self._leases.renew()
+        self._messages.renew()
+
+    def _failing(self, what: str, reason: str) -> None:
+        with self._lock:
+            self._failed[what] = reason
+
+    def _going(self, what: str) -> None:
+        with self._lock:
+            self._failed.pop(what, None)
+
+
+def _failure(done: Attended, tries: int) -> str | None:
+    """Why a visit counts as failed, if it does."""
+    if isinstance(done.outcome, Unreadable):
+        return done.outcome.reason
+    if done.again and done.delay:
+        return "an attempt failed; status and the runner's log have the error"
+    if done.again and tries >= MOST_VISITS_AT_ONE_POSITION:
+        return f"it changed under {tries} tries in a row"
+    return None
+
+
+def _again(folder: TableFolder, messages: Iterable[Message], why: str) -> Ring:
+    """A ring in place of these messages, with the newest of them as its origin."""
+    last = max((m.ring for m in messages if m.ring.correlation), key=_origin, default=None)
+    return Ring(folder, why, last.correlation if last else "")
+
+
+def _origin(ring: Ring) -> str:
+    return ring.reason

@@ -1,0 +1,686 @@
+"""The runner over a queue and leases in memory, with an engine that only keeps the books."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from openmirror import layout
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.memory import MemoryStore
+from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.errors import CannotStart
+from openmirror.layout import StorePath
+from openmirror.plan import Batch, Limits
+from openmirror.ports import Content, Progress, Ring, Step, Steps, Taken, no_steps
+from openmirror.protocol.names import TableFolder
+from openmirror.services.parts import Parts
+from openmirror.services.requests import Operator, hold
+from openmirror.services.working import Pace, Worked, Working
+from openmirror.tablelog import TableLog
+from tests.unit.paper import PaperEngine, land, table
+
+A, B, C = table("m", "A"), table("m", "B"), table("m", "C")
+PATIENCE = 20.0
+NEVER = timedelta(hours=1)
+NO_GRACE = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
+BRISK = Pace(
+    idle=timedelta(milliseconds=60),
+    poll=timedelta(milliseconds=5),
+    keep=timedelta(milliseconds=10),
+    lease_delay=timedelta(milliseconds=20),
+    sweep=NEVER,
+    status=NEVER,
+    most_takes=5,
+)
+
+
+class Died(BaseException):
+    """Raised out of a step to leave a runner where it stands."""
+
+
+class Clock:
+    """The system's time, which tests may push forward."""
+
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+class Queue(MemoryWorkQueue):
+    """A queue that notes what was deleted, and can refuse."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.refuses: set[str] = set()
+        self.deleted: list[Taken] = []
+        self.renewed = 0
+
+    def _may(self, what: str) -> None:
+        if what in self.refuses:
+            raise ConnectionError(f"the queue refuses to {what}")
+
+    def send(self, ring: Ring, delay: timedelta = timedelta()) -> None:
+        self._may("send")
+        super().send(ring, delay)
+
+    def take(self, most: int) -> list[Taken]:
+        self._may("take")
+        return super().take(most)
+
+    def delete(self, taken: Taken) -> None:
+        self._may("delete")
+        self.deleted.append(taken)
+        super().delete(taken)
+
+    def give_back(self, taken: Taken, delay: timedelta) -> None:
+        self._may("give_back")
+        super().give_back(taken, delay)
+
+    def renew(self, taken: Taken) -> Taken | None:
+        self._may("renew")
+        self.renewed += 1
+        return super().renew(taken)
+
+
+class Store(MemoryStore):
+    """A store in which some folders cannot be read."""
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock)
+        self.fails: set[StorePath] = set()
+
+    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
+        if path in self.fails:
+            raise OSError(f"no answer for {path}")
+        return super().read(path, offset, length)
+
+
+@dataclass
+class World:
+    """One mirror, one queue and the leases of its tables, for any number of runners."""
+
+    limits: Limits = NO_GRACE
+    reading: Callable[[Batch], None] = lambda batch: None
+    told: list[Progress] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.clock = Clock()
+        self.store = Store(self.clock)
+        self.store.make_folder(layout.landing_zone("m"))
+        self.engine = PaperEngine(self.store, lambda batch: self.reading(batch))
+        self.queue = Queue(self.clock)
+        self.leases = MemoryLeases(self.clock)
+
+    def parts(self, steps: Steps = no_steps) -> Parts:
+        return Parts(
+            self.store,
+            ParquetInspector(self.store),
+            LogReplay(self.store),
+            self.clock,
+            self.limits,
+            steps,
+            watch=self.told.append,
+        )
+
+    def ring(self, *folders: TableFolder) -> None:
+        for folder in folders:
+            self.queue.send(Ring(folder, "a test", "c1"))
+
+    def start(self, pace: Pace = BRISK, steps: Steps = no_steps) -> Working:
+        return Working(
+            self.parts(steps), self.engine, self.queue, self.leases, lambda: ["m"], 2, pace
+        )
+
+    @contextmanager
+    def runner(self, pace: Pace = BRISK, steps: Steps = no_steps) -> Iterator[Working]:
+        working = self.start(pace, steps)
+        try:
+            yield working
+        finally:
+            working.stop()
+
+    def until_idle(self, pace: Pace = BRISK) -> Worked:
+        working = self.start(pace)
+        try:
+            serve(working, working.is_idle)
+        finally:
+            worked = working.stop()
+        return worked
+
+    def applied(self, folder: TableFolder) -> int:
+        path = layout.StorePath(f"lake/{folder.mirror}/Tables/dbo/{folder.path.table}")
+        log = self.parts().logs.read(path)
+        return log.live[1] if isinstance(log, TableLog) and log.live else 0
+
+    def events(self, event: str, folder: TableFolder | None = None) -> list[dict[str, Any]]:
+        told = [p for p in self.told if p.event == event]
+        return [dict(p.detail) for p in told if folder is None or p.folder == folder]
+
+
+def serve(working: Working, done: Callable[[], bool]) -> None:
+    """Serve a runner until something holds."""
+    until = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < until, "it never came to that"
+        working.serve(0.005)
+
+
+def wait(done: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < until, "it never came to that"
+        threading.Event().wait(0.002)
+
+
+def killed_at(world: World, at: Step) -> None:
+    """Run a runner that dies at a step: nothing that it holds is given back."""
+
+    def steps(step: Step) -> None:
+        if step is at:
+            raise Died(step)
+
+    working = world.start(steps=steps)
+    with pytest.raises(Died):
+        serve(working, lambda: False)
+    working._lanes.stop(PATIENCE)
+    for timer in working._timers:
+        timer.stop(PATIENCE)
+
+
+# --- Messages and visits ------------------------------------------------------------------------
+
+
+def test_a_ring_is_applied_and_its_message_deleted() -> None:
+    world = World()
+    land(world.store, A, 1, 2)
+    world.ring(A)
+    worked = world.until_idle()
+    assert world.applied(A) == 2
+    assert world.queue.length() == 0
+    assert not worked.failed
+    assert not worked.abandoned
+
+
+def test_many_messages_of_one_table_are_one_visit_and_all_are_deleted() -> None:
+    world = World()
+    entered, leave = threading.Event(), threading.Event()
+
+    def block(batch: Batch) -> None:
+        if batch.folder == A:
+            entered.set()
+            assert leave.wait(PATIENCE)
+
+    world.reading = block
+    with world.runner() as working:
+        serve(working, working._swept.is_set)
+        land(world.store, A, 1)
+        land(world.store, B, 1)
+        world.ring(A)
+        serve(working, entered.is_set)
+        world.ring(*[B] * 50, *[A] * 50)
+        serve(working, lambda: world.applied(B) == 1 and not working._messages.of(B))
+        leave.set()
+        serve(working, lambda: world.queue.length() == 0)
+    assert [batch.folder for batch in world.engine.batches] == [A, B]
+
+
+def test_a_message_taken_during_a_visit_causes_one_more_and_is_deleted_only_after_that() -> None:
+    world = World()
+    visits: list[int] = []
+    second = threading.Event()
+
+    def steps(step: Step) -> None:
+        # The look is over: what comes now, this visit does not see.
+        if step is Step.LOOKED:
+            visits.append(len(world.queue.deleted))
+            if len(visits) == 1:
+                land(world.store, A, 1)
+                world.ring(A)
+                assert second.wait(PATIENCE)
+
+    with world.runner(steps=steps) as working:
+        serve(working, working._swept.is_set)
+        world.ring(A)
+        # A folder that is not there, so that the first visit has nothing to do.
+        serve(working, lambda: working._messages.count() == 2)
+        second.set()
+        serve(working, lambda: world.queue.length() == 0)
+    assert world.applied(A) == 1, "the second message was not lost to the first visit"
+    assert visits[:2] == [0, 1]
+
+
+def test_messages_of_a_table_at_work_are_renewed_until_it_is_settled() -> None:
+    world = World()
+    entered, leave = threading.Event(), threading.Event()
+
+    def block(batch: Batch) -> None:
+        entered.set()
+        assert leave.wait(PATIENCE)
+
+    world.reading = block
+    land(world.store, A, 1)
+    world.ring(A)
+    with world.runner() as working:
+        serve(working, lambda: entered.is_set() and working._messages.count() == 1)
+        half = world.queue.hidden_for / 2
+        for _ in range(4):
+            before = world.queue.renewed
+            world.clock.ahead += half
+            wait(lambda before=before: world.queue.renewed > before)  # type: ignore[misc]
+        assert world.queue.take(1) == [], "nobody else may see it meanwhile"
+        leave.set()
+        serve(working, lambda: world.queue.length() == 0)
+
+
+def test_a_text_that_is_no_ring_is_buried_at_once_and_says_why() -> None:
+    world = World()
+    world.queue.put("no json")
+    worked = world.until_idle()
+    assert [body for body, _ in world.queue.buried] == ["no json"]
+    assert "no doorbell message" in world.events("buried")[0]["reason"]
+    assert not worked.failed
+
+
+def test_the_first_sweep_applies_what_nobody_rang_for() -> None:
+    world = World()
+    land(world.store, A, 1)
+    world.until_idle()
+    assert world.applied(A) == 1
+
+
+def test_a_runner_tells_what_rang_and_its_correlation() -> None:
+    world = World()
+    with world.runner() as working:
+        serve(working, working._swept.is_set)
+        world.ring(A)
+        serve(working, lambda: bool(world.events("taken", A)))
+    assert world.events("taken", A) == [
+        {"rung_by": "a test", "correlation": "c1", "times": 1},
+    ]
+
+
+# --- Ending -------------------------------------------------------------------------------------
+
+
+def test_waiting_paused_and_held_tables_are_left_and_the_run_ends_well() -> None:
+    world = World()
+    land(world.store, A, 1, 3)
+    land(world.store, B, 1)
+    world.store.put(
+        layout.join(layout.table_folder(B), f"{2:020d}.parquet"), b"certainly no parquet file"
+    )
+    land(world.store, C, 1)
+    hold(world.parts(), C, Operator("a test"))
+    world.ring(A, B, C)
+    worked = world.until_idle()
+    assert (world.applied(A), world.applied(B), world.applied(C)) == (1, 1, 0)
+    assert world.queue.length() == 0
+    assert not worked.failed
+
+
+def test_a_run_ends_only_when_the_queue_has_stayed_empty() -> None:
+    world = World()
+    pace = replace(BRISK, idle=timedelta(seconds=0.4))
+    working = world.start(pace)
+    for number in range(1, 5):
+        land(world.store, A, number)
+        world.ring(A)
+        serve(working, lambda number=number: world.applied(A) == number)  # type: ignore[misc]
+        assert not working.is_idle()
+    before = time.monotonic()
+    serve(working, working.is_idle)
+    assert time.monotonic() - before > 0.2
+    working.stop()
+
+
+def test_a_table_that_waits_with_an_end_is_visited_then_without_a_ring() -> None:
+    world = World(Limits(metadata_grace=timedelta(seconds=0.3), drop_grace=timedelta(0)))
+    with world.runner() as working:
+        serve(working, working._swept.is_set)
+        land(world.store, A, 1, keyed=False)
+        world.ring(A)
+        serve(working, lambda: world.queue.length() == 0)
+        assert world.applied(A) == 0, "its message was deleted while it waits"
+        serve(working, lambda: world.applied(A) == 1)
+
+
+def test_a_table_that_waits_long_does_not_keep_a_run() -> None:
+    world = World(Limits(metadata_grace=NEVER, drop_grace=timedelta(0)))
+    land(world.store, A, 1, keyed=False)
+    world.ring(A)
+    assert not world.until_idle().failed
+    assert world.queue.length() == 0
+
+
+def test_a_stop_gives_messages_back_at_once_and_without_counting_a_failure() -> None:
+    world = World()
+    leave = threading.Event()
+
+    def block(batch: Batch) -> None:
+        assert leave.wait(PATIENCE)
+
+    world.reading = block
+    for folder in (A, B, C):
+        land(world.store, folder, 1)
+    world.ring(A, B, C)
+    working = world.start()
+    serve(working, lambda: len(world.engine.batches) == 2 and working._messages.count() == 3)
+    threading.Timer(0.05, leave.set).start()
+    worked = working.stop()
+    assert not worked.abandoned
+    finished = [folder for folder in (A, B, C) if world.applied(folder)]
+    assert len(finished) == 2, "two lanes finish their visit, the third table is left"
+    rings = {taken.ring.folder: taken.times for taken in world.queue.take(9) if taken.ring}
+    assert set(rings) == {A, B, C}, "what was not looked at again is left as well"
+    assert set(rings.values()) == {1}
+    assert all(world.leases.take(folder) for folder in (A, B, C))
+
+
+def test_a_stop_publishes_status() -> None:
+    world = World()
+    land(world.store, A, 1)
+    world.ring(A)
+    world.until_idle()
+    assert (
+        b'"Replicating"'
+        in world.store.read(layout.join(layout.monitoring("m"), "tables.json")).data
+    )
+    assert world.store.read(layout.join(layout.monitoring("m"), "replicator.json")).data
+
+
+def test_what_no_table_can_go_on_after_ends_the_runner_and_the_message_counts_it() -> None:
+    world = World()
+
+    def fail(batch: Batch) -> None:
+        raise CannotStart("Spark's process has ended")
+
+    world.reading = fail
+    working = world.start()
+    serve(working, working._swept.is_set)
+    land(world.store, A, 1)
+    world.ring(A)
+    with pytest.raises(CannotStart, match="Spark's process"):
+        serve(working, lambda: False)
+    working.stop()
+    assert world.queue.take(1)[0].times == 2
+
+
+# --- Failures -----------------------------------------------------------------------------------
+
+
+def test_a_table_that_cannot_be_looked_at_gives_its_message_back_and_is_buried_at_last() -> None:
+    world = World()
+    land(world.store, A, 1)
+    land(world.store, B, 1)
+    world.store.fails.add(layout.control_document(A))
+    world.ring(A, B)
+    working = world.start()
+    until = time.monotonic() + PATIENCE
+    while not world.queue.buried:
+        assert time.monotonic() < until
+        working.serve(0.005)
+        world.clock.ahead += timedelta(seconds=1)  # past any delay, in the queue's own time
+    worked = working.stop()
+    assert world.applied(B) == 1
+    [(body, why)] = world.queue.buried
+    assert "5 times" in why
+    assert "no answer" in why
+    assert '"A"' in body
+    assert set(worked.failed) == {"m/A"}
+
+
+def test_a_failure_that_passes_is_forgotten() -> None:
+    world = World()
+    land(world.store, A, 1)
+    document = layout.control_document(A)
+    world.store.fails.add(document)
+    world.ring(A)
+    with world.runner() as working:
+        serve(working, lambda: bool(world.events("unreadable", A)))
+        world.store.fails.clear()
+        world.clock.ahead += timedelta(minutes=2)
+        serve(working, lambda: world.applied(A) == 1)
+        serve(working, lambda: world.queue.length() == 0)
+        assert not working.stop().failed
+    assert not world.queue.buried
+
+
+def test_a_batch_that_always_fails_pauses_its_table_before_its_message_is_buried() -> None:
+    world = World()
+
+    def fail(batch: Batch) -> None:
+        raise OSError("no space left on device")
+
+    world.reading = fail
+    land(world.store, A, 1)
+    world.ring(A)
+    with world.runner() as working:
+        until = time.monotonic() + PATIENCE
+        while world.queue.length():
+            assert time.monotonic() < until
+            working.serve(0.005)
+            world.clock.ahead += timedelta(seconds=1)
+        assert not world.queue.buried
+        assert len(world.events("failed", A)) == 3
+        assert not working.stop().failed, "a paused table is no failed run"
+
+
+def test_a_message_that_killed_its_runner_so_often_is_buried_without_a_look() -> None:
+    world = World()
+    land(world.store, A, 1)
+    world.ring(A)
+    for _ in range(BRISK.most_takes):
+        world.queue.take(1)
+        world.clock.ahead += world.queue.hidden_for
+    with world.runner() as working:
+        serve(working, lambda: bool(world.queue.buried))
+    assert "never given back" in world.queue.buried[0][1]
+
+
+def test_a_table_that_changes_under_every_try_does_not_keep_its_runner_busy_for_ever() -> None:
+    world = World()
+    world.reading = lambda batch: land(world.store, batch.folder, 1)
+    land(world.store, A, 1)
+    world.ring(A)
+    with world.runner() as working:
+        serve(working, lambda: "m/A" in working._failed)
+    assert len(world.engine.batches) < 50
+
+
+@pytest.mark.parametrize("refused", ["delete", "give_back", "send", "renew"])
+def test_a_queue_that_refuses_loses_nothing_and_stops_nobody(refused: str) -> None:
+    world = World()
+    land(world.store, A, 1)
+    world.ring(A, A)
+    world.queue.refuses.add(refused)
+    assert not world.until_idle().failed
+    assert world.applied(A) == 1
+    left = world.queue.length()
+    assert left == (2 if refused == "delete" else 0)
+    world.queue.refuses.clear()
+    world.clock.ahead += world.queue.hidden_for
+    world.until_idle()
+    assert world.queue.length() == 0
+    assert len(world.engine.batches) == 1, "nothing twice"
+
+
+def test_a_queue_that_cannot_be_read_fails_the_run_but_not_the_tables() -> None:
+    world = World()
+    land(world.store, A, 1)
+    world.queue.refuses.add("take")
+    worked = world.until_idle()
+    assert world.applied(A) == 1, "the sweep needs no queue"
+    assert set(worked.failed) == {"the work queue"}
+    assert world.events("trouble")
+
+
+def test_a_zone_that_cannot_be_listed_fails_the_run() -> None:
+    world = World()
+    working = Working(world.parts(), world.engine, world.queue, world.leases, _no_mirrors, 1, BRISK)
+    serve(working, working.is_idle)
+    assert "unmounted" in working.stop().failed["the sweep"]
+
+
+def _no_mirrors() -> list[str]:
+    raise OSError("unmounted")
+
+
+# --- Leases and two runners ---------------------------------------------------------------------
+
+
+def test_a_table_that_another_runner_has_gives_its_ring_back_without_counting_a_failure() -> None:
+    world = World()
+    land(world.store, A, 1)
+    lease = world.leases.take(A)
+    assert lease
+    world.ring(A, A)
+    with world.runner() as working:
+        serve(working, lambda: len(world.events("lease-taken", A)) >= BRISK.most_takes + 2)
+        assert not world.engine.batches
+        assert not world.queue.buried
+        lease.release()
+        serve(working, lambda: world.applied(A) == 1)
+        serve(working, lambda: world.queue.length() == 0)
+
+
+def test_a_runner_does_not_wait_for_a_table_that_another_one_has() -> None:
+    world = World()
+    land(world.store, A, 1)
+    assert world.leases.take(A)
+    world.ring(A)
+    assert not world.until_idle().failed
+    assert world.queue.length() >= 1, "whoever has the table finds the ring"
+    assert not world.engine.batches
+
+
+def test_a_lease_is_kept_while_its_table_is_at_work_and_released_when_it_is_settled() -> None:
+    world = World()
+    entered, leave = threading.Event(), threading.Event()
+
+    def block(batch: Batch) -> None:
+        entered.set()
+        assert leave.wait(PATIENCE)
+
+    world.reading = block
+    land(world.store, A, 1)
+    with world.runner() as working:
+        serve(working, entered.is_set)
+        for _ in range(6):
+            world.clock.ahead += timedelta(seconds=20)
+            wait(_next_pass(working))
+        assert world.leases.take(A) is None
+        leave.set()
+        serve(working, lambda: world.applied(A) == 1)
+        wait(lambda: world.leases.take(A) is not None)
+
+
+def test_a_lease_that_was_lost_is_told_and_the_batch_lands_once() -> None:
+    world = World()
+    entered, leave = threading.Event(), threading.Event()
+
+    def block(batch: Batch) -> None:
+        if not entered.is_set():
+            entered.set()
+            assert leave.wait(PATIENCE)
+
+    world.reading = block
+    land(world.store, A, 1)
+    world.ring(A)
+    with world.runner() as working:
+        serve(working, entered.is_set)
+        # Somebody else has it by now: this process had stood still for too long.
+        world.leases._held.clear()
+        other = world.leases.take(A)
+        assert other
+        wait(lambda: bool(world.events("lease-lost", A)))
+        with world.runner() as second:
+            serve(second, lambda: bool(world.events("lease-taken", A)))
+            other.release()
+            leave.set()
+            serve(second, lambda: world.applied(A) == 1)
+            serve(working, lambda: world.queue.length() == 0)
+    assert world.applied(A) == 1
+
+
+def test_two_runners_never_have_one_table_at_once_and_apply_everything_once() -> None:
+    world = World(Limits(batch_files=1, metadata_grace=timedelta(0), drop_grace=timedelta(0)))
+    world.reading = lambda batch: threading.Event().wait(0.001) and None
+    first, second = world.start(), world.start()
+    for number in range(1, 8):
+        for folder in (A, B, C):
+            land(world.store, folder, number)
+            world.ring(folder, folder)
+        for working in (first, second):
+            working.serve(0.005)
+    for working in (first, second):
+        serve(working, lambda: all(world.applied(folder) == 7 for folder in (A, B, C)))
+    serve(first, first.is_idle)
+    serve(second, second.is_idle)
+    for working in (first, second):
+        assert not working.stop().failed
+    assert world.engine.overlaps == []
+    assert len(world.engine.batches) == 21
+    assert not world.queue.buried
+
+
+def _next_pass(working: Working) -> Callable[[], bool]:
+    """Whether the thread that keeps leases has come round, twice to be sure of one whole pass."""
+    passes: list[None] = []
+    keep = working._keep
+    timer = working._timers[0]
+    timer._action = lambda: (keep(), passes.append(None))
+    return lambda: len(passes) >= 2
+
+
+# --- Killed -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "at",
+    [
+        Step.TAKEN,
+        Step.LOOKED,
+        Step.DECIDED,
+        Step.BEFORE_COMMIT,
+        Step.COMMITTED,
+        Step.SETTLED,
+    ],
+)
+def test_a_runner_killed_at_any_step_loses_nothing_and_the_next_repeats_nothing(at: Step) -> None:
+    world = World()
+    land(world.store, A, 1, 2)
+    world.ring(A)
+    killed_at(world, at)
+    assert world.queue.length() == 1, "the message outlives its runner"
+    world.clock.ahead += world.queue.hidden_for
+    land(world.store, A, 3)
+    worked = world.until_idle()
+    assert world.applied(A) == 3
+    assert not worked.failed
+    assert world.queue.length() == 0
+    notes = LogReplay(world.store).history(layout.StorePath("lake/m/Tables/dbo/A"), 9)
+    applied = [n for note in reversed(notes) for n in range(note.first, note.last + 1)]
+    assert applied == [1, 2, 3], "each file in one commit, in order"
+
+
+def test_a_killed_runners_lease_ends_by_itself() -> None:
+    world = World()
+    land(world.store, A, 1)
+    world.ring(A)
+    killed_at(world, Step.BEFORE_COMMIT)
+    world.clock.ahead += timedelta(seconds=30)
+    with world.runner() as working:
+        serve(working, lambda: bool(world.events("lease-taken", A)))
+        world.clock.ahead += world.queue.hidden_for
+        serve(working, lambda: world.applied(A) == 1)
