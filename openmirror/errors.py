@@ -8,6 +8,8 @@ A broken promise of a publisher or an operator is a value, `Problem`. Surprises 
     ├── ConditionFailed        a conditional write or move lost its race: look again
     ├── DocumentUnreadable     a control document that this version cannot read
     ├── RootLocked             another process holds this local root
+    ├── Unavailable            a service cannot be reached now, or is too busy
+    ├── AccessDenied           a service refuses this identity; the message names the role
     ├── WrongRequest           an operator asked for something that cannot be done
     └── CannotStart            settings or a missing part keep the program from starting
 """
@@ -44,6 +46,14 @@ class DocumentUnreadable(OpenmirrorError):
 
 class RootLocked(OpenmirrorError):
     """Another process holds this local root."""
+
+
+class Unavailable(OpenmirrorError):
+    """A service cannot be reached now, or is too busy; it passes without anybody's doing."""
+
+
+class AccessDenied(OpenmirrorError):
+    """A service refuses this identity; the message names the role that it lacks."""
 
 
 class WrongRequest(OpenmirrorError):
@@ -131,12 +141,13 @@ def disposition_of(error: BaseException, attempts: int) -> Disposition:
     """The one place that decides between retry, pause and fail.
 
     `attempts` counts failures in a row on the same files, this one included. The retry list is
-    short: a lost race is looked at again, anything else is tried twice more. What says that the
-    program itself cannot go on (memory, a lock, an unreadable document) is never retried blindly.
+    short: a lost race is looked at again, a service that is away is asked until it is back,
+    anything else is tried twice more. What says that the program itself cannot go on (memory, a
+    lock, a right that it lacks, an unreadable document) is never retried blindly.
     """
-    if isinstance(error, (ConditionFailed, NotThere, AlreadyThere)):
+    if isinstance(error, (ConditionFailed, NotThere, AlreadyThere, Unavailable)):
         return Disposition.RETRY
-    if isinstance(error, (MemoryError, RootLocked, CannotStart)) or not isinstance(
+    if isinstance(error, (MemoryError, RootLocked, CannotStart, AccessDenied)) or not isinstance(
         error, Exception
     ):
         return Disposition.FAIL

@@ -75,6 +75,11 @@ def control_document(folder: TableFolder) -> StorePath:
     return StorePath(f"{join(control_documents(folder.mirror), str(folder.path))}{_DOCUMENT}")
 
 
+def lock_file(folder: TableFolder) -> StorePath:
+    """The empty file that the lease of one landing folder's table is taken on."""
+    return StorePath(f"{join(control_folder(folder.mirror), 'locks', str(folder.path))}.lock")
+
+
 def table_of_document(name: str) -> str | None:
     """The table whose control document has this file name, if it is one."""
     return name.removesuffix(_DOCUMENT) if name.endswith(_DOCUMENT) else None

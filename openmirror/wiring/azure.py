@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from openmirror.account import AccountUrl
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import CannotStart
 from openmirror.ports import Leases, Steps, WorkQueue, no_steps
 from openmirror.services.parts import Parts, Watch, nobody_watches
-from openmirror.settings import Settings
+from openmirror.settings import Settings, limits
 from openmirror.wiring.local import utc_now
 
 
@@ -17,8 +19,19 @@ def azure_parts(
     settings: Settings, steps: Steps = no_steps, watch: Watch = nobody_watches
 ) -> Parts:
     """A storage account seen through its ports; raises CannotStart when it cannot be used."""
-    del steps, watch
-    raise CannotStart(f"{_account(settings)}: storage accounts come with the next commit")
+    with _sdk():
+        from openmirror.adapters.azure.store import AzureStore
+
+        store = AzureStore.connect(_account(settings), _key(settings))
+    return Parts(
+        store=store,
+        inspector=ParquetInspector(store),
+        logs=LogReplay(store),
+        clock=utc_now,
+        limits=limits(settings),
+        steps=steps,
+        watch=watch,
+    )
 
 
 def work_queue(settings: Settings) -> WorkQueue:
@@ -28,7 +41,10 @@ def work_queue(settings: Settings) -> WorkQueue:
             "no queues were given: set OPENMIRROR_QUEUES__queueServiceUri to the URL of the "
             "storage account's queues, such as https://contoso.queue.core.windows.net"
         )
-    raise CannotStart("storage queues come with the next commit")
+    with _sdk():
+        from openmirror.adapters.azure.queue import StorageWorkQueue
+
+        return StorageWorkQueue.connect(settings.queues)
 
 
 def leases(settings: Settings) -> Leases:
@@ -38,7 +54,10 @@ def leases(settings: Settings) -> Leases:
         from openmirror.adapters.memory_work import MemoryLeases
 
         return MemoryLeases(utc_now)
-    raise CannotStart("leases on an account come with the next commit")
+    with _sdk():
+        from openmirror.adapters.azure.leases import BlobLeases
+
+        return BlobLeases.connect(root, _key(settings))
 
 
 def _account(settings: Settings) -> AccountUrl:
