@@ -11,6 +11,7 @@ from openmirror.errors import (
     DocumentUnreadable,
     NotThere,
     Problem,
+    Unavailable,
     disposition_of,
 )
 from openmirror.plan import Decision
@@ -31,6 +32,8 @@ class Unreadable:
     reason: str
     may_pass: bool = False
     """Whether another try may succeed without anybody doing anything."""
+    away: bool = False
+    """Whether a service could not be reached, which says nothing about the table."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,8 @@ def attend(
             raise
         reason = f"{type(error).__name__}: {error}"
         parts.watch(Progress(folder, "unreadable", {"reason": reason}))
-        return Attended(Unreadable(reason, may_pass=True))
+        away = isinstance(error, Unavailable)
+        return Attended(Unreadable(reason, may_pass=True, away=away))
     if isinstance(done.decision, Wait):
         _tell_wait(parts, folder, done.decision.waiting)
     return Attended(done.decision, done.again, done.delay)

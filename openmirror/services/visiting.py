@@ -11,6 +11,7 @@ from openmirror.errors import (
     ConditionFailed,
     Disposition,
     NotThere,
+    Unavailable,
     disposition_of,
 )
 from openmirror.plan import Batch, Decision, plan
@@ -55,16 +56,19 @@ def visit(parts: Parts, engine: TableEngine, folder: TableFolder) -> Visit:
     """Look at one table and do the one thing that its plan says.
 
     Raises NotThere when the landing zone cannot be listed, DocumentUnreadable when the table's
-    control document cannot be read, and what `disposition_of` calls fatal.
+    control document cannot be read, Unavailable when a service is away, and what `disposition_of`
+    calls fatal.
     """
     seen = look_at(parts, folder)
     parts.steps(Step.LOOKED)
     decision = plan(seen.look, parts.limits, seen.look.at)
     try:
-        seen = _record(parts, seen, decision)
+        seen = record(parts, seen, decision)
         return _act(parts, engine, seen, decision)
     except (ConditionFailed, NotThere):
         return Visit(decision, again=True)  # lost a race: what is true now shows the next look
+    except Unavailable:
+        raise  # whatever these files are like: their failures are not counted by it
     except Exception as error:  # noqa: BLE001 - the one place that judges surprises of one table
         return _failed(parts, folder, decision, error)
 
@@ -102,8 +106,11 @@ def _announce(parts: Parts, batch: Batch) -> None:
     parts.watch(Progress(batch.folder, "applying", detail))
 
 
-def _record(parts: Parts, seen: Seen, decision: Decision) -> Seen:
-    """Write down what this look taught, when it taught something."""
+def record(parts: Parts, seen: Seen, decision: Decision) -> Seen:
+    """Write down what this look taught, when it taught something.
+
+    Raises ConditionFailed when somebody else wrote the control document first.
+    """
     control = _learned(seen.look, decision)
     if control == seen.look.control:
         return seen

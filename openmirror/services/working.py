@@ -86,12 +86,15 @@ class Working:
         self._failures: dict[TableFolder, int] = {}
         self._failed: dict[str, str] = {}
         self._swept = threading.Event()
+        self._sweeps_failed = 0
+        self._sweep_due: float | None = None
         self._waiting = threading.Event()
         self._active = self._polled = self._next_poll = time.monotonic()
         self._lanes = Lanes(self._visit, lanes)
+        self._sweeping = Repeating(parts, "sweep", pace.sweep, self._sweep)
         self._timers = (
             Repeating(parts, "keeping", pace.keep, self._keep),
-            Repeating(parts, "sweep", pace.sweep, self._sweep),
+            self._sweeping,
             Repeating(parts, "status", pace.status, lambda: publish_all(parts, mirrors())),
         )
 
@@ -103,6 +106,9 @@ class Working:
         self._lanes.check()
         for timer in self._timers:
             timer.check()
+        if self._sweep_due is not None and time.monotonic() >= self._sweep_due:
+            self._sweep_due = None
+            self._sweeping.now()
         rest = self._next_poll - time.monotonic()
         if rest > 0 or self._messages.count() >= _MOST_MESSAGES:
             self._waiting.wait(min(seconds, rest) if rest > 0 else seconds)
@@ -182,10 +188,11 @@ class Working:
             return None
         done = attend(self._parts, self._engine, folder)
         tries = self._tries.count(folder, done.outcome)
-        if messages or done.again:
+        away = isinstance(done.outcome, Unreadable) and done.outcome.away
+        if (messages or done.again) and not away:
             self._active = time.monotonic()
         if reason := _failure(done, tries):
-            return self._failure_of(folder, messages, reason, done.delay)
+            return self._failure_of(folder, messages, reason, done.delay, away=away)
         if done.again:
             return Again()
         self._settled(folder, messages)
@@ -211,15 +218,28 @@ class Working:
         self._parts.watch(Progress(folder, "lease-taken", detail))
 
     def _failure_of(
-        self, folder: TableFolder, messages: tuple[Message, ...], reason: str, delay: timedelta
+        self,
+        folder: TableFolder,
+        messages: tuple[Message, ...],
+        reason: str,
+        delay: timedelta,
+        *,
+        away: bool,
     ) -> Again | None:
-        """Try a table that failed again later: whoever takes its message, or else this runner."""
+        """Try a table that failed again later: whoever takes its message, or else this runner.
+
+        A service that is away is nobody's failure: no message is buried over it.
+        """
         self._failing(str(folder), reason)
         self._tries.forget(folder)
         self._leases.release([folder])
         with self._lock:
             count = self._failures[folder] = self._failures.get(folder, 0) + 1
         delay = max(delay, delay_after(count))
+        if messages and away:
+            ring = _again(folder, messages, "a service was away")
+            self._messages.hand_over(ring, messages, delay)
+            return None
         if messages:
             self._messages.give_back(messages, delay, self._pace.most_takes, reason)
             return None
@@ -235,9 +255,14 @@ class Working:
             swept = sweep(self._parts, self._mirrors(), self._lanes)
         except Exception as error:
             self._failing("the sweep", "".join(traceback.format_exception_only(error)).strip())
+            self._sweeps_failed += 1
+            # The next one by itself may be far away.
+            delay = delay_after(self._sweeps_failed)
+            self._sweep_due = time.monotonic() + delay.total_seconds()
             raise
         else:
             self._going("the sweep")
+            self._sweeps_failed = 0
             for folder in swept.rung:
                 detail = {"rung_by": "sweep", "correlation": "", "times": 1}
                 self._parts.watch(Progress(folder, "taken", detail))

@@ -17,7 +17,7 @@ from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
 from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
 from openmirror.adapters.parquet import ParquetInspector
-from openmirror.errors import CannotStart
+from openmirror.errors import CannotStart, Unavailable
 from openmirror.layout import StorePath
 from openmirror.plan import Batch, Limits
 from openmirror.ports import Content, Progress, Ring, Step, Steps, Taken, no_steps
@@ -99,8 +99,11 @@ class Store(MemoryStore):
     def __init__(self, clock: Clock) -> None:
         super().__init__(clock)
         self.fails: set[StorePath] = set()
+        self.away = False
 
     def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
+        if self.away:
+            raise Unavailable("the service answers 503")
         if path in self.fails:
             raise OSError(f"no answer for {path}")
         return super().read(path, offset, length)
@@ -454,6 +457,36 @@ def test_a_failure_that_passes_is_forgotten() -> None:
         serve(working, lambda: world.queue.length() == 0)
         assert not working.stop().failed
     assert not world.queue.buried
+
+
+def test_a_service_that_is_away_is_asked_until_it_is_back_and_buries_nothing() -> None:
+    world = World()
+    land(world.store, A, 1)
+    world.store.away = True
+    world.ring(A)
+    with world.runner() as working:
+        seen = 0
+        until = time.monotonic() + PATIENCE
+        while seen <= BRISK.most_takes:
+            assert time.monotonic() < until
+            working.serve(0.005)
+            world.clock.ahead += timedelta(seconds=1)
+            seen = len(world.events("unreadable", A))
+        assert not world.queue.buried
+        world.store.away = False
+        world.clock.ahead += timedelta(minutes=2)
+        serve(working, lambda: world.applied(A) == 1)
+        serve(working, lambda: world.queue.length() == 0)
+        serve(working, lambda: not working._failed)
+
+
+def test_a_run_ends_although_a_service_is_away_and_says_that_it_failed() -> None:
+    world = World()
+    land(world.store, A, 1)
+    world.store.away = True
+    world.ring(A)
+    assert "m/A" in world.until_idle().failed
+    assert world.queue.length() == 1, "the ring waits for the next runner"
 
 
 def test_a_batch_that_always_fails_pauses_its_table_before_its_message_is_buried() -> None:
