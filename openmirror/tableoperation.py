@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import UUID, uuid5
 
+from openmirror.control import BatchKind
 from openmirror.errors import Problem
 from openmirror.protocol.names import TableFolder, TableName
 from openmirror.protocol.rules import Code
@@ -94,13 +95,12 @@ class TableOperation:
     """From the landing of the oldest file to the commit."""
     error: OperationError | None = None
     correlation: str = ""
-    """The event that made a runner look, where one is known."""
+    """The newest event that was heard of for the table before, where one is known."""
 
     @property
     def identity(self) -> str:
         """The same for every telling of this operation, by whatever process."""
-        parts = (self.name.value, str(self.folder), *(str(part) for part in self.subject))
-        return str(uuid5(_IDENTITIES, "\n".join(parts)))
+        return identity(self.name, self.folder, *self.subject)
 
     @property
     def processed_rows(self) -> int:
@@ -115,6 +115,18 @@ class TableOperation:
     def correlated(self, correlation: str) -> TableOperation:
         """The same operation, with the event that it came of."""
         return replace(self, correlation=correlation)
+
+
+def identity(name: OperationName, folder: TableFolder, *subject: object) -> str:
+    """What an operation of this name, table and subject is known by."""
+    parts = (name.value, str(folder), *(str(part) for part in subject))
+    return str(uuid5(_IDENTITIES, "\n".join(parts)))
+
+
+def commit_of(kind: BatchKind) -> OperationName:
+    """What a commit of such a batch is called."""
+    replaces = kind is BatchKind.REPLACE
+    return OperationName.SNAPSHOTTING if replaces else OperationName.REPLICATING
 
 
 def fields(operation: TableOperation) -> dict[str, str | int | float]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Protocol
 
-from openmirror.ports.work import Ring
 from openmirror.protocol.names import TableFolder, TableName
 from openmirror.tableoperation import TableOperation
 
@@ -36,10 +35,6 @@ class Standing:
 class Telemetry(Protocol):
     """Hears of operations and of how tables stand. Never raises for what it cannot send."""
 
-    def heard(self, ring: Ring) -> None:
-        """This ring is being answered: what happens to its table next comes of it."""
-        ...
-
     def happened(self, operation: TableOperation) -> None:
         """Tell of an operation; when it returns, a crash of this process no longer loses it.
 
@@ -54,9 +49,6 @@ class Telemetry(Protocol):
 
 class NoTelemetry:
     """Telemetry that nobody asked for."""
-
-    def heard(self, ring: Ring) -> None:
-        """Nothing comes of it."""
 
     def happened(self, operation: TableOperation) -> None:
         """Nobody is told."""

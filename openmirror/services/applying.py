@@ -27,6 +27,7 @@ from openmirror.services.epochs import fence_others
 from openmirror.services.looking import Seen
 from openmirror.services.parts import Parts
 from openmirror.tablelog import CommitNote, TableLog, Totals
+from openmirror.tableoperation import commit_of, identity
 
 
 def apply_batch(parts: Parts, engine: TableEngine, seen: Seen, batch: Batch) -> Problem | None:
@@ -140,6 +141,9 @@ def _tell(parts: Parts, batch: Batch, note: CommitNote, started: datetime) -> No
                 "bytes": batch.bytes,
                 "lag_seconds": done.lag_seconds,
                 "seconds": (now - started).total_seconds(),
+                "operation": identity(
+                    commit_of(batch.kind), batch.folder, batch.epoch.app_id, batch.first, batch.last
+                ),
             },
         )
     )

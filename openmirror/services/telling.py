@@ -18,7 +18,7 @@ from openmirror.protocol.names import Incarnation
 from openmirror.protocol.sequence import START
 from openmirror.services.parts import Parts
 from openmirror.tablelog import AppId, CommitNote, Epoch, TableLog
-from openmirror.tableoperation import OperationName, TableOperation, error_of
+from openmirror.tableoperation import OperationName, TableOperation, commit_of, error_of
 
 
 def tell_learned(parts: Parts, look: Look, learned: ControlDocument) -> None:
@@ -68,9 +68,8 @@ def _committed(look: Look, note: CommitNote, app_id: AppId) -> Iterator[TableOpe
             first=note.first,
             last=note.last,
         )
-    replaced = note.kind == BatchKind.REPLACE.value
     yield TableOperation(
-        name=OperationName.SNAPSHOTTING if replaced else OperationName.REPLICATING,
+        name=commit_of(BatchKind(note.kind)),
         folder=look.folder,
         table=look.name,
         subject=subject,

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "openmirror"
 
 _VALUES = frozenset({"protocol", "layout", "errors", "tablelog", "control", "plan"})
-_EDGE = _VALUES | {"ports", "commitnote", "doorbells", "tableoperation"}
+_EDGE = _VALUES | {"ports", "commitnote", "doorbells", "tableoperation", "events"}
 _PLACES = frozenset({"account", "connection"})
 
 # Each part of the package: the parts that it may import, and the foreign packages.
@@ -26,16 +26,21 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "control": (frozenset({"protocol", "errors", "tablelog"}), frozenset()),
     "plan": (_VALUES, frozenset()),
     "lifecycle": (_VALUES, frozenset()),
-    "tableoperation": (frozenset({"protocol", "errors", "tablelog"}), frozenset()),
+    "tableoperation": (frozenset({"protocol", "errors", "tablelog", "control"}), frozenset()),
     "ports": (_VALUES | {"tableoperation"}, frozenset()),
     "commitnote": (frozenset({"tablelog"}), frozenset()),
     "doorbells": (frozenset({"protocol", "ports"}), frozenset()),
+    "events": (frozenset({"protocol", "layout"}), frozenset()),
     "mirroring": (frozenset({"plan", "protocol"}), frozenset({"pydantic"})),
     "services": (_EDGE | {"lifecycle", "mirroring"}, frozenset({"pydantic"})),
     "adapters": (_EDGE | _PLACES, frozenset({"pyarrow", "watchfiles", "azure", "opentelemetry"})),
     "spark": (_EDGE | _PLACES, frozenset({"pyspark", "delta", "py4j"})),
     "account": (frozenset(), frozenset()),
     "connection": (frozenset({"account"}), frozenset()),
+    "endpoint": (
+        _EDGE | {"adapters"},
+        frozenset({"starlette", "uvicorn", "cryptography", "azure"}),
+    ),
     "settings": (
         _PLACES | {"plan", "errors"},
         frozenset({"pydantic", "pydantic_core"}),

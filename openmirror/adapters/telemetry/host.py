@@ -1,0 +1,15 @@
+"""Signals of a process whose host sends them: the providers that it has set up, if any."""
+
+from __future__ import annotations
+
+from opentelemetry import _logs, metrics, trace
+
+from openmirror.adapters.telemetry.signals import Sinks
+
+_SCOPE = "openmirror"
+
+
+def sinks_of_the_host() -> Sinks:
+    """The global providers; they do nothing where nobody has set any up."""
+    logger = _logs.get_logger(_SCOPE)
+    return Sinks(logger, logger, metrics.get_meter(_SCOPE), trace.get_tracer(_SCOPE))

@@ -1,0 +1,166 @@
+"""Operations, standings and progress as OpenTelemetry's signals, wherever they are sent."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from opentelemetry._logs import Logger, SeverityNumber
+from opentelemetry.metrics import Meter
+from opentelemetry.trace import Tracer, use_span
+
+from openmirror.adapters.telemetry.once import Once
+from openmirror.ports import Progress, Standing
+from openmirror.protocol.names import TableFolder, TableName
+from openmirror.tableoperation import EVENT, OperationName, TableOperation, fields
+
+_CUSTOM_EVENT = "microsoft.custom_event.name"
+"""A log record with this attribute becomes a custom event in Application Insights."""
+_COMMITS = frozenset({OperationName.SNAPSHOTTING, OperationName.REPLICATING})
+_WARNINGS = frozenset({"paused", "failed", "unreadable", "trouble", "buried", "lease-lost"})
+
+
+@dataclass(frozen=True)
+class Sinks:
+    """Where signals go."""
+
+    events: Logger
+    """For operations. Returns when the record was sent or lies on disk, where it can."""
+    logs: Logger
+    meter: Meter
+    tracer: Tracer
+
+
+@dataclass
+class _Correlations:
+    """The newest event that was heard of for each table."""
+
+    known: dict[TableFolder, str] = field(default_factory=dict)
+
+    def hear(self, progress: Progress) -> None:
+        heard = progress.detail.get("correlation")
+        if progress.folder is not None and isinstance(heard, str) and heard:
+            self.known[progress.folder] = heard
+
+    def of(self, folder: TableFolder | None) -> str:
+        return self.known.get(folder, "") if folder is not None else ""
+
+
+class Signals:
+    """The port `Telemetry`, and a watcher of progress."""
+
+    def __init__(self, sinks: Sinks) -> None:
+        self._sinks = sinks
+        self._once = Once()
+        self._correlations = _Correlations()
+        meter = sinks.meter
+        self._rows = meter.create_counter(
+            "rows_applied", "{row}", "Change rows that were applied, by kind."
+        )
+        self._bytes = meter.create_counter(
+            "bytes_processed", "By", "Size of the change files that were applied."
+        )
+        self._lag = meter.create_histogram(
+            "replication_lag_seconds",
+            "s",
+            "From the landing of a batch's oldest file to its commit.",
+        )
+        self._duration = meter.create_histogram(
+            "batch_duration_seconds", "s", "From the first read of a batch to its commit."
+        )
+        self._pending = meter.create_gauge(
+            "pending_files", "{file}", "Change files that are not applied."
+        )
+        self._oldest = meter.create_gauge(
+            "oldest_pending_age_seconds", "s", "Age of the oldest file that is not applied, else 0."
+        )
+        self._status = meter.create_gauge(
+            "table_status", "1", "0 running, 1 warning, 2 error, 3 stopped."
+        )
+        self._heartbeat = meter.create_counter(
+            "heartbeat", "{pass}", "Status passes over a mirror: a sign of life."
+        )
+
+    def happened(self, operation: TableOperation) -> None:
+        """Send an operation, unless this process has sent it."""
+        if not self._once.is_new(operation.identity):
+            return
+        told = operation.correlated(self._correlations.of(operation.folder))
+        if told.name not in _COMMITS:
+            self._send(told)
+            return
+        # The event belongs to the span of its batch, so that both are found from either.
+        span = self._sinks.tracer.start_span(
+            _headline(told), attributes=fields(told), start_time=_nanos(told.started_at)
+        )
+        with use_span(span):
+            self._send(told)
+        span.end(_nanos(max(told.started_at, told.ended_at)))
+        self._measure(told)
+
+    def _send(self, operation: TableOperation) -> None:
+        self._sinks.events.emit(
+            timestamp=time.time_ns(),
+            severity_number=_severity(operation.error is not None),
+            body=_headline(operation),
+            attributes={_CUSTOM_EVENT: EVENT, **fields(operation)},
+        )
+
+    def _measure(self, commit: TableOperation) -> None:
+        table = _dimensions(commit.folder, commit.table)
+        for kind, count in commit.rows.items():
+            self._rows.add(count, {**table, "kind": kind})
+        self._bytes.add(commit.bytes, table)
+        self._duration.record(commit.seconds, table)
+        if commit.latency_seconds is not None:
+            self._lag.record(commit.latency_seconds, table)
+
+    def stand(self, mirror: str, tables: Sequence[Standing]) -> None:
+        """Set the gauges of a mirror's tables. A gauge that is not set again is not sent again."""
+        for one in tables:
+            table = _dimensions(one.folder, one.table)
+            self._pending.set(one.pending_files, table)
+            self._oldest.set(one.oldest_pending_seconds, table)
+            self._status.set(int(one.health), table)
+        self._heartbeat.add(1, {"mirror": mirror})
+
+    def watch(self, progress: Progress) -> None:
+        """Log what a person would see, with the event that it came of."""
+        self._correlations.hear(progress)
+        correlation = self._correlations.of(progress.folder)
+        attributes = {"event": progress.event, **_flat(progress.detail)}
+        if progress.folder is not None:
+            attributes |= {
+                "mirror": progress.folder.mirror,
+                "landing_folder": str(progress.folder.path),
+            }
+        if correlation:
+            attributes["correlation"] = correlation
+        self._sinks.logs.emit(
+            timestamp=time.time_ns(),
+            severity_number=_severity(progress.event in _WARNINGS),
+            body=f"{progress.event} {progress.folder or ''}".strip(),
+            attributes=attributes,
+        )
+
+
+def _headline(operation: TableOperation) -> str:
+    return f"{operation.name.value} {operation.folder}"
+
+
+def _dimensions(folder: TableFolder, table: TableName) -> dict[str, str]:
+    return {"mirror": folder.mirror, "schema": table.schema, "table": table.table}
+
+
+def _flat(detail: Mapping[str, object]) -> dict[str, str]:
+    return {name: str(value) for name, value in detail.items() if value not in (None, "")}
+
+
+def _severity(is_wrong: bool) -> SeverityNumber:
+    return SeverityNumber.WARN if is_wrong else SeverityNumber.INFO
+
+
+def _nanos(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000) * 1_000

@@ -1,0 +1,80 @@
+"""Who is told how mirrors do: Application Insights, when its connection string is set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from openmirror.errors import CannotStart
+from openmirror.ports import Progress
+from openmirror.services.parts import Parts
+
+if TYPE_CHECKING:
+    from openmirror.adapters.telemetry.signals import Signals
+
+CONNECTION = "APPLICATIONINSIGHTS_CONNECTION_STRING"
+"""Application Insights' own name for it, which the portal and the Functions host use as well."""
+AUTHENTICATION = "APPLICATIONINSIGHTS_AUTHENTICATION_STRING"
+"""Also Application Insights' own: `Authorization=AAD` sends with an identity."""
+
+
+@contextmanager
+def telling(parts: Parts, env: Mapping[str, str], role: str) -> Iterator[Parts]:
+    """The parts of a process of ours that runs by itself, telling Application Insights.
+
+    What is left is sent at the end. Without a connection string nothing is sent. Never for
+    functions: their host sends what `told_by_the_host` makes.
+
+    Raises CannotStart for a connection string that is none, or without the packages.
+    """
+    connection = env.get(CONNECTION)
+    if not connection:
+        yield parts
+        return
+    try:
+        from openmirror.adapters.telemetry.azure_monitor import AzureMonitor
+        from openmirror.adapters.telemetry.signals import Signals
+
+        monitor = AzureMonitor(
+            connection, role, version("openmirror"), with_identity=_asks_for_an_identity(env)
+        )
+    except ImportError as error:
+        raise CannotStart(
+            f"{CONNECTION} is set, and telemetry needs packages that are not installed: "
+            "pip install 'openmirror[azure]'"
+        ) from error
+    except ValueError as error:
+        raise CannotStart(
+            f"{CONNECTION} cannot be read: {error}. Copy it from the overview of the Application "
+            "Insights resource"
+        ) from error
+    try:
+        yield _with(parts, Signals(monitor.sinks))
+    finally:
+        monitor.close()
+
+
+def told_by_the_host(parts: Parts) -> Parts:
+    """The parts of a function: signals go to the providers that its host has set up, if any."""
+    from openmirror.adapters.telemetry.host import sinks_of_the_host
+    from openmirror.adapters.telemetry.signals import Signals
+
+    return _with(parts, Signals(sinks_of_the_host()))
+
+
+def _with(parts: Parts, signals: Signals) -> Parts:
+    before = parts.watch
+
+    def watch(progress: Progress) -> None:
+        signals.watch(progress)
+        before(progress)
+
+    return replace(parts, telemetry=signals, watch=watch)
+
+
+def _asks_for_an_identity(env: Mapping[str, str]) -> bool:
+    """Whether any identity that this process has will do; a named client is the exporter's own."""
+    return env.get(AUTHENTICATION, "").replace(" ", "").rstrip(";").lower() == "authorization=aad"

@@ -1,0 +1,95 @@
+"""A local stand-in for Application Insights' ingestion: it keeps what the real exporter posts."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from uuid import uuid4
+
+QUIET = {
+    "APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL": "true",
+    "APPLICATIONINSIGHTS_SDKSTATS_DISABLED": "true",
+    "APPLICATIONINSIGHTS_CONTROLPLANE_DISABLED": "true",
+}
+"""An environment in which the exporter reports nothing about itself to its makers."""
+
+
+@dataclass
+class Ingestion:
+    """What arrived, in order; `status` is how the next requests are answered."""
+
+    url: str = ""
+    key: str = field(default_factory=lambda: str(uuid4()))
+    status: int = 200
+    items: list[dict[str, Any]] = field(default_factory=list)
+    requests: int = 0
+    arrived: Callable[[dict[str, Any]], None] = lambda item: None
+
+    @property
+    def connection_string(self) -> str:
+        return f"InstrumentationKey={self.key};IngestionEndpoint={self.url}/"
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        """The data of all items of a type: EventData, MetricData, MessageData, …"""
+        return [i["data"]["baseData"] for i in self.items if i["data"]["baseType"] == kind]
+
+    @property
+    def operations(self) -> list[dict[str, str]]:
+        """The properties of every custom event."""
+        return [event["properties"] for event in self.of_type("EventData")]
+
+    def metric(self, name: str) -> list[dict[str, Any]]:
+        """Every point of one metric: its properties and its values in one record."""
+        return [
+            {**data["properties"], **data["metrics"][0]}
+            for data in self.of_type("MetricData")
+            if data["metrics"][0]["name"] == name
+        ]
+
+
+@contextmanager
+def ingestion() -> Iterator[Ingestion]:
+    """Serve until left."""
+    kept = Ingestion()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                body = gzip.decompress(body)
+            items = json.loads(body)
+            kept.requests += 1
+            if kept.status == 200:
+                for item in items:
+                    kept.items.append(item)
+                    kept.arrived(item)
+            said = {"itemsReceived": len(items), "itemsAccepted": len(items), "errors": []}
+            answer = json.dumps(said).encode()
+            self.send_response(kept.status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    kept.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield kept
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

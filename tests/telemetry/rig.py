@@ -1,0 +1,104 @@
+"""A mirror in memory that writes real logs, and a process that may die anywhere in it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from openmirror import layout
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.memory import MemoryStore
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.layout import StorePath, join
+from openmirror.plan import Limits
+from openmirror.ports import ABSENT, Absent, Standing, Step
+from openmirror.protocol.names import ETag, TableFolder
+from openmirror.services.parts import Parts
+from openmirror.services.sweeping import publish_all
+from openmirror.services.visiting import settle
+from openmirror.tableoperation import TableOperation
+from tests.unit.paper import PaperEngine, table
+
+ORDERS = table("m", "Sales.schema/Orders")
+ITEMS = table("m", "items")
+
+
+class Killed(BaseException):
+    """The process has died here."""
+
+
+@dataclass
+class Heard:
+    """Telemetry that keeps everything it is told, repeats as well."""
+
+    operations: list[TableOperation] = field(default_factory=list)
+    standings: dict[str, Sequence[Standing]] = field(default_factory=dict)
+
+    def happened(self, operation: TableOperation) -> None:
+        self.operations.append(operation)
+
+    def stand(self, mirror: str, tables: Sequence[Standing]) -> None:
+        self.standings[mirror] = tables
+
+    @property
+    def names(self) -> list[str]:
+        """The operations in order, each identity once."""
+        return [o.name.value for o in {o.identity: o for o in self.operations}.values()]
+
+
+class Store(MemoryStore):
+    """A store that tells of each write before it is done."""
+
+    def __init__(self, clock: Callable[[], datetime]) -> None:
+        super().__init__(clock)
+        self.writing: Callable[[StorePath, bytes], None] = lambda path, data: None
+
+    def write(self, path: StorePath, data: bytes, only_if: ETag | Absent | None = None) -> ETag:
+        self.writing(path, data)
+        return super().write(path, data, only_if)
+
+
+class World:
+    """One mirror; each `process` is a runner of its own over it."""
+
+    def __init__(self) -> None:
+        self.now = datetime.now(UTC)
+        self.store = Store(lambda: self.now)
+        self.store.make_folder(layout.landing_zone("m"))
+        self.store.make_folder(layout.LAKE)
+
+    def parts(self, telemetry: Any = None) -> Parts:
+        limits = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
+        logs = LogReplay(self.store)
+        found = Parts(self.store, ParquetInspector(self.store), logs, lambda: self.now, limits)
+        return replace(found, telemetry=telemetry) if telemetry is not None else found
+
+    def land(self, folder: TableFolder, number: int, **columns: list[Any]) -> None:
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns or {"id": [1, 2]}), buffer)
+        place = layout.table_folder(folder)
+        if self.store.incarnation(place) is None:
+            self.store.write(join(place, "_metadata.json"), b'{"keyColumns": ["id"]}', ABSENT)
+        self.store.write(join(place, f"{number:020d}.parquet"), buffer.getvalue())
+
+    def run(self, parts: Parts, *folders: TableFolder, engine: Any = None) -> None:
+        """Visit tables until nothing is left to do, then a status pass."""
+        for folder in folders or (ORDERS,):
+            settle(parts, engine or PaperEngine(self.store), folder)
+        publish_all(parts, ["m"])
+
+
+def dies_at(place: Step) -> Callable[[Step], None]:
+    """Steps of a process that dies when it gets there."""
+
+    def steps(step: Step) -> None:
+        if step is place:
+            raise Killed(step)
+
+    return steps

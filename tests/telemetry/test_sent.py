@@ -1,0 +1,314 @@
+"""What arrives at Application Insights, by the real exporter and over real HTTP."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openmirror import layout
+from openmirror.errors import CannotStart
+from openmirror.layout import StorePath, join
+from openmirror.ports import CommitResult, Counts, Progress, Step, Transaction
+from openmirror.services.parts import Parts
+from openmirror.services.requests import Operator, hold
+from openmirror.services.visiting import settle
+from openmirror.wiring.telemetry import CONNECTION, telling, told_by_the_host
+from tests.ingestion_stub import QUIET, Ingestion, ingestion
+from tests.telemetry.rig import ITEMS, ORDERS, Killed, World, dies_at
+from tests.unit.paper import PaperEngine
+
+ROLE = "openmirror-runner"
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Ingestion]:
+    for name, value in QUIET.items():
+        monkeypatch.setenv(name, value)
+    # Where the exporter keeps what it could not send.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with ingestion() as kept:
+        yield kept
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def process(world: World, sent: Ingestion) -> AbstractContextManager[Parts]:
+    """A runner of its own, from its start to its end."""
+    return telling(world.parts(), {CONNECTION: sent.connection_string}, ROLE)
+
+
+class Mixed(PaperEngine):
+    """An engine whose batches hold changes of every kind."""
+
+    def read(self, batch: Any) -> Any:
+        prepared = super().read(batch)
+
+        class Held:
+            counts = Counts(inserts=5, updates=3, deletes=1)
+
+            def release(self) -> None:
+                prepared.release()
+
+        return Held()
+
+
+def _moment(text: str) -> datetime:
+    assert text.endswith("Z")
+    return datetime.fromisoformat(text)
+
+
+def test_a_run_sends_each_operation_with_every_field_of_fabrics_log(
+    world: World, sent: Ingestion
+) -> None:
+    world.land(ORDERS, 1)
+    with process(world, sent) as parts:
+        world.run(parts)
+        world.land(ORDERS, 2)
+        world.land(ORDERS, 3)
+        parts.watch(Progress(ORDERS, "taken", {"correlation": "e-42", "rung_by": "…3.parquet"}))
+        world.run(parts, engine=Mixed(world.store))
+    names = [operation["OperationName"] for operation in sent.operations]
+    assert names == [
+        "AddTable",
+        "StartSnapshotting",
+        "Snapshotting",
+        "StartReplicating",
+        "Replicating",
+    ]
+    assert {event["name"] for event in sent.of_type("EventData")} == {
+        "MirroredDatabaseTableExecution"
+    }
+    last = sent.operations[-1]
+    size = sum(
+        entry.size
+        for entry in world.store.list_folder(layout.table_folder(ORDERS)).entries
+        if entry.name.startswith(("00000000000000000002", "00000000000000000003"))
+    )
+    life = world.store.incarnation(layout.table_folder(ORDERS))
+    known = {
+        "OperationName": "Replicating",
+        "SourceSchemaName": "Sales",
+        "SourceTableName": "Orders",
+        "ProcessedRows": "9",
+        "ProcessedBytes": str(size),
+        "MirroringSourceType": "GenericMirror",
+        "Mirror": "m",
+        "LandingFolder": "Sales.schema/Orders",
+        "Epoch": f"openmirror/m/Sales.schema/Orders/{life}/1",
+        "FirstSequence": "2",
+        "LastSequence": "3",
+        "Inserts": "5",
+        "Updates": "3",
+        "Deletes": "1",
+        "Correlation": "e-42",
+    }
+    measured = {"OperationStartTime", "OperationEndTime", "ReplicatorBatchLatency", "OperationId"}
+    assert {name: last[name] for name in known} == known
+    assert set(last) == {*known, *measured, "logger_name"}
+    assert _moment(last["OperationStartTime"]) <= _moment(last["OperationEndTime"])
+    assert float(last["ReplicatorBatchLatency"]) >= 0
+    assert len({operation["OperationId"] for operation in sent.operations}) == len(names)
+    assert {item["tags"]["ai.cloud.role"] for item in sent.items} == {ROLE}
+
+
+def test_a_failure_is_sent_with_its_error(world: World, sent: Ingestion) -> None:
+    world.land(ORDERS, 1)
+    bad = join(layout.table_folder(ORDERS), f"{1:020d}.parquet")
+    world.store.write(bad, b"this is no Parquet file")
+    with process(world, sent) as parts:
+        world.run(parts)
+    (failed,) = sent.operations
+    assert (failed["OperationName"], failed["ErrorType"]) == ("FailTable", "UserError")
+    assert failed["ErrorCode"] == "FileUnreadable"
+    assert "Replace the file, under the same name" in failed["ErrorMessage"]
+
+
+def test_metrics_have_mirror_schema_and_table_and_rows_their_kind(
+    world: World, sent: Ingestion
+) -> None:
+    world.land(ORDERS, 1)
+    world.land(ITEMS, 1)
+    world.land(ITEMS, 3)
+    with process(world, sent) as parts:
+        world.run(parts, ORDERS, ITEMS, engine=Mixed(world.store))
+        hold(world.parts(), ORDERS, Operator("ann"))
+        world.run(parts, ORDERS, ITEMS)
+    orders = {"mirror": "m", "schema": "Sales", "table": "Orders"}
+    items = {"mirror": "m", "schema": "dbo", "table": "items"}
+
+    def of(name: str, table: dict[str, str]) -> list[dict[str, Any]]:
+        return [p for p in sent.metric(name) if {k: p[k] for k in table} == table]
+
+    rows = {point["kind"]: point["value"] for point in of("rows_applied", orders)}
+    assert rows == {"inserts": 5, "updates": 3, "deletes": 1}
+    assert [p["value"] for p in of("bytes_processed", orders)] == [
+        int(o["ProcessedBytes"])
+        for o in sent.operations
+        if o["OperationName"] == "Snapshotting" and o["SourceTableName"] == "Orders"
+    ]
+    assert [p["count"] for p in of("batch_duration_seconds", orders)] == [1]
+    assert [p["count"] for p in of("replication_lag_seconds", items)] == [1]
+    assert [p["value"] for p in of("table_status", orders)] == [3]
+    assert [p["value"] for p in of("table_status", items)] == [1]
+    assert [p["value"] for p in of("pending_files", items)] == [1]
+    assert [p["value"] for p in of("pending_files", orders)] == [0]
+    assert of("oldest_pending_age_seconds", items)
+    (beat,) = sent.metric("heartbeat")
+    assert (beat["mirror"], beat["value"]) == ("m", 2)
+
+
+def test_event_log_and_span_of_a_commit_are_found_from_each_other(
+    world: World, sent: Ingestion
+) -> None:
+    world.land(ORDERS, 1)
+    with process(world, sent) as parts:
+        parts.watch(Progress(ORDERS, "taken", {"correlation": "e-7"}))
+        world.run(parts)
+    (commit,) = [o for o in sent.operations if o["OperationName"] == "Snapshotting"]
+    logs = [message["properties"] for message in sent.of_type("MessageData")]
+    (committed,) = [log for log in logs if log["event"] == "committed"]
+    assert committed["operation"] == commit["OperationId"]
+    assert (committed["first"], committed["last"]) == ("1", "1")
+    assert committed["correlation"] == commit["Correlation"] == "e-7"
+    (span,) = sent.of_type("RemoteDependencyData")
+    assert span["properties"]["OperationId"] == commit["OperationId"]
+    traces = {
+        item["tags"]["ai.operation.id"]
+        for item in sent.items
+        if item["data"]["baseData"].get("properties", {}).get("OperationId")
+        == commit["OperationId"]
+    }
+    assert len(traces) == 1
+
+
+def test_a_crash_between_commit_and_save_sends_the_commit_from_the_next_process(
+    world: World, sent: Ingestion
+) -> None:
+    world.land(ORDERS, 1)
+    with pytest.raises(Killed), process(world, sent) as parts:
+        settle(replace(parts, steps=dies_at(Step.COMMITTED)), PaperEngine(world.store), ORDERS)
+    assert [o["OperationName"] for o in sent.operations] == ["AddTable", "StartSnapshotting"]
+    with process(world, sent) as parts:
+        world.run(parts)
+    assert [o["OperationName"] for o in sent.operations[2:]] == [
+        "Snapshotting",
+        "StartReplicating",
+    ]
+
+
+def test_a_crash_before_the_save_sends_the_same_operation_id_again(
+    world: World, sent: Ingestion
+) -> None:
+    world.land(ORDERS, 1)
+
+    def dying(path: StorePath, data: bytes) -> None:
+        if path == layout.control_document(ORDERS) and b'"applied"' in data:
+            raise Killed(path)
+
+    world.store.writing = dying
+    with pytest.raises(Killed), process(world, sent) as parts:
+        world.run(parts)
+    world.store.writing = lambda path, data: None
+    with process(world, sent) as parts:
+        world.run(parts)
+    commits = [o for o in sent.operations if o["OperationName"] == "Snapshotting"]
+    assert len(commits) == 2
+    assert commits[0]["OperationId"] == commits[1]["OperationId"]
+
+
+def test_an_operation_has_arrived_before_its_document_is_saved(
+    world: World, sent: Ingestion
+) -> None:
+    """So that no crash at all can lose it."""
+    world.land(ORDERS, 1)
+    arrived_before: list[list[str]] = []
+
+    def saving(path: StorePath, data: bytes) -> None:
+        if path == layout.control_document(ORDERS) and "applied" in json.loads(data):
+            arrived_before.append([o["OperationName"] for o in sent.operations])
+
+    world.store.writing = saving
+    with process(world, sent) as parts:
+        world.run(parts)
+    assert "Snapshotting" in arrived_before[0]
+
+
+def test_one_process_sends_nothing_twice(world: World, sent: Ingestion) -> None:
+    world.land(ORDERS, 1)
+    bad = join(layout.table_folder(ORDERS), f"{2:020d}.parquet")
+    world.store.write(bad, b"this is no Parquet file")
+
+    class Repeated(PaperEngine):
+        """As if another runner had come first, each time."""
+
+        def commit(
+            self, batch: Any, prepared: Any, transaction: Transaction, note: str
+        ) -> CommitResult:
+            super().commit(batch, prepared, transaction, note)
+            return super().commit(batch, prepared, transaction, note)
+
+    with process(world, sent) as parts:
+        for _ in range(3):
+            world.run(parts, engine=Repeated(world.store))
+        hold(world.parts(), ORDERS, Operator("ann"))
+        for _ in range(3):
+            world.run(parts)
+    names = [operation["OperationName"] for operation in sent.operations]
+    assert len(names) == len(set(names)) == 6
+    assert names[-2:] == ["FailTable", "StopTable"]
+
+
+def test_what_could_not_be_sent_is_sent_by_the_next_process(
+    world: World, sent: Ingestion, tmp_path: Path
+) -> None:
+    world.land(ORDERS, 1)
+    sent.status = 503
+    with process(world, sent) as parts:
+        world.run(parts)
+    assert sent.operations == []
+    kept = list(tmp_path.rglob("*@*.lock"))
+    assert "Snapshotting" in "".join(path.read_text() for path in kept)
+    for path in kept:
+        # The exporter leaves it alone for a minute, which is over with this.
+        path.rename(path.with_name(path.name.partition("@")[0]))
+    sent.status = 200
+    world.land(ORDERS, 2)
+    with process(world, sent) as parts:
+        world.run(parts)
+    names = {operation["OperationName"] for operation in sent.operations}
+    assert {"AddTable", "Snapshotting", "Replicating"} <= names
+
+
+def test_without_a_connection_string_nothing_is_built(world: World) -> None:
+    parts = world.parts()
+    with telling(parts, {}, ROLE) as same:
+        assert same is parts
+
+
+def test_a_connection_string_that_is_none_is_named_at_start(world: World) -> None:
+    with (
+        pytest.raises(CannotStart, match="APPLICATIONINSIGHTS_CONNECTION_STRING"),
+        telling(world.parts(), {CONNECTION: "InstrumentationKey=no"}, ROLE),
+    ):
+        pytest.fail("a wrong connection string was taken")
+
+
+def test_a_function_sends_through_its_host_alone(world: World) -> None:
+    """Without providers of the host nothing is sent, and nothing of ours is set up globally."""
+    from opentelemetry import metrics, trace
+
+    before = (metrics.get_meter_provider(), trace.get_tracer_provider())
+    world.land(ORDERS, 1)
+    world.run(told_by_the_host(world.parts()))
+    assert (metrics.get_meter_provider(), trace.get_tracer_provider()) == before
