@@ -41,6 +41,10 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         _EDGE | {"adapters"},
         frozenset({"starlette", "uvicorn", "cryptography", "azure"}),
     ),
+    "endpoint": (
+        _EDGE | {"adapters"},
+        frozenset({"starlette", "uvicorn", "cryptography", "azure"}),
+    ),
     "settings": (
         _PLACES | {"plan", "errors"},
         frozenset({"pydantic", "pydantic_core"}),

@@ -1,0 +1,98 @@
+"""The parts of one storage account that all verbs work on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from openmirror.endpoint.calls import Call
+from openmirror.endpoint.conditions import Conditions
+from openmirror.endpoint.disk import Disk, throw_away
+from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.events import Announcer, Envelope, Sink
+from openmirror.endpoint.facts import Facts
+from openmirror.endpoint.gate import Gate
+from openmirror.endpoint.leases import check_write
+from openmirror.endpoint.nodes import Node
+from openmirror.endpoint.staging import Staging
+from openmirror.endpoint.state import State
+from openmirror.endpoint.ticks import Ticks
+from openmirror.layout import LAKE, LANDING
+
+ENDPOINT_FOLDER = ".endpoint"
+"""Below the root, beside the containers: state, uncommitted data, certificate."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """One storage account over a root."""
+
+    name: str
+    disk: Disk
+    staging: Staging
+    state: State
+    gate: Gate
+    announce: Announcer
+
+    def close(self) -> None:
+        """Write the state down; nothing may be asked of it afterwards."""
+        self.state.close()
+
+    def replace_content(
+        self, call: Call, old: Node | None, facts: Facts, content: Path, lease_id: str | None
+    ) -> Node:
+        """Put a finished file at the call's address. To be called within the gate.
+
+        A lease stays with the name. Raises Refused when it is held by somebody else.
+        """
+        lease = check_write(old.facts.lease if old else None, lease_id, time.time())
+        if old is not None and old.is_folder:
+            raise Refused(Fault.TYPE_MISMATCH, f"{old.address.path} is a directory")
+        self.disk.make_parents(call.address)
+        node = self.disk.put(call.address, content, replace(facts, lease=lease))
+        if old is not None:
+            self.staging.forget_appended(old)
+        self.staging.forget_blocks(call.address)
+        return node
+
+    @contextmanager
+    def changing(self, call: Call) -> Iterator[Node]:
+        """What is at the call's address, to be changed under its conditions and lease."""
+        with self.gate():
+            node = self.disk.require(call.address)
+            Conditions.of(call).check_write(node)
+            check_write(node.facts.lease, call.lease_id, time.time())
+            yield node
+
+    def delete(self, call: Call, *, recursive: bool) -> None:
+        """Delete what is at the call's address."""
+        with self.changing(call) as node:
+            if node.is_folder and not recursive and not self.disk.is_empty(node.address):
+                raise Refused(Fault.NOT_EMPTY)
+            self.staging.forget_appended(node)
+            trash = self.disk.remove(node)
+            self.announce.deleted(call, node, recursive=recursive)
+        throw_away(trash)
+
+
+def open_account(
+    root: Path, name: str, sink: Sink | None = None, envelope: Envelope = Envelope.EVENT_GRID
+) -> Account:
+    """The account over a root, with its two containers made if they are missing."""
+    for container in (LANDING, LAKE):
+        (root / container).mkdir(parents=True, exist_ok=True)
+    folder = root / ENDPOINT_FOLDER
+    folder.mkdir(exist_ok=True)
+    ticks = Ticks()
+    state = State(folder / "state.sqlite3")
+    return Account(
+        name=name,
+        disk=Disk(root, state, ticks),
+        staging=Staging(folder / "staging", state),
+        state=state,
+        gate=Gate(root.resolve()),
+        announce=Announcer(name, ticks, sink, envelope),
+    )
