@@ -11,6 +11,7 @@ A broken promise of a publisher or an operator is a value, `Problem`. Surprises 
     ├── Unavailable            a service cannot be reached now, or is too busy
     ├── AccessDenied           a service refuses this identity; the message names the role
     ├── WrongRequest           an operator asked for something that cannot be done
+    ├── UnknownName            an operator named a mirror or a table that is not there
     └── CannotStart            settings or a missing part keep the program from starting
 """
 
@@ -58,6 +59,10 @@ class AccessDenied(OpenmirrorError):
 
 class WrongRequest(OpenmirrorError):
     """An operator asked for something that cannot be done; the message says why."""
+
+
+class UnknownName(OpenmirrorError):
+    """An operator named a mirror or a table that is not there; the message says what is."""
 
 
 class CannotStart(OpenmirrorError):
