@@ -82,12 +82,15 @@ class BlobLease:
     def __init__(self, path: str, lease: BlobLeaseClient) -> None:
         self._path = path
         self._lease = lease
+        self._released = False
 
     def renew(self) -> bool:
         """Keep it for another 60 seconds; False when it was lost.
 
         Raises AccessDenied, or Unavailable when the account cannot be reached.
         """
+        if self._released:
+            return False
         with in_our_words(self._path):
             try:
                 self._lease.renew()
@@ -101,6 +104,9 @@ class BlobLease:
 
     def release(self) -> None:
         """Let others have it at once; harmless when it was lost."""
+        if self._released:
+            return
+        self._released = True
         with in_our_words(self._path):
             try:
                 self._lease.release()

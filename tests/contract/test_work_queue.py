@@ -1,0 +1,206 @@
+"""What every WorkQueue keeps."""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from azure.storage.queue import QueueServiceClient
+
+from openmirror.adapters.azure.queue import StorageWorkQueue
+from openmirror.adapters.doorbell import QueueDoorbell
+from openmirror.adapters.memory_work import MemoryWorkQueue
+from openmirror.doorbells import decode, encode
+from openmirror.ports import Ring, Taken, WorkQueue
+from openmirror.protocol.names import TableFolder, TablePath
+from tests.azurite import Azurite
+from tests.contract.waiting import TurnedClock, real_time, until
+
+HIDDEN = timedelta(seconds=1)
+ORDERS = TableFolder("m", TablePath("Sales", "Orders 日本語 %20 'x' <&>"))
+RING = Ring(ORDERS, "00000000000000000001.parquet", "event-1")
+
+
+@dataclass
+class Rig:
+    """A queue, and what else there is around it."""
+
+    queue: WorkQueue
+    after: Callable[[timedelta], None]
+    put: Callable[[str], None]
+    """Send any text as a stranger might, without encoding it."""
+    buried: Callable[[], list[str]]
+    """Bodies of the messages that were given up."""
+
+
+@pytest.fixture(params=["memory", "azurite"])
+def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
+    if request.param == "memory":
+        clock = TurnedClock()
+        memory = MemoryWorkQueue(clock, HIDDEN)
+        yield Rig(memory, clock.turn, memory.put, lambda: [body for body, _ in memory.buried])
+        return
+    emulator: Azurite = request.getfixturevalue("azurite")
+    name = f"queue-{uuid.uuid4()}"
+    with QueueServiceClient.from_connection_string(emulator.connection_string) as service:
+        queue = StorageWorkQueue(service, name, HIDDEN)
+        plain = service.get_queue_client(name)
+        poison = service.get_queue_client(f"{name}-poison")
+
+        def put(text: str) -> None:
+            queue.send(RING)
+            plain.clear_messages()
+            plain.send_message(text)
+
+        def buried() -> list[str]:
+            found = poison.receive_messages()
+            return [base64.b64decode(message.content).decode() for message in found]
+
+        yield Rig(queue, real_time, put, buried)
+
+
+@pytest.fixture
+def queue(rig: Rig) -> WorkQueue:
+    return rig.queue
+
+
+def one(queue: WorkQueue) -> Taken:
+    (taken,) = until(lambda: queue.take(1))
+    return taken
+
+
+def test_what_was_sent_is_taken_with_all_that_it_said(queue: WorkQueue) -> None:
+    queue.send(RING)
+    taken = one(queue)
+    assert taken.ring == RING
+    assert decode(taken.body) == RING
+    assert taken.times == 1
+
+
+def test_a_queue_that_nobody_has_made_is_empty(queue: WorkQueue) -> None:
+    assert queue.take(10) == []
+    assert queue.length() == 0
+
+
+def test_a_message_is_taken_by_one_at_a_time(queue: WorkQueue) -> None:
+    for number in range(40):
+        queue.send(Ring(TableFolder("m", TablePath("", f"t{number}")), "sweep"))
+    with ThreadPoolExecutor(4) as pool:
+        taken = [t for many in pool.map(lambda _: queue.take(10), range(4)) for t in many]
+    assert len({t.identity for t in taken}) == len(taken) == 40
+    assert len({t.ring for t in taken}) == 40
+
+
+def test_more_than_a_page_is_taken_at_once_and_never_more_than_asked_for(queue: WorkQueue) -> None:
+    for _ in range(40):
+        queue.send(RING)
+    assert len(queue.take(35)) == 35
+    assert len(queue.take(100)) == 5
+
+
+def test_a_message_that_nobody_renews_comes_back_and_counts(rig: Rig) -> None:
+    rig.queue.send(RING)
+    first = one(rig.queue)
+    assert rig.queue.take(1) == []
+    assert rig.queue.length() == 1
+    rig.after(HIDDEN)
+    again = one(rig.queue)
+    assert (again.identity, again.times, again.ring) == (first.identity, 2, RING)
+
+
+def test_a_renewed_message_stays_hidden_and_its_old_receipt_is_worth_nothing(rig: Rig) -> None:
+    rig.queue.send(RING)
+    first = one(rig.queue)
+    renewed = rig.queue.renew(first)
+    assert renewed
+    assert (renewed.identity, renewed.ring, renewed.times) == (first.identity, RING, 1)
+    assert rig.queue.renew(first) is None
+    rig.queue.delete(first)
+    rig.queue.bury(first, "too late")
+    assert rig.queue.length() == 1
+    rig.queue.delete(renewed)
+    assert rig.queue.length() == 0
+
+
+def test_a_message_that_came_back_to_another_cannot_be_renewed_or_deleted(rig: Rig) -> None:
+    rig.queue.send(RING)
+    late = one(rig.queue)
+    rig.after(HIDDEN)
+    other = one(rig.queue)
+    assert rig.queue.renew(late) is None
+    rig.queue.delete(late)
+    rig.queue.give_back(late, timedelta())
+    assert rig.queue.take(1) == []
+    assert rig.queue.renew(other)
+
+
+def test_a_message_that_is_gone_can_be_deleted_renewed_and_given_back_harmlessly(
+    queue: WorkQueue,
+) -> None:
+    queue.send(RING)
+    taken = one(queue)
+    queue.delete(taken)
+    queue.delete(taken)
+    assert queue.renew(taken) is None
+    queue.give_back(taken, timedelta())
+    assert queue.length() == 0
+
+
+def test_a_message_that_is_given_back_comes_at_once_or_after_its_delay(rig: Rig) -> None:
+    rig.queue.send(RING)
+    rig.queue.give_back(one(rig.queue), timedelta())
+    again = one(rig.queue)
+    assert again.times == 2
+    rig.queue.give_back(again, timedelta(seconds=2))
+    assert rig.queue.take(1) == []
+    rig.after(timedelta(seconds=2))
+    assert one(rig.queue).times == 3
+
+
+def test_a_delayed_message_is_there_but_hidden_until_then(rig: Rig) -> None:
+    rig.queue.send(RING, timedelta(milliseconds=1500))
+    assert rig.queue.take(1) == []
+    assert rig.queue.length() == 1
+    rig.after(timedelta(seconds=2))
+    assert one(rig.queue).ring == RING
+
+
+def test_a_buried_message_leaves_the_queue_and_keeps_its_body(rig: Rig) -> None:
+    rig.queue.send(RING)
+    rig.queue.bury(one(rig.queue), "failed five times")
+    assert rig.queue.length() == 0
+    assert rig.buried() == [encode(RING)]
+
+
+STRANGE = [
+    "hello",
+    "{",
+    "[1, 2]",
+    json.dumps({"mirror": "m", "table": "a/b/c"}),
+    json.dumps({"mirror": "../x", "table": "Orders"}),
+    "é日本語",
+    "AAAA",
+]
+
+
+@pytest.mark.parametrize("text", STRANGE)
+def test_a_stranger_s_message_is_taken_as_one_without_a_ring_and_can_be_buried(
+    rig: Rig, text: str
+) -> None:
+    rig.put(text)
+    taken = one(rig.queue)
+    assert taken.ring is None
+    rig.queue.bury(taken, "it is no doorbell message")
+    assert rig.queue.length() == 0
+    assert rig.buried() == [taken.body]
+
+
+def test_a_doorbell_over_a_queue_says_what_rang(queue: WorkQueue) -> None:
+    QueueDoorbell(queue, "an operator asked").ring(ORDERS)
+    assert one(queue).ring == Ring(ORDERS, "an operator asked")
