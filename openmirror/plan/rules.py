@@ -39,11 +39,16 @@ FOUND_BY_APPLYING = frozenset(
 
 
 def still_stands(look: Look, problem: Problem) -> bool:
-    """Whether nothing that the problem was judged by has changed (ARCHITECTURE §5).
+    """Whether a problem that no look can see is to be believed (ARCHITECTURE §5).
 
     Every other problem is judged anew by each look, so that it ends with its cause.
     """
-    if problem.code not in FOUND_BY_APPLYING or problem.incarnation != look.incarnation:
+    return problem.code in FOUND_BY_APPLYING and is_unchanged(look, problem)
+
+
+def is_unchanged(look: Look, problem: Problem) -> bool:
+    """Whether nothing that the problem was judged by has changed."""
+    if problem.incarnation != look.incarnation:
         return False
     if (problem.metadata_etag, problem.settings_etag) != (look.metadata_etag, look.policy_etag):
         return False

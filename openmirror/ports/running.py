@@ -30,6 +30,8 @@ class DoorbellLine(Doorbell, Protocol):
 class Step(StrEnum):
     """Named places between two effects, where a process may die and everything must hold."""
 
+    JUDGED = "judged"
+    """An event was judged at the door, and nobody has rung yet."""
     LOOKED = "looked"
     FOLDED = "folded"
     CHECKED = "checked"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from openmirror import layout
-from openmirror.control import ControlDocument, rebuilt_from_log
+from openmirror.control import rebuilt_from_log
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.layout import StorePath
 from openmirror.plan.cut import pending
 from openmirror.plan.facts import Completeness, LandedFile
 from openmirror.plan.look import Look, Oddity
 from openmirror.plan.needs import decided_files, needs_archive, reads_from
-from openmirror.ports import ABSENT, Absent, Entry, Listing
+from openmirror.ports import ABSENT, Absent, Entry, FileStore, Listing
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import METADATA_FILE, ETag, TableFolder, table_name
 from openmirror.protocol.rules import Broken
@@ -23,7 +23,7 @@ from openmirror.protocol.sequence import (
     parse_change_file,
 )
 from openmirror.services.discovery import discover, landed_folders
-from openmirror.services.documents import Documents, Stored
+from openmirror.services.documents import Documents
 from openmirror.services.mirrors import brake, default_schema, read_policy
 from openmirror.services.parts import Parts
 from openmirror.tablelog import BrokenLog, TableLog
@@ -59,9 +59,36 @@ def look_at(parts: Parts, folder: TableFolder, *, listing_last: bool = False) ->
 
 
 def _look_once(parts: Parts, folder: TableFolder, listing_last: bool) -> Seen | None:
-    store, documents = parts.store, Documents(parts.store)
+    store = parts.store
     landing = layout.table_folder(folder)
-    incarnation = store.incarnation(landing)
+    seen = first_reads(parts, folder)
+    look, incarnation = seen.look, seen.look.incarnation
+    try:
+        if listing_last:
+            look = _with_listing(parts, with_logs(parts, look), landing)
+        else:
+            look = with_logs(parts, _with_listing(parts, look, landing))
+        look = rebuilt(look, seen.etag)
+        look = _with_facts(parts, with_archive(parts, look))
+        look = _with_mirror(parts, look)
+    except ConditionFailed:
+        return None
+    except NotThere:
+        if incarnation is None and store.incarnation(landing) is None:
+            raise  # the zone itself cannot be listed
+        return None  # the folder, or a file of it, has gone since it was listed
+    if store.incarnation(landing) != incarnation:
+        return None
+    return Seen(look, seen.etag)
+
+
+def first_reads(parts: Parts, folder: TableFolder) -> Seen:
+    """What every look begins with: incarnation, control document, settings of the mirror.
+
+    Raises DocumentUnreadable.
+    """
+    store, documents = parts.store, Documents(parts.store)
+    incarnation = store.incarnation(layout.table_folder(folder))
     stored = documents.table(folder)
     # Settings before the schema that they name: settings that are mended between the two reads
     # then cannot pass together with a schema from before.
@@ -78,22 +105,6 @@ def _look_once(parts: Parts, folder: TableFolder, listing_last: bool) -> Seen | 
         policy=policy,
         policy_etag=policy_etag,
     )
-    try:
-        if listing_last:
-            look = _with_listing(parts, _with_logs(parts, look), landing)
-        else:
-            look = _with_logs(parts, _with_listing(parts, look, landing))
-        look = _rebuilt(look, stored)
-        look = _with_facts(parts, with_archive(parts, look))
-        look = _with_mirror(parts, look)
-    except ConditionFailed:
-        return None
-    except NotThere:
-        if incarnation is None and store.incarnation(landing) is None:
-            raise  # the zone itself cannot be listed
-        return None  # the folder, or a file of it, has gone since it was listed
-    if store.incarnation(landing) != incarnation:
-        return None
     return Seen(look, stored.etag)
 
 
@@ -122,7 +133,14 @@ def _metadata(
     entry = next((e for e in listing.entries if e.name == METADATA_FILE and not e.is_folder), None)
     if entry is None:
         return None, None
-    content = parts.store.read(layout.join(landing, METADATA_FILE))
+    return read_metadata(parts.store, landing)
+
+
+def read_metadata(
+    store: FileStore, landing: StorePath
+) -> tuple[TableMetadata | Broken | None, ETag | None]:
+    """What `_metadata.json` says, None for an empty one; raises NotThere without the file."""
+    content = store.read(layout.join(landing, METADATA_FILE))
     if not content.data.strip():
         return None, content.etag
     return parse_metadata(content.data), content.etag
@@ -154,7 +172,8 @@ def _change_files(
     return dict(sorted(files.items())), tuple(oddities)
 
 
-def _with_logs(parts: Parts, look: Look) -> Look:
+def with_logs(parts: Parts, look: Look) -> Look:
+    """The look with the table's log, or where there is none that of its dropped life."""
     log = parts.logs.read(look.table)
     aside = find_aside(parts, look) if log is None else None
     return replace(look, log=log, aside=aside)
@@ -208,12 +227,12 @@ def _with_facts(parts: Parts, look: Look) -> Look:
     """Inspect as many pending files as the next batch can hold, and those that are decided."""
     if look.life is None:
         return look
-    inspected: dict[Sequence, LandedFile] = {}
+    known: dict[Sequence, LandedFile] = {}
     rows = size = 0
     for count, item in enumerate(pending(look, look.life, reads_from(look))):
         if not isinstance(item, LandedFile) or item.is_folder or item.twin:
             break
-        seen = inspected[item.sequence] = _inspected(parts, item)
+        seen = known[item.sequence] = inspected(parts, item)
         assert seen.facts is not None
         rows, size = rows + seen.facts.rows, size + seen.size
         over = rows > parts.limits.batch_rows or size > parts.limits.batch_bytes
@@ -222,12 +241,13 @@ def _with_facts(parts: Parts, look: Look) -> Look:
             break
     for digest in decided_files(look):
         file = look.files.get(digest.sequence)
-        if file and file.sequence not in inspected and not file.is_folder:
-            inspected[file.sequence] = _inspected(parts, file)
-    return replace(look, files={**look.files, **inspected})
+        if file and file.sequence not in known and not file.is_folder:
+            known[file.sequence] = inspected(parts, file)
+    return replace(look, files={**look.files, **known})
 
 
-def _inspected(parts: Parts, file: LandedFile) -> LandedFile:
+def inspected(parts: Parts, file: LandedFile) -> LandedFile:
+    """The file with its facts; raises ConditionFailed when it has another content by now."""
     entry = Entry(file.name, file.is_folder, file.size, file.modified, file.etag)
     facts = parts.inspector.inspect(file.path, entry)
     if facts.etag != file.etag:
@@ -261,10 +281,10 @@ def find_rival(parts: Parts, look: Look) -> TableFolder | None:
     return None if first == look.folder else first
 
 
-def _rebuilt(look: Look, stored: Stored[ControlDocument]) -> Look:
+def rebuilt(look: Look, etag: ETag | Absent) -> Look:
     """A control document that is lost beside a log of ours is made anew from that log."""
     log = look.log or look.aside
-    if stored.etag is not ABSENT or not isinstance(log, TableLog):
+    if etag is not ABSENT or not isinstance(log, TableLog):
         return look
     epochs = [epoch for epoch in log.epochs if epoch.folder == look.folder]
     if not epochs:

@@ -54,7 +54,7 @@ def sweep(parts: Parts, mirrors: Iterable[str], doorbell: Doorbell) -> Swept:
     for folder in _folders(parts, mirrors, swept.unreadable):
         try:
             look = look_at(parts, folder).look
-            if _is_for_a_visit(look, plan(look, parts.limits, look.at)):
+            if is_for_a_visit(look, plan(look, parts.limits, look.at)):
                 doorbell.ring(folder)
                 swept.rung.append(folder)
         except Exception as error:  # noqa: BLE001 - judged there
@@ -62,7 +62,8 @@ def sweep(parts: Parts, mirrors: Iterable[str], doorbell: Doorbell) -> Swept:
     return swept
 
 
-def _is_for_a_visit(look: Look, decision: Decision) -> bool:
+def is_for_a_visit(look: Look, decision: Decision) -> bool:
+    """Whether a visit would move the table, or write down what nobody has yet."""
     match decision:
         case Apply() | Reset() | Drop() | Continue() | Restore():
             return True

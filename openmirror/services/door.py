@@ -1,0 +1,141 @@
+"""The door: what one landing event means for its table, before any engine is started.
+
+The rules are the plan's own, over a glance instead of a look. Every answer but a ring can only
+cost seconds and never a change: the sweep asks the same question of every table, with the full
+look. And a ring too many costs only a look.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openmirror import layout
+from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere, Problem
+from openmirror.events import Elsewhere, EventKind, Inside, LandingEvent, place_of
+from openmirror.plan import plan
+from openmirror.plan.decisions import Apply, Held, Idle, Pause, Reset, Wait
+from openmirror.plan.rules import is_unchanged
+from openmirror.ports import Ring, Step, WorkQueue
+from openmirror.protocol.names import METADATA_FILE, TableFolder
+from openmirror.protocol.rules import Code
+from openmirror.protocol.sequence import ChangeFileName, NotAChangeFile, parse_change_file
+from openmirror.services.glancing import Glance, glance_at
+from openmirror.services.parts import Parts
+from openmirror.services.sweeping import is_for_a_visit
+from openmirror.services.visiting import record
+
+
+@dataclass(frozen=True)
+class Rung:
+    """A runner is asked to look at these tables."""
+
+    folders: tuple[TableFolder, ...]
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Nobody needs to do anything now, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """The table is paused by this problem, which its status shows from now on."""
+
+    folder: TableFolder
+    problem: Problem
+
+
+Answer = Rung | Ignored | Found
+
+
+def admit(parts: Parts, work: WorkQueue, event: LandingEvent) -> Answer:
+    """Answer one event, and ring where the answer says so.
+
+    Raises what the store and the queue raise when they cannot be reached: the event must then be
+    handed in again.
+    """
+    answer = judge(parts, event)
+    parts.steps(Step.JUDGED)
+    if isinstance(answer, Rung):
+        for folder in answer.folders:
+            work.send(Ring(folder, layout.name_of(event.path), event.identity))
+    return answer
+
+
+def judge(parts: Parts, event: LandingEvent) -> Answer:
+    """What one event means, without ringing; a problem that is found is written down."""
+    if event.may_grow:
+        return Ignored("the file was only opened for writing: it is still empty")
+    if event.kind is not EventKind.FOLDER_RENAMED or event.source is None:
+        return _at(parts, event, event.path)
+    # Two folders may have changed: one is gone, one is new.
+    answers = [_at(parts, event, path) for path in (event.path, event.source)]
+    rung = [folder for answer in answers if isinstance(answer, Rung) for folder in answer.folders]
+    return Rung(tuple(dict.fromkeys(rung))) if rung else answers[0]
+
+
+def _at(parts: Parts, event: LandingEvent, path: layout.StorePath) -> Answer:
+    match place_of(path):
+        case Elsewhere(reason):
+            return Ignored(reason)
+        case Inside(folder, name):
+            return _inside(parts, event, folder, name)
+        case folder:
+            if not event.kind.is_of_folder:
+                return Ignored("it is a file beside the table folders")
+            return _at_table(parts, folder, None)
+
+
+def _inside(parts: Parts, event: LandingEvent, folder: TableFolder, name: str) -> Answer:
+    parsed = parse_change_file(name)
+    if event.kind.is_of_folder:
+        if isinstance(parsed, ChangeFileName) and event.kind is not EventKind.FOLDER_DELETED:
+            return Rung((folder,))  # a folder where a file should be: a look says so
+        return Ignored("it is a folder inside a table folder")
+    if name == METADATA_FILE or event.kind is EventKind.FILE_DELETED:
+        return _at_table(parts, folder, None)
+    if isinstance(parsed, NotAChangeFile):
+        return Ignored(parsed.reason)
+    return _at_table(parts, folder, parsed)
+
+
+def _at_table(parts: Parts, folder: TableFolder, announced: ChangeFileName | None) -> Answer:
+    try:
+        glance = glance_at(parts, folder, announced)
+        return _judged(parts, glance, announced)
+    except DocumentUnreadable as error:
+        return Ignored(str(error))
+    except (NotThere, ConditionFailed):
+        return Rung((folder,))  # it changes while it is judged: whoever looks next knows more
+
+
+def _judged(parts: Parts, glance: Glance, announced: ChangeFileName | None) -> Answer:
+    look = glance.look
+    if announced and look.incarnation and not glance.shows(announced):
+        return Ignored(f"{announced} is not there any more")
+    standing = look.control.problem
+    if standing and is_unchanged(look, standing):
+        return Ignored(f"the table is paused: {standing.code.value}")
+    decision = plan(look, parts.limits, look.at)
+    match decision:
+        case Pause(problem) if problem.same_as(standing):
+            return Ignored(f"the table is paused: {problem.code.value}")
+        case Pause(problem) if problem.code is Code.APPLIED_FILE_CHANGED:
+            return Rung((look.folder,))  # only the archive tells whether it was overwritten
+        case Pause(problem):
+            if parts.store.incarnation(layout.table_folder(look.folder)) != look.incarnation:
+                return Rung((look.folder,))
+            record(parts, glance.seen, decision)
+            return Found(look.folder, problem)
+        case Held(hold):
+            return Ignored(f"the table is held by {hold.by}")
+        case Idle():
+            return Ignored("there is nothing that is not applied")
+        case Wait(waiting) if not is_for_a_visit(look, decision):
+            return Ignored(f"the table waits: {waiting.detail}")
+        case Apply() | Reset() if glance.missing:
+            return Ignored(f"the table will wait: {glance.missing:020d} is missing")
+        case _:
+            return Rung((look.folder,))

@@ -1,0 +1,561 @@
+"""An event rings for its table when a visit would move it, and costs little whatever it says."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+
+from openmirror import layout
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.memory import MemoryStore
+from openmirror.adapters.memory_work import MemoryWorkQueue
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.control import ControlDocument, Hold, Skip
+from openmirror.errors import ConditionFailed, Problem
+from openmirror.events import EventKind, LandingEvent
+from openmirror.layout import StorePath, join
+from openmirror.ports import Content, Ring, Step
+from openmirror.protocol.names import ETag, TableFolder
+from openmirror.protocol.rules import Code
+from openmirror.protocol.sequence import Sequence
+from openmirror.services.cleaning import clean_table
+from openmirror.services.documents import Documents
+from openmirror.services.door import Answer, Found, Ignored, Rung, admit, judge
+from openmirror.services.parts import Parts
+from openmirror.services.reporting import statuses
+from openmirror.services.sweeping import sweep
+from openmirror.services.visiting import settle
+from tests.unit.paper import PaperEngine, table
+
+ORDERS = table("m", "Sales.schema/Orders")
+PLACE = layout.table_folder(ORDERS)
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class CountingStore(MemoryStore):
+    """Counts requests, and may refuse one."""
+
+    requests = 0
+
+    def list_folder(self, folder: StorePath) -> Any:
+        self.requests += 1
+        return super().list_folder(folder)
+
+    def incarnation(self, folder: StorePath) -> Any:
+        self.requests += 1
+        return super().incarnation(folder)
+
+    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
+        self.requests += 1
+        return super().read(path, offset, length)
+
+    def write(self, path: StorePath, data: bytes, only_if: Any = None) -> ETag:
+        self.requests += 1
+        return super().write(path, data, only_if)
+
+
+class World:
+    """One mirror in memory, with an engine that keeps the books."""
+
+    def __init__(self) -> None:
+        self.now = START
+        self.store = CountingStore(lambda: self.now)
+        self.parts = Parts(
+            self.store, ParquetInspector(self.store), LogReplay(self.store), lambda: self.now
+        )
+        self.work = MemoryWorkQueue(lambda: self.now)
+        self.engine = PaperEngine(self.store)
+        self.store.make_folder(layout.landing_zone("m"))
+        self.told = 0
+
+    def metadata(self, content: object = None, folder: TableFolder = ORDERS) -> LandingEvent:
+        text = json.dumps({"keyColumns": ["id"]} if content is None else content)
+        return self.write("_metadata.json", text.encode(), folder)
+
+    def land(self, number: int, folder: TableFolder = ORDERS, **columns: object) -> LandingEvent:
+        return self.write(file_name(number), parquet(**columns), folder)
+
+    def write(self, name: str, data: bytes, folder: TableFolder = ORDERS) -> LandingEvent:
+        path = join(layout.table_folder(folder), name)
+        etag = self.store.put(path, data)
+        return self.event(EventKind.FILE_WRITTEN, path, size=len(data), etag=etag)
+
+    def event(self, kind: EventKind, path: StorePath, **more: Any) -> LandingEvent:
+        self.told += 1
+        return LandingEvent(identity=f"e-{self.told}", kind=kind, path=path, **more)
+
+    def delete(self, name: str) -> LandingEvent:
+        path = join(PLACE, name)
+        self.store.delete_file(path)
+        return self.event(EventKind.FILE_DELETED, path)
+
+    def apply(self) -> None:
+        settle(self.parts, self.engine, ORDERS)
+
+    def judge(self, event: LandingEvent) -> Answer:
+        return judge(self.parts, event)
+
+    def control(self) -> ControlDocument:
+        return Documents(self.store).table(ORDERS).value
+
+    def change(self, how: Callable[[ControlDocument], ControlDocument]) -> None:
+        documents = Documents(self.store)
+        stored = documents.table(ORDERS)
+        documents.save_table(ORDERS, how(stored.value), stored.etag)
+
+    def rings(self) -> list[Ring]:
+        return [taken.ring for taken in self.work.take(100) if taken.ring]
+
+
+def file_name(number: int) -> str:
+    return f"{number:020d}.parquet"
+
+
+def parquet(**columns: object) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns or {"id": [1, 2]}), buffer)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def test_the_next_file_rings_with_its_name_and_the_events_identity(world: World) -> None:
+    world.metadata()
+    event = world.land(1)
+    assert admit(world.parts, world.work, event) == Rung((ORDERS,))
+    assert world.rings() == [Ring(ORDERS, file_name(1), event.identity)]
+
+
+def test_a_file_whose_neighbour_lies_there_rings(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    assert world.judge(world.land(2)) == Rung((ORDERS,))
+
+
+def test_a_file_behind_a_gap_does_not_ring_and_filling_the_gap_does(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    world.apply()
+    late = world.judge(world.land(3))
+    assert isinstance(late, Ignored)
+    assert f"{2:020d} is missing" in late.reason
+    assert world.judge(world.land(2)) == Rung((ORDERS,))
+
+
+def test_every_further_file_behind_a_gap_stays_silent(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    world.apply()
+    for number in (3, 4, 5, 6):
+        assert isinstance(world.judge(world.land(number)), Ignored)
+
+
+def test_a_gap_in_front_of_the_file_is_told_while_earlier_ones_are_pending(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    answer = world.judge(world.land(3))
+    assert isinstance(answer, Ignored)
+    assert f"{2:020d}" in answer.reason
+
+
+def test_a_repeated_event_of_an_applied_file_is_ignored(world: World) -> None:
+    world.metadata()
+    first, second = world.land(1), world.land(2)
+    world.apply()
+    assert world.control().applied is not None
+    for event in (second, first, second):
+        assert isinstance(world.judge(event), Ignored)
+
+
+def test_a_file_that_was_overwritten_after_it_was_applied_rings(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    world.apply()
+    again = world.land(1, id=[9])
+    assert world.judge(again) == Rung((ORDERS,))
+    world.apply()
+    assert world.control().problem is not None
+    assert isinstance(world.judge(again), Ignored)
+
+
+def test_events_of_archived_files_are_ignored(world: World) -> None:
+    world.metadata()
+    events = [world.land(number) for number in (1, 2, 3)]
+    world.apply()
+    assert clean_table(world.parts, ORDERS)
+    for event in events:
+        assert isinstance(world.judge(event), Ignored)
+    moved = join(PLACE, "_ProcessedFiles", file_name(1))
+    world.store.read(moved)
+    ours = world.event(EventKind.FILE_RENAMED, moved, source=join(PLACE, file_name(1)))
+    assert isinstance(world.judge(ours), Ignored)
+    assert world.judge(world.land(4)) == Rung((ORDERS,))
+
+
+def test_a_number_that_came_again_below_the_archive_is_ignored(world: World) -> None:
+    world.metadata()
+    for number in (1, 2, 3):
+        world.land(number)
+    world.apply()
+    clean_table(world.parts, ORDERS)
+    assert isinstance(world.judge(world.land(1, id=[7])), Ignored)
+
+
+def test_a_skipped_gap_is_no_gap(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    world.apply()
+    skip = Skip(Sequence(2), Sequence(5), "ann", START, "lost")
+
+    def passed(control: ControlDocument) -> ControlDocument:
+        assert control.life is not None
+        return replace(control, life=replace(control.life, skips=(skip,)))
+
+    world.change(passed)
+    assert world.judge(world.land(6)) == Rung((ORDERS,))
+    inside = world.judge(world.land(4))
+    assert inside == Rung((ORDERS,))
+
+
+def test_a_file_that_was_opened_and_is_still_empty_is_no_error(world: World) -> None:
+    world.metadata()
+    event = world.write(file_name(1), b"")
+    opened = world.judge(replace(event, api="CreateFile"))
+    assert isinstance(opened, Ignored)
+    assert "empty" in opened.reason
+    for api in ("FlushWithClose", "PutBlob"):  # and a file that is closed may be written again
+        closed = world.judge(replace(event, api=api))
+        assert isinstance(closed, Ignored)
+    assert world.control().problem is None
+    assert world.judge(world.land(1)) == Rung((ORDERS,))
+
+
+def test_files_behind_one_that_is_still_being_written_stay_silent(world: World) -> None:
+    world.metadata()
+    world.write(file_name(1), parquet()[:20])
+    answer = world.judge(world.land(2))
+    assert isinstance(answer, Ignored)
+    assert "waits" in answer.reason
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "code"),
+    [
+        ("no parquet", b"id,name\n1,a\n", Code.FILE_UNREADABLE),
+        ("no key", parquet(other=[1]), Code.KEY_COLUMN_MISSING),
+        ("marker range", parquet(id=[1], __rowMarker__=[7]), Code.ROW_MARKER_INVALID),
+        ("marker type", parquet(id=[1], __rowMarker__=[0.5]), Code.ROW_MARKER_INVALID),
+        ("columns", parquet(id=[1], ID=[2]), Code.COLUMNS_DUPLICATE),
+        ("schema", parquet(id=[[1]]), Code.COLUMN_TYPE_UNSUPPORTED),
+        ("merge", parquet(id=["text"]), Code.SCHEMA_MERGE_FAILURE),
+    ],
+)
+def test_a_bad_file_that_comes_next_pauses_its_table_within_the_event(
+    world: World, name: str, data: bytes, code: Code
+) -> None:
+    world.metadata()
+    world.land(1)
+    world.apply()
+    event = world.write(file_name(2), data)
+    answer = admit(world.parts, world.work, event)
+    assert isinstance(answer, Found)
+    assert (answer.problem.code, answer.problem.file) == (code, file_name(2))
+    assert answer.problem.etag == event.etag
+    kept = world.control().problem
+    assert kept is not None
+    assert kept.same_as(answer.problem)
+    assert kept.since is not None
+    assert not world.rings()
+    (shown,) = statuses(world.parts, ["m"])
+    assert shown.status == "Failed"
+    # The sweep agrees: nobody needs to look at what is known.
+    assert not sweep(world.parts, ["m"], _Bell(world)).rung
+
+
+def test_a_bad_file_behind_pending_ones_rings_so_that_those_are_applied(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    assert world.judge(world.write(file_name(2), b"junk")) == Rung((ORDERS,))
+    assert world.control().problem is None
+
+
+def test_a_paused_table_stays_silent_however_many_files_come(world: World) -> None:
+    world.metadata()
+    world.write(file_name(1), b"junk" * 9)
+    assert isinstance(world.judge(world.event(EventKind.FILE_WRITTEN, at(1))), Found)
+    for number in range(2, 9):
+        assert isinstance(world.judge(world.land(number)), Ignored)
+
+
+@pytest.mark.parametrize("number", [1, 5])
+def test_replacing_the_bad_file_rings(world: World, number: int) -> None:
+    world.metadata()
+    for good in range(1, number):
+        world.land(good)
+    world.apply()
+    world.judge(world.write(file_name(number), b"junk" * 9))
+    assert world.control().problem is not None
+    assert world.judge(world.land(number)) == Rung((ORDERS,))
+
+
+def test_a_problem_that_only_the_rows_show_stays_silent_until_something_changes(
+    world: World,
+) -> None:
+    world.metadata()
+    event = world.land(1)
+    look = world.store.read(join(PLACE, "_metadata.json"))
+    incarnation = world.store.incarnation(PLACE)
+    problem = Problem(
+        code=Code.APPLY_FAILED,
+        detail="out of space",
+        file=file_name(1),
+        etag=event.etag,
+        incarnation=incarnation,
+        metadata_etag=look.etag,
+    )
+    world.change(lambda control: replace(control, problem=problem))
+    assert isinstance(world.judge(event), Ignored)
+    assert isinstance(world.judge(world.land(2)), Ignored)
+    assert world.judge(world.metadata({"keyColumns": ["id"], "x": 1})) == Rung((ORDERS,))
+
+
+def test_changed_settings_of_the_mirror_let_a_paused_table_go_on(world: World) -> None:
+    world.metadata()
+    settings = layout.mirror_settings("m")
+    world.store.put(settings, b"{")
+    answer = world.judge(world.land(1))
+    assert isinstance(answer, Found)
+    assert answer.problem.code is Code.MIRROR_SETTINGS_INVALID
+    assert isinstance(world.judge(world.land(2)), Ignored)
+    world.store.put(settings, b"{}")
+    assert world.judge(world.land(3)) == Rung((ORDERS,))
+
+
+def test_a_held_table_is_not_rung_for(world: World) -> None:
+    world.metadata()
+    event = world.land(1)
+    world.change(lambda control: replace(control, hold=Hold(START, "ann", "audit")))
+    answer = world.judge(event)
+    assert isinstance(answer, Ignored)
+    assert "held by ann" in answer.reason
+
+
+def test_metadata_that_comes_after_the_first_file_rings(world: World) -> None:
+    waiting = world.judge(world.land(1))
+    assert isinstance(waiting, Ignored)
+    assert "_metadata.json" in waiting.reason
+    assert world.judge(world.metadata()) == Rung((ORDERS,))
+
+
+def test_metadata_of_a_folder_without_files_does_not_ring(world: World) -> None:
+    assert isinstance(world.judge(world.metadata()), Ignored)
+
+
+def test_bad_metadata_pauses_the_table_and_good_metadata_rings_for_it(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    world.apply()
+    answer = world.judge(world.metadata({"keyColumns": ["other"]}))
+    assert isinstance(answer, Found)
+    assert answer.problem.code is Code.KEY_COLUMNS_CHANGED
+    assert isinstance(world.judge(world.land(2)), Ignored)
+    assert world.judge(world.metadata()) == Rung((ORDERS,))
+
+
+def test_an_event_of_a_file_that_has_gone_is_ignored(world: World) -> None:
+    world.metadata()
+    event = world.land(1)
+    world.delete(file_name(1))
+    assert isinstance(world.judge(event), Ignored)
+
+
+def test_a_deleted_file_rings_for_nothing(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    assert isinstance(world.judge(world.delete(file_name(1))), Ignored)
+
+
+def test_a_renamed_file_counts_by_its_new_name(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    renamed = world.event(EventKind.FILE_RENAMED, at(1), source=join(PLACE, "_tmp.parquet"))
+    assert world.judge(renamed) == Rung((ORDERS,))
+    away = world.event(EventKind.FILE_RENAMED, join(PLACE, "_tmp.parquet"), source=at(1))
+    assert isinstance(world.judge(away), Ignored)
+
+
+def test_a_deleted_table_folder_rings_so_that_its_grace_begins(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    world.apply()
+    world.store.delete_folder(PLACE)
+    gone = world.event(EventKind.FOLDER_DELETED, PLACE, recursive=True)
+    assert world.judge(gone) == Rung((ORDERS,))
+    world.apply()
+    assert world.control().missing_since is not None
+    assert isinstance(world.judge(gone), Ignored)
+
+
+def test_a_table_folder_that_moves_in_rings_for_both_places(world: World) -> None:
+    world.metadata()
+    world.land(1)
+    world.apply()
+    there = table("m", "Sales.schema/Sold")
+    world.store.move_folder(PLACE, layout.table_folder(there))
+    moved = world.event(
+        EventKind.FOLDER_RENAMED, layout.table_folder(there), source=PLACE, api="RenameDirectory"
+    )
+    assert world.judge(moved) == Rung((there, ORDERS))
+
+
+def test_a_table_folder_that_was_staged_elsewhere_rings_when_it_moves_in(world: World) -> None:
+    staged = join(layout.landing_zone("m"), "_staging", "Orders")
+    world.store.put(join(staged, file_name(1)), parquet())
+    world.store.put(join(staged, "_metadata.json"), b'{"keyColumns": ["id"]}')
+    world.store.move_folder(staged, PLACE)
+    moved = world.event(EventKind.FOLDER_RENAMED, PLACE, source=staged)
+    assert world.judge(moved) == Rung((ORDERS,))
+
+
+def test_a_new_empty_table_folder_does_not_ring(world: World) -> None:
+    world.store.make_folder(PLACE)
+    assert isinstance(world.judge(world.event(EventKind.FOLDER_CREATED, PLACE)), Ignored)
+
+
+def test_a_folder_named_as_a_change_file_rings_so_that_a_look_names_it(world: World) -> None:
+    world.store.make_folder(at(1))
+    assert world.judge(world.event(EventKind.FOLDER_CREATED, at(1))) == Rung((ORDERS,))
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "lake/m/Tables/Sales/Orders/_delta_log/00000000000000000000.json",
+        "landing/m/Files/Monitoring/tables.json",
+        "landing/m/Files/LandingZone/_partnerEvents.json",
+        f"{PLACE}/_ProcessedFiles/{file_name(1)}",
+        f"{PLACE}/_tmp",
+        f"{PLACE}/notes.txt",
+        f"{PLACE}/1.parquet",
+        f"{PLACE}/../../x",
+        "landing/m/Files/LandingZone/beside.parquet",
+        "landing/m/Files/LandingZone/Sales.schema",
+        "elsewhere/x",
+    ],
+)
+def test_what_concerns_no_table_is_ignored_without_a_request(world: World, path: str) -> None:
+    world.metadata()
+    world.land(1)
+    world.store.requests = 0
+    answer = world.judge(world.event(EventKind.FILE_WRITTEN, StorePath(path), size=3))
+    assert isinstance(answer, Ignored)
+    assert answer.reason
+    assert world.store.requests == 0
+
+
+def test_a_control_document_that_cannot_be_read_rings_for_nobody(world: World) -> None:
+    world.metadata()
+    event = world.land(1)
+    world.store.put(layout.control_document(ORDERS), b"{")
+    assert isinstance(world.judge(event), Ignored)
+
+
+def test_a_problem_that_lost_the_race_for_the_document_rings_instead(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.metadata()
+    event = world.write(file_name(1), b"junk" * 9)
+    write = CountingStore.write
+
+    def lost(self: CountingStore, path: StorePath, data: bytes, only_if: Any = None) -> ETag:
+        if path == layout.control_document(ORDERS):
+            raise ConditionFailed("somebody else wrote it")
+        return write(self, path, data, only_if)
+
+    monkeypatch.setattr(CountingStore, "write", lost)
+    assert world.judge(event) == Rung((ORDERS,))
+
+
+def test_killed_between_judging_and_ringing_the_event_comes_again_and_rings(world: World) -> None:
+    class Killed(BaseException):
+        pass
+
+    def kill(step: Step) -> None:
+        if step is Step.JUDGED:
+            raise Killed
+
+    world.metadata()
+    event = world.land(1)
+    with pytest.raises(Killed):
+        admit(replace(world.parts, steps=kill), world.work, event)
+    assert not world.rings()
+    admit(world.parts, world.work, event)
+    assert len(world.rings()) == 1
+
+
+def test_a_queue_that_rejects_is_an_error_of_the_event_and_nothing_was_said(world: World) -> None:
+    class Full(MemoryWorkQueue):
+        def send(self, ring: Ring, delay: timedelta = timedelta()) -> None:
+            raise OSError("the queue rejects")
+
+    world.metadata()
+    event = world.land(1)
+    with pytest.raises(OSError, match="rejects"):
+        admit(world.parts, Full(lambda: START), event)
+    admit(world.parts, world.work, event)
+    assert len(world.rings()) == 1
+
+
+@pytest.mark.parametrize("pending", [False, True], ids=["next", "with others pending"])
+def test_an_event_costs_the_same_number_of_requests_at_10_and_at_10_000_files(
+    pending: bool,
+) -> None:
+    costs = []
+    for files in (10, 10_000):
+        world = World()
+        world.metadata()
+        data = parquet()
+        for number in range(1, files + 1):
+            world.store.put(at(number), data)
+        if not pending:
+            world.apply()
+        event = world.land(files + 1)
+        world.judge(event)  # a process that has seen this table's log before
+        world.store.requests = 0
+        assert world.judge(event) == Rung((ORDERS,))
+        costs.append(world.store.requests)
+    assert costs[0] == costs[1] <= 16
+
+
+def test_every_silence_costs_only_until_the_sweep(world: World) -> None:
+    """What the door does not see, for it reads only a few files, a sweep with a full look does."""
+    world.metadata()
+    world.land(1)
+    world.apply()
+    world.land(3)
+    lost = world.land(2)  # its event never comes
+    del lost
+    assert sweep(world.parts, ["m"], _Bell(world)).rung == [ORDERS]
+
+
+class _Bell:
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def ring(self, folder: TableFolder) -> None:
+        self._world.work.send(Ring(folder, "sweep"))
+
+
+def at(number: int) -> StorePath:
+    return join(PLACE, file_name(number))
