@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import TYPE_CHECKING
 
 import typer
 
+from openmirror.durations import short
+
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+__all__ = ["clock_time", "progress_console", "result_console", "say", "say_error", "short"]
 
 
 @cache
@@ -41,12 +46,3 @@ def clock_time(moment: datetime, now: datetime) -> str:
     """A moment in local time; with its date unless that is today."""
     local, today = moment.astimezone(), now.astimezone()
     return local.strftime("%H:%M:%S" if local.date() == today.date() else "%Y-%m-%d %H:%M:%S")
-
-
-def short(seconds: float) -> str:
-    """A duration that a column can hold: 0 s, 12 s, 5 min, 3 h, 9 d."""
-    span = timedelta(seconds=seconds)
-    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
-        if span >= timedelta(seconds=2 * unit):
-            return f"{seconds / unit:.0f} {name}"
-    return f"{seconds:.1f} s" if 0 < seconds < 10 else f"{seconds:.0f} s"

@@ -18,8 +18,9 @@ from openmirror.lifecycle import (
     Unreadable,
     Waits,
     message_of,
+    wait_remedy,
 )
-from openmirror.plan.decisions import Waiting, WaitKind
+from openmirror.plan.decisions import Waiting
 
 _STYLES = {Paused: "red", Unreadable: "red", Waits: "yellow", OnHold: "yellow", Dropped: "dim"}
 
@@ -92,24 +93,4 @@ def wait_text(waiting: Waiting, name: str, now: datetime) -> str:
     """Since when, until when, for what, and what ends it."""
     until = f" until {clock_time(waiting.until, now)} at most" if waiting.until else ""
     since = clock_time(waiting.since, now)
-    return f"waits since {since}{until}: {waiting.detail}\n  {_remedy(waiting, name)}"
-
-
-def _remedy(waiting: Waiting, name: str) -> str:
-    match waiting.kind:
-        case WaitKind.GAP:
-            number = waiting.sequence or 0
-            return (
-                "Publish the missing file. If it will never come: "
-                f"openmirror skip {name} --through {number} --why '...'"
-            )
-        case WaitKind.CONFIRMATION:
-            return "If it is right that they go: openmirror confirm-drops"
-        case WaitKind.SCHEMA:
-            return "Publish a file whose columns have types."
-        case WaitKind.METADATA:
-            return "Publish _metadata.json, or let the time pass."
-        case WaitKind.INCOMPLETE:
-            return "Finish writing the file, or replace it."
-        case WaitKind.GRACE:
-            return "Make the folder again to keep the table; otherwise it is dropped."
+    return f"waits since {since}{until}: {waiting.detail}\n  {wait_remedy(waiting, name)}"

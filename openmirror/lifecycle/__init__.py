@@ -4,6 +4,7 @@ Pure. The words of `status` are Fabric's, so that publishers and dashboards made
 working; what Fabric has no word for (waits, holds, warnings) stands beside them.
 """
 
+from openmirror.lifecycle.remedies import wait_remedy
 from openmirror.lifecycle.shape import to_json, to_monitoring
 from openmirror.lifecycle.stages import (
     Dropped,
@@ -60,4 +61,5 @@ __all__ = [
     "to_json",
     "to_monitoring",
     "unreadable",
+    "wait_remedy",
 ]

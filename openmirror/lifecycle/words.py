@@ -28,6 +28,7 @@ class Word(StrEnum):
     SKIPPED = "Skipped"
     LANDING_ZONE_UNREADABLE = "LandingZoneUnreadable"
     TABLE_UNREADABLE = "TableUnreadable"
+    NO_HEARTBEAT = "NoHeartbeat"
 
 
 @dataclass(frozen=True)

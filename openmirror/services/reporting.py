@@ -58,18 +58,31 @@ def _of_mirror(parts: Parts, mirror: str) -> list[TableStatus]:
     try:
         return _tables(parts, mirror)
     except NotThere as error:
-        trouble = Trouble(
-            Word.LANDING_ZONE_UNREADABLE,
-            f"the landing zone of mirror {mirror} cannot be listed: {error}",
-            "Mount or restore the landing zone, or correct --root; no table is touched meanwhile.",
-        )
-        return [unreadable(TableFolder(mirror, TablePath("", "")), TableName("", ""), trouble)]
+        return [zone_unreadable(mirror, error)]
+
+
+def zone_unreadable(mirror: str, error: NotThere) -> TableStatus:
+    """The entry, without a table's name, of a mirror whose landing zone cannot be listed."""
+    trouble = Trouble(
+        Word.LANDING_ZONE_UNREADABLE,
+        f"the landing zone of mirror {mirror} cannot be listed: {error}",
+        "Mount or restore the landing zone, or correct --root; no table is touched meanwhile.",
+    )
+    return unreadable(TableFolder(mirror, TablePath("", "")), TableName("", ""), trouble)
 
 
 def _tables(parts: Parts, mirror: str) -> list[TableStatus]:
     """Raises NotThere when the zone cannot be listed."""
+    return statuses_of(parts, mirror, discover(parts.store, mirror))
+
+
+def statuses_of(parts: Parts, mirror: str, folders: Iterable[TableFolder]) -> list[TableStatus]:
+    """The status of each of these folders of one mirror that is a table.
+
+    Raises NotThere when the zone cannot be listed.
+    """
     partner = _partner(parts.store, mirror)
-    found = (_of_table(parts, folder, partner) for folder in discover(parts.store, mirror))
+    found = (_of_table(parts, folder, partner) for folder in folders)
     return [table for table in found if table is not None]
 
 
@@ -128,8 +141,20 @@ def _write_tables(store: FileStore, mirror: str, tables: list[TableStatus]) -> b
     return True
 
 
+_BEAT = "lastHeartbeatTime"
+
+
+def _replicator(mirror: str) -> StorePath:
+    return layout.join(layout.monitoring(mirror), "replicator.json")
+
+
+def heartbeat(store: FileStore, mirror: str) -> datetime | None:
+    """When a runner or a sweep was last at work on a mirror; None where none ever was."""
+    return _moment((_stored(store, _replicator(mirror)) or {}).get(_BEAT))
+
+
 def _write_replicator(parts: Parts, mirror: str, heartbeat: timedelta, *, always: bool) -> bool:
-    path = layout.join(layout.monitoring(mirror), "replicator.json")
+    path = _replicator(mirror)
     policy, _ = read_policy(parts.store, mirror)
     broken = policy if isinstance(policy, Broken) else None
     content: dict[str, object] = {
@@ -139,10 +164,10 @@ def _write_replicator(parts: Parts, mirror: str, heartbeat: timedelta, *, always
     }
     now = parts.clock()
     before = _stored(parts.store, path) or {}
-    beat = _moment(before.pop("lastHeartbeatTime", None))
+    beat = _moment(before.pop(_BEAT, None))
     if not always and before == content and beat and beat <= now < beat + heartbeat:
         return False
-    parts.store.write(path, _as_bytes({**content, "lastHeartbeatTime": iso(now)}))
+    parts.store.write(path, _as_bytes({**content, _BEAT: iso(now)}))
     return True
 
 

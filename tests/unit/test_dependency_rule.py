@@ -26,6 +26,8 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "control": (frozenset({"protocol", "errors", "tablelog"}), frozenset()),
     "plan": (_VALUES, frozenset()),
     "lifecycle": (_VALUES, frozenset()),
+    "durations": (frozenset(), frozenset()),
+    "statuspage": (_VALUES | {"lifecycle", "durations"}, frozenset({"jinja2", "markupsafe"})),
     "tableoperation": (frozenset({"protocol", "errors", "tablelog", "control"}), frozenset()),
     "ports": (_VALUES | {"tableoperation"}, frozenset()),
     "commitnote": (frozenset({"tablelog"}), frozenset()),
@@ -41,10 +43,6 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         _EDGE | {"adapters"},
         frozenset({"starlette", "uvicorn", "cryptography", "azure"}),
     ),
-    "endpoint": (
-        _EDGE | {"adapters"},
-        frozenset({"starlette", "uvicorn", "cryptography", "azure"}),
-    ),
     "settings": (
         _PLACES | {"plan", "errors"},
         frozenset({"pydantic", "pydantic_core"}),
@@ -54,7 +52,7 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"pyspark"}),
     ),
     "cli": (
-        _EDGE | _PLACES | {"services", "wiring", "settings", "lifecycle", "demo"},
+        _EDGE | _PLACES | {"services", "wiring", "settings", "lifecycle", "demo", "durations"},
         frozenset({"typer", "rich", "click"}),
     ),
     "demo": (
@@ -71,6 +69,7 @@ PURE = [
     "control",
     "plan",
     "lifecycle",
+    "durations",
     "tableoperation",
     "ports",
     "account",

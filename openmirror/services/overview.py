@@ -1,0 +1,88 @@
+"""Mirrors as a whole, and their tables page by page: what status shows over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from openmirror.errors import SOLUTIONS, NotThere
+from openmirror.lifecycle import TableStatus, Trouble, Word, iso
+from openmirror.protocol.names import TablePath
+from openmirror.protocol.rules import Broken
+from openmirror.services.discovery import discover
+from openmirror.services.mirrors import read_policy
+from openmirror.services.parts import Parts
+from openmirror.services.reporting import heartbeat, statuses_of, zone_unreadable
+
+LATE = timedelta(minutes=15)
+"""A heartbeat that is older says that nobody is at work: many times the interval of a sweep."""
+MOST_ON_A_PAGE = 200
+"""Tables on one page; each costs a look."""
+
+
+class MirrorState(StrEnum):
+    """A mirror's status in Fabric's own words."""
+
+    INITIALIZED = "Initialized"
+    RUNNING = "Running"
+    STOPPED = "Stopped"
+
+
+@dataclass(frozen=True)
+class MirrorHead:
+    """How a mirror stands, whatever its tables do."""
+
+    name: str
+    state: MirrorState
+    heartbeat: datetime | None
+    """The newest sign of life; None where no runner or sweep was ever at work."""
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True)
+class TablePage:
+    """Some tables of a mirror, by name."""
+
+    tables: list[TableStatus]
+    more: TablePath | None = None
+    """The last table here, when others follow it."""
+
+
+def mirror_head(parts: Parts, mirror: str) -> MirrorHead:
+    """How a mirror stands; reads two small files, and looks at no table."""
+    beat = heartbeat(parts.store, mirror)
+    policy, _ = read_policy(parts.store, mirror)
+    trouble = None
+    if isinstance(policy, Broken):
+        trouble = Trouble(policy.code.value, policy.detail, SOLUTIONS[policy.code])
+    if beat is None:
+        return MirrorHead(mirror, MirrorState.INITIALIZED, None, trouble)
+    if parts.clock() - beat <= LATE:
+        return MirrorHead(mirror, MirrorState.RUNNING, beat, trouble)
+    silent = Trouble(
+        Word.NO_HEARTBEAT,
+        f"neither a runner nor a sweep has been at work since {iso(beat)}",
+        "Start `openmirror up`, or see that the Function App and its timers run.",
+        since=beat,
+    )
+    return MirrorHead(mirror, MirrorState.STOPPED, beat, trouble or silent)
+
+
+def table_page(
+    parts: Parts, mirror: str, after: TablePath | None = None, most: int = MOST_ON_A_PAGE
+) -> TablePage:
+    """The tables of a mirror that come after one, at most so many of them.
+
+    A zone that cannot be listed is one entry that says so, as in `statuses`.
+    """
+    try:
+        folders = [
+            folder
+            for folder in discover(parts.store, mirror)
+            if after is None or folder.path > after
+        ]
+        tables = statuses_of(parts, mirror, folders[:most])
+    except NotThere as error:
+        return TablePage([zone_unreadable(mirror, error)])
+    return TablePage(tables, folders[most - 1].path if len(folders) > most else None)

@@ -1,0 +1,9 @@
+"""The status page: mirrors and their tables for a person with a browser.
+
+One page that needs nothing else: no script, no font, no request to anybody.
+"""
+
+from openmirror.statuspage.page import Page, render
+from openmirror.statuspage.view import MirrorView, Undelivered, mirror_view
+
+__all__ = ["MirrorView", "Page", "Undelivered", "mirror_view", "render"]

@@ -1,0 +1,95 @@
+"""The page's text, and the headers under which a browser may show it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from openmirror.durations import short
+from openmirror.statuspage.view import MirrorView, Undelivered, worst
+
+REFRESH_SECONDS = 15
+
+
+@dataclass(frozen=True)
+class Page:
+    """What to send."""
+
+    html: str
+    headers: dict[str, str]
+
+
+def render(
+    mirrors: Sequence[MirrorView],
+    now: datetime,
+    *,
+    where: str,
+    undelivered: Sequence[Undelivered] = (),
+    refresh: int | None = REFRESH_SECONDS,
+    toggle: str | None = None,
+) -> Page:
+    """The page at this moment.
+
+    `where` names the root, `toggle` is the address of the page with its refreshing turned round.
+    Every name and text in it may be a publisher's and is shown as text, whatever it holds.
+    """
+    environment = _environment()
+    style = environment.get_template("page.css").render()
+    html = environment.get_template("page.html").render(
+        mirrors=mirrors,
+        now=now,
+        where=where,
+        undelivered=[one for one in undelivered if one.count],
+        refresh=refresh,
+        toggle=toggle,
+        worst=worst(mirrors, undelivered).value,
+        style=Markup(style),  # our own file
+        ago=lambda moment: _ago(moment, now),
+        clock=_clock,
+    )
+    return Page(html, _headers(style))
+
+
+@cache
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("openmirror.statuspage", "."),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _headers(style: str) -> dict[str, str]:
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    return {
+        "Content-Type": "text/html; charset=utf-8",
+        # Nothing but this one style: even what escaped escaping could not run or send anything.
+        "Content-Security-Policy": (
+            f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+            "form-action 'none'; frame-ancestors 'none'"
+        ),
+        "X-Content-Type-Options": "nosniff",
+        # Its address may hold a key.
+        "Referrer-Policy": "no-referrer",
+        "Cache-Control": "no-store",
+    }
+
+
+def _clock(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _ago(moment: datetime, now: datetime) -> str:
+    seconds = (now - moment).total_seconds()
+    if seconds < 0:
+        return f"in {short(-seconds)}"
+    return f"{short(seconds)} ago" if seconds >= 1 else "just now"

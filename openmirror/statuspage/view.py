@@ -1,0 +1,187 @@
+"""What the page says, in the order in which a person wants to know it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from openmirror.durations import short
+from openmirror.lifecycle import (
+    Dropped,
+    OnHold,
+    Paused,
+    TableStatus,
+    Trouble,
+    Unreadable,
+    wait_remedy,
+)
+
+
+class Tone(StrEnum):
+    """How much something asks for a person; also the name of its icon and its colour."""
+
+    ERROR = "error"
+    WAITING = "waiting"
+    HELD = "held"
+    BUSY = "busy"
+    GOOD = "good"
+    GONE = "gone"
+
+
+_ORDER = list(Tone)
+
+
+@dataclass(frozen=True)
+class Note:
+    """One thing to know about a table: a problem, a wait or a warning."""
+
+    tone: Tone
+    title: str
+    detail: str
+    remedy: str
+    file: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One table."""
+
+    name: str
+    """Empty for a mirror that cannot be read."""
+    word: str
+    tone: Tone
+    applied: str
+    pending: int
+    lag: str
+    changes: int
+    committed: datetime | None
+    notes: tuple[Note, ...]
+
+
+@dataclass(frozen=True)
+class Undelivered:
+    """Messages that were given up and wait for a person."""
+
+    what: str
+    count: int
+    remedy: str
+
+
+@dataclass(frozen=True)
+class MirrorView:
+    """One mirror: its heading, and a page of its tables."""
+
+    name: str
+    word: str
+    tone: Tone
+    heartbeat: datetime | None
+    trouble: Trouble | None
+    rows: tuple[Row, ...]
+    summary: tuple[tuple[Tone, str, int], ...]
+    """How many tables are in each state."""
+    more: str | None = None
+    """Where the tables that follow are shown."""
+
+
+_MIRROR_TONES = {"Running": Tone.GOOD, "Initialized": Tone.BUSY, "Stopped": Tone.ERROR}
+
+
+def mirror_view(
+    name: str,
+    word: str,
+    heartbeat: datetime | None,
+    trouble: Trouble | None,
+    tables: Sequence[TableStatus],
+    more: str | None = None,
+) -> MirrorView:
+    """A mirror with the tables that ask for a person first."""
+    rows = sorted(map(_row, tables), key=lambda row: (_ORDER.index(row.tone), row.name.lower()))
+    counted = Counter((row.tone, row.word) for row in rows)
+    summary = sorted(counted.items(), key=lambda item: (_ORDER.index(item[0][0]), item[0][1]))
+    return MirrorView(
+        name,
+        word,
+        Tone.ERROR if trouble else _MIRROR_TONES.get(word, Tone.BUSY),
+        heartbeat,
+        trouble,
+        tuple(rows),
+        tuple((tone, label, count) for (tone, label), count in summary),
+        more,
+    )
+
+
+def _row(table: TableStatus) -> Row:
+    tone, word = _state(table)
+    return Row(
+        name=str(table.name) if table.name.table else "",
+        word=word,
+        tone=tone,
+        applied=str(table.applied),
+        pending=table.pending_files,
+        lag=short(table.lag_seconds) if table.pending_files else "",
+        changes=table.totals.operations,
+        committed=table.synced_at,
+        notes=tuple(_notes(table)),
+    )
+
+
+def _state(table: TableStatus) -> tuple[Tone, str]:
+    """Fabric's word where it says it all, else a plainer one."""
+    match table.stage:
+        case Paused() | Unreadable():
+            return Tone.ERROR, "Paused" if isinstance(table.stage, Paused) else "Unreadable"
+        case OnHold():
+            return Tone.HELD, "Held"
+        case Dropped():
+            return Tone.GONE, "Dropped"
+    if table.waiting_for:
+        return Tone.WAITING, "Waiting"
+    word = table.status.value
+    return (Tone.GOOD if word == "Replicating" else Tone.BUSY), word
+
+
+def _notes(table: TableStatus) -> Iterator[Note]:
+    name = f"{table.folder.mirror}/{table.name}"
+    if trouble := table.problem:
+        yield Note(
+            Tone.ERROR,
+            trouble.code,
+            trouble.detail,
+            trouble.solution,
+            trouble.file,
+            trouble.since,
+        )
+    if table.waiting_for:
+        waiting = table.waiting_for.waiting
+        number = f" {waiting.sequence}" if waiting.sequence is not None else ""
+        yield Note(
+            Tone.WAITING,
+            f"waits: {waiting.kind.value}{number}",
+            waiting.detail,
+            wait_remedy(waiting, name),
+            table.waiting_for.file,
+            waiting.since,
+            waiting.until,
+        )
+    for warning in table.warnings:
+        held = isinstance(table.stage, OnHold | Dropped)
+        yield Note(
+            Tone.HELD if held else Tone.WAITING,
+            warning.code,
+            warning.detail,
+            warning.solution,
+            warning.file,
+        )
+
+
+def worst(mirrors: Iterable[MirrorView], undelivered: Iterable[Undelivered]) -> Tone:
+    """What the page as a whole asks for."""
+    tones = [tone for mirror in mirrors for tone in (mirror.tone, *(r.tone for r in mirror.rows))]
+    if any(one.count for one in undelivered):
+        tones.append(Tone.ERROR)
+    return min(tones, key=_ORDER.index, default=Tone.GOOD)
