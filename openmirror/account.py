@@ -48,6 +48,8 @@ class AccountUrl:
         path = parts.path.strip("/")
         if path and not _NAME.match(path):
             raise ValueError("a URL of an account alone, without a container or a path below it")
+        if not path and (host == "localhost" or _address(host)):
+            raise ValueError("an emulator's URL, with the account's name as its path")
         shown = f"[{host}]" if ":" in host else host
         whole = shown if given_port is None else f"{shown}:{given_port}"
         account = path or host.partition(".")[0]
@@ -72,9 +74,13 @@ class AccountUrl:
 
 
 def _is_here(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
+    address = _address(host)
+    named = host == "localhost" or host.endswith(".localhost")
+    return named or (address is not None and address.is_loopback)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return None

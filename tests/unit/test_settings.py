@@ -145,6 +145,7 @@ def test_a_url_is_an_account_of_any_cloud_or_emulator(text: str, account: str, b
         ("https://contoso.dfs.core.windows.net/?sig=x", "without user, query"),
         ("https://", "without user, query"),
         ("https://contoso:99999", "Port out of range"),
+        ("http://127.0.0.1:10000", "account's name as its path"),
     ],
 )
 def test_a_url_that_is_no_account_says_why(text: str, why: str) -> None:

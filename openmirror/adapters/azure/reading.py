@@ -43,6 +43,9 @@ def _range(clients: Clients, where: Place, offset: int, length: int | None) -> C
         if error.status_code == _RANGE_NOT_SATISFIABLE:
             return None
         raise
+    except ValueError:
+        # The SDK, of an answer to a range that is not one of a range: a folder has no bytes.
+        return None
     found = download.properties
     if is_folder(found.metadata):
         raise NotThere(f"{where.path} is a folder, not a file")

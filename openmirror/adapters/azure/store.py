@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from azure.core import MatchConditions
-from azure.core.exceptions import ResourceModifiedError
+from azure.core.exceptions import ResourceExistsError, ResourceModifiedError
 
 from openmirror.account import AccountUrl
 from openmirror.adapters.azure.clients import Clients
@@ -52,11 +52,15 @@ class AzureStore:
         entries: list[Entry] = []
         at = None
         with in_our_words(folder):
-            for page in pages(self._clients, where):
-                if page.is_of_file:
-                    raise NotThere(f"{folder} is a file, not a folder")
-                at = at or page.at
-                entries += (child.entry for child in page.children)
+            try:
+                for page in pages(self._clients, where):
+                    if page.is_of_file:
+                        raise NotThere(f"{folder} is a file, not a folder")
+                    at = at or page.at
+                    entries += (child.entry for child in page.children)
+            except ResourceExistsError as error:
+                # A file has this name, or that of a folder above.
+                raise NotThere(f"there is no folder {folder}") from error
             if not entries:
                 self._need_folder(where)
         assert at is not None
