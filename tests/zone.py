@@ -30,6 +30,7 @@ from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
 from openmirror.services.visiting import visit
 from openmirror.spark.engine import SparkEngine
+from openmirror.spark.places import local_places
 
 MIRROR = "m"
 MOST_VISITS = 20
@@ -125,7 +126,7 @@ class Mirror:
         self.parts = Parts(
             store, ParquetInspector(store), LogReplay(store), self.clock, limits, steps, watch
         )
-        self.engine: TableEngine = SparkEngine(spark, str(zone.root))
+        self.engine: TableEngine = SparkEngine(spark, local_places(str(zone.root)))
         open_mirror(store, MIRROR)
 
     def table(self, path: str) -> TableFolder:

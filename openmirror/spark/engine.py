@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from pyspark import StorageLevel
@@ -15,11 +16,12 @@ from openmirror.plan.look import TypeChange
 from openmirror.ports import BadFile, CommitResult, Counts, Prepared, Transaction
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark import committing
-from openmirror.spark.failing import reading_files, spark_is_alive
+from openmirror.spark.failing import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
 from openmirror.spark.folding import EXTRA, UPDATE, fold
 from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
 from openmirror.spark.markers import count_markers, counts_without_reading
+from openmirror.spark.places import Place
 from openmirror.spark.reading import read_changes
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
 
@@ -43,11 +45,18 @@ class SparkPrepared:
 
 
 class SparkEngine:
-    """TableEngine over one long-lived Spark application; safe to use from several threads."""
+    """TableEngine over one long-lived Spark application; safe to use from several threads.
 
-    def __init__(self, spark: SparkSession, root: str) -> None:
+    `place` says where Spark finds a path below the root. `settings` are given to each session:
+    for an application that somebody else started.
+    """
+
+    def __init__(
+        self, spark: SparkSession, place: Place, settings: Mapping[str, str] | None = None
+    ) -> None:
         self._spark = spark
-        self._root = root.rstrip("/")
+        self._place = place
+        self._settings = dict(settings or {})
 
     def read(self, batch: Batch) -> Prepared | BadFile:
         """Read every change of a batch into Spark, and check every row marker."""
@@ -55,14 +64,14 @@ class SparkEngine:
             return self._read(batch)
 
     def _read(self, batch: Batch) -> Prepared | BadFile:
-        session = fresh_session(self._spark)
+        session = self._fresh()
         with reading_files(batch) as failed:
-            changes = read_changes(session, self._root, batch)
+            changes = read_changes(session, self._place, batch)
             # Materialised, because a file may be replaced between here and the commit.
             held = changes.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
         if failed.file is not None:
             return failed.file
-        counts = counts_without_reading(batch) or count_markers(session, self._root, held, batch)
+        counts = counts_without_reading(batch) or count_markers(session, self._place, held, batch)
         if isinstance(counts, BadFile):
             SparkPrepared(session, held, Counts()).release()
             return counts
@@ -73,14 +82,14 @@ class SparkEngine:
     ) -> CommitResult:
         """Apply a batch by the cheapest commit that is provably equal to its changes in order."""
         assert isinstance(prepared, SparkPrepared)
-        session, table = prepared.session, self._path(batch.table)
+        session, table = prepared.session, self._place(batch.table)
         schema = batch.union.schema
-        with spark_is_alive(), commit_outcome() as outcome:
+        with spark_is_alive(), storage_answers(batch.table), commit_outcome() as outcome:
             rewrites = _must_rewrite(batch)
             if batch.union.widened and not rewrites and batch.kind is BatchKind.EXTEND:
                 # Its own commit, which changes no data; a session of its own, or it would carry
                 # the batch's note.
-                committing.enable_widening(fresh_session(self._spark), table)
+                committing.enable_widening(self._fresh(), table)
             activate(session)
             bind(session, transaction, note)
             if batch.kind is BatchKind.REPLACE:
@@ -109,23 +118,23 @@ class SparkEngine:
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         """Commit a transaction that changes no row."""
-        with spark_is_alive():
+        with spark_is_alive(), storage_answers(table):
             return self._record(table, transaction, create)
 
     def _record(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None
     ) -> CommitResult:
-        session = fresh_session(self._spark)
+        session = self._fresh()
         bind(session, transaction)
         with commit_outcome() as outcome:
-            committing.record(session, self._path(table))
+            committing.record(session, self._place(table))
         if outcome.result is CommitResult.MISSING and create is not None:
             with commit_outcome() as outcome:
-                committing.create_empty(session, create, self._path(table), transaction)
+                committing.create_empty(session, create, self._place(table), transaction)
         return outcome.result
 
-    def _path(self, table: StorePath) -> str:
-        return f"{self._root}/{table}"
+    def _fresh(self) -> SparkSession:
+        return fresh_session(self._spark, self._settings)
 
     def _folded(self, prepared: SparkPrepared, batch: Batch) -> DataFrame:
         data = positional(len(batch.union.schema.columns))

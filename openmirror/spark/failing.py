@@ -10,7 +10,14 @@ from urllib.parse import unquote
 from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from openmirror.errors import CannotStart, NotThere
+from openmirror.errors import (
+    AccessDenied,
+    CannotStart,
+    ConditionFailed,
+    NotThere,
+    OpenmirrorError,
+    Unavailable,
+)
 from openmirror.layout import name_of
 from openmirror.plan import Batch
 from openmirror.ports import BadFile
@@ -37,6 +44,9 @@ def reading_files(batch: Batch) -> Iterator[Failure]:
     try:
         yield failure
     except (PySparkException, Py4JJavaError) as error:
+        # First, because Spark takes whatever a service answers for a damaged file.
+        if ours := _answer(f"the change files of {batch.folder}", error):
+            raise ours from error
         for condition, path in _conditions(error):
             if condition in _GONE:
                 raise NotThere(f"a file of {batch.folder} went while it was read") from error
@@ -57,23 +67,65 @@ def spark_is_alive() -> Iterator[None]:
         raise CannotStart("Spark's process has ended; start again") from error
 
 
-def _conditions(error: PySparkException | Py4JJavaError) -> Iterator[tuple[str, str]]:
-    """Named conditions down the chain of causes, each with the path that it speaks of."""
+@contextmanager
+def storage_answers(what: str) -> Iterator[None]:
+    """Turn what a storage account answered Spark into our errors; let everything else through.
+
+    Raises NotThere (404), ConditionFailed (412), AccessDenied (401, 403), or Unavailable for an
+    account that is too busy or cannot be reached.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        if ours := _answer(what, error):
+            raise ours from error
+        raise
+
+
+def _answer(what: str, error: PySparkException | Py4JJavaError) -> OpenmirrorError | None:
+    """What a storage account answered, in our words; None when none did."""
+    for cause in _causes(error):
+        name = str(cause.getClass().getName()).rpartition(".")[2]
+        if not name.endswith("AbfsRestOperationException"):
+            continue
+        status = int(cause.getStatusCode())
+        said = str(cause.getMessage()).strip().partition("\n")[0][:300]
+        if status == 404:
+            return NotThere(f"{what}: something went while Spark was at it: {said}")
+        if status == 412:
+            return ConditionFailed(f"{what}: something was replaced while Spark was at it: {said}")
+        if status in (401, 403):
+            return AccessDenied(
+                f"{what}: Spark is denied access to the storage account. Its identity needs the "
+                f"role 'Storage Blob Data Contributor' there: {said}"
+            )
+        if status <= 0 or status in (408, 429) or status >= 500:
+            return Unavailable(f"{what}: the storage account does not serve Spark now: {said}")
+    return None
+
+
+def _causes(error: PySparkException | Py4JJavaError) -> Iterator[Any]:
     cause = _java(error)
     while cause is not None:
+        yield cause
+        cause = cause.getCause()
+
+
+def _conditions(error: PySparkException | Py4JJavaError) -> Iterator[tuple[str, str]]:
+    """Named conditions down the chain of causes, each with the path that it speaks of."""
+    for cause in _causes(error):
         try:
             path = cause.getMessageParameters().get("path") or ""
             yield str(cause.getCondition() or ""), unquote(path)
         except Py4JError:
             pass  # not one of Spark's own exceptions: it has no condition
-        cause = cause.getCause()
 
 
 def _reason(error: PySparkException | Py4JJavaError) -> str:
-    cause = _java(error)
-    while cause is not None and cause.getCause() is not None:
-        cause = cause.getCause()
-    return str(cause.toString())[:500] if cause is not None else str(error)[:500]
+    root = None
+    for root in _causes(error):  # noqa: B007 - the last one
+        pass
+    return str(root.toString() if root is not None else error)[:500]
 
 
 def _java(error: PySparkException | Py4JJavaError) -> Any:

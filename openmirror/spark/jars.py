@@ -1,4 +1,4 @@
-"""The Delta Lake jars: pinned, fetched once from Maven into a cache, then used offline.
+"""The jars that Spark lacks: pinned, fetched once from Maven into a cache, then used offline.
 
 The Python package of Delta Lake has no jars, and Spark's own way to get them
 (`spark.jars.packages`) resolves them again at every start. So they are fetched before there is any
@@ -53,6 +53,14 @@ JARS = (
         "4.4.0",
         "225c975199e4718b38ee5b7e6da7f19e9585024262b2cec2656b32151a856b0b",
     ),
+    # Spark's driver for storage accounts, of the Hadoop version that pyspark has. Alone: what it
+    # needs is in pyspark, and the other artefacts of its POM serve the driver before this one.
+    Jar(
+        "org.apache.hadoop",
+        "hadoop-azure",
+        "3.5.0",
+        "220b5db238b82437960e4b81c7e3eefa4eff2a03ad502887497f11d0ad86e663",
+    ),
 )
 
 Fetch = Callable[[Sequence[Jar], Path], None]
@@ -95,7 +103,7 @@ def resolve(
         try:
             with _locked(cache):
                 if not _is_whole(folder, jars):  # another process may have just done it
-                    say(f"fetching {len(jars)} Delta Lake jars into {folder}")
+                    say(f"fetching {len(jars)} jars for Spark into {folder}")
                     _fill(folder, jars, fetch)
         except OSError as error:
             raise JarsError(

@@ -12,6 +12,7 @@ from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, quoted
+from openmirror.spark.places import Place
 from openmirror.spark.reading import open_files
 
 
@@ -25,7 +26,7 @@ def counts_without_reading(batch: Batch) -> Counts | None:
 
 
 def count_markers(
-    session: SparkSession, root: str, changes: DataFrame, batch: Batch
+    session: SparkSession, place: Place, changes: DataFrame, batch: Batch
 ) -> Counts | BadFile:
     """Rows by kind, or the first file with a row that the table's rules refuse."""
     marker = F.col(MARKER)
@@ -44,7 +45,7 @@ def count_markers(
     bad = min((row for row in by_file if row["refused"] is not None), key=_sequence, default=None)
     if bad is not None:
         file = next(file for file in batch.files if file.sequence == bad[SEQUENCE])
-        return BadFile(file.name, _broken(session, root, file, bad["refused"], allowed))
+        return BadFile(file.name, _broken(session, place, file, bad["refused"], allowed))
     return Counts(
         inserts=sum(row["inserts"] for row in by_file),
         updates=sum(row["updates"] for row in by_file),
@@ -57,10 +58,10 @@ def _sequence(row: Row) -> int:
 
 
 def _broken(
-    session: SparkSession, root: str, file: LandedFile, row: int, allowed: list[int]
+    session: SparkSession, place: Place, file: LandedFile, row: int, allowed: list[int]
 ) -> Broken:
     assert file.facts is not None
-    frame = open_files(session, root, [file])
+    frame = open_files(session, place, [file])
     value: object = None
     if file.facts.marker is not None:
         at = frame.metadataColumn("_metadata")["row_index"]

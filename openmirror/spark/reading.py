@@ -13,20 +13,23 @@ from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional, quoted, sql_type
+from openmirror.spark.places import Place
 
 _DIGITS = 20
 _PATTERN_LETTERS = frozenset("\\[]{}*?")
 _Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None]
 
 
-def read_changes(session: SparkSession, root: str, batch: Batch) -> DataFrame:
+def read_changes(session: SparkSession, place: Place, batch: Batch) -> DataFrame:
     """Every row of a batch's files as c0…, sequence, row, marker; lazy.
 
     Files of one shape are read together, each shape with its own types: Spark's own widening on
     read covers only some type pairs, a cast after the read covers all. A column that a file lacks
     is NULL. An unreadable marker is NULL too, which `check_markers` refuses.
     """
-    frames = [_read_shape(session, root, files, batch) for files in _by_shape(batch.files).values()]
+    frames = [
+        _read_shape(session, place, files, batch) for files in _by_shape(batch.files).values()
+    ]
     changes = frames[0]
     for frame in frames[1:]:
         changes = changes.unionByName(frame)
@@ -43,10 +46,10 @@ def _by_shape(files: Iterable[LandedFile]) -> dict[_Shape, list[LandedFile]]:
 
 
 def _read_shape(
-    session: SparkSession, root: str, files: list[LandedFile], batch: Batch
+    session: SparkSession, place: Place, files: list[LandedFile], batch: Batch
 ) -> DataFrame:
     facts = _facts(files[0])
-    frame = open_files(session, root, files)
+    frame = open_files(session, place, files)
     metadata = frame.metadataColumn("_metadata")
     marker = _marker(facts, batch.pinned.default_marker.value)
     return frame.select(
@@ -57,13 +60,13 @@ def _read_shape(
     )
 
 
-def open_files(session: SparkSession, root: str, files: list[LandedFile]) -> DataFrame:
+def open_files(session: SparkSession, place: Place, files: list[LandedFile]) -> DataFrame:
     """Files of one shape, with their own columns. The one place where a path meets Spark."""
     facts = _facts(files[0])
     columns = [f"{quoted(column.name)} {sql_type(column.type)}" for column in facts.schema.columns]
     if facts.marker is not None:
         columns.append(f"{quoted(facts.marker)} {sql_type(facts.marker_type)}")  # type: ignore[arg-type]
-    paths = (_literal(f"{root}/{file.path}") for file in files)
+    paths = (_literal(place(file.path)) for file in files)
     # Spark parses no empty text; files without a typed column still have rows.
     schema = ", ".join(columns) or StructType()
     return session.read.schema(schema).parquet(*paths)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import delta.exceptions as delta_errors
@@ -30,13 +30,15 @@ _MISSING = ("PATH_NOT_FOUND", "DELTA_TABLE_NOT_FOUND", "DELTA_MISSING_DELTA_TABL
 _TAKEN = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS", "DELTA_PATH_EXISTS")
 
 
-def fresh_session(spark: SparkSession) -> SparkSession:
-    """A session of its own, active on this thread.
+def fresh_session(spark: SparkSession, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A session of its own, active on this thread, with these settings besides its application's.
 
     `newSession` alone is not enough: Delta's catalog takes its settings from whatever session is
     active, and would commit under another batch's transaction, or under none.
     """
     session = spark.newSession()
+    for key, value in (settings or {}).items():
+        session.conf.set(key, value)
     activate(session)
     return session
 

@@ -109,9 +109,10 @@ def local_engine(settings: Settings, say: Say = say_nothing) -> Iterator[TableEn
     spark = _start_spark(settings, class_path(cache, say))
     # Only now: importing pyspark takes longer than most verbs do.
     from openmirror.spark.engine import SparkEngine
+    from openmirror.spark.places import local_places
 
     try:
-        yield SparkEngine(spark, str(root))
+        yield SparkEngine(spark, local_places(str(root)))
     finally:
         spark.stop()
 

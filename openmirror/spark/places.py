@@ -1,0 +1,38 @@
+"""Where Spark finds what lies below a root."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from openmirror.account import AccountUrl
+from openmirror.layout import StorePath
+
+Place = Callable[[StorePath], str]
+"""A path below the root as Spark names it: a local path, or a URI. Every letter means itself:
+Hadoop reads no escapes in the path of a URI that it is given as text."""
+
+_EMULATED_SUFFIX = ".dfs.core.windows.net"
+"""What Spark's driver wants to see behind an emulated account's name, whatever cloud it is."""
+
+
+def local_places(root: str) -> Place:
+    """Below a folder of this machine."""
+    base = root.rstrip("/")
+    return lambda path: f"{base}/{path}"
+
+
+def account_places(account: AccountUrl) -> Place:
+    """Below a storage account, by the ABFS driver; the path's first part is the container."""
+    scheme = "abfss" if account.is_secure else "abfs"
+    host = abfs_host(account)
+
+    def place(path: StorePath) -> str:
+        container, _, rest = path.partition("/")
+        return f"{scheme}://{container}@{host}/{rest}"
+
+    return place
+
+
+def abfs_host(account: AccountUrl) -> str:
+    """The host in the driver's URIs; an emulator's address is given to it apart from them."""
+    return f"{account.account}{_EMULATED_SUFFIX}" if account.in_path else account.host
