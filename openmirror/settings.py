@@ -86,6 +86,16 @@ class Settings(BaseModel):
         description="Where dead letters are kept: OPENMIRROR_LETTERS__blobServiceUri, for "
         "emulators a connection string.",
     )
+    job: int | None = Field(
+        default=None,
+        ge=1,
+        description="The Databricks job that is the runner, started when there is work; without it "
+        "a runner is always on.",
+    )
+    restart_delay: Duration = Field(
+        default=timedelta(minutes=1),
+        description="How long after a run of the job failed another is started.",
+    )
     batch_files: int = Field(
         default=Limits.batch_files, ge=1, le=100_000, description="Most files in one commit."
     )

@@ -1,0 +1,261 @@
+"""The runner's job is started when there is work and no run, through the real Databricks SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import ClientAuthenticationError
+
+from openmirror.adapters import databricks
+from openmirror.adapters.databricks import SCOPE, DatabricksJob
+from openmirror.adapters.memory_work import MemoryWorkQueue
+from openmirror.ports import Ring
+from openmirror.ports.jobs import (
+    AlreadyActive,
+    Failed,
+    NotNeeded,
+    Refused,
+    Skipped,
+    Started,
+    StartOutcome,
+    Unreachable,
+)
+from openmirror.services.starting import SURE_FOR, Starter
+from tests.databricks_stub import JOB, Jobs, Run, jobs_api
+from tests.unit.paper import table
+
+
+class Identity:
+    """A managed identity."""
+
+    def __init__(self) -> None:
+        self.scopes: list[str] = []
+
+    def get_token(self, *scopes: str) -> AccessToken:
+        self.scopes += scopes
+        return AccessToken("a-token", 2**33)
+
+
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    monkeypatch.setattr(databricks, "RETRY_SECONDS", 1)
+    with jobs_api() as jobs:
+        yield jobs
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+def job(api: Jobs, number: int = JOB, delay: timedelta = timedelta()) -> DatabricksJob:
+    return DatabricksJob(api.url, number, Identity(), now, delay)
+
+
+def test_a_run_is_started_in_the_identitys_name(api: Jobs) -> None:
+    identity = Identity()
+    assert DatabricksJob(api.url, JOB, identity, now).start() == Started("1")
+    assert set(identity.scopes) == {SCOPE}
+    assert set(api.headers) == {"Bearer a-token"}
+
+
+def test_a_run_that_is_active_is_left_alone(api: Jobs) -> None:
+    api.runs.append(Run(1))
+    assert job(api).start() == AlreadyActive("1")
+    assert "run-now" not in api.asked
+
+
+@pytest.mark.parametrize("state", ["QUEUED", "PENDING", "WAITING", "TERMINATING"])
+def test_a_run_that_waits_for_its_turn_counts_as_active(api: Jobs, state: str) -> None:
+    api.runs.append(Run(1, state))
+    assert job(api).start() == AlreadyActive("1")
+
+
+def test_two_that_ask_at_once_get_one_run(api: Jobs) -> None:
+    api.runs.append(Run(1))
+    api.end()
+    one, other = job(api), job(api)
+    assert one.start() == Started("2")
+    api.runs[-1].state = "BLOCKED"
+    # The other one had listed the runs before.
+    assert other._run(other._connected(), 1, tries=2) == Started("2")
+    assert len(api.runs) == 2
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("ended", ["SUCCESS", "FAILED", "CANCELED"])
+def test_new_work_after_a_run_that_ended_gets_a_fresh_run(api: Jobs, old: bool, ended: str) -> None:
+    api.old = old
+    runner = job(api)
+    assert runner.start() == Started("1")
+    for number in (2, 3):
+        api.end("RUN_EXECUTION_ERROR" if ended == "FAILED" and not old else ended)
+        assert runner.start() == Started(str(number))
+    assert len(set(api.tokens)) == 3
+    assert all(len(token) <= 64 for token in api.tokens)
+
+
+def test_a_dead_run_is_not_handed_back_even_while_it_is_not_listed_yet(api: Jobs) -> None:
+    api.forgets_ended = True
+    assert job(api).start() == Started("1")
+    api.end()
+    assert job(api).start() == Started("2")
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["MAX_CONCURRENT_RUNS_EXCEEDED", "MAX_JOB_QUEUE_SIZE_EXCEEDED", "WORKSPACE_RUN_LIMIT_EXCEEDED"],
+)
+def test_a_run_that_the_platform_did_not_take_is_skipped_and_tried_again(
+    api: Jobs, code: str
+) -> None:
+    api.ends_at_once = code
+    outcome = job(api).start()
+    assert isinstance(outcome, Skipped)
+    assert code in outcome.reason
+    api.ends_at_once = None
+    assert job(api).start() == Started("2")
+
+
+def test_a_skipped_run_in_the_older_words_is_understood(api: Jobs) -> None:
+    api.old, api.ends_at_once = True, "SKIPPED"
+    assert isinstance(job(api).start(), Skipped)
+
+
+def test_a_run_that_fails_at_once_is_told(api: Jobs) -> None:
+    api.ends_at_once = "CLUSTER_ERROR"
+    outcome = job(api).start()
+    assert isinstance(outcome, Failed)
+    assert "CLUSTER_ERROR: as the test wants it" in outcome.reason
+
+
+def test_runs_that_fail_are_not_started_one_after_another(api: Jobs) -> None:
+    runner = job(api, delay=timedelta(minutes=1))
+    assert runner.start() == Started("1")
+    api.end("DRIVER_ERROR", "out of memory", ago=0)
+    outcome = runner.start()
+    assert isinstance(outcome, Failed)
+    assert "out of memory" in outcome.reason
+    api.runs[-1].ended -= 61
+    assert runner.start() == Started("2")
+
+
+def test_a_missing_grant_is_named(api: Jobs) -> None:
+    api.refusals = [(403, "PERMISSION_DENIED", "User does not have permission")]
+    outcome = job(api).start()
+    assert isinstance(outcome, Refused)
+    assert "CAN_MANAGE_RUN" in outcome.reason
+
+
+def test_an_identity_that_is_not_there_is_named(api: Jobs) -> None:
+    class Nobody:
+        def get_token(self, *scopes: str) -> AccessToken:
+            raise ClientAuthenticationError("no managed identity endpoint found")
+
+    outcome = DatabricksJob(api.url, JOB, Nobody(), now).start()
+    assert isinstance(outcome, Refused)
+    assert "no managed identity endpoint found" in outcome.reason
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        (404, "RESOURCE_DOES_NOT_EXIST", "gone"),
+        (400, "INVALID_PARAMETER_VALUE", "Job 77 does not exist."),
+    ],
+)
+def test_a_job_that_does_not_exist_names_the_settings(
+    api: Jobs, refusal: tuple[int, str, str]
+) -> None:
+    api.refusals = [refusal]
+    outcome = job(api).start()
+    assert isinstance(outcome, Failed)
+    assert "OPENMIRROR_JOB" in outcome.reason
+
+
+def test_a_busy_platform_is_asked_again_by_the_sdk(
+    api: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(databricks, "RETRY_SECONDS", 30)
+    api.refusals = [(429, "REQUEST_LIMIT_EXCEEDED", "slow down")] * 2
+    assert job(api).start() == Started("1")
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [(429, "QUOTA_EXCEEDED"), (503, "TEMPORARILY_UNAVAILABLE"), (500, "INTERNAL_ERROR")],
+)
+def test_a_platform_that_stays_busy_is_a_value_with_its_words(
+    api: Jobs, status: int, code: str
+) -> None:
+    api.refusals = [(status, code, "not now, please")] * 40
+    outcome = job(api).start()
+    assert isinstance(outcome, Unreachable)
+    assert "not now, please" in outcome.reason
+
+
+def test_a_platform_that_does_not_answer_is_a_value(api: Jobs) -> None:
+    outcome = DatabricksJob("http://127.0.0.1:1", JOB, Identity(), now).start()
+    assert isinstance(outcome, Unreachable)
+
+
+def test_any_other_refusal_is_told_in_the_platforms_words(api: Jobs) -> None:
+    api.refusals = [(400, "BAD_REQUEST", "job is being deleted")]
+    assert job(api).start() == Failed(f"the job {JOB} of {api.url}: job is being deleted")
+
+
+class World:
+    """A queue, a clock and a job."""
+
+    def __init__(self, api: Jobs) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.queue = MemoryWorkQueue(lambda: self.now)
+        self.starter = Starter(self.queue, job(api), lambda: self.now)
+
+    def ring(self) -> None:
+        self.queue.send(Ring(table("m", "T"), "test"))
+
+    def drain(self) -> None:
+        for taken in self.queue.take(100):
+            self.queue.delete(taken)
+
+    def later(self) -> StartOutcome:
+        self.now += SURE_FOR
+        return self.starter.start_if_needed()
+
+
+def test_an_empty_queue_starts_nothing_however_long_it_is_so(api: Jobs) -> None:
+    world = World(api)
+    for _ in range(50):
+        assert isinstance(world.later(), NotNeeded)
+    assert not api.asked
+
+
+def test_work_starts_one_run_and_a_finished_run_is_followed_by_a_fresh_one(api: Jobs) -> None:
+    world = World(api)
+    world.ring()
+    assert world.later() == Started("1")
+    assert world.later() == AlreadyActive("1")
+    world.drain()
+    api.end()
+    assert isinstance(world.later(), NotNeeded)
+    world.ring()
+    assert world.later() == Started("2")
+
+
+def test_many_events_at_once_ask_the_platform_once(api: Jobs) -> None:
+    world = World(api)
+    world.ring()
+    world.starter.start_if_needed()
+    asked = len(api.asked)
+    for _ in range(100):
+        assert world.starter.start_if_needed() == Started("1")
+    assert len(api.asked) == asked
+
+
+def test_without_a_job_a_runner_is_always_on(api: Jobs) -> None:
+    world = World(api)
+    world.ring()
+    assert isinstance(Starter(world.queue, None, now).start_if_needed(), NotNeeded)
