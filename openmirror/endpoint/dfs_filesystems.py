@@ -50,6 +50,7 @@ def list_paths(account: Account, call: Call) -> Reply:
         recursive=call.flag("recursive"),
         most=_most(call),
         token=call.query.get("continuation", ""),
+        start=_start(call),
     )
     reply = _json({"paths": [_entry(child) for child in found.nodes]})
     if found.after is None:
@@ -74,6 +75,14 @@ def _most(call: Call) -> int:
     if not most:
         raise Refused(Fault.INVALID_QUERY, "maxResults is at least 1")
     return most
+
+
+def _start(call: Call) -> str:
+    """The name in the folder itself to begin with; deeper ones are not imitated."""
+    start = call.query.get("beginfrom", "")
+    if "/" in start:
+        raise Refused(Fault.INVALID_QUERY, "beginFrom is one name")
+    return start
 
 
 def _entry(node: Node) -> dict[str, Any]:

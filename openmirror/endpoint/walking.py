@@ -25,16 +25,24 @@ class Page:
 
 
 def page(
-    disk: Disk, folder: Address, *, recursive: bool, most: int, token: str, prefix: str = ""
+    disk: Disk,
+    folder: Address,
+    *,
+    recursive: bool,
+    most: int,
+    token: str,
+    prefix: str = "",
+    start: str = "",
 ) -> Page:
     """At most so many entries after what the token stands for. Raises Refused.
 
-    A folder comes before what is in it. `prefix` is the beginning of names in the folder itself.
+    A folder comes before what is in it. Of the folder itself, names begin with `prefix` and are not
+    before `start`.
     """
     after = tuple(_decoded(token).split("/")) if token else ()
     most = min(most, MOST_ENTRIES) or MOST_ENTRIES
     found: list[Node] = []
-    for node in _walk(disk, folder, prefix, after, recursive=recursive):
+    for node in _walk(disk, folder, prefix, after, recursive=recursive, start=start):
         if len(found) == most:
             return Page(tuple(found), _encoded(found[-1].address.path))
         found.append(node)
@@ -42,13 +50,19 @@ def page(
 
 
 def _walk(
-    disk: Disk, folder: Address, prefix: str, after: tuple[str, ...], *, recursive: bool
+    disk: Disk,
+    folder: Address,
+    prefix: str,
+    after: tuple[str, ...],
+    *,
+    recursive: bool,
+    start: str = "",
 ) -> Iterator[Node]:
     depth = folder.path.count("/") + 1 if folder.path else 0
     # While we are on the way to where the last page ended, smaller names are done.
     bound = after[depth] if len(after) > depth else ""
     for name in disk.names(folder):
-        if not name.startswith(prefix) or name < bound:
+        if not name.startswith(prefix) or name < bound or name < start:
             continue
         address = folder.child(name)
         on_the_way = name == bound
