@@ -11,4 +11,4 @@ def short(seconds: float) -> str:
     for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
         if span >= timedelta(seconds=2 * unit):
             return f"{seconds / unit:.0f} {name}"
-    return f"{seconds:.1f} s" if 0 < seconds < 10 else f"{seconds:.0f} s"
+    return f"{seconds:.0f} s" if seconds >= 10 or seconds == int(seconds) else f"{seconds:.1f} s"

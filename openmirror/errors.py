@@ -11,6 +11,7 @@ A broken promise of a publisher or an operator is a value, `Problem`. Surprises 
     ├── Unavailable            a service cannot be reached now, or is too busy
     ├── AccessDenied           a service refuses this identity; the message names the role
     ├── WrongRequest           an operator asked for something that cannot be done
+    │   └── Malformed          what was asked is not even a request
     ├── UnknownName            an operator named a mirror or a table that is not there
     └── CannotStart            settings or a missing part keep the program from starting
 """
@@ -59,6 +60,10 @@ class AccessDenied(OpenmirrorError):
 
 class WrongRequest(OpenmirrorError):
     """An operator asked for something that cannot be done; the message says why."""
+
+
+class Malformed(WrongRequest):
+    """What was asked is not even a request; the message says what one looks like."""
 
 
 class UnknownName(OpenmirrorError):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from openmirror.errors import SOLUTIONS, NotThere
+from openmirror.errors import SOLUTIONS, Malformed, NotThere
 from openmirror.lifecycle import TableStatus, Trouble, Word, iso
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rules import Broken
@@ -86,3 +88,16 @@ def table_page(
     except NotThere as error:
         return TablePage([zone_unreadable(mirror, error)])
     return TablePage(tables, folders[most - 1].path if len(folders) > most else None)
+
+
+def token_of(path: TablePath) -> str:
+    """Where to go on after a table, for an address."""
+    return base64.urlsafe_b64encode(str(path).encode()).decode()
+
+
+def path_of(token: str) -> TablePath:
+    """The table that a token goes on after; raises Malformed for one that is none of ours."""
+    try:
+        return TablePath.parse(base64.b64decode(token, altchars=b"-_", validate=True).decode())
+    except (binascii.Error, ValueError):
+        raise Malformed("continuationToken: not one that this service gave") from None

@@ -51,7 +51,7 @@ def render(
         toggle=toggle,
         worst=worst(mirrors, undelivered).value,
         style=Markup(style),  # our own file
-        ago=lambda moment: _ago(moment, now),
+        length=lambda moment: short(round(abs((now - moment).total_seconds()))),
         clock=_clock,
     )
     return Page(html, _headers(style))
@@ -86,10 +86,3 @@ def _headers(style: str) -> dict[str, str]:
 
 def _clock(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def _ago(moment: datetime, now: datetime) -> str:
-    seconds = (now - moment).total_seconds()
-    if seconds < 0:
-        return f"in {short(-seconds)}"
-    return f"{short(seconds)} ago" if seconds >= 1 else "just now"

@@ -158,10 +158,10 @@ def _notes(table: TableStatus) -> Iterator[Note]:
         )
     if table.waiting_for:
         waiting = table.waiting_for.waiting
-        number = f" {waiting.sequence}" if waiting.sequence is not None else ""
+        number = f" at {waiting.sequence}" if waiting.sequence is not None else ""
         yield Note(
             Tone.WAITING,
-            f"waits: {waiting.kind.value}{number}",
+            f"{waiting.kind.value}{number}",
             waiting.detail,
             wait_remedy(waiting, name),
             table.waiting_for.file,

@@ -54,10 +54,14 @@ class PaperEngine:
     """TableEngine that writes transactions into real logs, and watches who calls it."""
 
     def __init__(
-        self, store: FileStore, reading: Callable[[Batch], None] = lambda batch: None
+        self,
+        store: FileStore,
+        reading: Callable[[Batch], None] = lambda batch: None,
+        now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
         self._reading = reading
+        self._now = now
         self._lock = threading.Lock()
         self._inside: Counter[TableFolder] = Counter()
         self.overlaps: list[TableFolder] = []
@@ -106,7 +110,7 @@ class PaperEngine:
                 known = log.transactions.get(transaction.app_id, -1)
                 if known >= transaction.version:
                     return CommitResult.SKIPPED
-            info: dict[str, Any] = {"timestamp": time.time_ns() // 1_000_000}
+            info: dict[str, Any] = {"timestamp": int(self._now() * 1000)}
             if note:
                 info["userMetadata"] = note
             txn = {"appId": transaction.app_id, "version": transaction.version}

@@ -1,0 +1,1 @@
+"""The functions: a handler parses, calls a service, and returns."""

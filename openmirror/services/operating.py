@@ -1,0 +1,156 @@
+"""What an operator asks over HTTP: one verb, and a small JSON object that says about what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from openmirror.errors import Malformed, UnknownName, WrongRequest
+from openmirror.protocol.names import TableFolder
+from openmirror.protocol.sequence import LAST_SEQUENCE, Sequence
+from openmirror.services import requests
+from openmirror.services.discovery import discover
+from openmirror.services.finding import Names, find_mirror, find_table, known_mirrors
+from openmirror.services.mirrors import open_mirror
+from openmirror.services.parts import Parts
+from openmirror.services.requests import Operator
+
+
+class Verb(StrEnum):
+    """The verbs of the command line that ask for something."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    RETRY = "retry"
+    SKIP = "skip"
+    RESEED = "reseed"
+    UNDROP = "undrop"
+    CONFIRM_DROPS = "confirm-drops"
+    ADOPT = "adopt"
+
+
+class Ask(BaseModel):
+    """What a verb is about; the same words as the command's options."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    table: str | None = None
+    """`[mirror/]schema.table`."""
+    mirror: str | None = None
+    why: str = Field(default="", max_length=2000)
+    file: str | None = None
+    through: int | str | None = None
+    """A sequence, as a number or as text."""
+    all: bool = False
+
+    @classmethod
+    def parse(cls, body: bytes) -> Ask:
+        """Read a request's body; an empty one asks for nothing in particular.
+
+        Raises Malformed naming the first thing that is wrong.
+        """
+        try:
+            return cls.model_validate_json(body.strip() or b"{}")
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(part) for part in first["loc"])
+            raise Malformed(f"{where + ': ' if where else ''}{first['msg']}") from None
+
+
+@dataclass(frozen=True)
+class Done:
+    """One table for which something was written down."""
+
+    folder: TableFolder
+    name: str
+    """As an operator would type it."""
+    what: str
+
+
+def verb_of(text: str) -> Verb:
+    """The verb of this name; raises UnknownName, saying which there are."""
+    try:
+        return Verb(text)
+    except ValueError:
+        raise UnknownName(f"there is no verb {text}. There are: {', '.join(Verb)}") from None
+
+
+def operate(parts: Parts, verb: Verb, ask: Ask, operator: Operator) -> list[Done]:
+    """Write down what was asked; a runner carries it out at its next visit.
+
+    Raises Malformed, UnknownName or WrongRequest for what cannot be done, and then nothing was
+    written; but `adopt` of all tables leaves alone those that cannot be adopted.
+    """
+    known = known_mirrors(parts.store)
+    mirrors = [find_mirror(parts.store, ask.mirror)] if ask.mirror is not None else known
+    for mirror in mirrors:
+        open_mirror(parts.store, mirror)
+    names = Names(parts.store)
+    if verb is Verb.CONFIRM_DROPS:
+        folders = [f for m in mirrors for f in requests.confirm_drops(parts, m, operator)]
+    elif verb is Verb.ADOPT and ask.all:
+        folders = [f for m in mirrors for f in _adopt_all(parts, m, operator)]
+    else:
+        if ask.table is None:
+            raise Malformed('table: say which, as "[mirror/]schema.table"')
+        folder = find_table(parts.store, mirrors, ask.table)
+        _ask_for(parts, verb, folder, ask, operator)
+        folders = [folder]
+    return [Done(folder, names(folder), _DONE[verb]) for folder in folders]
+
+
+_DONE = {
+    Verb.PAUSE: "held",
+    Verb.RESUME: "resumed",
+    Verb.RETRY: "will be tried again",
+    Verb.SKIP: "passes over it",
+    Verb.RESEED: "will be rebuilt",
+    Verb.UNDROP: "will come back, held",
+    Verb.CONFIRM_DROPS: "may be dropped",
+    Verb.ADOPT: "will be adopted",
+}
+
+
+def _ask_for(parts: Parts, verb: Verb, folder: TableFolder, ask: Ask, operator: Operator) -> None:
+    match verb:
+        case Verb.PAUSE:
+            requests.hold(parts, folder, operator)
+        case Verb.RESUME:
+            requests.resume(parts, folder, operator)
+        case Verb.RETRY:
+            requests.retry(parts, folder, operator)
+        case Verb.SKIP:
+            _skip(parts, folder, ask, operator)
+        case Verb.RESEED:
+            requests.reseed(parts, folder, operator)
+        case Verb.UNDROP:
+            requests.undrop(parts, folder, operator)
+        case Verb.ADOPT:
+            requests.adopt(parts, folder, operator)
+
+
+def _skip(parts: Parts, folder: TableFolder, ask: Ask, operator: Operator) -> None:
+    if (ask.file is None) == (ask.through is None):
+        raise Malformed("give either file or through")
+    if not ask.why.strip():
+        raise Malformed("why: say why, changes are lost for good")
+    if ask.file is not None:
+        requests.skip_file(parts, folder, ask.file, operator)
+        return
+    text = str(ask.through)
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= LAST_SEQUENCE):
+        raise Malformed(f"through: a sequence, from 1 to {LAST_SEQUENCE}")
+    requests.skip_through(parts, folder, Sequence(int(text)), operator)
+
+
+def _adopt_all(parts: Parts, mirror: str, operator: Operator) -> list[TableFolder]:
+    adopted = []
+    for folder in discover(parts.store, mirror):
+        try:
+            requests.adopt(parts, folder, operator)
+        except WrongRequest:
+            continue  # it has no table of a mirror, so there is nothing to continue
+        adopted.append(folder)
+    return adopted

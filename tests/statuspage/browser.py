@@ -1,0 +1,67 @@
+"""Debian's Chromium, driven by Playwright, over pages that a local server hands out."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from playwright.sync_api import Browser, sync_playwright
+
+from openmirror.statuspage import Page
+
+CHROMIUM = Path("/usr/bin/chromium")
+_FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """A browser of its own, closed at the end."""
+    if not CHROMIUM.exists():
+        raise RuntimeError("Chromium is missing: sudo apt-get install chromium (./dev test does)")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=_FLAGS)
+        try:
+            yield started
+        finally:
+            started.close()
+
+
+@contextmanager
+def served(page: Page) -> Iterator[str]:
+    """The address of a page with its own headers, so that its security policy holds as well."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = page.html.encode()
+            self.send_response(200)
+            for name, value in page.headers.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

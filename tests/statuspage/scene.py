@@ -1,0 +1,149 @@
+"""Two mirrors in memory whose tables are in every state that the page can show."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from openmirror import layout
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.memory import MemoryStore
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.layout import join
+from openmirror.plan import Limits
+from openmirror.ports import Counts
+from openmirror.protocol.names import TableFolder
+from openmirror.services.overview import mirror_head, table_page
+from openmirror.services.parts import Parts
+from openmirror.services.requests import Operator, hold
+from openmirror.services.sweeping import publish_all
+from openmirror.services.visiting import settle
+from openmirror.statuspage import MirrorView, Undelivered, mirror_view
+from tests.unit.paper import PaperEngine, table
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+WHERE = "https://contoso.dfs.core.windows.net"
+
+
+class _Engine(PaperEngine):
+    """Says that batches were as large as a real mirror's."""
+
+    def read(self, batch: Any) -> Any:
+        prepared = super().read(batch)
+        rows = 18_211 * (len(str(batch.folder)) % 7 + 1)
+
+        class Large:
+            counts = Counts(inserts=rows, updates=rows // 3, deletes=rows // 40)
+
+            def release(self) -> None:
+                prepared.release()
+
+        return Large()
+
+
+class Scene:
+    """A root with the mirrors `sales` and `flights`."""
+
+    def __init__(self) -> None:
+        self.now = NOW - timedelta(hours=5)
+        self.store = MemoryStore(lambda: self.now)
+        self.store.make_folder(layout.LAKE)
+        limits = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
+        logs = LogReplay(self.store)
+        self.parts = Parts(self.store, ParquetInspector(self.store), logs, lambda: self.now, limits)
+        self.engine = _Engine(self.store, now=lambda: self.now.timestamp())
+
+    def at(self, before: timedelta) -> None:
+        """Let the clock stand so long before now."""
+        self.now = NOW - before
+
+    def land(self, folder: TableFolder, *numbers: int, **columns: list[Any]) -> None:
+        buffer = io.BytesIO()
+        pq.write_table(pa.table(columns or {"id": [1, 2, 3]}), buffer)
+        place = layout.table_folder(folder)
+        if self.store.incarnation(place) is None:
+            self.store.put(join(place, "_metadata.json"), b'{"keyColumns": ["id"]}')
+        for number in numbers:
+            self.store.put(join(place, f"{number:020d}.parquet"), buffer.getvalue())
+
+    def visit(self, *folders: TableFolder) -> None:
+        for folder in folders:
+            settle(self.parts, self.engine, folder)
+
+    def views(self) -> list[MirrorView]:
+        shown = []
+        for name in ("sales", "flights"):
+            head, tables = mirror_head(self.parts, name), table_page(self.parts, name).tables
+            shown.append(mirror_view(name, head.state.value, head.heartbeat, head.trouble, tables))
+        return shown
+
+
+def undelivered() -> list[Undelivered]:
+    return [
+        Undelivered(
+            "messages were given up",
+            2,
+            "Their text is kept in the container dead-letters; see Poison messages in "
+            "docs/OPERATIONS.md, and requeue them once the cause is gone.",
+        )
+    ]
+
+
+def _sales(path: str) -> TableFolder:
+    return table("sales", path)
+
+
+def scene() -> Scene:
+    """Everything that a day can bring."""
+    made = Scene()
+    orders, customers = _sales("Sales.schema/Orders"), _sales("Sales.schema/Customers")
+    shipments, invoices = _sales("Sales.schema/Shipments"), _sales("Finance.schema/Invoices")
+    ledger, prices = _sales("Finance.schema/Ledger"), _sales("legacy_prices")
+    rates, absences = _sales("rates"), _sales("HR.schema/Absences")
+    for name in ("sales", "flights"):
+        made.store.make_folder(layout.landing_zone(name))
+    for folder in (orders, customers, shipments, invoices, ledger, prices, rates):
+        made.land(folder, 1, 2, 3)
+        made.visit(folder)
+
+    made.at(timedelta(hours=3))
+    made.store.delete_folder(layout.table_folder(prices))
+    made.visit(prices)
+    made.at(timedelta(hours=2, minutes=58))
+    made.visit(prices)
+
+    made.at(timedelta(minutes=47))
+    hold(made.parts, ledger, Operator("ann@contoso.com", "nightly load of the warehouse"))
+    made.land(ledger, 4, 5)
+    made.land(shipments, 5, 6, 7)
+    made.visit(shipments)
+
+    made.at(timedelta(minutes=12))
+    made.land(invoices, 4, id=[1], __rowMarker__=[3])
+    made.land(invoices, 5, id=[2], __rowMarker__=[0])
+    made.visit(invoices)
+    made.store.put(join(layout.table_folder(customers), "export-final(2).parquet"), b"")
+
+    made.at(timedelta(seconds=41))
+    made.land(customers, 4)
+    made.visit(customers)
+    made.store.put(join(layout.table_folder(rates), f"{4:020d}.parquet"), b"")
+    made.visit(rates)
+
+    flights = [table("flights", name) for name in ("airlines", "flights", "planes", "weather")]
+    for number, folder in enumerate(flights):
+        made.at(timedelta(seconds=30 - number))
+        made.land(folder, 1, 2)
+        made.visit(folder)
+
+    made.at(timedelta(seconds=6))
+    made.land(orders, 4, 5, 6)
+    made.visit(orders)
+    made.land(absences, 1)
+    publish_all(made.parts, ["sales", "flights"])
+    made.at(timedelta())
+    return made
