@@ -35,7 +35,10 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "events": (frozenset({"protocol", "layout"}), frozenset()),
     "mirroring": (frozenset({"plan", "protocol"}), frozenset({"pydantic"})),
     "services": (_EDGE | {"lifecycle", "mirroring"}, frozenset({"pydantic"})),
-    "adapters": (_EDGE | _PLACES, frozenset({"pyarrow", "watchfiles", "azure", "opentelemetry", "databricks"})),
+    "adapters": (
+        _EDGE | _PLACES,
+        frozenset({"pyarrow", "watchfiles", "azure", "opentelemetry", "databricks"}),
+    ),
     "spark": (_EDGE | _PLACES, frozenset({"pyspark", "delta", "py4j"})),
     "account": (frozenset(), frozenset()),
     "connection": (frozenset({"account"}), frozenset()),

@@ -1,0 +1,140 @@
+"""Messages that were given up: kept, shown, and put back when their cause is gone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import NAMESPACE_URL, uuid5
+
+from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE, decode
+from openmirror.events import Malformed, ReadEvent
+from openmirror.ports.letters import DeadLetter, DeadLetters, Letter, Letters, Post
+
+EVENT_GRID = "event-grid"
+"""The source of what Event Grid could not deliver."""
+
+QUEUE_OF = {EVENTS_QUEUE: EVENTS_QUEUE, WORK_QUEUE: WORK_QUEUE, EVENT_GRID: EVENTS_QUEUE}
+"""Where a letter of each source goes when it is put back."""
+
+ReadEvents = Callable[[bytes], Sequence[ReadEvent]]
+
+
+def keep_event(
+    letters: Letters, read: ReadEvents, identity: str, body: bytes, at: datetime
+) -> Letter:
+    """Keep a message of the queue of landing events, saying what is wrong with it."""
+    wrong = [event.reason for event in read(body) if isinstance(event, Malformed)]
+    reason = wrong[0] if wrong else "handling it failed again and again; see the function's errors"
+    return _kept(letters, EVENTS_QUEUE, identity, body, at, reason)
+
+
+def keep_ring(letters: Letters, identity: str, body: bytes, at: datetime) -> Letter:
+    """Keep a message of the work queue, saying whose it is."""
+    ring = decode(body.decode("utf-8", "replace"))
+    reason = (
+        f"visiting {ring.folder} failed again and again; see its status"
+        if ring
+        else "it is no doorbell message"
+    )
+    return _kept(letters, WORK_QUEUE, identity, body, at, reason)
+
+
+def _kept(
+    letters: Letters, source: str, identity: str, body: bytes, at: datetime, reason: str
+) -> Letter:
+    letter = Letter(source=source, identity=identity, at=at, reason=reason, body=body)
+    letters.keep(letter)
+    return letter
+
+
+MOST_AT_ONCE = 500
+"""Dead letters that one pass collects; the next one goes on."""
+
+
+def collect(letters: Letters, dead: DeadLetters, at: datetime) -> list[Letter]:
+    """Keep what Event Grid gave up, so that all letters lie in one place.
+
+    A pass that dies half way leaves a letter in both places; the next one makes it one.
+    """
+    kept = []
+    for found in dead.waiting(MOST_AT_ONCE):
+        letter = _from_event_grid(found, at)
+        letters.keep(letter)
+        dead.delete(found.path)
+        kept.append(letter)
+    return kept
+
+
+def _from_event_grid(found: DeadLetter, at: datetime) -> Letter:
+    events = _events(found.body)
+    first: Mapping[str, object] = events[0] if events else {}
+    said = {key.lower(): value for key, value in first.items()}
+    why = said.get("deadletterreason") or "Event Grid gave no reason"
+    attempts = said.get("deliveryattempts")
+    outcome = said.get("lastdeliveryoutcome")
+    reason = f"{len(events)} event(s): {why}"
+    if attempts is not None:
+        reason += f" after {attempts} attempts"
+    if outcome is not None:
+        reason += f", the last of which ended with {outcome}"
+    return Letter(
+        source=EVENT_GRID,
+        identity=str(uuid5(NAMESPACE_URL, found.path)),
+        at=_moment(said.get("publishtime")) or at,
+        reason=reason,
+        body=found.body,
+    )
+
+
+def _events(body: bytes) -> list[Mapping[str, object]]:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError):
+        return []
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, dict)]
+
+
+def _moment(text: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return found if found.tzinfo else None
+
+
+@dataclass(frozen=True)
+class Mailbox:
+    """What status shows of the letters."""
+
+    count: int
+    newest: tuple[Letter, ...]
+
+
+def mailbox(letters: Letters, most: int = 10) -> Mailbox:
+    """How many letters there are, and the newest of them."""
+    names = letters.names()
+    return Mailbox(len(names), tuple(letters.read(name) for name in names[:most]))
+
+
+def requeue(letters: Letters, post: Post, name: str) -> Letter:
+    """Put a letter back into its queue and forget it; a crash in between may repeat it.
+
+    Raises NotThere when there is no such letter.
+    """
+    letter = letters.read(name)
+    for body in _messages(letter):
+        post.send(QUEUE_OF[letter.source], body)
+    letters.delete(name)
+    return letter
+
+
+def _messages(letter: Letter) -> Iterator[bytes]:
+    """What Event Grid dead-letters together may be too much for one message of a queue."""
+    events = _events(letter.body) if letter.source == EVENT_GRID else []
+    if not events:
+        yield letter.body
+    for event in events:
+        yield json.dumps(event).encode()
