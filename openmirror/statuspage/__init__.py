@@ -4,6 +4,14 @@ One page that needs nothing else: no script, no font, no request to anybody.
 """
 
 from openmirror.statuspage.page import REFRESH_SECONDS, Page, render
-from openmirror.statuspage.view import MirrorView, Undelivered, mirror_view
+from openmirror.statuspage.view import GivenUp, MirrorView, Undelivered, mirror_view
 
-__all__ = ["REFRESH_SECONDS", "MirrorView", "Page", "Undelivered", "mirror_view", "render"]
+__all__ = [
+    "REFRESH_SECONDS",
+    "GivenUp",
+    "MirrorView",
+    "Page",
+    "Undelivered",
+    "mirror_view",
+    "render",
+]

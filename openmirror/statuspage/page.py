@@ -31,7 +31,7 @@ def render(
     now: datetime,
     *,
     where: str,
-    undelivered: Sequence[Undelivered] = (),
+    undelivered: Undelivered | None = None,
     refresh: int | None = REFRESH_SECONDS,
     toggle: str | None = None,
 ) -> Page:
@@ -41,12 +41,13 @@ def render(
     Every name and text in it may be a publisher's and is shown as text, whatever it holds.
     """
     environment = _environment()
+    undelivered = undelivered or Undelivered()
     style = environment.get_template("page.css").render()
     html = environment.get_template("page.html").render(
         mirrors=mirrors,
         now=now,
         where=where,
-        undelivered=[one for one in undelivered if one.count],
+        undelivered=undelivered,
         refresh=refresh,
         toggle=toggle,
         worst=worst(mirrors, undelivered).value,

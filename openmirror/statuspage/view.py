@@ -64,12 +64,20 @@ class Row:
 
 
 @dataclass(frozen=True)
+class GivenUp:
+    """One message that nobody could deliver or handle."""
+
+    name: str
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True)
 class Undelivered:
     """Messages that were given up and wait for a person."""
 
-    what: str
-    count: int
-    remedy: str
+    count: int = 0
+    newest: tuple[GivenUp, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,9 +187,9 @@ def _notes(table: TableStatus) -> Iterator[Note]:
         )
 
 
-def worst(mirrors: Iterable[MirrorView], undelivered: Iterable[Undelivered]) -> Tone:
+def worst(mirrors: Iterable[MirrorView], undelivered: Undelivered) -> Tone:
     """What the page as a whole asks for."""
     tones = [tone for mirror in mirrors for tone in (mirror.tone, *(r.tone for r in mirror.rows))]
-    if any(one.count for one in undelivered):
+    if undelivered.count:
         tones.append(Tone.ERROR)
     return min(tones, key=_ORDER.index, default=Tone.GOOD)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 from playwright.sync_api import Browser, sync_playwright
 
 from openmirror.statuspage import Page
 
-CHROMIUM = Path("/usr/bin/chromium")
+_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -28,10 +28,11 @@ _FLAGS = [
 @contextmanager
 def browser() -> Iterator[Browser]:
     """A browser of its own, closed at the end."""
-    if not CHROMIUM.exists():
+    found = next((path for path in map(shutil.which, _NAMES) if path), None)
+    if found is None:
         raise RuntimeError("Chromium is missing: sudo apt-get install chromium (./dev test does)")
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=str(CHROMIUM), args=_FLAGS)
+        started = playwright.chromium.launch(executable_path=found, args=_FLAGS)
         try:
             yield started
         finally:

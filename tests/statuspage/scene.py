@@ -22,7 +22,7 @@ from openmirror.services.parts import Parts
 from openmirror.services.requests import Operator, hold
 from openmirror.services.sweeping import publish_all
 from openmirror.services.visiting import settle
-from openmirror.statuspage import MirrorView, Undelivered, mirror_view
+from openmirror.statuspage import GivenUp, MirrorView, Undelivered, mirror_view
 from tests.unit.paper import PaperEngine, table
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -82,15 +82,19 @@ class Scene:
         return shown
 
 
-def undelivered() -> list[Undelivered]:
-    return [
-        Undelivered(
-            "messages were given up",
-            2,
-            "Their text is kept in the container dead-letters; see Poison messages in "
-            "docs/OPERATIONS.md, and requeue them once the cause is gone.",
-        )
-    ]
+def undelivered() -> Undelivered:
+    """A message that was no event, and one whose table could not be visited."""
+    newest = (
+        GivenUp(
+            "landing-events/2026-11-21/7d0c", NOW - timedelta(minutes=9), "it is not JSON text"
+        ),
+        GivenUp(
+            "table-work/2026-11-21/41fe",
+            NOW - timedelta(hours=4),
+            "visiting sales/rates failed again and again; see its status",
+        ),
+    )
+    return Undelivered(2, newest)
 
 
 def _sales(path: str) -> TableFolder:

@@ -11,7 +11,7 @@ from tests.statuspage.scene import NOW, WHERE, scene, undelivered
 PICTURE = Path(__file__).parents[2] / "docs" / "images" / "status.png"
 
 
-def take(to: Path, *, width: int = 1180, scheme: str = "light", scale: int = 2) -> None:
+def take(to: Path, *, width: int = 1060, scheme: str = "light", scale: float = 1.5) -> None:
     """Draw the scene into a PNG file."""
     page = render(scene().views(), NOW, where=WHERE, undelivered=undelivered())
     to.parent.mkdir(parents=True, exist_ok=True)

@@ -146,6 +146,7 @@ def test_messages_that_were_given_up_are_told_with_the_remedy(shown: Page) -> No
     alert = shown.get_by_role("status").inner_text()
     assert "2 messages were given up" in alert
     assert "requeue" in alert
+    assert "landing-events/2026-11-21/7d0c 9 min ago: it is not JSON text" in alert
 
 
 def test_hostile_names_are_text_and_nothing_else(chromium: Browser) -> None:
