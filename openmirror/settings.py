@@ -134,6 +134,36 @@ class Settings(BaseModel):
     lanes: int = Field(
         default=2, ge=1, le=256, description="Tables that are applied at the same time."
     )
+    runner_idle: Interval = Field(
+        default=timedelta(seconds=60),
+        description="How long the queue stays empty before a runner that ends when idle ends.",
+    )
+    runner_poll: Duration = Field(
+        default=timedelta(seconds=2),
+        description="How long a runner leaves an empty queue alone.",
+    )
+    runner_sweep: Interval = Field(
+        default=timedelta(minutes=5),
+        description="How often a runner looks at every table itself; it does so at its start too.",
+    )
+    runner_status: Interval = Field(
+        default=timedelta(seconds=30),
+        description="How often a runner writes the status files that publishers read.",
+    )
+    lease_delay: Interval = Field(
+        default=timedelta(seconds=20),
+        description="How long a runner leaves a table alone that another one is at work on.",
+    )
+    most_takes: int = Field(
+        default=5,
+        ge=1,
+        description="How often a message may be taken in vain before it is buried as poison.",
+    )
+    catalog: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The catalog that new tables are registered in; by default none.",
+    )
     driver_memory: str = Field(
         default="2g",
         pattern=r"^[1-9]\d*[mg]$",

@@ -7,7 +7,21 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from pyspark import SparkConf
 from pyspark.sql import SparkSession
+
+from openmirror.errors import CannotStart
+
+SESSION_SETTINGS = {
+    # What tables come out as depends on these, so they hold in anybody's application.
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.ansi.enabled": "true",
+    "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
+    "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
+}
+"""For sessions within an application that somebody else started; how it plans is its own affair."""
 
 _SETTINGS = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -74,6 +88,44 @@ def start_spark(
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def submitted_spark(settings: Mapping[str, str], application: str = "openmirror") -> SparkSession:
+    """The application that `spark-submit` prepared; the caller stops it.
+
+    What was submitted (master, memory, `--conf`) wins over ours, so that a cluster is used as its
+    owner says.
+    """
+    submitted = SparkConf()
+    builder = SparkSession.builder
+    for key, value in {"spark.app.name": application, **_SETTINGS, **settings}.items():
+        if not submitted.contains(key):
+            builder = builder.config(key, value)
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    return spark
+
+
+def is_submitted() -> bool:
+    """Whether this process was started by `spark-submit`, which has a JVM ready for it."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def active_spark() -> SparkSession | None:
+    """The session that this process was given: on Databricks, or in somebody's own application.
+
+    Raises CannotStart for one without a JVM of its own (Spark Connect), since Delta's transactions
+    are reached through that.
+    """
+    spark = SparkSession.getActiveSession()
+    if spark is None and "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        spark = SparkSession.builder.getOrCreate()
+    if spark is not None and getattr(spark, "_jvm", None) is None:
+        raise CannotStart(
+            "this Spark session has no JVM of its own: on Databricks, use classic compute in "
+            "dedicated access mode, not serverless and not standard access mode"
+        )
     return spark
 
 

@@ -3,7 +3,6 @@
 from openmirror.wiring.azure import leases, work_queue
 from openmirror.wiring.local import (
     history_reader,
-    local_engine,
     local_parts,
     local_root,
     locked,
@@ -12,6 +11,8 @@ from openmirror.wiring.local import (
     validate_on_disk,
 )
 from openmirror.wiring.root import root_parts
+from openmirror.wiring.runner import runner
+from openmirror.wiring.spark import local_engine, root_engine
 
 __all__ = [
     "history_reader",
@@ -20,7 +21,9 @@ __all__ = [
     "local_parts",
     "local_root",
     "locked",
+    "root_engine",
     "root_parts",
+    "runner",
     "up",
     "utc_now",
     "validate_on_disk",

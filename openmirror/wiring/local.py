@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from openmirror.account import AccountUrl
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.doorbell import LocalDoorbell
-from openmirror.adapters.local.java import java_output_aside, last_words, need_java
 from openmirror.adapters.local.lock import hold_root
 from openmirror.adapters.local.markers import LocalMarkers
 from openmirror.adapters.local.store import LocalStore
@@ -24,9 +21,6 @@ from openmirror.services.parts import Parts, Watch, nobody_watches
 from openmirror.services.staying import Intervals, Staying
 from openmirror.services.validating import Finding, validate_folder
 from openmirror.settings import Settings, limits
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Say = Callable[[str], None]
 
@@ -96,43 +90,6 @@ def locked(settings: Settings, say: Say = say_nothing) -> Iterator[None]:
         return
     with hold_root(local_root(settings), say=say):
         yield
-
-
-@contextmanager
-def local_engine(settings: Settings, say: Say = say_nothing) -> Iterator[TableEngine]:
-    """Spark in this process, stopped at the end; raises CannotStart when it cannot be had."""
-    from openmirror.spark.jars import class_path
-
-    root = local_root(settings)
-    need_java()
-    cache = settings.cache / "jars" if settings.cache else None
-    spark = _start_spark(settings, class_path(cache, say))
-    # Only now: importing pyspark takes longer than most verbs do.
-    from openmirror.spark.engine import SparkEngine
-    from openmirror.spark.places import local_places
-
-    try:
-        yield SparkEngine(spark, local_places(str(root)))
-    finally:
-        spark.stop()
-
-
-def _start_spark(settings: Settings, class_path: str) -> SparkSession:
-    aside = nullcontext(None) if settings.debug else java_output_aside()
-    with aside as output, warnings.catch_warnings():
-        # About pandas, which is not used with Spark here.
-        warnings.simplefilter("ignore", FutureWarning)
-        from openmirror.spark.session import start_spark
-
-        try:
-            return start_spark(
-                master=settings.spark_master,
-                driver_memory=settings.driver_memory,
-                class_path=class_path,
-            )
-        except RuntimeError as error:
-            said = f"\n{last_words(output)}" if output else ""
-            raise CannotStart(f"Spark does not start: {error}{said}") from error
 
 
 @contextmanager

@@ -1,0 +1,73 @@
+"""The runner: a root, the work queue, leases, and whatever Spark this process can have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+
+from openmirror.ports import Leases, Steps, TableEngine, WorkQueue, no_steps
+from openmirror.services.discovery import mirrors as all_mirrors
+from openmirror.services.parts import Parts, Watch, nobody_watches
+from openmirror.services.working import Pace, Working
+from openmirror.settings import Settings
+from openmirror.wiring.azure import leases, work_queue
+from openmirror.wiring.local import Say, say_nothing
+from openmirror.wiring.root import root_parts
+from openmirror.wiring.spark import root_engine
+from openmirror.wiring.telemetry import telling
+
+_KEEP = timedelta(seconds=15)
+"""A quarter of the time that a lease lasts: three renewals may fail before it is lost."""
+
+
+@contextmanager
+def runner(
+    settings: Settings,
+    env: Mapping[str, str],
+    chosen: Sequence[str] = (),
+    *,
+    steps: Steps = no_steps,
+    watch: Watch = nobody_watches,
+    say: Say = say_nothing,
+) -> Iterator[Working]:
+    """A runner at work, which the caller serves and stops.
+
+    `chosen` are the mirrors that it sweeps and writes the status of, all by default; messages are
+    taken whatever their mirror. Raises CannotStart when the root, the queue or Spark cannot be had.
+    """
+    parts = root_parts(settings, steps, watch)
+    queue, table_leases = work_queue(settings), leases(settings)
+    with (
+        telling(parts, env, "runner") as told,
+        root_engine(settings, env, say) as engine,
+    ):
+        yield working(settings, told, engine, queue, table_leases, chosen)
+
+
+def working(
+    settings: Settings,
+    parts: Parts,
+    engine: TableEngine,
+    queue: WorkQueue,
+    table_leases: Leases,
+    chosen: Sequence[str] = (),
+) -> Working:
+    """A runner over parts that are there already."""
+    return Working(
+        parts,
+        engine,
+        queue,
+        table_leases,
+        lambda: chosen or all_mirrors(parts.store),
+        settings.lanes,
+        Pace(
+            idle=settings.runner_idle,
+            poll=settings.runner_poll,
+            keep=_KEEP,
+            lease_delay=settings.lease_delay,
+            sweep=settings.runner_sweep,
+            status=settings.runner_status,
+            most_takes=settings.most_takes,
+        ),
+    )

@@ -1,0 +1,125 @@
+"""Spark as this process can have it: its own, the one that it was submitted to, or a given one.
+
+Importing pyspark takes longer than most verbs do, so it is imported only here and only when used.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+from openmirror.account import AccountUrl
+from openmirror.adapters.local.java import java_output_aside, last_words, need_java
+from openmirror.errors import CannotStart
+from openmirror.ports import TableEngine
+from openmirror.settings import Settings
+from openmirror.wiring.local import Say, local_root, say_nothing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from openmirror.spark.places import Place
+
+
+@contextmanager
+def local_engine(settings: Settings, say: Say = say_nothing) -> Iterator[TableEngine]:
+    """Spark in this process over a local root, stopped at the end.
+
+    Raises CannotStart when it cannot be had.
+    """
+    from openmirror.spark.places import local_places
+
+    place = local_places(str(local_root(settings)))
+    spark = _start_here(settings, say, {})
+    try:
+        yield _engine(spark, place)
+    finally:
+        spark.stop()
+
+
+@contextmanager
+def root_engine(
+    settings: Settings, env: Mapping[str, str], say: Say = say_nothing
+) -> Iterator[TableEngine]:
+    """Spark over a folder or a storage account, wherever this process runs.
+
+    A session that is there already is used, and neither started nor stopped: that is so on
+    Databricks, where access to the account is arranged by an external location. Under
+    `spark-submit` its application is used, elsewhere one is started. Raises CannotStart.
+    """
+    place, access = _reach(settings, env)
+    given = _given_session()
+    if given is not None:
+        from openmirror.spark.session import SESSION_SETTINGS
+
+        # A key is only there for an emulator, which nobody else arranges access to.
+        yield _engine(given, place, SESSION_SETTINGS | (access if settings.account_key else {}))
+        return
+    spark = _start(settings, access, say)
+    try:
+        yield _engine(spark, place)
+    finally:
+        spark.stop()
+
+
+def _reach(settings: Settings, env: Mapping[str, str]) -> tuple[Place, dict[str, str]]:
+    """Where Spark finds what lies below the root, and its Hadoop settings for that."""
+    from openmirror.spark.access import abfs_settings
+    from openmirror.spark.places import account_places, local_places
+
+    root = settings.root_given()
+    if not isinstance(root, AccountUrl):
+        return local_places(str(local_root(settings))), {}
+    key = settings.account_key.get_secret_value() if settings.account_key else None
+    if key is None and _given_session() is not None:
+        return account_places(root), {}
+    return account_places(root), abfs_settings(root, key, env)
+
+
+def _given_session() -> SparkSession | None:
+    with warnings.catch_warnings():
+        # About pandas, which is not used with Spark here.
+        warnings.simplefilter("ignore", FutureWarning)
+        from openmirror.spark.session import active_spark
+
+        return active_spark()
+
+
+def _start(settings: Settings, access: Mapping[str, str], say: Say) -> SparkSession:
+    from openmirror.spark.session import is_submitted, submitted_spark
+
+    hadoop = {f"spark.hadoop.{name}": value for name, value in access.items()}
+    return submitted_spark(hadoop) if is_submitted() else _start_here(settings, say, hadoop)
+
+
+def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> SparkSession:
+    from openmirror.spark.jars import class_path
+
+    need_java()
+    cache = settings.cache / "jars" if settings.cache else None
+    jars = class_path(cache, say)
+    aside = nullcontext(None) if settings.debug else java_output_aside()
+    with aside as output, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        from openmirror.spark.session import start_spark
+
+        try:
+            return start_spark(
+                master=settings.spark_master,
+                driver_memory=settings.driver_memory,
+                class_path=jars,
+                overrides=overrides,
+            )
+        except RuntimeError as error:
+            said = f"\n{last_words(output)}" if output else ""
+            raise CannotStart(f"Spark does not start: {error}{said}") from error
+
+
+def _engine(
+    spark: SparkSession, place: Place, settings: Mapping[str, str] | None = None
+) -> TableEngine:
+    from openmirror.spark.engine import SparkEngine
+
+    return SparkEngine(spark, place, settings)

@@ -1,0 +1,77 @@
+"""What the runner is told on its command line, over the environment."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+PREFIX = "OPENMIRROR_"
+
+_EPILOG = """\
+Every setting is an environment variable, such as OPENMIRROR_ROOT; --set wins over it. Where a job
+has no environment of its own, all of them can be given so:
+
+  openmirror-runner --root https://contoso.dfs.core.windows.net \\
+      --set queues__queueServiceUri=https://contosowork.queue.core.windows.net --set lanes=8
+
+Exit code: 0, also when tables wait or are paused; 1 when something could not be done.
+"""
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """One run of the runner."""
+
+    root: str | None
+    mirrors: tuple[str, ...]
+    continuous: bool
+    env: Mapping[str, str]
+    """The environment, with what `--set` says over it."""
+
+
+def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
+    """Read a command line; ends the process with 2 and a message when it is wrong."""
+    parser = argparse.ArgumentParser(
+        prog="openmirror-runner",
+        description="Apply change files to their Delta tables, as the queue `table-work` rings.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--root", help="the storage account's URL, or a folder: OPENMIRROR_ROOT")
+    parser.add_argument(
+        "--mirror",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="sweep this mirror and write its status; may be repeated; default: all",
+    )
+    mode = parser.add_mutually_exclusive_group()
+    mode.add_argument(
+        "--until-idle",
+        action="store_true",
+        help="end when the queue has stayed empty for OPENMIRROR_RUNNER_IDLE (the default)",
+    )
+    mode.add_argument("--continuous", action="store_true", help="go on until stopped")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting, as its environment variable without OPENMIRROR_",
+    )
+    found = parser.parse_args(argv)
+    stated = {}
+    for text in found.set:
+        name, equals, value = text.partition("=")
+        if not name or not equals:
+            parser.error(f"--set {text!r} is not NAME=VALUE")
+        stated[_variable(name)] = value
+    return Arguments(found.root, tuple(found.mirror), found.continuous, {**env, **stated})
+
+
+def _variable(name: str) -> str:
+    """`lanes` is OPENMIRROR_LANES; what follows two underscores keeps its case."""
+    first, underscores, rest = name.partition("__")
+    return PREFIX + first.upper() + underscores + rest

@@ -1,0 +1,64 @@
+"""The runner as a process: argv → settings → wiring → service → exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+
+from spark_jobs.arguments import Arguments, parse
+
+_SERVE_SECONDS = 0.2
+
+
+def main() -> None:
+    """Run with the process's own arguments; ends it with 1 when something could not be done.
+
+    Returns when all is well: a wheel task takes any exit, even one with 0, for a failure.
+    """
+    code = run(sys.argv[1:], os.environ)
+    if code:
+        sys.exit(code)
+
+
+def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
+    """The exit code of one run: 0, or 1 when something could not be done."""
+    arguments = parse(argv, env)
+    # After --help and wrong arguments, which need neither these nor what they import.
+    from openmirror.errors import OpenmirrorError
+    from spark_jobs.lines import say
+
+    try:
+        return _work(arguments)
+    except OpenmirrorError as error:
+        say(str(error))
+        return 1
+
+
+def _work(arguments: Arguments) -> int:
+    from openmirror import wiring
+    from openmirror.settings import Settings
+    from spark_jobs.lines import say, watch
+    from spark_jobs.stopping import stop_signals
+
+    settings = Settings.load(arguments.env, {"root": arguments.root})
+    with (
+        wiring.runner(settings, arguments.env, arguments.mirrors, watch=watch, say=say) as working,
+        stop_signals() as stop,
+    ):
+        say(f"at work on {settings.root}, {'for good' if arguments.continuous else 'until idle'}")
+        try:
+            while not stop.is_set() and (arguments.continuous or not working.is_idle()):
+                working.serve(_SERVE_SECONDS)
+        finally:
+            worked = working.stop()
+    for what, reason in worked.failed.items():
+        say(f"{what} failed: {reason}")
+    for folder in worked.abandoned:
+        say(f"abandoned a visit of {folder}; whoever comes next goes on there, exactly once")
+    say("stopped" if stop.is_set() else "nothing more to do")
+    return 1 if worked.failed else 0
+
+
+if __name__ == "__main__":
+    main()
