@@ -37,6 +37,7 @@ def up(root: Root = None, mirror: Mirrors = None) -> None:
     from openmirror.cli.reporter import Reporter
     from openmirror.cli.showing import warn_of_stopped
     from openmirror.cli.tables import Names, choose_mirrors, known_mirrors, no_mirrors
+    from openmirror.wiring.telemetry import telling
 
     settings = settings_for(root)
     parts = wiring.local_parts(settings)
@@ -53,9 +54,10 @@ def up(root: Root = None, mirror: Mirrors = None) -> None:
         with (
             wiring.local_engine(settings, say) as engine,
             stop_signals() as stop,
+            telling(watched, os.environ, "up") as told,
             wiring.up(
                 settings,
-                watched,
+                told,
                 engine,
                 mirrors=lambda: mirror or known_mirrors(parts.store),
                 wanted=lambda name: not mirror or name in mirror,
@@ -95,6 +97,7 @@ def drain(root: Root = None, mirror: Mirrors = None) -> None:
     from openmirror.cli.showing import tell_stopped
     from openmirror.cli.tables import Names, choose_mirrors
     from openmirror.services.draining import drain as drain_tables
+    from openmirror.wiring.telemetry import telling
 
     settings = settings_for(root)
     parts = wiring.local_parts(settings)
@@ -105,10 +108,14 @@ def drain(root: Root = None, mirror: Mirrors = None) -> None:
     with wiring.locked(settings, say):
         chosen = choose_mirrors(parts.store, mirror, settings.root)
         say("starting Spark")
-        with wiring.local_engine(settings, say) as engine, stop_signals(interrupt=True):
+        with (
+            wiring.local_engine(settings, say) as engine,
+            stop_signals(interrupt=True),
+            telling(watched, os.environ, "drain") as told,
+        ):
             try:
                 with reporter.live():
-                    result = drain_tables(watched, engine, chosen, settings.lanes)
+                    result = drain_tables(told, engine, chosen, settings.lanes)
             except KeyboardInterrupt:
                 say("interrupted; what was not committed is applied by the next run, exactly once")
                 exit_now(INTERRUPTED)

@@ -25,7 +25,7 @@ from tests.ingestion_stub import QUIET, Ingestion, ingestion
 from tests.telemetry.rig import ITEMS, ORDERS, Killed, World, dies_at
 from tests.unit.paper import PaperEngine
 
-ROLE = "openmirror-runner"
+ROLE = "runner"
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_run_sends_each_operation_with_every_field_of_fabrics_log(
     assert _moment(last["OperationStartTime"]) <= _moment(last["OperationEndTime"])
     assert float(last["ReplicatorBatchLatency"]) >= 0
     assert len({operation["OperationId"] for operation in sent.operations}) == len(names)
-    assert {item["tags"]["ai.cloud.role"] for item in sent.items} == {ROLE}
+    assert {item["tags"]["ai.cloud.role"] for item in sent.items} == {f"openmirror.{ROLE}"}
 
 
 def test_a_failure_is_sent_with_its_error(world: World, sent: Ingestion) -> None:

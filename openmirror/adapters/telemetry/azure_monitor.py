@@ -44,7 +44,9 @@ class AzureMonitor:
 
         Raises ValueError for a connection string that is none.
         """
-        resource = Resource.create({"service.name": role, "service.version": version})
+        resource = Resource.create(
+            {"service.namespace": _SCOPE, "service.name": role, "service.version": version}
+        )
         options: dict[str, Any] = {
             "connection_string": connection_string,
             "timeout": _SECONDS,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -155,7 +156,11 @@ def _dimensions(folder: TableFolder, table: TableName) -> dict[str, str]:
 
 
 def _flat(detail: Mapping[str, object]) -> dict[str, str]:
-    return {name: str(value) for name, value in detail.items() if value not in (None, "")}
+    return {
+        name: json.dumps(value) if isinstance(value, Mapping) else str(value)
+        for name, value in detail.items()
+        if value not in (None, "")
+    }
 
 
 def _severity(is_wrong: bool) -> SeverityNumber:
