@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -19,8 +20,10 @@ from openmirror.errors import NotThere
 from openmirror.ports import Lease, Leases
 from openmirror.protocol.names import TableFolder, TablePath
 from tests.azurite import Azurite
+from tests.contract.azure_stores import azure_clients
 from tests.contract.stores import together
 from tests.contract.waiting import TurnedClock, real_time, until
+from tests.endpoint_server import endpoint_server
 
 LASTING = timedelta(seconds=15)
 """The shortest that the service gives."""
@@ -41,7 +44,31 @@ def clients(emulator: Azurite) -> Clients:
     return Clients(AccountUrl.parse(emulator.blob_url), credential)
 
 
-@pytest.fixture(params=["memory", "azurite"])
+@contextmanager
+def two_processes(over: str, request: pytest.FixtureRequest) -> Iterator[tuple[Clients, Clients]]:
+    """Two sets of clients, as two processes have them."""
+    if over == "endpoint":
+        folder = request.getfixturevalue("tmp_path")
+        with (
+            endpoint_server(folder) as server,
+            azure_clients(server) as ours,
+            azure_clients(server) as theirs,
+        ):
+            yield ours, theirs
+        return
+    emulator: Azurite = request.getfixturevalue("azurite")
+    ours, theirs = clients(emulator), clients(emulator)
+    try:
+        lake = ours.blobs.get_container_client("lake")
+        if not lake.exists():
+            lake.create_container()
+        yield ours, theirs
+    finally:
+        ours.close()
+        theirs.close()
+
+
+@pytest.fixture(params=["memory", "azurite", "endpoint"])
 def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
     folder = TableFolder(f"m-{uuid.uuid4()}", TablePath("Sales", "Orders 日本語 %20"))
     if request.param == "memory":
@@ -49,17 +76,9 @@ def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
         memory = MemoryLeases(clock, LASTING)
         yield Rig(memory, memory, clock.turn, folder)
         return
-    emulator: Azurite = request.getfixturevalue("azurite")
-    ours, theirs = clients(emulator), clients(emulator)
-    lake = ours.blobs.get_container_client("lake")
-    if not lake.exists():
-        lake.create_container()
     seconds = int(LASTING.total_seconds())
-    try:
+    with two_processes(request.param, request) as (ours, theirs):
         yield Rig(BlobLeases(ours, seconds), BlobLeases(theirs, seconds), real_time, folder)
-    finally:
-        ours.close()
-        theirs.close()
 
 
 def taken(leases: Leases, folder: TableFolder) -> Lease:
@@ -106,6 +125,8 @@ def test_a_released_lease_is_lost_to_who_had_it(rig: Rig) -> None:
     assert rig.ours.take(rig.folder) is None
 
 
+# The endpoint counts time as Azurite does; its own tests turn its clock.
+@pytest.mark.parametrize("rig", ["memory", "azurite"], indirect=True)
 def test_the_lease_of_a_holder_that_died_is_free_after_its_time(rig: Rig) -> None:
     dead = taken(rig.ours, rig.folder)
     assert dead.renew()

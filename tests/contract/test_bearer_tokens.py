@@ -1,0 +1,80 @@
+"""An identity's tokens are enough for queues, leases and files: no key is needed anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from openmirror.account import AccountUrl
+from openmirror.adapters.azure.clients import Clients
+from openmirror.adapters.azure.leases import BlobLeases
+from openmirror.adapters.azure.queue import StorageWorkQueue
+from openmirror.adapters.azure.store import AzureStore
+from openmirror.connection import Connection
+from openmirror.errors import AccessDenied
+from openmirror.ports import ABSENT, Ring
+from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.settings import Settings
+from openmirror.wiring.azure import azure_parts
+from tests.azurite import running
+from tests.azurite.tokens import UnsignedTokens, make_certificate
+from tests.contract.stores import ARCHIVED, DOCUMENT, FILE, TABLE
+from tests.endpoint_server import endpoint_server
+
+ORDERS = TableFolder("m", TablePath("", "Orders"))
+
+
+def test_queues_and_leases_of_azurite_work_with_tokens_over_https(tmp_path: Path) -> None:
+    certificate, key = make_certificate(tmp_path)
+    options = ("--oauth", "basic", "--cert", str(certificate), "--key", str(key))
+    tokens = UnsignedTokens()
+    with running(tmp_path, *options) as emulator:
+        trust = {"connection_verify": str(certificate)}
+        connection = Connection(service=emulator.queue_url)
+        queue = StorageWorkQueue.connect(connection, credential=tokens, **trust)
+        queue.send(Ring(ORDERS, "sweep"))
+        (taken,) = queue.take(1)
+        assert taken.ring == Ring(ORDERS, "sweep")
+        queue.bury(taken, "why not")
+        assert queue.length() == 0
+        queue.close()
+
+        clients = Clients(AccountUrl.parse(emulator.blob_url), tokens, **trust)
+        clients.blobs.create_container("lake")
+        leases = BlobLeases(clients)
+        lease = leases.take(ORDERS)
+        assert lease is not None
+        assert leases.take(ORDERS) is None
+        lease.release()
+        clients.close()
+    assert set(tokens.scopes) == {"https://storage.azure.com/.default"}
+
+
+def test_files_of_the_endpoint_work_with_tokens_over_https(tmp_path: Path) -> None:
+    certificate = make_certificate(tmp_path)
+    with endpoint_server(tmp_path / "root", certificate=certificate) as server:
+        account = AccountUrl.parse(f"{server.url}/{server.account}")
+        assert account.is_secure
+        clients = Clients(account, UnsignedTokens(), connection_verify=str(certificate[0]))
+        store = AzureStore(clients)
+        store.write(DOCUMENT, b"{}", only_if=ABSENT)
+        etag = store.write(FILE, b"1")
+        assert store.incarnation(TABLE)
+        store.move_file(FILE, ARCHIVED, etag)
+        assert store.read(ARCHIVED).data == b"1"
+        store.delete_folder(TABLE)
+        clients.close()
+
+
+def test_an_environment_without_any_identity_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    certificate = make_certificate(tmp_path)
+    # Only a variable that is not set: nothing outside this machine is asked.
+    monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate[0]))
+    with endpoint_server(tmp_path / "root", certificate=certificate) as server:
+        parts = azure_parts(Settings.load({}, {"root": f"{server.url}/{server.account}"}))
+        with pytest.raises(AccessDenied, match="assign a managed identity"):
+            parts.store.read(DOCUMENT)
