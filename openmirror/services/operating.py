@@ -7,12 +7,14 @@ from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from openmirror.errors import Malformed, UnknownName, WrongRequest
+from openmirror.errors import Malformed, NotThere, UnknownName, WrongRequest
+from openmirror.ports.letters import Letters, Post
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.sequence import LAST_SEQUENCE, Sequence
 from openmirror.services import requests
 from openmirror.services.discovery import discover
 from openmirror.services.finding import Names, find_mirror, find_table, known_mirrors
+from openmirror.services.letters import requeue
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
 from openmirror.services.requests import Operator
@@ -44,6 +46,8 @@ class Ask(BaseModel):
     through: int | str | None = None
     """A sequence, as a number or as text."""
     all: bool = False
+    letter: str | None = None
+    """The name of a message that was given up."""
 
     @classmethod
     def parse(cls, body: bytes) -> Ask:
@@ -111,6 +115,23 @@ _DONE = {
     Verb.CONFIRM_DROPS: "may be dropped",
     Verb.ADOPT: "will be adopted",
 }
+
+
+def put_back(letters: Letters, post: Post, ask: Ask) -> list[str]:
+    """Put letters back into their queues: one, or all; answers which.
+
+    Raises Malformed or UnknownName for what cannot be done, and then nothing was put back.
+    """
+    if (ask.letter is None) != ask.all:
+        raise Malformed('give either letter, as "<source>/<date>/<identity>", or all')
+    names = letters.names() if ask.letter is None else [ask.letter]
+    for name in names:
+        try:
+            requeue(letters, post, name)
+        except NotThere as error:
+            if ask.letter is not None:
+                raise UnknownName(f"{error}; the status page lists the newest") from error
+    return names
 
 
 def _ask_for(parts: Parts, verb: Verb, folder: TableFolder, ask: Ask, operator: Operator) -> None:

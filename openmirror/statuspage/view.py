@@ -78,6 +78,8 @@ class Undelivered:
 
     count: int = 0
     newest: tuple[GivenUp, ...] = ()
+    unreadable: str = ""
+    """Why it is not known; empty when it is."""
 
 
 @dataclass(frozen=True)
@@ -190,6 +192,6 @@ def _notes(table: TableStatus) -> Iterator[Note]:
 def worst(mirrors: Iterable[MirrorView], undelivered: Undelivered) -> Tone:
     """What the page as a whole asks for."""
     tones = [tone for mirror in mirrors for tone in (mirror.tone, *(r.tone for r in mirror.rows))]
-    if undelivered.count:
+    if undelivered.count or undelivered.unreadable:
         tones.append(Tone.ERROR)
     return min(tones, key=_ORDER.index, default=Tone.GOOD)

@@ -10,6 +10,13 @@ _SCOPE = "openmirror"
 
 
 def sinks_of_the_host() -> Sinks:
-    """The global providers; they do nothing where nobody has set any up."""
-    logger = _logs.get_logger(_SCOPE)
-    return Sinks(logger, logger, metrics.get_meter(_SCOPE), trace.get_tracer(_SCOPE))
+    """The global providers; they do nothing where nobody has set any up.
+
+    The host sends what a function logs, so progress is not logged a second time.
+    """
+    return Sinks(
+        events=_logs.get_logger(_SCOPE),
+        logs=None,
+        meter=metrics.get_meter(_SCOPE),
+        tracer=trace.get_tracer(_SCOPE),
+    )

@@ -29,7 +29,8 @@ class Sinks:
 
     events: Logger
     """For operations. Returns when the record was sent or lies on disk, where it can."""
-    logs: Logger
+    logs: Logger | None
+    """For progress; None where the process writes logs of its own that reach the same place."""
     meter: Meter
     tracer: Tracer
 
@@ -130,6 +131,8 @@ class Signals:
     def watch(self, progress: Progress) -> None:
         """Log what a person would see, with the event that it came of."""
         self._correlations.hear(progress)
+        if self._sinks.logs is None:
+            return
         correlation = self._correlations.of(progress.folder)
         attributes = {"event": progress.event, **_flat(progress.detail)}
         if progress.folder is not None:
