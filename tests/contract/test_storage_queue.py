@@ -1,0 +1,132 @@
+"""What the work queue over a storage queue adds: its wire format, and what it makes of answers."""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+import pytest
+from azure.core.pipeline.transport import HttpTransport
+from azure.storage.queue import QueueServiceClient
+
+from openmirror.adapters.azure.queue import StorageWorkQueue, queue_service
+from openmirror.connection import Connection
+from openmirror.errors import AccessDenied, Unavailable
+from openmirror.ports import Ring, Taken
+from openmirror.protocol.names import TableFolder, TablePath
+from tests.azurite import Azurite
+from tests.contract.wires import Counted, LostAnswer, Refusal, Wire, refusing_server
+
+RING = Ring(TableFolder("m", TablePath("Sales", "Orders")), "sweep", "7")
+
+
+@dataclass
+class Rig:
+    """A queue over Azurite, and its wire."""
+
+    queue: StorageWorkQueue
+    wire: Wire
+    service: QueueServiceClient
+    name: str
+
+    def buried(self) -> list[str]:
+        poison = self.service.get_queue_client(f"{self.name}-poison")
+        return [base64.b64decode(m.content).decode() for m in poison.peek_messages(32)]
+
+
+@pytest.fixture
+def rig(azurite: Azurite, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
+    with refusing_server() as refusing:
+        wire = Wire(Counted(), refusing)
+        monkeypatch.setattr(HttpTransport, "sleep", lambda _, wait: wire.counted.slept.append(wait))
+        name = f"queue-{uuid.uuid4()}"
+        service = queue_service(Connection(text=azurite.connection_string), transport=wire)
+        yield Rig(StorageWorkQueue(service, name), wire, service, name)
+        service.close()
+
+
+def taken(rig: Rig) -> Taken:
+    rig.queue.send(RING)
+    (found,) = rig.queue.take(1)
+    return found
+
+
+def test_a_message_on_the_wire_is_base64_of_json_as_the_functions_host_wants_it(rig: Rig) -> None:
+    rig.queue.send(RING)
+    (message,) = rig.service.get_queue_client(rig.name).peek_messages()
+    assert json.loads(base64.b64decode(message.content, validate=True)) == {
+        "mirror": "m",
+        "table": "Sales.schema/Orders",
+        "reason": "sweep",
+        "correlation": "7",
+    }
+
+
+def test_an_empty_queue_is_asked_once(rig: Rig) -> None:
+    rig.queue.delete(taken(rig))
+    rig.wire.counted = Counted()
+    assert rig.queue.take(32) == []
+    assert len(rig.wire.counted.requests) == 1
+
+
+def test_a_message_that_cannot_be_deleted_after_it_was_buried_is_in_both_queues(rig: Rig) -> None:
+    rig.queue.bury(taken(rig), "the poison queue is made")
+    message = taken(rig)
+    rig.wire.faults = [None, *[Refusal(503, "ServerBusy")] * 9]
+    with pytest.raises(Unavailable):
+        rig.queue.bury(message, "again")
+    rig.wire.faults = []
+    assert rig.queue.length() == 1
+    assert len(rig.buried()) == 2
+
+
+def test_a_message_that_cannot_be_buried_stays(rig: Rig) -> None:
+    message = taken(rig)
+    rig.wire.faults = [Refusal(503, "ServerBusy")] * 9
+    with pytest.raises(Unavailable):
+        rig.queue.bury(message, "in vain")
+    rig.wire.faults = []
+    assert rig.queue.length() == 1
+
+
+def test_a_delete_whose_answer_was_lost_is_done(rig: Rig) -> None:
+    message = taken(rig)
+    rig.wire.faults = [LostAnswer()]
+    rig.queue.delete(message)
+    assert rig.queue.length() == 0
+
+
+def test_a_busy_service_is_asked_again(rig: Rig) -> None:
+    message = taken(rig)
+    for ask in (
+        lambda: rig.queue.send(RING),
+        lambda: rig.queue.take(1),
+        lambda: rig.queue.renew(message),
+        lambda: rig.queue.length(),
+    ):
+        rig.wire.faults = [Refusal(503, "ServerBusy")] * 2
+        ask()
+        assert rig.wire.faults == []
+    assert len(rig.wire.counted.slept) == 8
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_missing_right_names_the_queue_and_the_role(rig: Rig, status: int) -> None:
+    message = taken(rig)
+    asks: list[Callable[[], object]] = [
+        lambda: rig.queue.send(RING),
+        lambda: rig.queue.take(1),
+        lambda: rig.queue.renew(message),
+        lambda: rig.queue.give_back(message, timedelta()),
+        lambda: rig.queue.delete(message),
+        lambda: rig.queue.bury(message, "why"),
+        lambda: rig.queue.length(),
+    ]
+    for ask in asks:
+        rig.wire.faults = [Refusal(status, "AuthorizationPermissionMismatch")] * 9
+        with pytest.raises(AccessDenied, match=f"{rig.name}.*'Storage Queue Data Contributor'"):
+            ask()
