@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -288,6 +290,22 @@ def test_what_could_not_be_sent_is_sent_by_the_next_process(
         world.run(parts)
     names = {operation["OperationName"] for operation in sent.operations}
     assert {"AddTable", "Snapshotting", "Replicating"} <= names
+
+
+def test_a_resource_that_never_answers_holds_a_table_up_for_seconds_only(
+    world: World, sent: Ingestion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("openmirror.adapters.telemetry.azure_monitor._SECONDS", 0.3)
+    world.land(ORDERS, 1)
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        sent.url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        began = time.monotonic()
+        with process(world, sent) as parts:
+            world.run(parts)
+        took = time.monotonic() - began
+    # Four operations, and what is sent at the end.
+    assert took < 30 * 0.3
+    assert "Snapshotting" in "".join(path.read_text() for path in tmp_path.rglob("*@*.lock"))
 
 
 def test_without_a_connection_string_nothing_is_built(world: World) -> None:

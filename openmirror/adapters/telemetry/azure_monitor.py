@@ -25,8 +25,8 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from openmirror.adapters.telemetry.signals import Sinks
 
 _SCOPE = "openmirror"
-_SECONDS = 5
-"""How long one attempt to send may take. An operation is sent before its table goes on, so a
+_SECONDS = 3
+"""How long sending may take. An operation is sent before its table goes on, so a
 resource that does not answer must not hold tables up; what was not sent waits on disk."""
 
 
@@ -51,7 +51,7 @@ class AzureMonitor:
             "connection_string": connection_string,
             "timeout": _SECONDS,
             "read_timeout": _SECONDS,
-            "retry_total": 1,
+            "retry_total": 0,  # what lies on disk is sent again
         }
         if with_identity:
             options["credential"] = DefaultAzureCredential()
