@@ -6,12 +6,14 @@ command line win over the environment.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -58,7 +60,17 @@ def _root(value: object) -> object:
     return value
 
 
+def _account_key(value: object) -> object:
+    if isinstance(value, str):
+        try:
+            base64.b64decode(value, validate=True)
+        except (binascii.Error, ValueError):
+            raise ValueError("Base64, as storage accounts have keys") from None
+    return value
+
+
 Root = Annotated[Path | AccountUrl, BeforeValidator(_root)]
+AccountKey = Annotated[SecretStr, BeforeValidator(_account_key)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Interval = Annotated[timedelta, BeforeValidator(_interval)]
 
@@ -164,6 +176,48 @@ class Settings(BaseModel):
         min_length=1,
         description="The catalog that new tables are registered in; by default none.",
     )
+    serve_host: str = Field(
+        default="127.0.0.1",
+        min_length=1,
+        description="The address that the local endpoint listens on; --host. The default is "
+        "reached from this machine only.",
+    )
+    serve_port: int = Field(
+        default=10080,
+        ge=0,
+        le=65535,
+        description="The port of the local endpoint; --port. 0 takes any that is free.",
+    )
+    serve_https: bool = Field(
+        default=False,
+        description="Whether the local endpoint speaks https, with a certificate of its own; "
+        "--https.",
+    )
+    serve_account: str = Field(
+        default="devstoreaccount1",
+        pattern=r"^[a-z0-9]{3,24}$",
+        description="The account's name on the local endpoint.",
+    )
+    serve_key: AccountKey = Field(
+        default=SecretStr(
+            "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+        ),
+        description="The account's key on the local endpoint; by default the public one that "
+        "every storage emulator has.",
+    )
+    serve_events: SecretStr | None = Field(
+        default=None,
+        description="Connection string of the storage account whose queue `landing-events` the "
+        "local endpoint sends its events to; --events-to.",
+    )
+    serve_envelope: Literal["EventGridSchema", "CloudEventSchemaV1_0"] = Field(
+        default="EventGridSchema", description="The form of the local endpoint's events."
+    )
+    serve_most_bytes: ByteSize = Field(
+        default=ByteSize(4000 << 20),
+        ge=1,
+        description="The largest body of one request to the local endpoint, such as 4000MiB.",
+    )
     driver_memory: str = Field(
         default="2g",
         pattern=r"^[1-9]\d*[mg]$",
@@ -239,7 +293,14 @@ def limits(settings: Settings) -> Limits:
 
 _CONNECTIONS = {"queues": "queueServiceUri", "letters": "blobServiceUri"}
 """Settings that the Functions platform reads too, and what names the service's URL to it."""
-_SECRET = frozenset({"account_key"})
+_SECRET = frozenset({"account_key", "serve_key", "serve_events"})
+_OPTIONS = {
+    "serve_host": "--host",
+    "serve_port": "--port",
+    "serve_https": "--https",
+    "serve_events": "--events-to",
+}
+"""Options that are not called like their setting."""
 
 
 def _connections(env: Mapping[str, str]) -> tuple[dict[str, object], list[str]]:
@@ -273,7 +334,8 @@ def _in_words(error: ValidationError, stated: Mapping[str, object]) -> list[str]
         if field not in Settings.model_fields:
             lines.append(f"there is no setting {field}")
             continue
-        where = "--" + field.replace("_", "-") if field in stated else variable(field)
+        option = _OPTIONS.get(field, "--" + field.replace("_", "-"))
+        where = option if field in stated else variable(field)
         given = (
             "not shown"
             if field in _SECRET

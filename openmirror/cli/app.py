@@ -9,7 +9,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from openmirror.cli import asking, running, showing
+from openmirror.cli import asking, running, serving, showing
 from openmirror.cli.console import say_error
 from openmirror.errors import OpenmirrorError, RootLocked
 
@@ -60,8 +60,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 
-for verb in (running.up, running.drain, showing.status, showing.history, showing.validate):
+for verb in (running.up, running.drain, serving.serve):
     app.command()(verb)
+for view in (showing.status, showing.history, showing.validate):
+    app.command()(view)
 for request in (asking.pause, asking.resume, asking.retry, asking.skip, asking.reseed):
     app.command()(request)
 app.command()(asking.undrop)

@@ -38,11 +38,15 @@ Why = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
-def settings_for(root: str | None, env: Mapping[str, str] | None = None) -> Settings:
-    """The settings of this run."""
+def settings_for(
+    root: str | None,
+    env: Mapping[str, str] | None = None,
+    stated: Mapping[str, object] | None = None,
+) -> Settings:
+    """The settings of this run; `stated` is what other options say, by the setting's name."""
     from openmirror.settings import Settings
 
-    return Settings.load(os.environ if env is None else env, {"root": root})
+    return Settings.load(os.environ if env is None else env, {"root": root, **(stated or {})})
 
 
 def operator(why: str = "") -> Operator:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +22,14 @@ EXIT_FAILED = 1
 EXIT_STOPPED = 3
 
 
-def up(root: Root = None, mirror: Mirrors = None) -> None:
+def up(
+    root: Root = None,
+    mirror: Mirrors = None,
+    serve: Annotated[
+        bool,
+        typer.Option("--serve", help="Be a storage account over the root too, as `serve` is."),
+    ] = False,
+) -> None:
     """Mirror everything, until stopped.
 
     Watches the landing zones, applies what comes, drops tables whose folders were deleted, moves
@@ -32,9 +40,11 @@ def up(root: Root = None, mirror: Mirrors = None) -> None:
     \b
     Example:
       openmirror up --root ~/mirrors
+      openmirror up --root ~/mirrors --serve
     """
     from openmirror import wiring
     from openmirror.cli.reporter import Reporter
+    from openmirror.cli.serving import how_to_reach
     from openmirror.cli.showing import warn_of_stopped
     from openmirror.cli.tables import Names, choose_mirrors, known_mirrors, no_mirrors
     from openmirror.wiring.telemetry import telling
@@ -43,6 +53,10 @@ def up(root: Root = None, mirror: Mirrors = None) -> None:
     parts = wiring.local_parts(settings)
     reporter = Reporter(progress_console(), Names(parts.store), parts.clock)
     watched = replace(parts, watch=reporter)
+
+    def wanted(name: str) -> bool:
+        return not mirror or name in mirror
+
     with wiring.locked(settings, say):
         chosen = known_mirrors(parts.store)
         if chosen or mirror:
@@ -60,9 +74,14 @@ def up(root: Root = None, mirror: Mirrors = None) -> None:
                 told,
                 engine,
                 mirrors=lambda: mirror or known_mirrors(parts.store),
-                wanted=lambda name: not mirror or name in mirror,
+                wanted=wanted,
             ) as running,
+            (
+                wiring.served(settings, wiring.ringing(running, wanted)) if serve else nullcontext()
+            ) as server,
         ):
+            if server is not None:
+                typer.echo(how_to_reach(settings, server.url, server.certificate))
             reporter.say(f"mirroring {', '.join(chosen) or settings.root}; Ctrl-C stops")
             with reporter.live():
                 while not stop.is_set():

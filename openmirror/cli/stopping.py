@@ -15,6 +15,9 @@ INTERRUPTED = 130
 """What shells give a program that was stopped by Ctrl-C."""
 
 
+_SAID = b"\nstopping after the batches underway; once more stops at once\n"
+
+
 def exit_now(code: int) -> NoReturn:
     """End this process without waiting for Spark or for any thread."""
     for stream in (sys.stdout, sys.stderr):
@@ -24,8 +27,8 @@ def exit_now(code: int) -> NoReturn:
 
 
 @contextmanager
-def stop_signals(*, interrupt: bool = False) -> Iterator[threading.Event]:
-    """Set an event at the first SIGINT or SIGTERM, and end at the second.
+def stop_signals(*, interrupt: bool = False, said: bytes = _SAID) -> Iterator[threading.Event]:
+    """Set an event at the first SIGINT or SIGTERM, saying so, and end at the second.
 
     With `interrupt` the first raises KeyboardInterrupt in the main thread as well. Begin this
     after Spark has started, which takes SIGINT for itself.
@@ -38,7 +41,7 @@ def stop_signals(*, interrupt: bool = False) -> Iterator[threading.Event]:
             exit_now(INTERRUPTED)
         stop.set()
         # Not through a console, whose lock the interrupted thread may hold.
-        os.write(2, b"\nstopping after the batches underway; once more stops at once\n")
+        os.write(2, said)
         if interrupt:
             raise KeyboardInterrupt
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from openmirror.endpoint.alone import give_back, take
 from openmirror.endpoint.calls import Call
 from openmirror.endpoint.conditions import Conditions
 from openmirror.endpoint.disk import Disk, throw_away
@@ -36,10 +37,12 @@ class Account:
     state: State
     gate: Gate
     announce: Announcer
+    lock: int
 
     def close(self) -> None:
         """Write the state down; nothing may be asked of it afterwards."""
         self.state.close()
+        give_back(self.lock)
 
     def replace_content(
         self, call: Call, old: Node | None, facts: Facts, content: Path, lease_id: str | None
@@ -81,11 +84,15 @@ class Account:
 def open_account(
     root: Path, name: str, sink: Sink | None = None, envelope: Envelope = Envelope.EVENT_GRID
 ) -> Account:
-    """The account over a root, with its two containers made if they are missing."""
+    """The account over a root, with its two containers made if they are missing.
+
+    Raises RootLocked when it is open elsewhere.
+    """
     for container in (LANDING, LAKE):
         (root / container).mkdir(parents=True, exist_ok=True)
     folder = root / ENDPOINT_FOLDER
     folder.mkdir(exist_ok=True)
+    lock = take(folder / "lock")
     ticks = Ticks()
     state = State(folder / "state.sqlite3")
     return Account(
@@ -95,4 +102,5 @@ def open_account(
         state=state,
         gate=Gate(root.resolve()),
         announce=Announcer(name, ticks, sink, envelope),
+        lock=lock,
     )

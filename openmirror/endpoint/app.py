@@ -57,6 +57,7 @@ class Endpoint:
         try:
             reply = await self._reply(request, request_id, headers, query, body, dfs=dfs)
         except Refused as refused:
+            self._tell(request, refused)
             await _drain(request)
             reply = _refusal(refused, request_id, dfs=dfs)
         except ClientDisconnect:
@@ -70,6 +71,12 @@ class Endpoint:
         for name, value in _common(request_id, headers).items():
             response.headers[name] = value
         await response(scope, receive, send)
+
+    def _tell(self, request: Request, refused: Refused) -> None:
+        """For whoever tests a publisher; that something is missing is mostly no surprise to it."""
+        if refused.fault.status not in (304, 404):
+            path = request.url.path
+            _log.info("%s %s: %s %s", request.method, path, refused.fault.status, refused)
 
     async def _reply(
         self,

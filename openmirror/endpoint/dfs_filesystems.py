@@ -43,7 +43,8 @@ def list_paths(account: Account, call: Call) -> Reply:
         raise Refused(Fault.MISSING_QUERY, "recursive")
     node = account.disk.require(folder)
     if not node.is_folder:
-        raise Refused(Fault.TYPE_MISMATCH, f"{folder.path} is a file")
+        # A file lists itself: Spark's driver asks so for each file that it is to read.
+        return _json({"paths": [_entry(node)]})
     found = page(
         account.disk,
         folder,

@@ -48,13 +48,19 @@ class Server:
         self._options = options
         self._sink = sink
         self.url = ""
+        """Without the account; known once it is entered."""
+        self.certificate = options.certificate[0] if options.certificate else None
 
     def __enter__(self) -> Self:
         options = self._options
         listening = _listen(options.host, options.port)
-        self._account: Account = open_account(
-            options.root, options.account, self._sink, options.envelope
-        )
+        try:
+            self._account: Account = open_account(
+                options.root, options.account, self._sink, options.envelope
+            )
+        except BaseException:
+            listening.close()
+            raise
         scheme = "https" if options.certificate else "http"
         host = f"[{options.host}]" if ":" in options.host else options.host
         self.port: int = listening.getsockname()[1]

@@ -8,6 +8,7 @@ creation time of another.
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import threading
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from pathlib import Path
 
 from openmirror.endpoint.birth import Identity
 from openmirror.endpoint.facts import NOTHING_KNOWN, Facts
+
+_log = logging.getLogger(__name__)
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS nodes (
@@ -49,16 +52,34 @@ class Block:
     size: int
 
 
+def _opened(file: Path) -> sqlite3.Connection:
+    database = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
+    try:
+        # A crash of this process loses nothing; only a power cut may lose the last moments.
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = NORMAL")
+        database.executescript(_TABLES)
+    except sqlite3.DatabaseError:
+        database.close()
+        raise
+    return database
+
+
 class State:
     """The database; one connection, shared by all threads."""
 
     def __init__(self, file: Path) -> None:
         self._lock = threading.Lock()
-        self._database = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
-        # A crash of this process loses nothing; only a power cut may lose the last moments.
-        self._database.execute("PRAGMA journal_mode = WAL")
-        self._database.execute("PRAGMA synchronous = NORMAL")
-        self._database.executescript(_TABLES)
+        try:
+            self._database = _opened(file)
+        except sqlite3.DatabaseError as error:
+            # Nobody's data are in it; what was remembered has defaults.
+            aside = file.with_suffix(".damaged")
+            _log.warning("%s is damaged (%s); it is now %s", file, error, aside)
+            file.replace(aside)
+            for part in ("-wal", "-shm"):
+                file.with_name(f"{file.name}{part}").unlink(missing_ok=True)
+            self._database = _opened(file)
 
     def close(self) -> None:
         """Write everything into the one file."""

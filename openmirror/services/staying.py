@@ -61,6 +61,10 @@ class Staying:
         for timer in self._timers:
             timer.check()
 
+    def ring(self, folder: TableFolder) -> None:
+        """Look at this table soon."""
+        self._doorbell.ring(folder)
+
     def sweep(self) -> None:
         """Look at every table soon."""
         self._sweep.now()

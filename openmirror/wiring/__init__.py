@@ -12,6 +12,7 @@ from openmirror.wiring.local import (
 )
 from openmirror.wiring.root import root_parts
 from openmirror.wiring.runner import runner
+from openmirror.wiring.serving import ringing, served
 from openmirror.wiring.spark import local_engine, root_engine
 
 __all__ = [
@@ -21,9 +22,11 @@ __all__ = [
     "local_parts",
     "local_root",
     "locked",
+    "ringing",
     "root_engine",
     "root_parts",
     "runner",
+    "served",
     "up",
     "utc_now",
     "validate_on_disk",

@@ -24,7 +24,7 @@ from openmirror.protocol.names import TableFolder
 from tests.unit.paper import PaperEngine, land, table
 
 VERBS = [
-    *("up", "drain", "status", "history", "validate", "pause", "resume", "retry", "skip"),
+    *("up", "drain", "serve", "status", "history", "validate", "pause", "resume", "retry", "skip"),
     *("reseed", "undrop", "confirm-drops", "adopt", "clean", "demo"),
 ]
 ORDERS = table("m", "Sales.schema/Orders")

@@ -51,7 +51,7 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"pydantic", "pydantic_core"}),
     ),
     "wiring": (
-        _EDGE | _PLACES | {"services", "adapters", "spark", "settings", "lifecycle"},
+        _EDGE | _PLACES | {"services", "adapters", "spark", "settings", "lifecycle", "endpoint"},
         frozenset({"pyspark"}),
     ),
     "cli": (

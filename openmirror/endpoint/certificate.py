@@ -1,0 +1,98 @@
+"""A certificate that the endpoint makes for itself, since clients send tokens over https only."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+_VALID = timedelta(days=825)
+"""The longest that systems accept of a certificate that they were told to trust."""
+_LEFT = timedelta(days=30)
+_HERE = ("localhost", "*.localhost", "127.0.0.1", "::1")
+
+
+def certificate(folder: Path, hosts: Iterable[str]) -> tuple[Path, Path]:
+    """The certificate for this machine's names and these hosts, and its key; kept in a folder.
+
+    Made anew when it ends within a month, or lacks a host. Clients must be told to trust it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    made, key = folder / "certificate.pem", folder / "certificate.key"
+    wanted = [_name(host) for host in dict.fromkeys((*_HERE, *hosts))]
+    if not (key.exists() and _is_good(made, wanted)):
+        _make(made, key, wanted)
+    return made, key
+
+
+def _name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _is_good(made: Path, wanted: list[x509.GeneralName]) -> bool:
+    try:
+        old = x509.load_pem_x509_certificate(made.read_bytes())
+        names = old.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (OSError, ValueError, x509.ExtensionNotFound):
+        return False
+    return old.not_valid_after_utc - datetime.now(UTC) > _LEFT and set(wanted) <= set(names)
+
+
+def _make(made: Path, key_file: Path, names: list[x509.GeneralName]) -> None:
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "openmirror local endpoint")])
+    now = datetime.now(UTC)
+    own = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        crl_sign=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    certified = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + _VALID)
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(own, critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own), critical=False
+        )
+        .sign(key, hashes.SHA256())
+    )
+    secret = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    _write(key_file, secret, 0o600)
+    _write(made, certified.public_bytes(serialization.Encoding.PEM), 0o644)
+
+
+def _write(path: Path, content: bytes, mode: int) -> None:
+    path.unlink(missing_ok=True)
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with os.fdopen(fd, "wb") as file:
+        file.write(content)

@@ -1,0 +1,96 @@
+"""The local ADLS Gen2 endpoint over a root, and where its events go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from openmirror.doorbells import EVENTS_QUEUE
+from openmirror.errors import CannotStart
+from openmirror.layout import LANDING
+from openmirror.services.staying import Staying
+from openmirror.settings import Settings
+from openmirror.wiring.local import local_root
+
+if TYPE_CHECKING:
+    from openmirror.endpoint.events import Sink
+    from openmirror.endpoint.server import Server
+    from openmirror.endpoint.subscription import QueueSink
+
+_SUBJECT = f"/blobServices/default/containers/{LANDING}/blobs/"
+
+
+@contextmanager
+def served(settings: Settings, *sinks: Sink) -> Iterator[Server]:
+    """The endpoint over the local root, answering until the block ends.
+
+    Raises CannotStart when it cannot listen, RootLocked when the root is served already.
+    """
+    root = local_root(settings)
+    with ExitStack() as parts:
+        with _packages():
+            from openmirror.endpoint.account import ENDPOINT_FOLDER
+            from openmirror.endpoint.certificate import certificate
+            from openmirror.endpoint.events import Envelope
+            from openmirror.endpoint.server import Options, Server
+
+        kept = root / ENDPOINT_FOLDER
+        every = list(sinks)
+        if settings.serve_events is not None:
+            every.append(parts.enter_context(_queue(settings.serve_events.get_secret_value())))
+        options = Options(
+            root=root,
+            host=settings.serve_host,
+            port=settings.serve_port,
+            account=settings.serve_account,
+            key=settings.serve_key.get_secret_value(),
+            most_bytes=int(settings.serve_most_bytes),
+            certificate=certificate(kept, [settings.serve_host]) if settings.serve_https else None,
+            envelope=Envelope(settings.serve_envelope),
+        )
+        server = parts.enter_context(Server(options, lambda event: _hand_out(every, event)))
+        yield server
+
+
+def ringing(running: Staying, wanted: Callable[[str], bool]) -> Sink:
+    """A sink that rings for the table that an event concerns, so that nobody waits for a watch."""
+    from openmirror.adapters.local.watching import Wide, heard
+
+    def sink(event: dict[str, Any]) -> None:
+        subject = str(event["subject"])
+        changed = PurePath(subject.removeprefix(_SUBJECT))
+        if not subject.startswith(_SUBJECT) or not wanted(changed.parts[0]):
+            return
+        concerned = heard(changed)
+        if concerned is Wide.MIRROR:
+            running.sweep()
+        elif concerned is not None:
+            running.ring(concerned)
+
+    return sink
+
+
+def _queue(connection: str) -> QueueSink:
+    with _packages():
+        from openmirror.endpoint.subscription import QueueSink
+
+    return QueueSink(connection, EVENTS_QUEUE)
+
+
+def _hand_out(sinks: list[Sink], event: dict[str, Any]) -> None:
+    for sink in sinks:
+        sink(event)
+
+
+@contextmanager
+def _packages() -> Iterator[None]:
+    """Name the packages that are needed when they are not there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        extra = "azure" if (error.name or "").startswith("azure") else "cli"
+        raise CannotStart(
+            f"the endpoint needs packages that are not installed: pip install 'openmirror[{extra}]'"
+        ) from error
