@@ -11,7 +11,7 @@ from openmirror import layout
 from openmirror.errors import ConditionFailed
 from openmirror.layout import StorePath, join
 from openmirror.ports import Health, Step
-from openmirror.services.requests import Operator, hold, reseed, resume, retry, undrop
+from openmirror.services.requests import Operator, adopt, hold, reseed, resume, retry, undrop
 from openmirror.services.visiting import settle, visit
 from openmirror.tableoperation import ErrorType, OperationName
 from tests.telemetry.rig import ITEMS, ORDERS, Heard, Killed, World, dies_at
@@ -241,6 +241,29 @@ def test_who_only_reads_status_tells_nothing(world: World, heard: Heard) -> None
     statuses(world.parts(heard), ["m"])
     assert heard.operations == []
     assert heard.standings == {}
+
+
+def test_an_epoch_that_continues_tells_no_commit_a_second_time(world: World, heard: Heard) -> None:
+    world.land(ORDERS, 1)
+    world.run(world.parts())
+    adopt(world.parts(), ORDERS, ANN)
+    world.run(world.parts(heard))
+    assert heard.names == ["StartReplicating"]
+    world.land(ORDERS, 2)
+    world.run(world.parts(heard))
+    assert heard.names == ["StartReplicating", "Replicating"]
+
+
+def test_a_commit_before_a_continue_is_told_when_nobody_had(world: World, heard: Heard) -> None:
+    world.land(ORDERS, 1)
+    world.run(world.parts())
+    world.land(ORDERS, 2)
+    with pytest.raises(Killed):
+        world.run(replace(world.parts(), steps=dies_at(Step.COMMITTED)))
+    adopt(world.parts(), ORDERS, ANN)
+    world.run(world.parts(heard))
+    assert heard.names == ["Replicating", "StartReplicating"]
+    assert heard.operations[0].last == 2
 
 
 def test_a_log_that_lost_its_document_repeats_the_identity_of_its_newest_commit(
