@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ from azure.core.pipeline.transport import HttpTransport
 
 from openmirror import layout
 from openmirror.account import AccountUrl
+from openmirror.adapters.azure import clients as azure_clients_module
 from openmirror.adapters.azure.clients import RETRIES, Clients
 from openmirror.adapters.azure.credentials import account_credential
 from openmirror.adapters.azure.paths import place
@@ -388,6 +389,20 @@ def test_a_listing_of_many_pages_is_complete(rig: Rig) -> None:
     assert [entry.name for entry in listing.entries] == [f"{n:020}.parquet" for n in range(5200)]
     assert len(rig.cost().requests) == 2
     assert isinstance(listing.entries[0], Entry)
+
+
+def test_a_listing_is_dated_by_the_services_clock(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.store.write(FILE, b"1")
+
+    class WrongClock(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
+            return datetime(1999, 1, 1, tzinfo=tz)
+
+    monkeypatch.setattr(azure_clients_module, "datetime", WrongClock)
+    assert abs(rig.store.list_folder(TABLE).at - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 def test_a_destination_that_the_sdk_would_cut_is_refused(rig: Rig) -> None:

@@ -64,6 +64,30 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     ),
 }
 
+# Each adapter's own SDK; those that are not here have none.
+SDK: dict[str, frozenset[str]] = {
+    "azure": frozenset({"azure.core", "azure.identity", "azure.storage"}),
+    # Its tokens come from Azure's identity.
+    "databricks": frozenset({"azure.core", "databricks.sdk"}),
+    "deltalog": frozenset({"pyarrow"}),
+    "eventgrid": frozenset({"azure.core", "azure.eventgrid"}),
+    "local": frozenset({"pyarrow", "watchfiles"}),
+    "parquet": frozenset({"pyarrow"}),
+    "telemetry": frozenset({"azure.identity", "azure.monitor", "opentelemetry"}),
+}
+
+# The forms of the product beside the command line: what each may import, and foreign packages.
+FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
+    "functions": (
+        _EDGE | {"services", "wiring", "settings", "lifecycle", "statuspage"},
+        frozenset({"azure", "functions"}),
+    ),
+    "spark_jobs": (
+        _EDGE | {"services", "wiring", "settings", "cli"},
+        frozenset({"spark_jobs"}),
+    ),
+}
+
 PURE = [
     "protocol",
     "layout",
@@ -94,11 +118,15 @@ def _imports(path: Path) -> Iterator[str]:
 
 def _breaches(part: str, path: Path) -> Iterator[str]:
     allowed, foreign = RULE[part]
+    return _outside(path, allowed | {part}, foreign)
+
+
+def _outside(path: Path, allowed: frozenset[str], foreign: frozenset[str]) -> Iterator[str]:
     for name in _imports(path):
         top, _, rest = name.partition(".")
         if top == "openmirror":
             other = rest.partition(".")[0]
-            if other and other != part and other not in allowed:
+            if other and other not in allowed:
                 yield f"{path.relative_to(ROOT)} imports {name}"
         elif top not in sys.stdlib_module_names and top not in foreign:
             yield f"{path.relative_to(ROOT)} imports {name}"
@@ -116,6 +144,28 @@ def _modules() -> list[tuple[str, Path]]:
 @pytest.mark.parametrize("part", sorted({part for part, _ in _modules()}))
 def test_a_part_imports_only_what_the_rule_allows(part: str) -> None:
     breaches = [b for p, path in _modules() if p == part for b in _breaches(part, path)]
+    assert not breaches, "\n".join(breaches)
+
+
+def test_each_adapter_wraps_its_own_sdk_and_no_other() -> None:
+    breaches = []
+    for path in sorted((PACKAGE / "adapters").rglob("*.py")):
+        adapter = path.relative_to(PACKAGE / "adapters").parts[0].removesuffix(".py")
+        own = SDK.get(adapter, frozenset())
+        for name in _imports(path):
+            top = name.partition(".")[0]
+            if top == "openmirror" or top in sys.stdlib_module_names:
+                continue
+            if not any(f"{name}.".startswith(f"{sdk}.") for sdk in own):
+                breaches.append(f"{path.relative_to(ROOT)} imports {name}")
+    assert not breaches, "\n".join(breaches)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_form_of_the_product_only_calls_services_over_what_wiring_built(form: str) -> None:
+    paths = sorted((ROOT / form).rglob("*.py"))
+    assert paths
+    breaches = [b for path in paths for b in _outside(path, *FORMS[form])]
     assert not breaches, "\n".join(breaches)
 
 
