@@ -9,19 +9,23 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openmirror import layout
+from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
 from openmirror.errors import CannotStart
+from openmirror.events import EventKind, LandingEvent
 from openmirror.layout import StorePath, join
 from openmirror.ports import CommitResult, Counts, Progress, Step, Transaction
+from openmirror.services.door import admit
 from openmirror.services.parts import Parts
 from openmirror.services.requests import Operator, hold
 from openmirror.services.visiting import settle
+from openmirror.services.working import Pace, Working
 from openmirror.wiring.telemetry import CONNECTION, telling, told_by_the_host
 from tests.ingestion_stub import QUIET, Ingestion, ingestion
 from tests.telemetry.rig import ITEMS, ORDERS, Killed, World, dies_at
@@ -192,6 +196,42 @@ def test_event_log_and_span_of_a_commit_are_found_from_each_other(
         == commit["OperationId"]
     }
     assert len(traces) == 1
+
+
+def test_an_event_is_followed_through_door_queue_and_runner_to_its_commit(
+    world: World, sent: Ingestion
+) -> None:
+    world.land(ORDERS, 1)
+    world.run(world.parts())
+    world.land(ORDERS, 2)
+    path = join(layout.table_folder(ORDERS), f"{2:020d}.parquet")
+    event = LandingEvent(identity="831e1650", kind=EventKind.FILE_WRITTEN, path=path, size=500)
+    queue, leases = MemoryWorkQueue(lambda: world.now), MemoryLeases(lambda: world.now)
+    admit(world.parts(), queue, event)
+    # Longer than a test: what moves the table is the message, and no sweep of the runner's own.
+    brief, long = timedelta(milliseconds=20), timedelta(hours=1)
+    pace = Pace(brief, brief, long, brief, long, long, most_takes=5)
+    with process(world, sent) as parts:
+        engine = PaperEngine(world.store)
+        runner = Working(parts, engine, queue, leases, list, 1, pace)
+        try:
+            until = time.monotonic() + 20
+            while not runner.is_idle():
+                assert time.monotonic() < until
+                runner.serve(0.02)
+        finally:
+            runner.stop()
+    (commit,) = [o for o in sent.operations if o["OperationName"] == "Replicating"]
+    assert (commit["Correlation"], commit["FirstSequence"]) == ("831e1650", "2")
+    logs = {message["properties"]["event"]: message["properties"] for message in _logs(sent)}
+    assert {logs[event]["correlation"] for event in ("taken", "applying", "committed")} == {
+        "831e1650"
+    }
+    assert logs["committed"]["operation"] == commit["OperationId"]
+
+
+def _logs(sent: Ingestion) -> list[dict[str, Any]]:
+    return sent.of_type("MessageData")
 
 
 def test_a_crash_between_commit_and_save_sends_the_commit_from_the_next_process(
