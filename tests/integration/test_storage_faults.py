@@ -1,0 +1,154 @@
+"""Storage that is busy, refuses or forgets to answer costs tries, and neither files nor order."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.core.pipeline.transport import HttpTransport
+
+from openmirror import layout
+from openmirror.adapters.azure.store import AzureStore
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.errors import NotThere, OpenmirrorError
+from openmirror.plan import Limits
+from openmirror.ports import FileStore
+from openmirror.protocol.names import TableFolder, table_name
+from openmirror.services import draining, visiting
+from openmirror.services.documents import Documents
+from openmirror.services.parts import Parts
+from openmirror.services.sweeping import clean
+from tests.contract.azure_stores import azure_clients, azure_store
+from tests.contract.wires import Counted, LostAnswer, Refusal, Wire, refusing_server
+from tests.endpoint_server import EndpointServer, endpoint_server
+from tests.unit.paper import PaperEngine, land, table
+
+TABLES = [table("m", "A"), table("m", "S.schema/B")]
+FILES = 12
+MOST_ROUNDS = 60
+
+
+class Weather:
+    """What becomes of each request, by a seed: most are answered."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+        self.bad = 0
+
+    def __call__(self) -> Refusal | LostAnswer | None:
+        chance = self._random.random()
+        if chance > 0.25:
+            return None
+        self.bad += 1
+        if chance < 0.10:
+            return Refusal(503, "ServerBusy")
+        if chance < 0.13:
+            return Refusal(500, "OperationTimedOut")
+        if chance < 0.16:
+            return Refusal(412, "ConditionNotMet")
+        if chance < 0.19:
+            return Refusal(409, "SourcePathIsBeingDeleted")
+        return LostAnswer()
+
+
+class StormyWire(Wire):
+    """Its faults come from the weather instead of from a list."""
+
+    def __init__(self, refusing: str, weather: Weather) -> None:
+        super().__init__(Counted(), refusing)
+        self._weather = weather
+
+    def send(self, request: Any, **kwargs: Any) -> Any:
+        self.faults = [self._weather()]
+        return super().send(request, **kwargs)
+
+
+@contextmanager
+def stormy_parts(server: EndpointServer, refusing: str, weather: Weather) -> Iterator[Parts]:
+    with azure_clients(server, transport=StormyWire(refusing, weather)) as clients:
+        store = AzureStore(clients)
+        yield parts_over(store)
+
+
+def parts_over(store: FileStore) -> Parts:
+    return Parts(
+        store=store,
+        inspector=ParquetInspector(store),
+        logs=LogReplay(store),
+        clock=lambda: datetime.now(UTC),
+        limits=Limits(metadata_grace=timedelta(0), batch_files=3),
+    )
+
+
+def applied(store: FileStore, folder: TableFolder) -> list[tuple[int, int]]:
+    """From which number to which each commit of a table went, in the log's own order."""
+    path = layout.delta_table(folder.mirror, table_name(folder.path, "dbo"))
+    notes = LogReplay(store).history(path, 1000)
+    return [(note.first, note.last) for note in reversed(notes)]
+
+
+def repeat(until: Callable[[], bool], act: Callable[[], object]) -> None:
+    for _ in range(MOST_ROUNDS):
+        with suppress(OpenmirrorError):
+            act()
+        if until():
+            return
+    raise AssertionError("the weather was never good enough")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_storm_costs_tries_and_no_file_is_lost_or_applied_twice(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(HttpTransport, "sleep", lambda *_: None)
+    for module in (visiting, draining):
+        monkeypatch.setattr(module, "FIRST_DELAY", timedelta(milliseconds=1))
+    weather = Weather(seed)
+    with (
+        endpoint_server(tmp_path) as server,
+        refusing_server() as refusing,
+        azure_store(server) as (calm, _),
+        stormy_parts(server, refusing, weather) as parts,
+    ):
+        for folder in TABLES:
+            land(calm, folder, *range(1, FILES + 1))
+        engine = PaperEngine(parts.store)
+
+        def all_applied() -> bool:
+            return all(commits and commits[-1][1] == FILES for commits in map(history, TABLES))
+
+        def history(folder: TableFolder) -> list[tuple[int, int]]:
+            return applied(calm, folder)
+
+        repeat(all_applied, lambda: draining.drain(parts, engine, ["m"], lanes=2))
+        for folder in TABLES:
+            commits = history(folder)
+            numbers = [n for first, last in commits for n in range(first, last + 1)]
+            assert numbers == list(range(1, FILES + 1)), f"seed {seed}: {commits}"
+            assert Documents(calm).table(folder).value.problem is None
+
+        def all_archived() -> bool:
+            return all(len(landed(calm, folder)) == 1 for folder in TABLES)
+
+        repeat(all_archived, lambda: clean(parts, ["m"]))
+        for folder in TABLES:
+            there = [*landed(calm, folder), *archived(calm, folder)]
+            assert sorted(there) == [f"{n:020d}.parquet" for n in range(1, FILES + 1)]
+        assert weather.bad > 50
+
+
+def landed(store: FileStore, folder: TableFolder) -> list[str]:
+    entries = store.list_folder(layout.table_folder(folder)).entries
+    return [e.name for e in entries if e.name.endswith(".parquet")]
+
+
+def archived(store: FileStore, folder: TableFolder) -> list[str]:
+    with suppress(NotThere):
+        return [e.name for e in store.list_folder(layout.archive_folder(folder)).entries]
+    return []
