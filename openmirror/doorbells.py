@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 
 from openmirror.ports.work import Ring
@@ -41,3 +43,13 @@ def decode(text: str) -> Ring | None:
         return Ring(TableFolder(mirror, TablePath.parse(table)), reason, correlation)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+def plain(body: bytes) -> bytes:
+    """A queue message's body without its base64; one that has none is taken as it is."""
+    try:
+        inside = base64.b64decode(body.strip(), validate=True)
+        inside.decode()
+    except (binascii.Error, ValueError):
+        return body
+    return inside

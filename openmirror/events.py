@@ -63,7 +63,7 @@ class LandingEvent:
 
 
 @dataclass(frozen=True)
-class Malformed:
+class NoEvent:
     """A message, or a part of one, that is no event; the reason is for people."""
 
     reason: str
@@ -77,7 +77,7 @@ class OtherEvent:
     reason: str
 
 
-ReadEvent = LandingEvent | OtherEvent | Malformed
+ReadEvent = LandingEvent | OtherEvent | NoEvent
 
 
 @dataclass(frozen=True)

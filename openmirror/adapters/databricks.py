@@ -24,6 +24,7 @@ from databricks.sdk.errors import (
 from databricks.sdk.errors.base import DatabricksError
 from databricks.sdk.service.jobs import BaseRun, Run, RunLifeCycleState, RunLifecycleStateV2State
 
+from openmirror.adapters.azure.credentials import identity
 from openmirror.ports import Clock
 from openmirror.ports.jobs import (
     AlreadyActive,
@@ -114,6 +115,15 @@ class DatabricksJob:
         self._clock = clock
         self._restart_delay = restart_delay
         self._client: WorkspaceClient | None = None
+
+    @classmethod
+    def connect(cls, host: str, job: int, clock: Clock, restart_delay: timedelta) -> DatabricksJob:
+        """The job of a workspace, asked with the environment's identity.
+
+        Raises CannotStart when no token may be sent there.
+        """
+        credential = identity(host, secure=host.startswith("https://"))
+        return cls(host, job, credential, clock, restart_delay)
 
     def start(self) -> StartOutcome:
         """See that a run is active; every failure of the platform is a value."""

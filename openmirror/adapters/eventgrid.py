@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 import json
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,7 +12,8 @@ from azure.core.exceptions import AzureError
 from azure.core.messaging import CloudEvent
 from azure.eventgrid import EventGridEvent, SystemEventNames
 
-from openmirror.events import EventKind, LandingEvent, Malformed, OtherEvent, ReadEvent
+from openmirror.doorbells import plain
+from openmirror.events import EventKind, LandingEvent, NoEvent, OtherEvent, ReadEvent
 from openmirror.layout import StorePath
 from openmirror.protocol.names import ETag
 
@@ -36,14 +35,12 @@ def read_events(message: bytes | str) -> list[ReadEvent]:
     The message is JSON, or JSON in base64: one envelope of either schema, or a list of them.
     """
     data = message.encode("utf-8", "replace") if isinstance(message, str) else message
-    value = _json(data)
-    if value is None:
-        value = _json(_from_base64(data))
+    value = _json(plain(data))
     if isinstance(value, Mapping):
         return [_event(value)]
     if isinstance(value, list) and value:
         return [_event(item) for item in value]
-    return [Malformed("it is not an event of Event Grid: no JSON object, nor a list of them")]
+    return [NoEvent("it is not an event of Event Grid: no JSON object, nor a list of them")]
 
 
 def _json(data: bytes) -> Any:
@@ -53,16 +50,9 @@ def _json(data: bytes) -> Any:
         return None
 
 
-def _from_base64(data: bytes) -> bytes:
-    try:
-        return base64.b64decode(data.strip(), validate=True)
-    except (binascii.Error, ValueError):
-        return b""
-
-
 def _event(item: object) -> ReadEvent:
     if not isinstance(item, dict) or not all(isinstance(key, str) for key in item):
-        return Malformed("it is not an event of Event Grid: no JSON object")
+        return NoEvent("it is not an event of Event Grid: no JSON object")
     try:
         if "eventType" in item:
             grid = EventGridEvent.from_dict(item)
@@ -71,7 +61,7 @@ def _event(item: object) -> ReadEvent:
         return _landing(cloud.id, cloud.type, cloud.subject, cloud.time, cloud.data)
     except (AzureError, ValueError, TypeError, KeyError, AttributeError) as error:
         words = str(error).strip().splitlines() or [type(error).__name__]
-        return Malformed(f"its envelope cannot be read: {words[0]}")
+        return NoEvent(f"its envelope cannot be read: {words[0]}")
 
 
 def _landing(
@@ -82,9 +72,9 @@ def _landing(
         return OtherEvent(str(identity), f"events of the type {kind} tell nothing of tables")
     path = _from_subject(subject)
     if path is None:
-        return Malformed(f"its subject names no blob: {str(subject)[:200]!r}")
+        return NoEvent(f"its subject names no blob: {str(subject)[:200]!r}")
     if not isinstance(data, Mapping):
-        return Malformed("it has no data")
+        return NoEvent("it has no data")
     source = data.get("sourceUrl")
     return LandingEvent(
         identity=str(identity),

@@ -10,7 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openmirror import layout
-from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere, Problem
+from openmirror.errors import (
+    ConditionFailed,
+    DocumentUnreadable,
+    NotThere,
+    Problem,
+    Unavailable,
+)
 from openmirror.events import Elsewhere, EventKind, Inside, LandingEvent, place_of
 from openmirror.plan import plan
 from openmirror.plan.decisions import Apply, Held, Idle, Pause, Reset, Wait
@@ -53,7 +59,7 @@ Answer = Rung | Ignored | Found
 def admit(parts: Parts, work: WorkQueue, event: LandingEvent) -> Answer:
     """Answer one event, and ring where the answer says so.
 
-    Raises what the store and the queue raise when they cannot be reached: the event must then be
+    Raises what the queue raises when it takes no ring, and AccessDenied: the event must then be
     handed in again.
     """
     answer = judge(parts, event)
@@ -107,8 +113,9 @@ def _at_table(parts: Parts, folder: TableFolder, announced: ChangeFileName | Non
         return _judged(parts, glance, announced)
     except DocumentUnreadable as error:
         return Ignored(str(error))
-    except (NotThere, ConditionFailed):
-        return Rung((folder,))  # it changes while it is judged: whoever looks next knows more
+    except (NotThere, ConditionFailed, Unavailable):
+        # It changes while it is judged, or cannot be read now: whoever looks next knows more.
+        return Rung((folder,))
 
 
 def _judged(parts: Parts, glance: Glance, announced: ChangeFileName | None) -> Answer:

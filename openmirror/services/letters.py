@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import NAMESPACE_URL, uuid5
 
-from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE, decode
-from openmirror.events import Malformed, ReadEvent
+from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE, decode, plain
+from openmirror.events import NoEvent, ReadEvent
 from openmirror.ports.letters import DeadLetter, DeadLetters, Letter, Letters, Post
 
 EVENT_GRID = "event-grid"
@@ -25,13 +25,15 @@ def keep_event(
     letters: Letters, read: ReadEvents, identity: str, body: bytes, at: datetime
 ) -> Letter:
     """Keep a message of the queue of landing events, saying what is wrong with it."""
-    wrong = [event.reason for event in read(body) if isinstance(event, Malformed)]
+    body = plain(body)
+    wrong = [event.reason for event in read(body) if isinstance(event, NoEvent)]
     reason = wrong[0] if wrong else "handling it failed again and again; see the function's errors"
     return _kept(letters, EVENTS_QUEUE, identity, body, at, reason)
 
 
 def keep_ring(letters: Letters, identity: str, body: bytes, at: datetime) -> Letter:
     """Keep a message of the work queue, saying whose it is."""
+    body = plain(body)
     ring = decode(body.decode("utf-8", "replace"))
     reason = (
         f"visiting {ring.folder} failed again and again; see its status"

@@ -83,7 +83,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"azure", "functions"}),
     ),
     "spark_jobs": (
-        _EDGE | {"services", "wiring", "settings", "cli"},
+        _EDGE | {"services", "wiring", "settings"},
         frozenset({"spark_jobs"}),
     ),
 }

@@ -19,7 +19,7 @@ from openmirror.adapters.memory import MemoryStore
 from openmirror.adapters.memory_work import MemoryWorkQueue
 from openmirror.adapters.parquet import ParquetInspector
 from openmirror.control import ControlDocument, Hold, Skip
-from openmirror.errors import ConditionFailed, Problem
+from openmirror.errors import ConditionFailed, NotThere, Problem, Unavailable
 from openmirror.events import EventKind, LandingEvent
 from openmirror.layout import StorePath, join
 from openmirror.ports import Content, Ring, Step
@@ -105,6 +105,10 @@ class World:
 
     def control(self) -> ControlDocument:
         return Documents(self.store).table(ORDERS).value
+
+    def control_is_untouched(self) -> bool:
+        path = layout.control_document(ORDERS)
+        return b'"problem"' not in MemoryStore.read(self.store, path).data
 
     def change(self, how: Callable[[ControlDocument], ControlDocument]) -> None:
         documents = Documents(self.store)
@@ -485,6 +489,33 @@ def test_a_problem_that_lost_the_race_for_the_document_rings_instead(
 
     monkeypatch.setattr(CountingStore, "write", lost)
     assert world.judge(event) == Rung((ORDERS,))
+
+
+@pytest.mark.parametrize("error", [Unavailable("503"), ConditionFailed("412"), NotThere("404")])
+@pytest.mark.parametrize("at_request", range(1, 13))
+def test_a_store_that_fails_while_an_event_is_judged_makes_it_ring(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: Exception, at_request: int
+) -> None:
+    world.metadata()
+    world.land(1)
+    world.apply()
+    event = world.land(2)
+    read = CountingStore.read
+
+    def failing(
+        self: CountingStore, path: StorePath, offset: int = 0, length: int | None = None
+    ) -> Content:
+        if self.requests >= at_request:
+            self.requests += 1
+            raise error
+        return read(self, path, offset, length)
+
+    world.store.requests = 0
+    monkeypatch.setattr(CountingStore, "read", failing)
+    answer = world.judge(event)
+    # What is not there may also mean: no control document, no settings, no file any more.
+    assert isinstance(answer, (Rung, Ignored) if isinstance(error, NotThere) else Rung)
+    assert world.control_is_untouched()
 
 
 def test_killed_between_judging_and_ringing_the_event_comes_again_and_rings(world: World) -> None:

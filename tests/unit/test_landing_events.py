@@ -16,7 +16,7 @@ from openmirror.events import (
     EventKind,
     Inside,
     LandingEvent,
-    Malformed,
+    NoEvent,
     OtherEvent,
     place_of,
 )
@@ -179,13 +179,13 @@ def test_a_file_that_was_only_opened_may_grow(api: str, size: int, may_grow: boo
 )
 def test_what_is_no_event_is_a_value_with_a_reason(message: bytes) -> None:
     (event,) = read_events(message)
-    assert isinstance(event, Malformed)
+    assert isinstance(event, NoEvent)
     assert event.reason
 
 
 def test_one_bad_event_of_several_does_not_take_the_others_with_it() -> None:
     events = read_events(json.dumps([grid(), {"id": 1}, 7, cloud()]))
-    assert [type(event) for event in events] == [LandingEvent, Malformed, Malformed, LandingEvent]
+    assert [type(event) for event in events] == [LandingEvent, NoEvent, NoEvent, LandingEvent]
 
 
 @given(

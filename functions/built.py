@@ -1,0 +1,22 @@
+"""What the functions of one process share, built by the first that needs it."""
+
+from __future__ import annotations
+
+import os
+from functools import cache
+from threading import Lock
+
+from openmirror.wiring.functions import FunctionParts, function_parts
+
+_building = Lock()
+
+
+def built() -> FunctionParts:
+    """The process's parts; raises CannotStart naming every setting that is wrong or missing."""
+    with _building:
+        return _built()
+
+
+@cache
+def _built() -> FunctionParts:
+    return function_parts(os.environ)

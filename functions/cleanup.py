@@ -1,0 +1,29 @@
+"""Cleanup: applied files to the archive, old ones away, dropped tables after their retention."""
+
+from __future__ import annotations
+
+import logging
+
+import azure.functions as func
+
+from functions.bindings import CLEANUP
+from functions.built import built
+from openmirror.services.discovery import mirrors
+from openmirror.services.sweeping import clean
+
+blueprint = func.Blueprint()  # type: ignore[no-untyped-call]
+
+_log = logging.getLogger("openmirror.cleanup")
+
+
+@blueprint.function_name("cleanup")
+@blueprint.timer_trigger(arg_name="timer", schedule=CLEANUP)
+def clean_mirrors(timer: func.TimerRequest) -> None:
+    """One cleanup pass over all tables."""
+    del timer
+    app = built()
+    done = clean(app.parts, mirrors(app.parts.store))
+    for cleaned in done.cleaned:
+        _log.info("%s", cleaned)
+    for name, reason in done.unreadable.items():
+        _log.warning("%s cannot be looked at: %s", name, reason)

@@ -1,0 +1,42 @@
+"""Landing events, from the queue that Event Grid fills or from Event Grid itself."""
+
+from __future__ import annotations
+
+import logging
+
+import azure.functions as func
+
+from functions.bindings import QUEUES
+from functions.built import built
+from openmirror.doorbells import EVENTS_QUEUE
+from openmirror.services.receiving import receive
+
+blueprint = func.Blueprint()  # type: ignore[no-untyped-call]
+
+_log = logging.getLogger("openmirror.landing")
+
+
+@blueprint.function_name("landing")
+@blueprint.queue_trigger(arg_name="message", queue_name=EVENTS_QUEUE, connection=QUEUES)
+def landing(message: func.QueueMessage) -> None:
+    """Judge the events of one queue message."""
+    _receive(message.get_body())
+
+
+@blueprint.function_name("landing_webhook")
+@blueprint.event_grid_trigger(arg_name="event")
+def landing_webhook(event: str) -> None:
+    """Judge one event that Event Grid delivers by itself, in whichever schema."""
+    _receive(event.encode())
+
+
+def _receive(body: bytes) -> None:
+    app = built()
+    received = receive(app.parts, app.work, app.starter, app.read_events(body))
+    for event, answer in received.answers:
+        _log.info("event %s, %s %s: %s", event.identity, event.kind, event.path, answer)
+    if received.started is not None:
+        _log.info("runner: %s", received.started)
+    if received.no_events:
+        # All other events of the message are done; it comes again, and ends as a letter.
+        raise ValueError("; ".join(part.reason for part in received.no_events))

@@ -1,0 +1,47 @@
+"""Messages that were given up, and what Event Grid could not deliver: kept as letters."""
+
+from __future__ import annotations
+
+import logging
+
+import azure.functions as func
+
+from functions.bindings import COLLECT, POISON_EVENTS, POISON_WORK, QUEUES
+from functions.built import built
+from openmirror.ports.letters import Letter
+from openmirror.services.letters import collect, keep_event, keep_ring
+
+blueprint = func.Blueprint()  # type: ignore[no-untyped-call]
+
+_log = logging.getLogger("openmirror.letters")
+
+
+@blueprint.function_name("poison_events")
+@blueprint.queue_trigger(arg_name="message", queue_name=POISON_EVENTS, connection=QUEUES)
+def poison_events(message: func.QueueMessage) -> None:
+    """Keep a message of the queue of landing events that could not be handled."""
+    app = built()
+    identity, body = str(message.id), message.get_body()
+    _tell(keep_event(app.letters, app.read_events, identity, body, app.parts.clock()))
+
+
+@blueprint.function_name("poison_work")
+@blueprint.queue_trigger(arg_name="message", queue_name=POISON_WORK, connection=QUEUES)
+def poison_work(message: func.QueueMessage) -> None:
+    """Keep a message of the work queue that a runner gave up."""
+    app = built()
+    _tell(keep_ring(app.letters, str(message.id), message.get_body(), app.parts.clock()))
+
+
+@blueprint.function_name("dead_letters")
+@blueprint.timer_trigger(arg_name="timer", schedule=COLLECT)
+def dead_letters(timer: func.TimerRequest) -> None:
+    """Keep what Event Grid wrote down when it gave up."""
+    del timer
+    app = built()
+    for letter in collect(app.letters, app.dead_letters, app.parts.clock()):
+        _tell(letter)
+
+
+def _tell(letter: Letter) -> None:
+    _log.error("letter %s: %s", letter.name, letter.reason)

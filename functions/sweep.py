@@ -1,0 +1,33 @@
+"""The sweep: what no event told."""
+
+from __future__ import annotations
+
+import logging
+
+import azure.functions as func
+
+from functions.bindings import SWEEP
+from functions.built import built
+from openmirror.services.discovery import mirrors
+from openmirror.services.sweeping import publish_all, sweep
+
+blueprint = func.Blueprint()  # type: ignore[no-untyped-call]
+
+_log = logging.getLogger("openmirror.sweep")
+
+
+# It runs at every start as well, so that a setting that is wrong is named then, not hours later.
+@blueprint.function_name("sweep")
+@blueprint.timer_trigger(arg_name="timer", schedule=SWEEP, run_on_startup=True)
+def sweep_mirrors(timer: func.TimerRequest) -> None:
+    """Ring for every table that a visit would move, and write the status files."""
+    app = built()
+    names = mirrors(app.parts.store)
+    swept = sweep(app.parts, names, app.sweeps_bell)
+    publish_all(app.parts, names)
+    started = app.starter.start_if_needed()
+    _log.info("mirrors: %d, rung: %s, runner: %s", len(names), swept.rung, started)
+    for name, reason in swept.unreadable.items():
+        _log.warning("%s cannot be looked at: %s", name, reason)
+    if timer.past_due:
+        _log.warning("the sweep takes longer than the time between two")

@@ -1,0 +1,105 @@
+"""What the functions share: one root, its queues, its letters and the runner's job."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from openmirror.adapters.doorbell import QueueDoorbell
+from openmirror.errors import CannotStart
+from openmirror.ports import Doorbell, Progress, WorkQueue
+from openmirror.ports.jobs import RunnerJob
+from openmirror.ports.letters import DeadLetters, Letters, Post
+from openmirror.services.letters import QUEUE_OF, ReadEvents
+from openmirror.services.parts import Parts
+from openmirror.services.starting import Starter
+from openmirror.settings import Settings, variable
+from openmirror.wiring.azure import work_queue
+from openmirror.wiring.local import utc_now
+from openmirror.wiring.root import root_parts
+from openmirror.wiring.telemetry import told_by_the_host
+
+WORKSPACE = "DATABRICKS_HOST"
+"""Databricks' own name for the URL of a workspace."""
+
+_log = logging.getLogger("openmirror")
+
+
+@dataclass(frozen=True)
+class FunctionParts:
+    """Everything that the functions work with; safe to share between threads."""
+
+    parts: Parts
+    work: WorkQueue
+    sweeps_bell: Doorbell
+    """Rings in the name of the sweep."""
+    read_events: ReadEvents
+    starter: Starter
+    letters: Letters
+    dead_letters: DeadLetters
+    post: Post
+
+
+def function_parts(env: Mapping[str, str]) -> FunctionParts:
+    """All of it, from app settings; nothing is asked of any service yet.
+
+    Raises CannotStart naming every setting that is wrong or missing.
+    """
+    settings = function_settings(env)
+    assert settings.queues is not None
+    assert settings.letters is not None
+    from openmirror.adapters.azure.letters import BlobLetters, QueuePost
+    from openmirror.adapters.eventgrid import read_events
+
+    work = work_queue(settings)
+    letters = BlobLetters.connect(settings.letters, QUEUE_OF)
+    return FunctionParts(
+        parts=told_by_the_host(root_parts(settings, watch=_tell)),
+        work=work,
+        sweeps_bell=QueueDoorbell(work, "sweep"),
+        read_events=read_events,
+        starter=Starter(work, runner_job(settings, env), utc_now),
+        letters=letters,
+        dead_letters=letters.dead_letters(),
+        post=QueuePost.connect(settings.queues),
+    )
+
+
+def function_settings(env: Mapping[str, str]) -> Settings:
+    """The settings of a Function App; raises CannotStart naming all that are wrong or missing."""
+    settings = Settings.load(env)
+    wrong = []
+    if settings.root is None:
+        wrong.append(f"{variable('root')} is missing: the https:// URL of the storage account")
+    if settings.queues is None:
+        wrong.append(f"{variable('queues')}__queueServiceUri is missing: the URL of the queues")
+    if settings.letters is None:
+        wrong.append(f"{variable('letters')}__blobServiceUri is missing: where letters are kept")
+    host = env.get(WORKSPACE)
+    if host and settings.job is None:
+        wrong.append(f"{variable('job')} is missing: {WORKSPACE} is set, and names no job")
+    if settings.job is not None and not host:
+        wrong.append(f"{WORKSPACE} is missing: {variable('job')} is set, and its workspace is not")
+    if host and not host.startswith("https://"):
+        wrong.append(f"{WORKSPACE} is {host!r}, but must be the https:// URL of a workspace")
+    if wrong:
+        raise CannotStart("\n".join(wrong))
+    return settings
+
+
+def runner_job(settings: Settings, env: Mapping[str, str]) -> RunnerJob | None:
+    """The job that is the runner; None where a runner is always on."""
+    if settings.job is None:
+        return None
+    from openmirror.adapters.databricks import DatabricksJob
+
+    return DatabricksJob.connect(env[WORKSPACE], settings.job, utc_now, settings.restart_delay)
+
+
+_TROUBLE = frozenset({"paused", "failed", "trouble", "unreadable"})
+
+
+def _tell(progress: Progress) -> None:
+    level = logging.WARNING if progress.event in _TROUBLE else logging.INFO
+    _log.log(level, "%s: %s %s", progress.folder or "-", progress.event, dict(progress.detail))

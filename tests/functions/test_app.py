@@ -1,0 +1,248 @@
+"""The Function App under the real runtime library: it indexes, and every function runs."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from azure.storage.blob import BlobServiceClient
+
+from functions import bindings
+from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE, encode
+from openmirror.events import place_of
+from openmirror.layout import StorePath
+from openmirror.ports import Ring
+from openmirror.settings import Settings
+from tests.functions.conftest import Publisher, Queues, cloud, text
+from tests.functions_host import FunctionsHost, IndexingFailed, host
+from tests.unit.paper import table
+
+ROOT = Path(__file__).parents[2]
+HOST = json.loads((ROOT / "host.json").read_text())
+DOCS = "".join(path.read_text() for path in sorted((ROOT / "docs").glob("*.md")))
+
+QUEUE = {"direction": "IN", "type": "queueTrigger", "connection": "OPENMIRROR_QUEUES"}
+TIMER = {"direction": "IN", "type": "timerTrigger", "name": "timer"}
+TRIGGERS: dict[str, dict[str, Any]] = {
+    "landing": {**QUEUE, "name": "message", "queueName": "landing-events"},
+    "landing_webhook": {"direction": "IN", "type": "eventGridTrigger", "name": "event"},
+    "sweep": {**TIMER, "schedule": "*/30 * * * * *", "runOnStartup": True},
+    "start_runner": {**TIMER, "schedule": "*/10 * * * * *"},
+    "cleanup": {**TIMER, "schedule": "0 */10 * * * *"},
+    "poison_events": {**QUEUE, "name": "message", "queueName": "landing-events-poison"},
+    "poison_work": {**QUEUE, "name": "message", "queueName": "table-work-poison"},
+    "dead_letters": {**TIMER, "schedule": "0 */5 * * * *"},
+}
+
+
+def test_the_runtime_indexes_every_function_with_its_trigger(app: FunctionsHost) -> None:
+    found = {name: app.trigger(name) for name in app.functions}
+    others = {name for name in found if found[name]["type"] == "httpTrigger"}
+    assert {name: found[name] for name in found if name not in others} == TRIGGERS
+    assert {"status", "getMirroringStatus", "getTablesMirroringStatus", "operate"} <= others
+
+
+@pytest.mark.parametrize("wrong", ["messages", "msg"])
+def test_a_parameter_that_is_not_called_as_its_binding_fails_the_index(
+    tmp_path: Path, wrong: str
+) -> None:
+    source = (ROOT / "functions" / "landing.py").read_text()
+    (tmp_path / "function_app.py").write_text(
+        source.replace("def landing(message:", f"def landing({wrong}:").replace(
+            "blueprint = func.Blueprint()", "blueprint = func.FunctionApp()"
+        )
+    )
+    for needed in ("functions", "openmirror"):
+        (tmp_path / needed).symlink_to(ROOT / needed)
+    with pytest.raises(IndexingFailed, match="landing"), host({}, tmp_path):
+        pass
+
+
+def test_importing_the_app_needs_no_setting_and_builds_nothing() -> None:
+    script = (
+        "import sys; sys.path.insert(0, '.'); import function_app, functions.built as built; "
+        "assert built._built.cache_info().currsize == 0; "
+        "print(sorted({m.partition('.')[0] for m in sys.modules}))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-I", "-c", script], cwd=ROOT, env={}, capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stderr
+    for heavy in ("pyspark", "delta", "typer", "starlette", "uvicorn", "watchfiles", "pandas"):
+        assert f"'{heavy}'" not in run.stdout
+
+
+def test_the_app_runs_without_what_is_not_published(tmp_path: Path) -> None:
+    ignored = [
+        line.rstrip("/")
+        for line in (ROOT / ".funcignore").read_text().splitlines()
+        if line and not line.startswith("#")
+    ]
+    for part in ("function_app.py", "functions", "openmirror"):
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, tmp_path / part)
+    gone = [name for name in ignored if (tmp_path / name).exists()]
+    for name in gone:
+        shutil.rmtree(tmp_path / name)
+    assert {"openmirror/spark", "openmirror/cli"} <= set(gone)
+    with host({}, tmp_path) as app:
+        assert set(TRIGGERS) <= set(app.functions)
+
+
+def test_a_file_that_landed_rings_for_its_table(
+    app: FunctionsHost, publisher: Publisher, queues: Queues
+) -> None:
+    publisher.metadata()
+    landed = publisher.land(1)
+    result = app.queue("landing", base64.b64encode(text(landed).encode()).decode())
+    assert result.error is None
+    (ring,) = queues.rings()
+    assert ring == Ring(table("m", publisher.table), f"{1:020d}.parquet", "event-1")
+
+
+@pytest.mark.parametrize("schema", ["grid", "cloud"])
+def test_event_grid_may_deliver_by_itself_in_either_schema(
+    app: FunctionsHost, publisher: Publisher, queues: Queues, schema: str
+) -> None:
+    publisher.metadata()
+    landed = publisher.land(1)
+    if schema == "cloud":
+        landed = cloud(landed["subject"].partition("/blobs/")[2])
+    assert app.event_grid("landing_webhook", landed).error is None
+    assert len(queues.rings()) == 1
+
+
+def test_the_sweep_rings_for_what_no_event_told_and_writes_the_status_files(
+    app: FunctionsHost, publisher: Publisher, queues: Queues, root: Path
+) -> None:
+    publisher.metadata()
+    publisher.land(1)
+    assert app.timer("sweep").error is None
+    assert table("m", publisher.table) in {ring.folder for ring in queues.rings() if ring}
+    monitoring = root / "landing" / "m" / "Files" / "Monitoring"
+    assert publisher.table in (monitoring / "tables.json").read_text()
+    assert "lastHeartbeatTime" in (monitoring / "replicator.json").read_text()
+
+
+@pytest.mark.parametrize("function", ["sweep", "start_runner", "cleanup", "dead_letters"])
+@pytest.mark.parametrize("past_due", [False, True])
+def test_every_timer_runs(app: FunctionsHost, function: str, past_due: bool) -> None:
+    assert app.timer(function, past_due=past_due).error is None
+
+
+@pytest.mark.parametrize("path", ["", "?mirror=m"])
+def test_the_status_page_is_there(app: FunctionsHost, path: str) -> None:
+    query = {"mirror": "m"} if path else {}
+    result = app.http("status", query=query)
+    assert result.error is None
+    assert result.value["status"] == 200
+    assert "<html" in result.value["body"]
+
+
+def test_a_message_that_is_no_event_fails_and_says_why(app: FunctionsHost) -> None:
+    result = app.queue("landing", "not an event")
+    assert result.error is not None
+    assert "no JSON object" in result.error
+
+
+def test_poison_of_both_queues_and_dead_letters_become_letters(
+    app: FunctionsHost, queues: Queues, blobs: BlobServiceClient
+) -> None:
+    assert app.queue("poison_events", "junk \u00e4", identity="id-1").error is None
+    ring = encode(Ring(table("m", "T"), "sweep"))
+    encoded = base64.b64encode(ring.encode()).decode()
+    assert app.queue("poison_work", encoded, identity="id-2").error is None
+    container = blobs.get_container_client("dead-letters")
+    container.upload_blob("TOPIC/SUB/2026/11/21/9/x.json", b'[{"deadLetterReason": "Gone"}]')
+    assert app.timer("dead_letters").error is None
+    names = sorted(blob.name for blob in container.list_blobs())
+    assert [name.partition("/")[0] for name in names] == ["event-grid", EVENTS_QUEUE, WORK_QUEUE]
+    kept = [json.loads(container.download_blob(name).readall()) for name in names]
+    assert [letter["body"] for letter in kept] == [
+        '[{"deadLetterReason": "Gone"}]',
+        "junk \u00e4",
+        ring,
+    ]
+    assert all(re.search(r"/\d{4}-\d\d-\d\d/", name) for name in names)
+
+
+MISSING = {
+    "OPENMIRROR_ROOT",
+    "OPENMIRROR_QUEUES__queueServiceUri",
+    "OPENMIRROR_LETTERS__blobServiceUri",
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, MISSING),
+        ({"OPENMIRROR_BATCH_FILES": "many"}, {"OPENMIRROR_BATCH_FILES"}),
+        ({"DATABRICKS_HOST": "https://x"}, {"OPENMIRROR_JOB", *MISSING}),
+        ({"OPENMIRROR_JOB": "7"}, {"DATABRICKS_HOST", *MISSING}),
+        ({"OPENMIRROR_JOB": "7", "DATABRICKS_HOST": "x"}, {"DATABRICKS_HOST is 'x'"}),
+        ({"OPENMIRROR_QUEUES": "https://q"}, {"OPENMIRROR_QUEUES"}),
+    ],
+)
+def test_the_first_sweep_which_runs_at_start_names_every_setting_that_is_wrong(
+    given: dict[str, str], named: set[str]
+) -> None:
+    assert TRIGGERS["sweep"]["runOnStartup"]
+    with host(given) as app:
+        result = app.timer("sweep")
+    assert result.error is not None
+    assert result.error.startswith("CannotStart")
+    for name in named:
+        assert name in result.error
+
+
+def test_schedules_are_the_defaults_of_the_settings_and_stand_in_the_docs() -> None:
+    fields = Settings.model_fields
+    assert fields["sweep_interval"].default == timedelta(seconds=30)
+    assert fields["cleanup_interval"].default == timedelta(minutes=10)
+    for schedule in (bindings.SWEEP, bindings.START_RUNNER, bindings.CLEANUP, bindings.COLLECT):
+        assert f"`{schedule}`" in DOCS
+
+
+def test_the_docs_name_every_function_queue_and_limit() -> None:
+    for name in TRIGGERS:
+        assert f"`{name}`" in DOCS
+    for queue in (EVENTS_QUEUE, WORK_QUEUE):
+        assert f"`{queue}`" in DOCS
+        assert f"`{queue}{POISON_SUFFIX}`" in DOCS
+    assert f"`maxDequeueCount` {HOST['extensions']['queues']['maxDequeueCount']}" in DOCS
+
+
+def test_host_json_is_what_the_functions_are_made_for() -> None:
+    queues = HOST["extensions"]["queues"]
+    # Our own code takes the base64 off: the host would throw away what has none.
+    assert queues["messageEncoding"] == "none"
+    assert HOST["functionTimeout"] == "00:05:00"
+    assert HOST["telemetryMode"] == "OpenTelemetry"
+
+
+def test_requirements_are_the_pins_of_the_package() -> None:
+    pins = (ROOT / "pyproject.toml").read_text() + (
+        ROOT / "tests" / "functions-runtime.txt"
+    ).read_text()
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    wanted = [line.partition(";")[0].strip() for line in lines if line and line[0] != "#"]
+    assert wanted
+    for pin in wanted:
+        assert "==" in pin
+        assert pin in pins
+
+
+def test_the_subjects_of_these_tests_are_paths_that_a_publisher_can_mean() -> None:
+    assert place_of(StorePath("landing/m/Files/LandingZone/T")) == table("m", "T")

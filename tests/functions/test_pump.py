@@ -1,0 +1,153 @@
+"""Messages through real queues and the real runtime: repeated until handled, kept when not."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from azure.storage.blob import BlobServiceClient
+
+from openmirror.adapters.azure.letters import BlobLetters, QueuePost
+from openmirror.doorbells import EVENTS_QUEUE
+from openmirror.ports import Step
+from openmirror.services.letters import QUEUE_OF, mailbox, requeue
+from tests.functions.conftest import Publisher, Queues, event, text
+from tests.functions_host import Died, FunctionsHost, Pump, host
+from tests.functions_worker import KILL_AT
+
+
+@pytest.fixture
+def pump(app: FunctionsHost, queues: Queues, settings: dict[str, str]) -> Iterator[Pump]:
+    made = Pump.of(app, settings["OPENMIRROR_QUEUES"])
+    yield made
+    made.service.close()
+
+
+def encoded(value: object) -> str:
+    return base64.b64encode(text(value).encode()).decode()
+
+
+def test_an_event_in_the_queue_becomes_a_ring_whether_encoded_or_plain(
+    pump: Pump, queues: Queues, publisher: Publisher
+) -> None:
+    publisher.metadata()
+    landed = publisher.land(1)
+    queues.send(EVENTS_QUEUE, encoded(landed))
+    queues.send(EVENTS_QUEUE, text([landed]))
+    pump.until_idle()
+    assert len(queues.rings()) == 2
+    assert queues.bodies(EVENTS_QUEUE) == []
+
+
+def test_a_malformed_message_ends_as_a_letter_with_its_payload(
+    pump: Pump, queues: Queues, blobs: BlobServiceClient
+) -> None:
+    queues.send(EVENTS_QUEUE, "this is no event")
+    pump.until_idle()
+    tries = [result for name, result in pump.results if name == "landing"]
+    assert len(tries) == 5
+    letters = BlobLetters(blobs, QUEUE_OF)
+    shown = mailbox(letters)
+    assert shown.count == 1
+    assert shown.newest[0].body == b"this is no event"
+    assert "no JSON object" in shown.newest[0].reason
+    assert queues.bodies(f"{EVENTS_QUEUE}-poison") == []
+
+
+def test_the_good_events_beside_a_malformed_one_still_ring(
+    pump: Pump, queues: Queues, blobs: BlobServiceClient, publisher: Publisher
+) -> None:
+    publisher.metadata()
+    queues.send(EVENTS_QUEUE, encoded([{"id": 1}, publisher.land(1)]))
+    pump.until_idle()
+    assert queues.rings()
+    assert mailbox(BlobLetters(blobs, QUEUE_OF)).count == 1
+
+
+def test_a_letter_that_is_put_back_is_handled(
+    pump: Pump, queues: Queues, blobs: BlobServiceClient, publisher: Publisher
+) -> None:
+    publisher.metadata()
+    landed = publisher.land(1)
+    blobs.get_container_client("dead-letters").upload_blob(
+        "TOPIC/SUB/2026/11/21/9/x.json", json.dumps([landed])
+    )
+    assert pump.host.timer("dead_letters").error is None
+    letters = BlobLetters(blobs, QUEUE_OF)
+    requeue(letters, QueuePost(queues.service), letters.names()[0])
+    pump.until_idle()
+    assert len(queues.rings()) == 1
+    assert letters.names() == []
+
+
+def test_killed_between_judging_and_ringing_the_message_comes_back_and_nothing_is_lost(
+    settings: dict[str, str], app: FunctionsHost, queues: Queues, publisher: Publisher
+) -> None:
+    publisher.metadata()
+    queues.send(EVENTS_QUEUE, encoded(publisher.land(1)))
+    with host({**settings, KILL_AT: Step.JUDGED.value}) as doomed:
+        pump = Pump.of(doomed, settings["OPENMIRROR_QUEUES"])
+        pump.hidden = 2
+        with pytest.raises(Died):
+            pump.turn()
+        pump.service.close()
+    assert queues.rings() == []
+    again = Pump.of(app, settings["OPENMIRROR_QUEUES"])
+    patience = time.monotonic() + 20
+    while not again.turn():  # until nobody holds the message any more
+        assert time.monotonic() < patience
+    again.service.close()
+    assert len(queues.rings()) == 1
+
+
+def test_a_queue_that_rejects_makes_the_message_come_again_until_it_takes_the_ring(
+    settings: dict[str, str], app: FunctionsHost, queues: Queues, publisher: Publisher
+) -> None:
+    publisher.metadata()
+    queues.send(EVENTS_QUEUE, encoded(publisher.land(1)))
+    key = settings["OPENMIRROR_QUEUES"].partition("AccountKey=")[2].partition(";")[0]
+    wrong = base64.b64encode(b"another key altogether").decode()
+    refused = {
+        **settings,
+        "OPENMIRROR_QUEUES": settings["OPENMIRROR_QUEUES"].replace(key, wrong),
+    }
+    with host(refused) as rejected:
+        pump = Pump.of(rejected, settings["OPENMIRROR_QUEUES"])
+        pump.turn()
+        pump.service.close()
+    ((_, result),) = pump.results
+    assert result.error is not None
+    assert "AccessDenied" in result.error
+    assert queues.rings() == []
+    assert len(queues.bodies(EVENTS_QUEUE)) == 1
+    again = Pump.of(app, settings["OPENMIRROR_QUEUES"])
+    again.until_idle()
+    again.service.close()
+    assert len(queues.rings()) == 1
+
+
+def test_a_bad_file_shows_in_status_without_any_runner(
+    pump: Pump, queues: Queues, publisher: Publisher, root: Path
+) -> None:
+    publisher.metadata()
+    queues.send(EVENTS_QUEUE, encoded(publisher.write(f"{1:020d}.parquet", b"id,name\n1,a\n")))
+    pump.until_idle()
+    assert queues.rings() == []
+    document = root / "lake" / "m" / "_openmirror" / "folders" / f"{publisher.table}.json"
+    assert "FileUnreadable" in document.read_text()
+
+
+def test_events_that_concern_no_table_leave_no_trace(
+    pump: Pump, queues: Queues, blobs: BlobServiceClient
+) -> None:
+    for path in ("m/Files/Monitoring/tables.json", "m/Files/LandingZone/../x", "x" * 1024):
+        queues.send(EVENTS_QUEUE, encoded(event(path)))
+    other = {**event("m/x"), "eventType": "Microsoft.Storage.BlobTierChanged"}
+    queues.send(EVENTS_QUEUE, encoded(other))
+    pump.until_idle()
+    assert queues.rings() == []
+    assert mailbox(BlobLetters(blobs, QUEUE_OF)).count == 0
