@@ -111,5 +111,3 @@ def test_the_platform_sends_what_a_function_tells_and_nothing_twice(
         assert sum(beats) == 2
         status = [p for p in sent.metric("table_status") if p["mirror"] == "told"]
         assert [point["value"] for point in status] == [3]
-        sweeps = [m for m in sent.of_type("MessageData") if m["message"].startswith("mirrors: ")]
-        assert len(sweeps) == 2

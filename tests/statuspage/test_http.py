@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +13,12 @@ from typer.testing import CliRunner
 
 from functions import status as edge
 from openmirror import layout, wiring
+from openmirror.adapters.memory_letters import MemoryLetters, MemoryPost
 from openmirror.cli.app import app as cli
+from openmirror.errors import Unavailable
 from openmirror.layout import join
 from openmirror.ports import FileStore
+from openmirror.ports.letters import Letter
 from openmirror.protocol.names import TableFolder
 from openmirror.services import overview
 from openmirror.services.documents import Documents
@@ -24,6 +26,7 @@ from openmirror.services.parts import Parts
 from openmirror.services.sweeping import publish_all
 from openmirror.services.visiting import settle
 from openmirror.settings import Settings
+from openmirror.wiring.functions import function_parts
 from tests.unit.paper import PaperEngine, land, table
 
 ORDERS, ITEMS = table("m", "Sales.schema/Orders"), table("m", "items")
@@ -38,6 +41,8 @@ class Site:
         (root / layout.landing_zone("m")).mkdir(parents=True)
         settings = Settings(root=root, metadata_grace=timedelta(0), drop_grace=timedelta(0))
         self.parts: Parts = wiring.local_parts(settings)
+        self.letters = MemoryLetters()
+        self.post = MemoryPost()
 
     @property
     def store(self) -> FileStore:
@@ -84,13 +89,10 @@ def said(response: func.HttpResponse) -> Any:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    monkeypatch.setenv("OPENMIRROR_ROOT", str(tmp_path))
-    monkeypatch.setenv("OPENMIRROR_METADATA_GRACE", "0")
-    edge._parts.cache_clear()
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
     made = Site(tmp_path)
-    yield made
-    edge._parts.cache_clear()
+    monkeypatch.setattr(edge, "built", lambda: made)
+    return made
 
 
 def test_a_mirrors_status_has_fabrics_shape(site: Site) -> None:
@@ -283,11 +285,54 @@ def test_a_document_that_cannot_be_read_is_named(site: Site) -> None:
 
 
 def test_settings_that_are_missing_are_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENMIRROR_ROOT")
+    monkeypatch.setattr(edge, "built", lambda: function_parts({}))
     for name in ("getMirroringStatus", "status"):
         response = site.ask(name)
         assert (response.status_code, said(response)["errorCode"]) == (500, "NotConfigured")
         assert "OPENMIRROR_ROOT" in said(response)["message"]
+
+
+def _letter(identity: str) -> Letter:
+    return Letter(
+        source="table-work",
+        identity=identity,
+        at=datetime.now(UTC),
+        reason="<b>it</b> is no doorbell message",
+        body=b"no",
+    )
+
+
+def test_what_was_given_up_is_on_the_page_and_can_be_put_back(site: Site) -> None:
+    for identity in ("one", "two", "three"):
+        site.letters.keep(_letter(identity))
+    text = site.ask("status", "GET").get_body().decode()
+    assert "3 messages were given up" in text
+    assert "&lt;b&gt;it&lt;/b&gt; is no doorbell message" in text
+    name = _letter("two").name
+    assert name in text
+    back = site.ask("requeue", body={"letter": name})
+    assert (back.status_code, said(back)) == (202, {"data": [{"letter": name, "done": "put back"}]})
+    assert site.post.sent == [("table-work", b"no")]
+    gone = site.ask("requeue", body={"letter": name})
+    assert (gone.status_code, said(gone)["errorCode"]) == (404, "ItemNotFound")
+    assert site.ask("requeue", body={}).status_code == 400
+    assert site.ask("requeue", body={"letter": name, "all": True}).status_code == 400
+    assert len(said(site.ask("requeue", body={"all": True}))["data"]) == 2
+    assert "given up" not in site.ask("status", "GET").get_body().decode()
+
+
+def test_letters_that_cannot_be_read_do_not_hide_the_tables(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away() -> list[str]:
+        raise Unavailable("dead-letters cannot be reached")
+
+    land(site.store, ITEMS, 1)
+    site.run(ITEMS)
+    monkeypatch.setattr(site.letters, "names", away)
+    text = site.ask("status", "GET").get_body().decode()
+    assert "dead-letters cannot be reached" in text
+    assert "dbo.items" in text
 
 
 def test_reads_take_a_function_key_and_verbs_the_master_key() -> None:
@@ -302,4 +347,5 @@ def test_reads_take_a_function_key_and_verbs_the_master_key() -> None:
         "getTablesMirroringStatus": "function",
         "status": "function",
         "operate": "admin",
+        "requeue": "admin",
     }
