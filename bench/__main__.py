@@ -13,12 +13,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from bench.door import door
 from bench.measuring import Measured, load, machine, medians, run_in_fresh_process
 
 OURS, BY_HAND = "bench.mirrored", "bench.byhand"
 
 
 def bench(
+    ctx: typer.Context,
     runs: Annotated[int, typer.Option(min=1, help="How often all is measured; medians count.")] = 3,
     commits: Annotated[int, typer.Option(min=1, help="Warm commits of a kind in each run.")] = 5,
     tables: Annotated[int, typer.Option(min=1, help="Tables of the throughput test.")] = 16,
@@ -59,6 +61,8 @@ def bench(
       python -m bench --quick
       python -m bench --runs 5 --json > bench.json
     """
+    if ctx.invoked_subcommand is not None:
+        return
     if quick:
         runs, commits, tables = 1, min(commits, 3), min(tables, 4)
     about = Console(stderr=True, highlight=False)
@@ -123,7 +127,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-app.command()(bench)
+app.callback(invoke_without_command=True)(bench)
+app.command()(door)
 
 if __name__ == "__main__":
     app(prog_name="python -m bench")
