@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
@@ -27,6 +28,7 @@ from openmirror.adapters.parquet import ParquetInspector
 from openmirror.endpoint import dfs_filesystems
 from openmirror.errors import (
     AccessDenied,
+    AlreadyThere,
     CannotStart,
     ConditionFailed,
     Disposition,
@@ -370,6 +372,22 @@ def test_a_missing_container_is_not_there_and_never_an_empty_one(rig: Rig) -> No
         with pytest.raises(NotThere):
             ask()
     assert rig.store.incarnation(where) is None
+
+
+@pytest.mark.parametrize(
+    "fault", [Refusal(409, "FilesystemBeingDeleted"), Refusal(409, "SomethingNew"), Refusal(503)]
+)
+def test_a_folder_that_cannot_be_listed_now_is_never_one_that_is_missing(
+    rig: Rig, fault: Refusal
+) -> None:
+    rig.store.write(FILE, b"1")
+    for most in (1, 9):
+        rig.wire.faults = [fault] * most
+        with suppress(Unavailable, AlreadyThere):
+            assert rig.store.list_folder(TABLE).entries
+        rig.wire.faults = [fault] * most
+        with suppress(Unavailable, AlreadyThere):
+            assert rig.store.incarnation(TABLE)
 
 
 def test_a_wrong_key_is_denied(rig: Rig) -> None:

@@ -71,6 +71,11 @@ def code_of(error: AzureError) -> str:
     return str(getattr(code, "value", code) or "")
 
 
+def passes(error: AzureError) -> bool:
+    """Whether a conflict ends by itself."""
+    return code_of(error) in _PASSING
+
+
 def _told(what: str, role: str, error: HttpResponseError) -> OpenmirrorError | None:
     status, code = error.status_code or 0, code_of(error)
     said = f" ({code})" if code else ""
@@ -80,7 +85,7 @@ def _told(what: str, role: str, error: HttpResponseError) -> OpenmirrorError | N
         return _denied(what, role, code)
     if status == 412:
         return ConditionFailed(f"{what} is no longer as it was when it was looked at{said}")
-    if status in (408, 429) or status >= 500 or code in _PASSING:
+    if status in (408, 429) or status >= 500 or passes(error):
         return Unavailable(f"{what}: the storage service answers {status}{said}")
     if status == 409:
         return AlreadyThere(f"{what} is taken{said}")

@@ -11,7 +11,7 @@ from azure.core import MatchConditions
 from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
 
 from openmirror.adapters.azure.clients import Clients
-from openmirror.adapters.azure.failures import code_of
+from openmirror.adapters.azure.failures import code_of, passes
 from openmirror.adapters.azure.heads import head, quoted
 from openmirror.adapters.azure.paths import Place
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
@@ -80,7 +80,7 @@ def _rename(
             _make_parent(clients, destination)
             attempt()
     except HttpResponseError as error:
-        if error.status_code not in (404, 409, 412):
+        if error.status_code not in (404, 409, 412) or passes(error):
             raise
         _say_why(clients, source, destination, etag, error, is_folder=is_folder)
 

@@ -15,7 +15,7 @@ from openmirror.adapters.azure.moving import move_file, move_folder
 from openmirror.adapters.azure.paths import Place, new_place, place
 from openmirror.adapters.azure.reading import read
 from openmirror.adapters.azure.writing import write
-from openmirror.errors import ConditionFailed, NotThere, WrongRequest
+from openmirror.errors import ConditionFailed, NotThere, Unavailable, WrongRequest
 from openmirror.layout import StorePath
 from openmirror.ports import Absent, Content, Entry, Listing
 from openmirror.protocol.names import ETag, Incarnation
@@ -59,8 +59,10 @@ class AzureStore:
                     at = at or page.at
                     entries += (child.entry for child in page.children)
             except ResourceExistsError as error:
-                # A file has this name, or that of a folder above.
-                raise NotThere(f"there is no folder {folder}") from error
+                # A file may have this name, or that of a folder above. Any other conflict passes:
+                # taken for a missing folder, it would make a table look as if it had no log.
+                self._need_folder(where)
+                raise Unavailable(f"{folder} cannot be listed now: {error.message}") from error
             if not entries:
                 self._need_folder(where)
         assert at is not None
