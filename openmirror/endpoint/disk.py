@@ -85,9 +85,8 @@ class Disk:
     def names(self, folder: Address) -> list[str]:
         """The names in a folder, in order; some of them may be hidden or gone by now."""
         try:
-            with _told(folder):
-                names = (path.name for path in self.path_of(folder).iterdir())
-                return sorted(filter(_is_text, names))
+            names = [path.name for path in self.path_of(folder).iterdir()]
+            return sorted(filter(_is_text, names))
         except (FileNotFoundError, NotADirectoryError):
             return []
 

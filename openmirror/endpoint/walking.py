@@ -84,6 +84,6 @@ def _encoded(path: str) -> str:
 
 def _decoded(token: str) -> str:
     try:
-        return base64.urlsafe_b64decode(token.encode()).decode()
+        return base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError) as error:
         raise Refused(Fault.INVALID_QUERY, "this continuation is none of ours") from error
