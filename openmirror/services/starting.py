@@ -6,10 +6,10 @@ import threading
 from datetime import datetime, timedelta
 
 from openmirror.ports import Clock, WorkQueue
-from openmirror.ports.jobs import AlreadyActive, NotNeeded, RunnerJob, Started, StartOutcome
+from openmirror.ports.jobs import NotNeeded, RunnerJob, StartOutcome
 
 SURE_FOR = timedelta(seconds=5)
-"""How long a run that was seen is believed to be there: many events come at once."""
+"""How long an answer of the platform is good for: many events come at once."""
 
 
 class Starter:
@@ -23,20 +23,23 @@ class Starter:
         self._work = work
         self._job = job
         self._clock = clock
-        self._lock = threading.Lock()
-        self._seen: tuple[datetime, StartOutcome] | None = None
+        self._asking = threading.Lock()
+        self._answer: tuple[datetime, StartOutcome] | None = None
 
     def start_if_needed(self) -> StartOutcome:
         """What was done. Raises what the queue raises when it cannot be reached."""
         if self._job is None:
             return NotNeeded("no job is named: a runner is always on")
-        with self._lock:
-            now = self._clock()
-            if self._seen is not None and now - self._seen[0] < SURE_FOR:
-                return self._seen[1]
+        # Events must not wait for one another while the platform does not answer.
+        if not self._asking.acquire(blocking=False):
+            return NotNeeded("it is being asked for just now")
+        try:
+            if self._answer and self._clock() - self._answer[0] < SURE_FOR:
+                return self._answer[1]
             if not self._work.length():
                 return NotNeeded("the queue is empty")
             outcome = self._job.start()
-            is_there = isinstance(outcome, (Started, AlreadyActive))
-            self._seen = (now, outcome) if is_there else None
+            self._answer = (self._clock(), outcome)
             return outcome
+        finally:
+            self._asking.release()

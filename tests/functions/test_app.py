@@ -17,10 +17,10 @@ from azure.storage.blob import BlobServiceClient
 
 from functions import bindings
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE, encode
-from openmirror.events import place_of
-from openmirror.layout import StorePath
+from openmirror.errors import CannotStart
 from openmirror.ports import Ring
 from openmirror.settings import Settings
+from openmirror.wiring.functions import function_settings
 from tests.functions.conftest import Publisher, Queues, cloud, text
 from tests.functions_host import FunctionsHost, IndexingFailed, host
 from tests.unit.paper import table
@@ -184,10 +184,19 @@ MISSING = {
 }
 
 
+def test_the_first_sweep_which_runs_at_start_names_every_setting_that_is_missing() -> None:
+    assert TRIGGERS["sweep"]["runOnStartup"]
+    with host({}) as app:
+        result = app.timer("sweep")
+    assert result.error is not None
+    assert result.error.startswith("CannotStart")
+    for name in MISSING:
+        assert name in result.error
+
+
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({}, MISSING),
         ({"OPENMIRROR_BATCH_FILES": "many"}, {"OPENMIRROR_BATCH_FILES"}),
         ({"DATABRICKS_HOST": "https://x"}, {"OPENMIRROR_JOB", *MISSING}),
         ({"OPENMIRROR_JOB": "7"}, {"DATABRICKS_HOST", *MISSING}),
@@ -195,16 +204,11 @@ MISSING = {
         ({"OPENMIRROR_QUEUES": "https://q"}, {"OPENMIRROR_QUEUES"}),
     ],
 )
-def test_the_first_sweep_which_runs_at_start_names_every_setting_that_is_wrong(
-    given: dict[str, str], named: set[str]
-) -> None:
-    assert TRIGGERS["sweep"]["runOnStartup"]
-    with host(given) as app:
-        result = app.timer("sweep")
-    assert result.error is not None
-    assert result.error.startswith("CannotStart")
+def test_every_setting_that_is_wrong_is_named(given: dict[str, str], named: set[str]) -> None:
+    with pytest.raises(CannotStart) as caught:
+        function_settings(given)
     for name in named:
-        assert name in result.error
+        assert name in str(caught.value)
 
 
 def test_schedules_are_the_defaults_of_the_settings_and_stand_in_the_docs() -> None:
@@ -242,7 +246,3 @@ def test_requirements_are_the_pins_of_the_package() -> None:
     for pin in wanted:
         assert "==" in pin
         assert pin in pins
-
-
-def test_the_subjects_of_these_tests_are_paths_that_a_publisher_can_mean() -> None:
-    assert place_of(StorePath("landing/m/Files/LandingZone/T")) == table("m", "T")

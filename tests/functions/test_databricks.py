@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError
 
+from openmirror import layout
 from openmirror.adapters import databricks
 from openmirror.adapters.databricks import SCOPE, DatabricksJob
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.doorbell import QueueDoorbell
+from openmirror.adapters.memory import MemoryStore
 from openmirror.adapters.memory_work import MemoryWorkQueue
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.events import EventKind, LandingEvent
+from openmirror.layout import join
 from openmirror.ports import Ring
 from openmirror.ports.jobs import (
     AlreadyActive,
@@ -23,9 +32,14 @@ from openmirror.ports.jobs import (
     StartOutcome,
     Unreachable,
 )
+from openmirror.services.door import Rung
+from openmirror.services.parts import Parts
+from openmirror.services.receiving import receive
 from openmirror.services.starting import SURE_FOR, Starter
+from openmirror.services.sweeping import sweep
+from openmirror.services.visiting import settle
 from tests.databricks_stub import JOB, Jobs, Run, jobs_api
-from tests.unit.paper import table
+from tests.unit.paper import PaperEngine, land, table
 
 
 class Identity:
@@ -253,6 +267,58 @@ def test_many_events_at_once_ask_the_platform_once(api: Jobs) -> None:
     for _ in range(100):
         assert world.starter.start_if_needed() == Started("1")
     assert len(api.asked) == asked
+
+
+def test_events_do_not_wait_for_one_another_while_the_platform_does_not_answer(api: Jobs) -> None:
+    class Silent:
+        asked, answered = threading.Event(), threading.Event()
+
+        def start(self) -> StartOutcome:
+            self.asked.set()
+            assert self.answered.wait(30)
+            return Unreachable("no answer")
+
+    world, silent = World(api), Silent()
+    world.ring()
+    starter = Starter(world.queue, silent, lambda: world.now)
+    with ThreadPoolExecutor(1) as threads:
+        first = threads.submit(starter.start_if_needed)
+        assert silent.asked.wait(30)
+        assert isinstance(starter.start_if_needed(), NotNeeded)
+        silent.answered.set()
+        assert first.result() == Unreachable("no answer")
+    assert starter.start_if_needed() == Unreachable("no answer")  # for as long as it is good
+
+
+def test_tables_that_wait_or_are_paused_start_no_run_however_long_and_whatever_lands(
+    api: Jobs,
+) -> None:
+    world = World(api)
+    store = MemoryStore(lambda: world.now)
+    parts = Parts(store, ParquetInspector(store), LogReplay(store), lambda: world.now)
+    engine = PaperEngine(store)
+    gap, paused = table("m", "Gap"), table("m", "Paused")
+    land(store, gap, 1, 3)
+    land(store, paused, 1)
+    store.put(join(layout.table_folder(paused), f"{2:020d}.parquet"), b"no parquet at all")
+    for folder in (gap, paused):
+        settle(parts, engine, folder)
+    sweep(parts, ["m"], QueueDoorbell(world.queue, "sweep"))
+    world.drain()
+    for hour in range(4, 28):
+        world.now += timedelta(hours=1)
+        for folder in (gap, paused):
+            land(store, folder, hour)
+            path = join(layout.table_folder(folder), f"{hour:020d}.parquet")
+            event = LandingEvent(identity="e", kind=EventKind.FILE_WRITTEN, path=path, size=9)
+            received = receive(parts, world.queue, world.starter, [event])
+            assert not isinstance(received.answers[0][1], Rung)
+        sweep(parts, ["m"], QueueDoorbell(world.queue, "sweep"))
+        assert isinstance(world.later(), NotNeeded)
+    assert not api.asked
+    land(store, gap, 2)
+    sweep(parts, ["m"], QueueDoorbell(world.queue, "sweep"))
+    assert world.later() == Started("1")
 
 
 def test_without_a_job_a_runner_is_always_on(api: Jobs) -> None:

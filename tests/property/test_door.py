@@ -1,0 +1,128 @@
+"""Whatever lies in a folder, the door rings for what a visit would move, and for nothing else."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openmirror import layout
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.memory import MemoryStore
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.control import Hold
+from openmirror.events import EventKind, LandingEvent
+from openmirror.layout import join
+from openmirror.plan import plan
+from openmirror.services.documents import Documents
+from openmirror.services.door import Rung, judge
+from openmirror.services.looking import look_at
+from openmirror.services.parts import Parts
+from openmirror.services.sweeping import is_for_a_visit
+from openmirror.services.visiting import settle
+from tests.unit.paper import PaperEngine, table
+
+ORDERS = table("m", "Orders")
+PLACE = layout.table_folder(ORDERS)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _parquet(**columns: object) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+CONTENT = {
+    "good": _parquet(id=[1]),
+    "no key": _parquet(other=[1]),
+    "wrong marker": _parquet(id=[1], __rowMarker__=[9]),
+    "no parquet": b"id,name\n1,a\n",
+    "empty": b"",
+    "cut off": _parquet(id=[1])[:40],
+}
+METADATA = {"keyed": b'{"keyColumns": ["id"]}', "broken": b"{", "other": b'{"keyColumns": ["x"]}'}
+
+files = st.dictionaries(
+    st.integers(1, 6), st.one_of(st.just("good"), st.sampled_from(sorted(CONTENT))), max_size=6
+)
+
+
+class World:
+    """One table in memory."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore(lambda: NOW + timedelta(minutes=1))
+        self.parts = Parts(
+            self.store,
+            ParquetInspector(self.store),
+            LogReplay(self.store),
+            lambda: NOW + timedelta(minutes=1),
+        )
+        self.store.make_folder(PLACE)
+
+    def write(self, landed: Mapping[int, str], metadata: str | None) -> None:
+        for number, content in landed.items():
+            self.store.put(join(PLACE, f"{number:020d}.parquet"), CONTENT[content])
+        if metadata:
+            self.store.put(join(PLACE, "_metadata.json"), METADATA[metadata])
+
+    def wants_a_visit(self) -> bool:
+        look = look_at(self.parts, ORDERS).look
+        return is_for_a_visit(look, plan(look, self.parts.limits, look.at))
+
+    def rings_for(self, number: int) -> bool:
+        path = join(PLACE, f"{number:020d}.parquet")
+        event = LandingEvent(identity="e", kind=EventKind.FILE_WRITTEN, path=path, size=1)
+        return isinstance(judge(self.parts, event), Rung)
+
+
+metadatas = st.sampled_from([None, "keyed", "keyed", "broken", "other"])
+
+
+@settings(max_examples=300, deadline=None)
+@given(files, files, metadatas, metadatas, st.booleans())
+def test_an_event_of_a_table_that_waits_is_paused_or_held_never_rings(
+    before: Mapping[int, str],
+    after: Mapping[int, str],
+    first: str | None,
+    then: str | None,
+    held: bool,
+) -> None:
+    world = World()
+    world.write(before, first)
+    settle(world.parts, PaperEngine(world.store), ORDERS)
+    world.write({number: after[number] for number in after if number not in before}, then)
+    settle(world.parts, PaperEngine(world.store), ORDERS)
+    if held:
+        documents = Documents(world.store)
+        stored = documents.table(ORDERS)
+        control = replace(stored.value, hold=Hold(NOW, "ann"))
+        documents.save_table(ORDERS, control, stored.etag)
+    assert not world.wants_a_visit()
+    for number in {**before, **after}:
+        assert not world.rings_for(number)
+
+
+@settings(max_examples=300, deadline=None)
+@given(files, st.integers(0, 6))
+def test_the_next_file_of_a_table_rings_or_is_judged_at_once(
+    landed: Mapping[int, str], applied: int
+) -> None:
+    world = World()
+    world.write(dict.fromkeys(range(1, applied + 1), "good"), "keyed")
+    settle(world.parts, PaperEngine(world.store), ORDERS)
+    world.write({applied + number: content for number, content in landed.items()}, None)
+    if applied + 1 not in {applied + number for number in landed}:
+        return
+    wanted = world.wants_a_visit()
+    rang = world.rings_for(applied + 1)
+    # What the door has written down itself needs no visit any more.
+    assert rang == world.wants_a_visit()
+    assert wanted or not rang
