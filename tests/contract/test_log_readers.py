@@ -1,0 +1,179 @@
+"""Both readers of Delta logs say the same of the same tables; the expectations are the replay's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.local.store import LocalStore
+from openmirror.commitnote import encode
+from openmirror.layout import StorePath
+from openmirror.ports import CommitResult, LogReader, Transaction
+from openmirror.protocol.names import Incarnation, TableFolder, TablePath
+from openmirror.protocol.schema import Column, ColumnType, TableSchema
+from openmirror.protocol.sequence import FENCED, Position
+from openmirror.spark.engine import SparkEngine
+from openmirror.spark.logreader import DeltaLogReader, has_delta_log
+from openmirror.spark.places import local_places
+from openmirror.tablelog import AppId, BrokenLog, CommitNote, Epoch, TableLog
+
+TABLE = StorePath("lake/m/Tables/dbo/t")
+SCHEMA = TableSchema((Column("id", ColumnType("long")), Column("d", ColumnType("decimal(10,2)"))))
+
+
+def app(number: int) -> AppId:
+    return Epoch(TableFolder("m", TablePath("", "a -> b")), Incarnation("i"), number).app_id
+
+
+def note(last: int) -> str:
+    return encode(
+        CommitNote(operation=f"o{last}", folder="m/t", kind="extend", first=1, last=last, files=1)
+    )
+
+
+class Tables:
+    """Makes logs with the engine and with Spark, as histories go."""
+
+    def __init__(self, spark: SparkSession, root: Path) -> None:
+        self.spark = spark
+        self.root = root
+        self.path = root / TABLE
+        self.engine = SparkEngine(spark, local_places(str(root)))
+
+    def record(self, epoch: int, version: int) -> None:
+        create = None if self.path.exists() else SCHEMA
+        done = self.engine.record(TABLE, Transaction(app(epoch), Position(version)), create)
+        assert done is CommitResult.DONE
+
+    def append(self, epoch: int, version: int, **options: str) -> None:
+        rows = self.spark.sql("SELECT 1L AS id, CAST(2 AS decimal(10, 2)) AS d")
+        to = rows.write.format("delta").mode("append").option("userMetadata", note(version))
+        to = to.option("txnAppId", app(epoch)).option("txnVersion", str(version))
+        to.options(**options).save(str(self.path))
+
+
+def live(tables: Tables) -> None:
+    tables.record(1, 1)
+    tables.append(1, 2)
+
+
+def fenced(tables: Tables) -> None:
+    tables.record(1, 1)
+    tables.append(1, 7)
+    tables.record(2, 3)
+    tables.record(1, FENCED)
+    tables.record(2, FENCED)
+
+
+def fenced_and_continued(tables: Tables) -> None:
+    fenced(tables)
+    tables.record(3, 7)
+
+
+def replaced(tables: Tables) -> None:
+    live(tables)
+    rows = tables.spark.range(1).withColumnRenamed("id", "other")
+    rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(
+        str(tables.path)
+    )
+
+
+def checkpointed(tables: Tables) -> None:
+    tables.record(1, 1)
+    tables.append(1, 2)
+    path = str(tables.path).replace("`", "``")
+    tables.spark.sql(
+        f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.checkpointInterval' = '2')"
+    )
+    tables.append(1, 3)
+    tables.append(1, 4)
+    assert list((tables.path / "_delta_log").glob("*.checkpoint*.parquet"))
+
+
+def column_mapping(tables: Tables) -> None:
+    frame = tables.spark.range(1).selectExpr("id", "id AS `with space`", "named_struct('x', 1) s")
+    frame.writeTo(f"delta.`{tables.path}`").using("delta").tableProperty(
+        "delta.columnMapping.mode", "name"
+    ).option("txnAppId", app(1)).option("txnVersion", "5").create()
+
+
+def missing(tables: Tables) -> None:
+    tables.path.mkdir(parents=True)
+
+
+def nothing_at_all(tables: Tables) -> None:
+    assert not tables.path.exists()
+
+
+def gap_in_the_log(tables: Tables) -> None:
+    live(tables)
+    tables.append(1, 3)
+    (tables.path / "_delta_log" / f"{1:020d}.json").unlink()
+
+
+def remains(tables: Tables) -> None:
+    live(tables)
+    for file in (tables.path / "_delta_log").glob("*.json"):
+        file.unlink()
+
+
+def strangers(tables: Tables) -> None:
+    tables.spark.range(3).write.format("delta").save(str(tables.path))
+
+
+def made_anew(tables: Tables) -> None:
+    """Read, moved away, and another log made at its path, as a drop and a new table do."""
+    tables.append(1, 1)
+    tables.append(1, 2)
+    assert isinstance(_jvm(tables).read(TABLE), TableLog)
+    tables.path.rename(tables.path.with_name("aside"))
+    tables.append(9, 4)
+
+
+HISTORIES: dict[Callable[[Tables], None], type[object] | None] = {
+    live: TableLog,
+    fenced: TableLog,
+    fenced_and_continued: TableLog,
+    replaced: TableLog,
+    checkpointed: TableLog,
+    column_mapping: TableLog,
+    missing: None,
+    nothing_at_all: None,
+    gap_in_the_log: BrokenLog,
+    remains: BrokenLog,
+    strangers: TableLog,
+    made_anew: TableLog,
+}
+
+
+class Refuses:
+    """A LogReader that must not be asked."""
+
+    def read(self, table: StorePath) -> TableLog | BrokenLog | None:
+        raise AssertionError(f"Delta could not read {table} itself")
+
+
+def _jvm(tables: Tables, otherwise: LogReader | None = None) -> DeltaLogReader:
+    return DeltaLogReader(tables.spark, local_places(str(tables.root)), otherwise or Refuses())
+
+
+@pytest.mark.parametrize("history", HISTORIES, ids=lambda history: history.__name__)
+def test_delta_itself_and_the_replay_say_the_same(
+    history: Callable[[Tables], None], spark: SparkSession, tmp_path: Path
+) -> None:
+    assert has_delta_log(spark)
+    tables = Tables(spark, tmp_path / "a%20b")
+    history(tables)
+    replay = LogReplay(LocalStore(tables.root)) if tables.root.exists() else None
+    expected = replay.read(TABLE) if replay else None
+    kind = HISTORIES[history]
+    assert expected is None if kind is None else isinstance(expected, kind)
+    if isinstance(expected, TableLog):
+        assert _jvm(tables).read(TABLE) == expected
+    elif replay:
+        # Its own words for what it cannot read would be others; it asks for ours.
+        assert _jvm(tables, replay).read(TABLE) == expected

@@ -1,0 +1,230 @@
+"""The runner with Spark's own driver for storage accounts, over the local endpoint and Azurite."""
+
+from __future__ import annotations
+
+import base64
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from azure.core.exceptions import ResourceExistsError
+from azure.storage.blob import BlobPrefix, BlobServiceClient, ContainerClient
+from pyspark.sql import SparkSession
+
+from openmirror import layout
+from openmirror.account import AccountUrl
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.local.store import LocalStore
+from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
+from openmirror.errors import AccessDenied, NotThere
+from openmirror.layout import StorePath
+from openmirror.ports import Content, Entry, Listing, TableEngine, Transaction
+from openmirror.protocol.names import ETag, TableFolder, TablePath, table_name
+from openmirror.protocol.sequence import Position
+from openmirror.services.parts import Parts
+from openmirror.settings import Settings
+from openmirror.spark.access import abfs_settings
+from openmirror.spark.engine import SparkEngine
+from openmirror.spark.places import account_places, local_places
+from openmirror.spark.session import SESSION_SETTINGS
+from openmirror.tablelog import AppId
+from openmirror.wiring import root_engine, root_parts
+from openmirror.wiring.local import local_parts
+from openmirror.wiring.runner import working
+from tests.azurite import Azurite
+from tests.endpoint_server import EndpointServer, endpoint_server
+from tests.zone import bag, file_name, read_delta
+
+PATIENCE = 240.0
+FILES = 6
+AWKWARD = "a[1]{x,y} #2 50%20 q&$z"
+"""A table folder whose name is a pattern to Spark and half escaped to a URI."""
+
+
+def table(mirror: str, name: str) -> TableFolder:
+    return TableFolder(mirror, TablePath("", name))
+
+
+def publish(root: Path, folder: TableFolder, *numbers: int) -> None:
+    """Files that add a row each, and change the row that the first one added."""
+    place = root / layout.table_folder(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    (place / "_metadata.json").write_text('{"keyColumns": ["id"]}')
+    for number in numbers:
+        rows = {"id": [number, 0], "n": [number, number], "__rowMarker__": [0, 4]}
+        staged = place / f"_{number}"
+        pq.write_table(pa.table(rows), staged)
+        staged.rename(place / file_name(number))
+
+
+def expected(last: int) -> list[Any]:
+    rows = [{"id": number, "n": number} for number in range(1, last + 1)]
+    return bag([*rows, {"id": 0, "n": last}])
+
+
+def settings_for(root: str, key: str | None, **more: object) -> Settings:
+    quick = {
+        "metadata_grace": timedelta(0),
+        "drop_grace": timedelta(0),
+        "runner_idle": timedelta(seconds=1),
+        "runner_poll": timedelta(milliseconds=50),
+        "lease_delay": timedelta(seconds=1),
+        "batch_files": 2,
+    }
+    return Settings.load({}, {"root": root, "account_key": key, **quick, **more})
+
+
+def race(settings: Settings, parts: Parts, engine: TableEngine, folder: TableFolder) -> None:
+    """Two runners that each believe to have every lease, until both are idle."""
+    queue = MemoryWorkQueue(lambda: datetime.now(UTC))
+    runners = [
+        working(settings, parts, engine, queue, MemoryLeases(parts.clock), [folder.mirror])
+        for _ in range(2)
+    ]
+    until = time.monotonic() + PATIENCE
+    try:
+        while not all(runner.is_idle() for runner in runners):
+            assert time.monotonic() < until, "they never came to rest"
+            for runner in runners:
+                runner.serve(0.02)
+    finally:
+        ended = [runner.stop() for runner in runners]
+    assert [worked.failed for worked in ended] == [{}, {}]
+
+
+def applied(parts: Parts, folder: TableFolder) -> list[int]:
+    """Every sequence in the order of the log, as often as it was applied."""
+    path = layout.delta_table(folder.mirror, table_name(folder.path, "dbo"))
+    notes = LogReplay(parts.store).history(path, 99)
+    return [n for note in reversed(notes) for n in range(note.first, note.last + 1)]
+
+
+@pytest.fixture
+def served(tmp_path: Path, spark: SparkSession) -> Iterator[EndpointServer]:
+    with endpoint_server(tmp_path / "account") as server:
+        yield server
+        _forget(spark, AccountUrl.parse(f"{server.url}/{server.account}"))
+
+
+def _forget(spark: SparkSession, account: AccountUrl) -> None:
+    """Hadoop keeps a client for each account's name, and emulators all have the same."""
+    jvm: Any = spark._jvm
+    conf = spark._jsc.hadoopConfiguration()
+    for container in ("landing", "lake"):
+        uri = jvm.java.net.URI(account_places(account)(StorePath(f"{container}/")))
+        closing = jvm.org.apache.hadoop.conf.Configuration(conf)
+        for name, value in abfs_settings(account, "AAAA", {}).items():
+            closing.set(name, value)
+        jvm.org.apache.hadoop.fs.FileSystem.get(uri, closing).close()
+
+
+def rows_at(table_path: Path, tmp_path: Path) -> list[Any]:
+    """A table's rows for a reader that takes a `%` in its path for an escape."""
+    plain = tmp_path / "plain"
+    shutil.copytree(table_path, plain)
+    return bag(read_delta(plain))
+
+
+def test_two_runners_racing_through_the_endpoint_lose_and_repeat_nothing(
+    served: EndpointServer, spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = settings_for(f"{served.url}/{served.account}", served.key)
+    folder = table("race", AWKWARD)
+    publish(served.root, folder, *range(1, FILES + 1))
+    parts = root_parts(settings)
+    with root_engine(settings, {}) as engine:
+        race(settings, parts, engine, folder)
+    assert applied(parts, folder) == list(range(1, FILES + 1))
+    path = served.root / layout.delta_table(folder.mirror, table_name(folder.path, "dbo"))
+    assert rows_at(path, tmp_path) == expected(FILES)
+
+
+# --- Azurite, which has no folders: only the tables lie there -------------------------------------
+
+
+class TablesInAzurite(LocalStore):
+    """A local root whose Delta logs are read from Azurite's container `lake`."""
+
+    def __init__(self, root: Path, lake: ContainerClient) -> None:
+        super().__init__(root)
+        self._lake = lake
+
+    def list_folder(self, folder: StorePath) -> Listing:
+        if "/Tables/" not in folder:
+            return super().list_folder(folder)
+        prefix = folder.removeprefix("lake/") + "/"
+        blobs = [b for b in self._lake.walk_blobs(prefix) if not isinstance(b, BlobPrefix)]
+        if not blobs:
+            raise NotThere(folder)
+        entries = [
+            Entry(b.name.removeprefix(prefix), False, b.size, b.last_modified, _etag(b))
+            for b in blobs
+        ]
+        return Listing(datetime.now(UTC), tuple(entries))
+
+    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
+        if "/Tables/" not in path:
+            return super().read(path, offset, length)
+        found = self._lake.download_blob(path.removeprefix("lake/"))
+        data = found.readall()
+        end = None if length is None else offset + length
+        return Content(data[offset:end], _etag(found.properties), len(data))
+
+
+def _etag(properties: Any) -> ETag:
+    return ETag(str(properties.etag).strip('"'))
+
+
+def test_two_runners_racing_on_azurite_lose_and_repeat_nothing(
+    azurite: Azurite, spark: SparkSession, tmp_path: Path
+) -> None:
+    account = AccountUrl.parse(azurite.blob_url)
+    folder = table(f"race{uuid.uuid4().hex[:8]}", "Orders")
+    root = tmp_path / "root"
+    publish(root, folder, *range(1, FILES + 1))
+    local, remote = local_places(str(root)), account_places(account)
+    engine = SparkEngine(
+        spark,
+        lambda path: remote(path) if path.startswith("lake/") else local(path),
+        SESSION_SETTINGS | abfs_settings(account, azurite.key, {}),
+    )
+    settings = settings_for(str(root), None)
+    with BlobServiceClient(azurite.blob_url, azurite.key) as blobs:
+        lake = blobs.get_container_client("lake")
+        with suppress(ResourceExistsError):
+            lake.create_container()
+        store = TablesInAzurite(root, lake)
+        parts = replace(local_parts(settings), store=store, logs=LogReplay(store))
+        race(settings, parts, engine, folder)
+        assert applied(parts, folder) == list(range(1, FILES + 1))
+    options = {
+        "azure_storage_account_name": azurite.account,
+        "azure_storage_account_key": azurite.key,
+        "azure_storage_endpoint": azurite.blob_url,
+        "azure_allow_http": "true",
+    }
+    path = layout.delta_table(folder.mirror, table_name(folder.path, "dbo"))
+    shown = deltalake.DeltaTable(f"az://{path}", storage_options=options).to_pyarrow_table()
+    assert bag(shown.to_pylist()) == expected(FILES)
+    _forget(spark, account)
+
+
+def test_a_wrong_key_is_access_denied_and_no_damaged_file(
+    azurite: Azurite, spark: SparkSession
+) -> None:
+    account = AccountUrl.parse(azurite.empty.blob_url)
+    wrong = base64.b64encode(b"wrong").decode()
+    engine = SparkEngine(spark, account_places(account), abfs_settings(account, wrong, {}))
+    with pytest.raises(AccessDenied, match="Storage Blob Data Contributor"):
+        engine.record(StorePath("lake/m/Tables/dbo/t"), Transaction(AppId("a"), Position(1)))
+    _forget(spark, account)
