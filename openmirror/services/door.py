@@ -127,6 +127,10 @@ def _judged(parts: Parts, glance: Glance, announced: ChangeFileName | None) -> A
         return Ignored(f"the table is paused: {standing.code.value}")
     decision = plan(look, parts.limits, look.at)
     match decision:
+        case Held(hold):
+            return Ignored(f"the table is held by {hold.by}")
+        case _ if look.control.request:
+            return Rung((look.folder,))  # what was asked for may depend on every file
         case Pause(problem) if problem.same_as(standing):
             return Ignored(f"the table is paused: {problem.code.value}")
         case Pause(problem) if problem.code is Code.APPLIED_FILE_CHANGED:
@@ -136,8 +140,6 @@ def _judged(parts: Parts, glance: Glance, announced: ChangeFileName | None) -> A
                 return Rung((look.folder,))
             record(parts, glance.seen, decision)
             return Found(look.folder, problem)
-        case Held(hold):
-            return Ignored(f"the table is held by {hold.by}")
         case Idle():
             return Ignored("there is nothing that is not applied")
         case Wait(waiting) if not is_for_a_visit(look, decision):

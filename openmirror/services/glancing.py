@@ -14,7 +14,7 @@ from openmirror.errors import NotThere
 from openmirror.layout import StorePath, join
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Look
-from openmirror.plan.needs import reads_from
+from openmirror.plan.needs import decided_files, reads_from
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.sequence import (
     ChangeFileName,
@@ -143,6 +143,14 @@ def _with_next(
         ahead = Sequence((sequence if file else skip.last) + 1)
         is_inside = announced is not None and sequence < announced.sequence < ahead
         sequence = announced.sequence if announced and is_inside else ahead
-    if file is None:
-        return look
-    return replace(look, files={**look.files, sequence: inspected(parts, file)})
+    return _with_facts(parts, look, sequence)
+
+
+def _with_facts(parts: Parts, look: Look, following: Sequence) -> Look:
+    """Inspect the file that comes next, and those of a decided batch that are in sight."""
+    wanted = {following, *(digest.sequence for digest in decided_files(look))}
+    known = {
+        number: inspected(parts, file) if number in wanted else file
+        for number, file in look.files.items()
+    }
+    return replace(look, files=known)

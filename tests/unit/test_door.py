@@ -18,7 +18,7 @@ from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
 from openmirror.adapters.memory_work import MemoryWorkQueue
 from openmirror.adapters.parquet import ParquetInspector
-from openmirror.control import ControlDocument, Hold, Skip
+from openmirror.control import ControlDocument, Hold, Request, RequestKind, Skip
 from openmirror.errors import ConditionFailed, NotThere, Problem, Unavailable
 from openmirror.events import EventKind, LandingEvent
 from openmirror.layout import StorePath, join
@@ -489,6 +489,39 @@ def test_a_problem_that_lost_the_race_for_the_document_rings_instead(
 
     monkeypatch.setattr(CountingStore, "write", lost)
     assert world.judge(event) == Rung((ORDERS,))
+
+
+def test_an_open_request_is_never_judged_by_a_few_files(world: World) -> None:
+    world.metadata()
+    for number in (1, 2, 3):
+        world.land(number)
+    world.apply()
+    clean_table(world.parts, ORDERS)
+    asked = Request(RequestKind.RESEED, START, "ann")
+    world.change(lambda control: replace(control, request=asked))
+    assert world.judge(world.land(4)) == Rung((ORDERS,))
+    assert world.control().problem is None
+
+
+@pytest.mark.parametrize("announced", [2, 3, 4])
+def test_files_of_a_batch_that_was_decided_and_not_committed_ring(
+    world: World, announced: int
+) -> None:
+    class Stalled(PaperEngine):
+        def commit(self, *args: Any, **more: Any) -> Any:
+            raise KeyboardInterrupt
+
+    world.metadata()
+    world.land(1)
+    world.apply()
+    events = {number: world.land(number) for number in (2, 3)}
+    with pytest.raises(KeyboardInterrupt):
+        settle(world.parts, Stalled(world.store), ORDERS)
+    decided = world.control().decided
+    assert decided is not None
+    assert [digest.sequence for digest in decided.files] == [2, 3]
+    events[4] = world.land(4)
+    assert world.judge(events[announced]) == Rung((ORDERS,))
 
 
 @pytest.mark.parametrize("error", [Unavailable("503"), ConditionFailed("412"), NotThere("404")])
