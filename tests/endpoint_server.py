@@ -43,6 +43,7 @@ class EndpointServer:
 def endpoint_server(
     root: Path,
     *,
+    account: str = DEVELOPMENT_ACCOUNT,
     key: str | None = DEVELOPMENT_KEY,
     envelope: Envelope = Envelope.EVENT_GRID,
     certificate: tuple[Path, Path] | None = None,
@@ -63,12 +64,12 @@ def endpoint_server(
         root=root,
         host="127.0.0.1",
         port=0,
-        account=DEVELOPMENT_ACCOUNT,
+        account=account,
         key=key,
         most_bytes=most_bytes,
         certificate=certificate,
         envelope=envelope,
     )
     with Server(options, sink) as server:
-        made.append(EndpointServer(root, server.url, server.port, DEVELOPMENT_ACCOUNT, key or ""))
+        made.append(EndpointServer(root, server.url, server.port, account, key or ""))
         yield made[0]

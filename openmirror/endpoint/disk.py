@@ -65,7 +65,21 @@ class Disk:
                 facts = path.stat()
             except (FileNotFoundError, NotADirectoryError):
                 return None
-            return self._node(address, path, facts)
+            return self._node(address, os.fspath(path), facts)
+
+    def find_in(self, folder: Path, address: Address) -> Node | None:
+        """The same, quicker, where the folder's own place was found before."""
+        path = f"{folder}/{address.name}"
+        try:
+            facts = os.lstat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        if stat.S_ISLNK(facts.st_mode):
+            try:
+                return self.find(address)
+            except Refused:  # it leads out of the root
+                return None
+        return self._node(address, path, facts)
 
     def require_container(self, address: Address) -> Node:
         """The container of an address; raises Refused without one."""
@@ -92,13 +106,8 @@ class Disk:
 
     def is_empty(self, folder: Address) -> bool:
         """Whether clients see nothing in it."""
-        return not any(self._seen(folder.child(name)) for name in self.names(folder))
-
-    def _seen(self, address: Address) -> Node | None:
-        try:
-            return self.find(address)
-        except Refused:  # a symbolic link that leads out of the root
-            return None
+        path = self.path_of(folder)
+        return not any(self.find_in(path, folder.child(name)) for name in self.names(folder))
 
     def make_folder(self, address: Address, facts: Facts | None = None) -> Node:
         """Make a folder that is not there, and those above it. Raises Refused."""
@@ -197,13 +206,13 @@ class Disk:
         except WrongRequest as error:
             raise Refused(Fault.INVALID_URI, str(error)) from error
 
-    def _node(self, address: Address, path: Path, facts: os.stat_result) -> Node | None:
+    def _node(self, address: Address, path: str, facts: os.stat_result) -> Node | None:
         is_folder = stat.S_ISDIR(facts.st_mode)
         if not is_folder and not stat.S_ISREG(facts.st_mode):
             return None
-        if is_hidden(path.name, is_folder=is_folder):
+        if is_hidden(address.name or address.container, is_folder=is_folder):
             return None
-        return self._as_node(address, facts, identity_of(os.fspath(path), facts))
+        return self._as_node(address, facts, identity_of(path, facts))
 
     def _as_node(self, address: Address, facts: os.stat_result, identity: Identity) -> Node:
         is_folder = stat.S_ISDIR(facts.st_mode)

@@ -80,6 +80,11 @@ class State:
             for part in ("-wal", "-shm"):
                 file.with_name(f"{file.name}{part}").unlink(missing_ok=True)
             self._database = _opened(file)
+        # Most files have no record, and a listing asks for each.
+        self._known = {
+            Identity(inode, birth)
+            for inode, birth in self._database.execute("SELECT inode, birth FROM nodes")
+        }
 
     def close(self) -> None:
         """Write everything into the one file."""
@@ -88,6 +93,8 @@ class State:
 
     def facts(self, identity: Identity) -> Facts:
         """What is known of a file or folder."""
+        if identity not in self._known:
+            return NOTHING_KNOWN
         row = self._one("SELECT facts FROM nodes WHERE inode = ? AND birth = ?", *identity)
         return Facts.from_json(str(row[0])) if row else NOTHING_KNOWN
 
@@ -96,10 +103,14 @@ class State:
         if facts == NOTHING_KNOWN:
             self.forget(identity)
         else:
+            self._known.add(identity)
             self._do("INSERT OR REPLACE INTO nodes VALUES (?, ?, ?)", *identity, facts.to_json())
 
     def forget(self, identity: Identity) -> None:
         """It is gone."""
+        if identity not in self._known:
+            return
+        self._known.discard(identity)
         self._do("DELETE FROM nodes WHERE inode = ? AND birth = ?", *identity)
 
     def upload(self, identity: Identity) -> Upload | None:
