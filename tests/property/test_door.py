@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import io
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
@@ -16,12 +18,16 @@ from openmirror import layout
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
 from openmirror.adapters.parquet import ParquetInspector
-from openmirror.control import Hold
+from openmirror.control import Hold, Request, RequestKind, Skip
 from openmirror.events import EventKind, LandingEvent
 from openmirror.layout import join
 from openmirror.plan import plan
+from openmirror.plan.decisions import Pause
+from openmirror.ports import ABSENT
+from openmirror.protocol.sequence import Sequence
+from openmirror.services.cleaning import clean_table
 from openmirror.services.documents import Documents
-from openmirror.services.door import Rung, judge
+from openmirror.services.door import Found, Rung, judge
 from openmirror.services.looking import look_at
 from openmirror.services.parts import Parts
 from openmirror.services.sweeping import is_for_a_visit
@@ -126,3 +132,68 @@ def test_the_next_file_of_a_table_rings_or_is_judged_at_once(
     # What the door has written down itself needs no visit any more.
     assert rang == world.wants_a_visit()
     assert wanted or not rang
+
+
+class Stalled(PaperEngine):
+    """An engine whose process dies before its commit: a batch stays decided."""
+
+    def commit(self, *args: Any, **more: Any) -> Any:
+        raise KeyboardInterrupt
+
+
+ACTS = ("land", "apply", "stall", "clean", "reseed", "recreate", "skip", "hold", "lose document")
+
+
+def _act(world: World, act: str, landed: Mapping[int, str], metadata: str | None) -> None:
+    documents = Documents(world.store)
+    stored = documents.table(ORDERS)
+    control, life = stored.value, stored.value.life
+    if act == "land":
+        world.write(landed, metadata)
+    elif act == "apply":
+        settle(world.parts, PaperEngine(world.store), ORDERS)
+    elif act == "stall":
+        with suppress(KeyboardInterrupt):
+            settle(world.parts, Stalled(world.store), ORDERS)
+    elif act == "clean":
+        clean_table(world.parts, ORDERS)
+    elif act == "recreate":
+        world.store.delete_folder(PLACE)
+        world.store.make_folder(PLACE)
+    elif act == "lose document" and stored.etag is not ABSENT:
+        world.store.delete_file(layout.control_document(ORDERS))
+    elif act == "reseed":
+        asked = replace(control, request=Request(RequestKind.RESEED, NOW, "ann"))
+        documents.save_table(ORDERS, asked, stored.etag)
+    elif act == "hold":
+        held = replace(control, hold=None if control.hold else Hold(NOW, "ann"))
+        documents.save_table(ORDERS, held, stored.etag)
+    elif act == "skip" and life:
+        number = Sequence(min(landed, default=1))
+        skip = Skip(number, Sequence(number + 1), "ann", NOW, "lost")
+        passed = replace(control, life=replace(life, skips=(*life.skips, skip)))
+        documents.save_table(ORDERS, passed, stored.etag)
+
+
+acts = st.lists(
+    st.tuples(st.sampled_from(("land", "land", "apply", *ACTS)), files, metadatas), max_size=7
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(acts)
+def test_whatever_has_happened_the_door_answers_and_finds_only_what_a_look_finds(
+    happened: list[tuple[str, Mapping[int, str], str | None]],
+) -> None:
+    world = World()
+    for act, landed, metadata in happened:
+        _act(world, act, landed, metadata)
+    for number in range(1, 8):
+        look = look_at(world.parts, ORDERS).look
+        path = join(PLACE, f"{number:020d}.parquet")
+        event = LandingEvent(identity="e", kind=EventKind.FILE_WRITTEN, path=path, size=1)
+        answer = judge(world.parts, event)
+        if isinstance(answer, Found):
+            decision = plan(look, world.parts.limits, look.at)
+            assert isinstance(decision, Pause)
+            assert decision.problem.same_as(answer.problem)
