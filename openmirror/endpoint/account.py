@@ -71,7 +71,9 @@ class Account:
             yield node
 
     def delete(self, call: Call, *, recursive: bool) -> None:
-        """Delete what is at the call's address."""
+        """Delete what is at the call's address, unless that is a container."""
+        if not call.address.path:
+            raise Refused(Fault.INVALID_URI, "this would delete a whole container")
         with self.changing(call) as node:
             if node.is_folder and not recursive and not self.disk.is_empty(node.address):
                 raise Refused(Fault.NOT_EMPTY)
@@ -95,12 +97,13 @@ def open_account(
     lock = take(folder / "lock")
     ticks = Ticks()
     state = State(folder / "state.sqlite3")
+    gate = Gate(root.resolve())
     return Account(
         name=name,
         disk=Disk(root, state, ticks),
         staging=Staging(folder / "staging", state),
         state=state,
-        gate=Gate(root.resolve()),
-        announce=Announcer(name, ticks, sink, envelope),
+        gate=gate,
+        announce=Announcer(name, ticks, gate, sink, envelope),
         lock=lock,
     )

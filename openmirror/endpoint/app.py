@@ -67,10 +67,14 @@ class Endpoint:
             reply = _refusal(Refused(Fault.INTERNAL), request_id, dfs=dfs)
         finally:
             body.close()
-        response = _response(reply, request.method)
-        for name, value in _common(request_id, headers).items():
-            response.headers[name] = value
-        await response(scope, receive, send)
+        try:
+            response = _response(reply, request.method)
+            for name, value in _common(request_id, headers).items():
+                response.headers[name] = value
+            await response(scope, receive, send)
+        finally:
+            if isinstance(reply.content, FilePart):
+                os.close(reply.content.fd)
 
     def _tell(self, request: Request, refused: Refused) -> None:
         """For whoever tests a publisher; that something is missing is mostly no surprise to it."""
@@ -182,10 +186,8 @@ def _response(reply: Reply, method: str) -> Response:
         headers["content-length"] = str(content.length)
         if content.length > _SMALL:
             return StreamingResponse(_pieces(content), reply.status, headers)
-        try:
-            data = os.pread(content.fd, content.length, content.start)
-        finally:
-            os.close(content.fd)
+        data = os.pread(content.fd, content.length, content.start)
+        headers["content-length"] = str(len(data))
         return Response(data, reply.status, headers)
     if method == "HEAD":
         # The length is the file's, though nothing of it is sent.
@@ -199,14 +201,11 @@ def _response(reply: Reply, method: str) -> Response:
 
 
 async def _pieces(part: FilePart) -> AsyncIterator[bytes]:
-    try:
-        start, left = part.start, part.length
-        while left:
-            piece = await run_in_threadpool(os.pread, part.fd, min(left, _PIECE), start)
-            if not piece:
-                # Somebody has cut the file short in place; the client must not take it for whole.
-                raise EOFError("a file became shorter while it was sent")
-            yield piece
-            start, left = start + len(piece), left - len(piece)
-    finally:
-        os.close(part.fd)
+    start, left = part.start, part.length
+    while left:
+        piece = await run_in_threadpool(os.pread, part.fd, min(left, _PIECE), start)
+        if not piece:
+            # Somebody has cut the file short in place; the client must not take it for whole.
+            raise EOFError("a file became shorter while it was sent")
+        yield piece
+        start, left = start + len(piece), left - len(piece)

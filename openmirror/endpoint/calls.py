@@ -64,7 +64,7 @@ class Call:
 
 @dataclass(frozen=True)
 class FilePart:
-    """A part of an open file; whoever sends it closes it."""
+    """A part of an open file, which the application closes when the answer is sent."""
 
     fd: int
     start: int

@@ -63,8 +63,6 @@ def _sent_facts(call: Call, *, is_folder: bool) -> Facts:
 def delete(account: Account, call: Call) -> Reply:
     """`DELETE`, of a folder with all in it when `recursive` is true."""
     recursive = call.flag("recursive")
-    if not call.address.path:
-        raise Refused(Fault.INVALID_URI, "a container is deleted with resource=filesystem")
     account.delete(call, recursive=recursive)
     return Reply(200)
 

@@ -7,22 +7,28 @@ have none.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 from openmirror.endpoint.addresses import Address
 from openmirror.endpoint.calls import Call
+from openmirror.endpoint.gate import Gate
 from openmirror.endpoint.nodes import Node
 from openmirror.endpoint.ticks import Ticks, file_time
 
 Sink = Callable[[dict[str, Any]], None]
-"""Is handed each event after its change was made; must not raise."""
+"""Is handed each event after its change was made. When it raises, that is logged and no more."""
 
 _BATCH = "00000000-0000-0000-0000-000000000000"
 _DFS_FILE, _DFS_NAMES = "2", "1"
+
+
+_log = logging.getLogger(__name__)
 
 
 class Envelope(StrEnum):
@@ -33,10 +39,13 @@ class Envelope(StrEnum):
 
 
 class Announcer:
-    """Makes the events of one account, and hands them to a sink."""
+    """Makes the events of one account, within the gate, and hands them to a sink after it."""
 
-    def __init__(self, account: str, ticks: Ticks, sink: Sink | None, envelope: Envelope) -> None:
+    def __init__(
+        self, account: str, ticks: Ticks, gate: Gate, sink: Sink | None, envelope: Envelope
+    ) -> None:
         self._account = account
+        self._gate = gate
         self._ticks = ticks
         self._sink = sink
         self._envelope = envelope
@@ -110,7 +119,9 @@ class Announcer:
             "storageDiagnostics": {"batchId": _BATCH},
         }
         moment = datetime.fromtimestamp(now / 1_000_000_000, UTC)
-        self._sink(self._enveloped(f"Microsoft.Storage.{kind}", address, moment, whole, version))
+        event = self._enveloped(f"Microsoft.Storage.{kind}", address, moment, whole, version)
+        # Whoever hears of it may ask something of the endpoint at once.
+        self._gate.when_left(partial(_hand_over, self._sink, event))
 
     def _enveloped(
         self, kind: str, address: Address, moment: datetime, data: dict[str, Any], version: str
@@ -137,3 +148,10 @@ class Announcer:
             "dataVersion": version,
             "metadataVersion": "1",
         }
+
+
+def _hand_over(sink: Sink, event: dict[str, Any]) -> None:
+    try:
+        sink(event)
+    except Exception:  # noqa: BLE001 - what a subscriber does is no concern of the writer
+        _log.exception("an event could not be handed over")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,20 +17,38 @@ class Gate:
 
     def __init__(self, root: Path) -> None:
         self._thread = threading.RLock()
-        self._inside = False
+        self._depth = 0
         self._lake = root / LAKE
+        self._left: list[Callable[[], None]] = []
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
         """Be the only one; may be nested."""
-        with self._thread:
-            if self._inside or not self._lake.is_dir():
-                yield
-                return
-            # The lock that the local store's conditional writes take as well.
-            with locked(self._lake / f"{OURS}lock"):
-                self._inside = True
-                try:
+        left: list[Callable[[], None]] = []
+        try:
+            with self._thread:
+                if self._depth or not self._lake.is_dir():
+                    with self._counted(left):
+                        yield
+                    return
+                # The lock that the local store's conditional writes take as well.
+                with locked(self._lake / f"{OURS}lock"), self._counted(left):
                     yield
-                finally:
-                    self._inside = False
+        finally:
+            for act in left:
+                act()
+
+    def when_left(self, act: Callable[[], None]) -> None:
+        """Do this in the same thread once others may enter; to be called within."""
+        self._left.append(act)
+
+    @contextmanager
+    def _counted(self, left: list[Callable[[], None]]) -> Iterator[None]:
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+            if not self._depth:
+                left += self._left
+                self._left.clear()

@@ -195,6 +195,29 @@ def test_an_event_is_there_before_its_request_is_answered_and_after_its_change(
     assert seen == [b"", b"abc"]
 
 
+def test_whoever_hears_an_event_may_ask_the_endpoint_at_once(ask: Ask) -> None:
+    answers: list[int] = []
+
+    def answer(event: dict[str, Any]) -> None:
+        if "/landing/" in event["subject"]:
+            answers.append(ask("PUT", "/lake/seen?resource=file").status)
+
+    ask.server.on_event = answer
+    assert ask("PUT", "/landing/a?resource=file").status == 201
+    assert answers == [201]
+
+
+def test_a_write_is_answered_whatever_its_hearer_does(
+    ask: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(event: dict[str, Any]) -> None:
+        raise RuntimeError("this subscriber is broken")
+
+    ask.server.on_event = fail
+    assert ask("PUT", "/landing/a?resource=file").status == 201
+    assert "this subscriber is broken" in caplog.text
+
+
 @pytest.mark.parametrize("envelope", Envelope)
 def test_the_door_reads_both_envelopes(tmp_path: Path, envelope: Envelope) -> None:
     with endpoint_server(tmp_path / "root", key=None, envelope=envelope) as server:

@@ -109,6 +109,15 @@ def test_deleting_a_folder_does_not_follow_the_links_in_it(ask: Ask, outside: Pa
     assert untouched(outside)
 
 
+@pytest.mark.parametrize("query", ["", "?recursive=true", "?recursive=false"])
+def test_a_container_is_never_deleted_by_mistake(ask: Ask, query: str) -> None:
+    ask("PUT", "/landing/a?resource=file")
+    for path in ("/landing", "/landing/", "//landing//", "/devstoreaccount1/landing"):
+        refused = ask("DELETE", f"{path}{query}")
+        assert (refused.status, refused.code) == (400, "InvalidUri")
+    assert ask("HEAD", "/landing/a").status == 200
+
+
 def test_slashes_that_follow_each_other_are_one(ask: Ask) -> None:
     assert ask("PUT", f"//landing//{T}///1.csv?resource=file").status == 201
     assert ask("HEAD", f"/landing/{T}/1.csv").status == 200
