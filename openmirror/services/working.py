@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -22,10 +22,11 @@ from openmirror.services.sweeping import publish_all, sweep
 from openmirror.services.timing import Repeating
 from openmirror.services.tries import MOST_VISITS_AT_ONE_POSITION, Tries
 from openmirror.services.visiting import delay_after
+from openmirror.services.worked import Troubles, Worked
 
 _MOST_AT_ONCE = 32
 """Messages in one call: a storage queue hands out no more."""
-_MOST_MESSAGES = 2048
+_MOST_MESSAGES = 1024
 """Above so many taken messages nothing more is taken: each has to be renewed."""
 
 
@@ -45,16 +46,6 @@ class Pace:
     status: timedelta
     most_takes: int
     """A message that failed so often is buried."""
-
-
-@dataclass(frozen=True)
-class Worked:
-    """How a runner ended."""
-
-    failed: Mapping[str, str]
-    """Tables, and parts of the surroundings, whose last try failed, and why."""
-    abandoned: frozenset[TableFolder]
-    """Tables whose visit was still underway; whoever comes next goes on there."""
 
 
 class Working:
@@ -82,11 +73,8 @@ class Working:
         self._messages = Messages(parts, queue)
         self._leases = TableLeases(parts, leases)
         self._tries = Tries()
-        self._lock = threading.Lock()
-        self._failures: dict[TableFolder, int] = {}
-        self._failed: dict[str, str] = {}
+        self._troubles = Troubles()
         self._swept = threading.Event()
-        self._sweeps_failed = 0
         self._sweep_due: float | None = None
         self._waiting = threading.Event()
         self._active = self._polled = self._next_poll = time.monotonic()
@@ -134,12 +122,20 @@ class Working:
         abandoned = self._lanes.stop(SECONDS_TO_FINISH)
         for timer in self._timers:
             timer.stop(1.0)
-        for folder in self._messages.tables():
-            self._put_back(folder, self._messages.of(folder))
         self._leases.release_all()
-        self._publish()
-        with self._lock:
-            return Worked(dict(self._failed), abandoned)
+        self._put_all_back()
+        # Status is a copy: it may take no longer than an end may.
+        publishing = threading.Thread(target=self._publish, daemon=True)
+        publishing.start()
+        publishing.join(SECONDS_TO_FINISH)
+        return Worked(self._troubles.all(), abandoned)
+
+    def _put_all_back(self) -> None:
+        """Messages for which no time is left come back by themselves."""
+        until = time.monotonic() + SECONDS_TO_FINISH
+        for folder in self._messages.tables():
+            if time.monotonic() < until:
+                self._put_back(folder, self._messages.of(folder))
 
     def _put_back(self, folder: TableFolder, messages: tuple[Message, ...]) -> None:
         """Let others take these at once; only what ended this runner counts as a failure."""
@@ -157,12 +153,12 @@ class Working:
             if disposition_of(error, attempts=1) is Disposition.FAIL:
                 raise
             reason = "".join(traceback.format_exception_only(error)).strip()
-            self._failing("the work queue", reason)
+            self._troubles.add("the work queue", reason)
             self._parts.watch(
                 Progress(None, "trouble", {"what": "the work queue", "reason": reason})
             )
             return []
-        self._going("the work queue")
+        self._troubles.end("the work queue")
         return taken
 
     def _accept(self, taken: Taken) -> None:
@@ -202,16 +198,15 @@ class Working:
         return None
 
     def _settled(self, folder: TableFolder, messages: tuple[Message, ...]) -> None:
-        self._going(str(folder))
+        self._troubles.end(folder)
         self._tries.forget(folder)
-        with self._lock:
-            self._failures.pop(folder, None)
         self._leases.release([folder])
         self._parts.steps(Step.SETTLED)
         self._messages.delete(messages)
 
     def _leave_to_others(self, folder: TableFolder, messages: tuple[Message, ...]) -> None:
         """Ring again later, so that what was heard of reaches whoever has the table by then."""
+        self._troubles.end(folder)
         ring = _again(folder, messages, "another runner had its lease")
         self._messages.hand_over(ring, messages, self._pace.lease_delay)
         detail = {"reason": "another runner is at work on it"}
@@ -230,11 +225,9 @@ class Working:
 
         A service that is away is nobody's failure: no message is buried over it.
         """
-        self._failing(str(folder), reason)
+        count = self._troubles.add(folder, reason)
         self._tries.forget(folder)
         self._leases.release([folder])
-        with self._lock:
-            count = self._failures[folder] = self._failures.get(folder, 0) + 1
         delay = max(delay, delay_after(count))
         if messages and away:
             ring = _again(folder, messages, "a service was away")
@@ -245,8 +238,7 @@ class Working:
             return None
         if count < self._pace.most_takes:
             return Again(delay, deaf=True)
-        with self._lock:
-            del self._failures[folder]  # the next ring or sweep begins anew
+        self._troubles.count_anew(folder)  # by the next ring or sweep
         return None
 
     def _sweep(self) -> None:
@@ -254,15 +246,13 @@ class Working:
         try:
             swept = sweep(self._parts, self._mirrors(), self._lanes)
         except Exception as error:
-            self._failing("the sweep", "".join(traceback.format_exception_only(error)).strip())
-            self._sweeps_failed += 1
+            reason = "".join(traceback.format_exception_only(error)).strip()
             # The next one by itself may be far away.
-            delay = delay_after(self._sweeps_failed)
+            delay = delay_after(self._troubles.add("the sweep", reason))
             self._sweep_due = time.monotonic() + delay.total_seconds()
             raise
         else:
-            self._going("the sweep")
-            self._sweeps_failed = 0
+            self._troubles.end("the sweep")
             for folder in swept.rung:
                 detail = {"rung_by": "sweep", "correlation": "", "times": 1}
                 self._parts.watch(Progress(folder, "taken", detail))
@@ -280,14 +270,6 @@ class Working:
     def _keep(self) -> None:
         self._leases.renew()
         self._messages.renew()
-
-    def _failing(self, what: str, reason: str) -> None:
-        with self._lock:
-            self._failed[what] = reason
-
-    def _going(self, what: str) -> None:
-        with self._lock:
-            self._failed.pop(what, None)
 
 
 def _failure(done: Attended, tries: int) -> str | None:

@@ -24,7 +24,8 @@ from openmirror.ports import Content, Progress, Ring, Step, Steps, Taken, no_ste
 from openmirror.protocol.names import TableFolder
 from openmirror.services.parts import Parts
 from openmirror.services.requests import Operator, hold
-from openmirror.services.working import Pace, Worked, Working
+from openmirror.services.worked import Worked
+from openmirror.services.working import Pace, Working
 from openmirror.tablelog import TableLog
 from tests.unit.paper import PaperEngine, land, table
 
@@ -477,7 +478,7 @@ def test_a_service_that_is_away_is_asked_until_it_is_back_and_buries_nothing() -
         world.clock.ahead += timedelta(minutes=2)
         serve(working, lambda: world.applied(A) == 1)
         serve(working, lambda: world.queue.length() == 0)
-        serve(working, lambda: not working._failed)
+        serve(working, lambda: not working._troubles.all())
 
 
 def test_a_run_ends_although_a_service_is_away_and_says_that_it_failed() -> None:
@@ -527,7 +528,7 @@ def test_a_table_that_changes_under_every_try_does_not_keep_its_runner_busy_for_
     land(world.store, A, 1)
     world.ring(A)
     with world.runner() as working:
-        serve(working, lambda: "m/A" in working._failed)
+        serve(working, lambda: "m/A" in working._troubles.all())
     assert len(world.engine.batches) < 50
 
 
