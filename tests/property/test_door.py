@@ -181,11 +181,13 @@ acts = st.lists(
 
 
 @settings(max_examples=300, deadline=None)
-@given(acts)
+@given(st.integers(0, 3), acts)
 def test_whatever_has_happened_the_door_answers_and_finds_only_what_a_look_finds(
-    happened: list[tuple[str, Mapping[int, str], str | None]],
+    applied: int, happened: list[tuple[str, Mapping[int, str], str | None]]
 ) -> None:
     world = World()
+    world.write(dict.fromkeys(range(1, applied + 1), "good"), "keyed")
+    settle(world.parts, PaperEngine(world.store), ORDERS)
     for act, landed, metadata in happened:
         _act(world, act, landed, metadata)
     for number in range(1, 8):
