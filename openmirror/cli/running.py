@@ -44,7 +44,7 @@ def up(
     """
     from openmirror import wiring
     from openmirror.cli.reporter import Reporter
-    from openmirror.cli.serving import how_to_reach
+    from openmirror.cli.serving import exposure, how_to_reach
     from openmirror.cli.showing import warn_of_stopped
     from openmirror.cli.tables import Names, choose_mirrors, known_mirrors, no_mirrors
     from openmirror.wiring.telemetry import telling
@@ -82,6 +82,8 @@ def up(
         ):
             if server is not None:
                 typer.echo(how_to_reach(settings, server.url, server.certificate))
+                if warning := exposure(settings):
+                    say(warning)
             reporter.say(f"mirroring {', '.join(chosen) or settings.root}; Ctrl-C stops")
             with reporter.live():
                 while not stop.is_set():

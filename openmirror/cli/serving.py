@@ -77,6 +77,8 @@ def serve(
     tell_refusals()
     with wiring.served(settings, tell_event) as server:
         typer.echo(how_to_reach(settings, server.url, server.certificate))
+        if warning := exposure(settings):
+            say(warning)
         say("Ctrl-C stops")
         with stop_signals(said=_STOPPING) as stop:
             stop.wait()
@@ -112,6 +114,20 @@ def how_to_reach(settings: Settings, address: str, certificate: Path | None) -> 
         *_spark(account, key, host, scheme),
     ]
     return "\n".join(lines)
+
+
+def exposure(settings: Settings) -> str | None:
+    """What somebody should know who lets other machines in; None when there is nothing."""
+    from openmirror.settings import Settings
+
+    host = settings.serve_host
+    own = settings.serve_key != Settings.model_fields["serve_key"].default
+    if own or host == "localhost" or host == "::1" or host.startswith("127."):
+        return None
+    return (
+        f"other machines reach {host}, and the key is the public one of emulators: whoever comes "
+        "may read, change and delete everything. Set OPENMIRROR_SERVE_KEY to a key of your own"
+    )
 
 
 def _trust(certificate: Path | None) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from openmirror.cli.serving import how_to_reach
+from openmirror.settings import Settings
 from tests.endpoint_server import EndpointServer, endpoint_server
 
 ACCOUNT = "abfsdriver"
@@ -22,15 +25,12 @@ def served(tmp_path: Path) -> Iterator[EndpointServer]:
 
 
 def session(spark: SparkSession, server: EndpointServer) -> SparkSession:
-    """As docs/ENDPOINT.md tells to set it."""
+    """With the settings that `openmirror serve` prints for it."""
     made = spark.newSession()
-    for name, value in {
-        "fs.azure.abfs.endpoint": f"127.0.0.1:{server.port}",
-        "fs.azure.always.use.https": "false",
-        "fs.azure.networking.library": "JDK_HTTP_URL_CONNECTION",
-        "fs.azure.metrics.collection.enabled": "false",
-        f"fs.azure.account.key.{ACCOUNT}.dfs.core.windows.net": server.key,
-    }.items():
+    said = how_to_reach(Settings(serve_account=ACCOUNT), server.url, None)
+    settings = re.findall(r"--conf spark\.hadoop\.([^=]+)=(\S+)", said)
+    assert settings
+    for name, value in settings:
         made.conf.set(name, value)
     return made
 
