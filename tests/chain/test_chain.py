@@ -27,11 +27,12 @@ from openmirror.settings import Settings
 from openmirror.wiring import root_engine, root_parts
 from openmirror.wiring.azure import leases, work_queue
 from openmirror.wiring.runner import working
-from tests.azurite import running
+from standins.azurite import running
+from standins.functions_host import FunctionsHost, host
+from standins.functions_pump import Pump
 from tests.chain.mangling import Mangled
 from tests.chain.publishing import Publisher
 from tests.endpoint_server import EndpointServer, endpoint_server
-from tests.functions_host import FunctionsHost, Pump, host
 from tests.integration.test_runner_abfs import _forget
 from tests.property.histories import History, random_history
 from tests.property.test_histories import _typed

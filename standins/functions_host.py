@@ -1,26 +1,22 @@
-"""A Functions host: indexes an app with the real runtime library, and pumps real queues into it."""
+"""A Functions host: indexes an app with the real runtime library, and invokes its functions."""
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import subprocess
 import sys
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from azure.core.exceptions import ResourceNotFoundError
-from azure.storage.queue import QueueServiceClient
-
 ROOT = Path(__file__).parents[1]
 WORKER = Path(__file__).parent / "functions_worker.py"
-POISON = "-poison"
 
 
 class IndexingFailed(Exception):
@@ -41,10 +37,11 @@ class Result:
 
 
 class FunctionsHost:
-    """One app in one process; start it by `host`."""
+    """One app in one process; start it by `host`. From any thread, one invocation at a time."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
+        self._lock = threading.Lock()
         assert process.stdin is not None
         assert process.stdout is not None
         self._asks: IO[str] = process.stdin
@@ -107,27 +104,35 @@ class FunctionsHost:
         return Result(answer.get("error"), answer.get("value"), answer.get("trace", ""))
 
     def _ask(self, **call: Any) -> Any:
-        try:
-            self._asks.write(json.dumps(call) + "\n")
-            self._asks.flush()
-            line = self._answers.readline()
-        except BrokenPipeError:
-            line = ""
+        with self._lock:
+            try:
+                self._asks.write(json.dumps(call) + "\n")
+                self._asks.flush()
+                line = self._answers.readline()
+            except BrokenPipeError:
+                line = ""
         if not line:
             raise Died(f"the worker ended with {self._process.wait(30)}")
         return json.loads(line)
 
 
 @contextmanager
-def host(env: Mapping[str, str], app: Path = ROOT) -> Iterator[FunctionsHost]:
-    """An app that runs with these settings and no others; raises IndexingFailed."""
+def host(
+    env: Mapping[str, str], app: Path = ROOT, log: IO[str] | None = None
+) -> Iterator[FunctionsHost]:
+    """An app that runs with these settings and no others; raises IndexingFailed.
+
+    What it logs goes to `log`, or else where our own does.
+    """
     kept = {key: os.environ[key] for key in ("PATH", "HOME", "LANG") if key in os.environ}
     process = subprocess.Popen(
         [sys.executable, str(WORKER), str(app)],
         env={**kept, **env},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=log,
         text=True,
+        start_new_session=True,  # Ctrl-C is for us; it ends when we do
     )
     try:
         yield FunctionsHost(process)
@@ -141,74 +146,3 @@ def host(env: Mapping[str, str], app: Path = ROOT) -> Iterator[FunctionsHost]:
             process.kill()
             process.wait()
         process.stdout.close()
-
-
-@dataclass
-class Pump:
-    """The host's queue listener: hands over messages, repeats failures, gives up in the end."""
-
-    host: FunctionsHost
-    service: QueueServiceClient
-    visibility: int = 0
-    """Seconds that a message which failed stays hidden; host.json says 30, tests do not wait."""
-    hidden: int = 60
-    """Seconds for which a taken message is nobody else's; the host says 600 and renews."""
-    most: int = 5
-    encoded: bool = False
-    """Whether the host takes the base64 off, by messageEncoding."""
-    results: list[tuple[str, Result]] = field(default_factory=list)
-    """Every invocation: the function and how it ended."""
-
-    @classmethod
-    def of(cls, host: FunctionsHost, connection_string: str) -> Pump:
-        """A pump as host.json describes it."""
-        said = json.loads((ROOT / "host.json").read_text())["extensions"]["queues"]
-        return cls(
-            host,
-            QueueServiceClient.from_connection_string(connection_string),
-            most=said["maxDequeueCount"],
-            encoded=said["messageEncoding"] == "base64",
-        )
-
-    def turn(self) -> int:
-        """Take what is there for every function that a queue triggers; says how much that was."""
-        count = 0
-        for function in self.host.functions:
-            trigger = self.host.trigger(function)
-            if trigger["type"] == "queueTrigger":
-                count += self._listen(function, trigger["queueName"])
-        return count
-
-    def until_idle(self) -> None:
-        """Go on until every queue that a function listens to is empty."""
-        while self.turn():
-            pass
-
-    def _listen(self, function: str, name: str) -> int:
-        queue = self.service.get_queue_client(name)
-        try:
-            messages = list(queue.receive_messages(max_messages=32, visibility_timeout=self.hidden))
-        except ResourceNotFoundError:
-            return 0
-        for message in messages:
-            body = message.content
-            if self.encoded:
-                body = base64.b64decode(body).decode()
-            result = self.host.queue(function, body, message.id, message.dequeue_count or 1)
-            self.results.append((function, result))
-            if result.error is None:
-                queue.delete_message(message)
-            elif (message.dequeue_count or 1) >= self.most:
-                self._give_up(name, message)
-            else:
-                queue.update_message(message, visibility_timeout=self.visibility)
-        return len(messages)
-
-    def _give_up(self, name: str, message: Any) -> None:
-        poison = self.service.get_queue_client(name + POISON)
-        try:
-            poison.send_message(message.content)
-        except ResourceNotFoundError:
-            poison.create_queue()
-            poison.send_message(message.content)
-        self.service.get_queue_client(name).delete_message(message)
