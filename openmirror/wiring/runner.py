@@ -40,7 +40,7 @@ def runner(
     queue, table_leases = work_queue(settings), leases(settings)
     with (
         telling(parts, env, "runner") as told,
-        root_engine(settings, env, say) as engine,
+        root_engine(settings, env, say, watch) as engine,
     ):
         yield working(settings, told, engine, queue, table_leases, chosen)
 

@@ -14,6 +14,7 @@ from openmirror.account import AccountUrl
 from openmirror.adapters.local.java import java_output_aside, last_words, need_java
 from openmirror.errors import CannotStart
 from openmirror.ports import TableEngine
+from openmirror.services.parts import Watch, nobody_watches
 from openmirror.settings import Settings
 from openmirror.wiring.local import Say, local_root, say_nothing
 
@@ -41,7 +42,10 @@ def local_engine(settings: Settings, say: Say = say_nothing) -> Iterator[TableEn
 
 @contextmanager
 def root_engine(
-    settings: Settings, env: Mapping[str, str], say: Say = say_nothing
+    settings: Settings,
+    env: Mapping[str, str],
+    say: Say = say_nothing,
+    watch: Watch = nobody_watches,
 ) -> Iterator[TableEngine]:
     """Spark over a folder or a storage account, wherever this process runs.
 
@@ -55,13 +59,30 @@ def root_engine(
         from openmirror.spark.session import SESSION_SETTINGS
 
         # A key is only there for an emulator, which nobody else arranges access to.
-        yield _engine(given, place, SESSION_SETTINGS | (access if settings.account_key else {}))
+        own = SESSION_SETTINGS | (access if settings.account_key else {})
+        yield _registering(settings, given, place, own, watch)
         return
     spark = _start(settings, access, say)
     try:
-        yield _engine(spark, place)
+        yield _registering(settings, spark, place, {}, watch)
     finally:
         spark.stop()
+
+
+def _registering(
+    settings: Settings,
+    spark: SparkSession,
+    place: Place,
+    own: Mapping[str, str],
+    watch: Watch,
+) -> TableEngine:
+    """The engine, with a catalog behind it if there is one."""
+    engine = _engine(spark, place, own)
+    if settings.catalog is None:
+        return engine
+    from openmirror.spark.registering import Catalog, Registering
+
+    return Registering(engine, Catalog(spark, place, settings.catalog, own), watch)
 
 
 def _reach(settings: Settings, env: Mapping[str, str]) -> tuple[Place, dict[str, str]]:

@@ -1,0 +1,106 @@
+"""Making tables known in a catalog, so that people find them by name."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from openmirror.layout import StorePath
+from openmirror.plan import Batch
+from openmirror.ports import BadFile, CommitResult, Prepared, Progress, TableEngine, Transaction
+from openmirror.protocol.schema import TableSchema
+from openmirror.spark.frames import quoted
+from openmirror.spark.places import Place
+from openmirror.spark.transacting import fresh_session
+
+
+class Catalog:
+    """Registers tables as external ones, under the schema and name that their path has.
+
+    `name` is the catalog's; `{mirror}` in it stands for the mirror's name.
+    """
+
+    def __init__(
+        self, spark: SparkSession, place: Place, name: str, settings: Mapping[str, str]
+    ) -> None:
+        self._spark = spark
+        self._place = place
+        self._name = name
+        self._settings = settings
+
+    def register(self, mirror: str, table: StorePath) -> None:
+        """Make a table known, with its schema; does nothing twice.
+
+        Raises what Spark raises, and ValueError when the name is another table's.
+        """
+        session = fresh_session(self._spark, self._settings)
+        schema, _, name = table.rpartition("/")
+        parts = (self._name.replace("{mirror}", mirror), schema.rpartition("/")[2], name)
+        session.sql(f"CREATE SCHEMA IF NOT EXISTS {'.'.join(map(quoted, parts[:2]))}")
+        known = ".".join(map(quoted, parts))
+        place = self._place(table)
+        session.sql(f"CREATE TABLE IF NOT EXISTS {known} USING DELTA LOCATION {_text(place)}")
+        here, there = (_location(session, what) for what in (f"delta.{quoted(place)}", known))
+        if here != there:
+            raise ValueError(f"{known} is another table, at {there}")
+
+
+def _location(session: SparkSession, table: str) -> str:
+    found = session.sql(f"DESCRIBE DETAIL {table}").select("location").first()
+    return str(found[0]) if found else ""
+
+
+def _text(value: str) -> str:
+    """A string as SQL writes it."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+class Registering:
+    """A TableEngine that registers each table once, after a commit; failing to is no failure."""
+
+    def __init__(
+        self, engine: TableEngine, catalog: Catalog, watch: Callable[[Progress], None]
+    ) -> None:
+        self._engine = engine
+        self._catalog = catalog
+        self._watch = watch
+        self._lock = threading.Lock()
+        self._done: set[StorePath] = set()
+
+    def read(self, batch: Batch) -> Prepared | BadFile:
+        """As the engine does."""
+        return self._engine.read(batch)
+
+    def commit(
+        self, batch: Batch, prepared: Prepared, transaction: Transaction, note: str
+    ) -> CommitResult:
+        """As the engine does; a table that this process has not registered is registered then."""
+        result = self._engine.commit(batch, prepared, transaction, note)
+        if result is CommitResult.DONE and self._is_first(batch.table):
+            self._register(batch)
+        return result
+
+    def record(
+        self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
+    ) -> CommitResult:
+        """As the engine does."""
+        return self._engine.record(table, transaction, create)
+
+    def _is_first(self, table: StorePath) -> bool:
+        with self._lock:
+            first = table not in self._done
+            self._done.add(table)
+            return first
+
+    def _register(self, batch: Batch) -> None:
+        try:
+            self._catalog.register(batch.folder.mirror, batch.table)
+        except (PySparkException, Py4JError, ValueError) as error:
+            first = str(error).strip().partition("\n")[0][:500]
+            reason = f"it is not registered in the catalog: {first}"
+            self._watch(Progress(batch.folder, "unregistered", {"reason": reason}))

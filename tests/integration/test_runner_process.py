@@ -1,0 +1,140 @@
+"""The runner as it is started: over the local endpoint, with a real queue."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from azure.storage.queue import QueueServiceClient
+from pyspark.sql import SparkSession
+
+from openmirror import layout
+from openmirror.account import AccountUrl
+from openmirror.adapters.azure.leases import BlobLeases
+from openmirror.adapters.azure.queue import StorageWorkQueue
+from openmirror.doorbells import POISON_SUFFIX, WORK_QUEUE
+from openmirror.ports import Ring
+from spark_jobs.run import run
+from tests.azurite import Azurite
+from tests.endpoint_server import EndpointServer
+from tests.integration.test_runner_abfs import expected, publish, rows_at, served, table
+from tests.kill.runners import kill_group
+
+__all__ = ["served"]
+
+CHECKOUT = Path(__file__).parents[2]
+PATIENCE = 240.0
+STATUS_FILES = {"replicator.json", "tables.json"}
+
+
+@pytest.fixture
+def queue(azurite: Azurite) -> Iterator[StorageWorkQueue]:
+    """The one queue `table-work`, empty."""
+    with QueueServiceClient.from_connection_string(azurite.connection_string) as service:
+        made = StorageWorkQueue(service)
+        for name in (WORK_QUEUE, WORK_QUEUE + POISON_SUFFIX):
+            client = service.get_queue_client(name)
+            if name not in [found.name for found in service.list_queues()]:
+                client.create_queue()
+            client.clear_messages()
+        yield made
+
+
+def environment(served: EndpointServer, azurite: Azurite) -> dict[str, str]:
+    return {
+        **os.environ,
+        "OPENMIRROR_ROOT": f"{served.url}/{served.account}",
+        "OPENMIRROR_ACCOUNT_KEY": served.key,
+        "OPENMIRROR_QUEUES": azurite.connection_string,
+        "OPENMIRROR_METADATA_GRACE": "0",
+        "OPENMIRROR_RUNNER_POLL": "200ms",
+        "OPENMIRROR_DRIVER_MEMORY": "1g",
+        "PYTHONPATH": str(CHECKOUT),
+    }
+
+
+def wait(done: Callable[[], bool], why: Callable[[], str] = str) -> None:
+    until = time.monotonic() + PATIENCE
+    while not done():
+        assert time.monotonic() < until, why()
+        time.sleep(0.1)
+
+
+def landed(root: Path) -> set[str]:
+    return {path.name for path in (root / "landing").rglob("*") if path.is_file()}
+
+
+def test_a_run_in_a_given_application_drains_the_queue_and_writes_only_status_below_landing(
+    served: EndpointServer,
+    azurite: Azurite,
+    queue: StorageWorkQueue,
+    spark: SparkSession,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    mirror = f"given{uuid.uuid4().hex[:8]}"
+    whole, waiting = table(mirror, "Orders"), table(mirror, "Waits")
+    publish(served.root, whole, 1, 2)
+    publish(served.root, waiting, 1, 3)
+    before = landed(served.root)
+    for folder in (whole, waiting, whole):
+        queue.send(Ring(folder, "a test", "c7"))
+    queue._queue.send_message("no ring")
+    code = run(["--set", "runner_idle=1s"], environment(served, azurite))
+    said = capfd.readouterr().err
+    assert code == 0, said
+    assert rows_at(served.root / "lake" / mirror / "Tables/dbo/Orders", tmp_path) == expected(2)
+    assert queue.length() == 0
+    assert landed(served.root) - before == STATUS_FILES
+    assert "correlation=c7" in said
+    assert "kind=gap" in said
+    assert "a message was buried" in said
+    assert spark.range(1).count() == 1, "what was given is not stopped"
+    account = AccountUrl.parse(f"{served.url}/{served.account}")
+    assert BlobLeases.connect(account, served.key).take(whole), "no lease is left"
+
+
+def test_a_process_works_until_it_is_told_to_stop_and_ends_well(
+    served: EndpointServer, azurite: Azurite, queue: StorageWorkQueue, tmp_path: Path
+) -> None:
+    folder = table("stays", "Orders")
+    publish(served.root, folder, 1)
+    said = tmp_path / "said"
+    with said.open("wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "spark_jobs.run", "--continuous"],
+            env=environment(served, azurite),
+            stdin=subprocess.DEVNULL,
+            stderr=log,
+            stdout=log,
+            start_new_session=True,
+        )
+    try:
+        delta = served.root / "lake/stays/Tables/dbo/Orders/_delta_log"
+
+        def versions() -> int:
+            assert process.poll() is None, said.read_text()[-3000:]
+            return len(list(delta.glob("*.json")))
+
+        wait(lambda: versions() == 1, said.read_text)
+        publish(served.root, folder, 2)
+        queue.send(Ring(folder, "a test"))
+        wait(lambda: versions() == 2, said.read_text)
+        os.kill(process.pid, signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0, said.read_text()[-3000:]
+    finally:
+        kill_group(process)
+        process.wait()
+    assert rows_at(delta.parent, tmp_path) == expected(2)
+    assert "stopped" in said.read_text().splitlines()[-1]
+    status = served.root / layout.monitoring("stays") / "tables.json"
+    [shown] = json.loads(status.read_text())["tables"]
+    assert int(shown["metrics"]["processedRowCount"]) == 4
