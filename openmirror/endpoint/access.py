@@ -51,6 +51,8 @@ class Credentials:
                 self._check_signature(value, method, raw_path, query, headers)
             case "bearer":
                 self._check_token(value)
+            case "" if any(name == "sig" for name, _ in query):
+                raise Refused(Fault.AUTHENTICATION, "shared access signatures are not imitated")
             case "":
                 raise Refused(Fault.NO_AUTHENTICATION)
             case _:

@@ -25,6 +25,10 @@ Verb = Callable[[Account, Call], Reply]
 
 _DFS_QUERY = frozenset({"resource", "action", "recursive", "position", "continuation", "mode"})
 _BLOB_QUERY = frozenset({"comp", "restype", "blockid", "snapshot", "marker"})
+_NOT_IMITATED = frozenset(
+    {"snapshot", "versionid", "x-ms-copy-source", "x-ms-structured-body", "x-ms-encryption-key"}
+)
+"""Query parameters and headers that would change what a request means."""
 _DFS_CLIENT = re.compile(r"storage-dfs|datalake|Azure Blob FS", re.IGNORECASE)
 
 _DFS_PATCH: dict[str, Verb] = {
@@ -85,7 +89,9 @@ def speaks_dfs(query: Mapping[str, str], headers: Mapping[str, str]) -> bool:
 
 def verb_of(call: Call) -> Verb:
     """What is to be done; raises Refused for what is not imitated."""
-    found = _dfs(call) if call.dfs else _blob(call)
+    found = None
+    if not _NOT_IMITATED & (call.query.keys() | call.headers.keys()):
+        found = _dfs(call) if call.dfs else _blob(call)
     if found is None:
         query = "&".join(f"{name}={value}" for name, value in sorted(call.query.items()))
         raise Refused(Fault.NOT_IMITATED, f"{call.method} ?{query}")

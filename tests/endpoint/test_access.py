@@ -84,6 +84,15 @@ def test_a_signature_is_of_one_request_only(server: EndpointServer) -> None:
         assert status == 403
 
 
+def test_shared_access_signatures_are_refused_by_name(server: EndpointServer) -> None:
+    with (
+        BlobServiceClient(f"{server.url}?sv=2025-11-05&ss=b&sig=AAAA", retry_total=0) as blobs,
+        pytest.raises(ClientAuthenticationError, match="shared access signatures") as refused,
+    ):
+        blobs.get_blob_client("landing", "a").upload_blob(b"x")
+    assert refused.value.status_code == 403
+
+
 @pytest.mark.parametrize(
     ("authorization", "status", "code"),
     [

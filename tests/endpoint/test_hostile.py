@@ -231,6 +231,9 @@ def test_block_lists_without_sense_are_refused(ask: Ask, document: bytes) -> Non
         ("PUT", "/landing/f?comp=snapshot", {}),
         ("POST", "/?comp=batch", {}),
         ("PUT", "/landing/f", {"x-ms-blob-type": "PageBlob"}),
+        ("PUT", "/landing/f", {"x-ms-copy-source": "http://127.0.0.1/landing/g"}),
+        ("PUT", "/landing/f", {**BLOB, "x-ms-copy-source": "http://127.0.0.1/landing/g"}),
+        ("GET", "/landing/f?snapshot=2026-01-01T00:00:00.0000000Z", {}),
     ],
 )
 def test_what_is_not_imitated_says_so(
