@@ -5,6 +5,8 @@ from __future__ import annotations
 import socket
 import threading
 from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
 
 import pytest
 
@@ -288,3 +290,56 @@ def test_a_race_for_one_name_has_one_winner(ask: Ask) -> None:
     for thread in threads:
         thread.join()
     assert sorted(answers) == [201] + [409] * 11
+
+
+def test_a_race_of_renames_to_one_name_has_one_winner_and_loses_no_source(ask: Ask) -> None:
+    """What Delta commits rest on."""
+
+    def commit(number: int) -> None:
+        source = {"x-ms-rename-source": f"/lake/log/.{number}.tmp", "if-none-match": "*"}
+        answers[number] = ask("PUT", "/lake/log/1.json", headers=source).status
+
+    answers: dict[int, int] = {}
+    for number in range(10):
+        ask("PUT", f"/lake/log/.{number}.tmp", str(number).encode(), BLOB)
+    threads = [threading.Thread(target=commit, args=(number,)) for number in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    (winner,) = (number for number, status in answers.items() if status == 201)
+    assert ask("GET", "/lake/log/1.json").body == str(winner).encode()
+    assert {status for number, status in answers.items() if number != winner} == {409}
+    listed = ask("GET", "/lake?resource=filesystem&recursive=false&directory=log").json()["paths"]
+    assert len(listed) == 10
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "restype=container&comp=list&prefix=../lake/",
+        "restype=container&comp=list&prefix=a/%2e%2e/b",
+        "restype=container&comp=list&prefix=%00/",
+        "restype=container&comp=list&delimiter=.",
+        "restype=container&comp=list&marker=%2e%2e",
+        "resource=filesystem&recursive=true&directory=../lake",
+        "resource=filesystem&recursive=true&directory=%2e%2e",
+        "resource=filesystem&recursive=true&directory=a%00",
+    ],
+)
+def test_no_list_leads_out_of_its_container(ask: Ask, query: str) -> None:
+    ask("PUT", "/lake/secret?resource=file")
+    refused = ask("GET", f"/landing?{query}")
+    assert refused.status == 400
+    assert b"secret" not in refused.body
+
+
+def test_names_that_xml_cannot_say_are_listed_all_the_same(ask: Ask) -> None:
+    name = "a%01%0a%0d%3C%26%22%EF%BF%BE"
+    assert ask("PUT", f"/landing/{name}", b"x", BLOB).status == 201
+    listed = ElementTree.fromstring(ask("GET", "/landing?restype=container&comp=list").body)
+    (found,) = listed.iter("Name")
+    assert found.get("Encoded") == "true"
+    assert unquote(found.text or "") == unquote(name)
+    (entry,) = ask("GET", "/landing?resource=filesystem&recursive=true").json()["paths"]
+    assert entry["name"] == unquote(name)

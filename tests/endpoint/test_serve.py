@@ -121,6 +121,25 @@ def test_a_refused_request_is_told(root: Path, tmp_path: Path) -> None:
             list(service.list_file_systems())
 
 
+def test_a_killed_endpoint_has_forgotten_nothing(root: Path, tmp_path: Path) -> None:
+    words = ("serve", "--root", str(root), "--port", "0")
+    with running(tmp_path, *words) as killed, killed.landing as landing:
+        file = landing.create_file("m/x", metadata={"a": "b"})
+        file.append_data(b"abc", 0)
+        folder = landing.create_directory("m/d")
+        etag = folder.get_directory_properties().etag
+        lease_id = file.acquire_lease(-1).id
+        killed.process.kill()
+        killed.process.wait()
+    with running(tmp_path, *words) as again, again.landing as landing:
+        file = landing.get_file_client("m/x")
+        assert landing.get_directory_client("m/d").get_directory_properties().etag == etag
+        assert file.get_file_properties().lease.state == "leased"
+        file.flush_data(3, lease=lease_id)
+        assert file.download_file().readall() == b"abc"
+        assert file.get_file_properties().metadata == {"a": "b"}
+
+
 def test_a_root_that_is_served_already_is_left_alone(root: Path, tmp_path: Path) -> None:
     (tmp_path / "second").mkdir()
     with running(tmp_path, "serve", "--root", str(root), "--port", "0") as serve:
