@@ -11,7 +11,7 @@ from pathlib import Path
 from openmirror.endpoint.alone import give_back, take
 from openmirror.endpoint.calls import Call
 from openmirror.endpoint.conditions import Conditions
-from openmirror.endpoint.disk import Disk, throw_away
+from openmirror.endpoint.disk import Disk
 from openmirror.endpoint.errors import Fault, Refused
 from openmirror.endpoint.events import Announcer, Envelope, Sink
 from openmirror.endpoint.facts import Facts
@@ -21,6 +21,7 @@ from openmirror.endpoint.nodes import Node
 from openmirror.endpoint.staging import Staging
 from openmirror.endpoint.state import State
 from openmirror.endpoint.ticks import Ticks
+from openmirror.endpoint.trash import throw_away
 from openmirror.layout import LAKE, LANDING
 
 ENDPOINT_FOLDER = ".endpoint"

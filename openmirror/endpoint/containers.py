@@ -9,12 +9,12 @@ from openmirror.endpoint.account import Account
 from openmirror.endpoint.addresses import check_container_name
 from openmirror.endpoint.calls import Call, Reply
 from openmirror.endpoint.conditions import Conditions
-from openmirror.endpoint.disk import throw_away
 from openmirror.endpoint.errors import Fault, Refused
 from openmirror.endpoint.facts import Facts
 from openmirror.endpoint.leases import check_write
 from openmirror.endpoint.nodes import Node
 from openmirror.endpoint.properties import leased, sent_metadata, written
+from openmirror.endpoint.trash import throw_away
 
 
 def create(account: Account, call: Call) -> Reply:

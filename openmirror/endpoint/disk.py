@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from uuid import uuid4
 
-from openmirror.adapters.local.incarnation import INCARNATION_FILE
 from openmirror.adapters.local.paths import OURS, place
 from openmirror.endpoint.addresses import Address, check_container_name
 from openmirror.endpoint.birth import Identity, identity_of
 from openmirror.endpoint.errors import Fault, Refused
 from openmirror.endpoint.facts import Facts
+from openmirror.endpoint.names import is_hidden, is_text, told
 from openmirror.endpoint.nodes import Node
 from openmirror.endpoint.state import State
 from openmirror.endpoint.ticks import Ticks
+from openmirror.endpoint.trash import throw_away
 from openmirror.errors import WrongRequest
 from openmirror.layout import StorePath
 
 _TRASH = f"{OURS}trash-"
-
-
-def is_hidden(name: str, *, is_folder: bool) -> bool:
-    """Whether a real account would have nothing of this name: what the local form keeps there."""
-    if name.startswith(OURS):
-        return True
-    return not is_folder and (
-        name == INCARNATION_FILE or (name.startswith(".") and name.endswith(".crc"))
-    )
 
 
 class Disk:
@@ -59,7 +48,7 @@ class Disk:
 
     def find(self, address: Address) -> Node | None:
         """What lies there; None for nothing, and for what is hidden."""
-        with _told(address):
+        with told(address):
             path = self.path_of(address)
             try:
                 facts = path.stat()
@@ -100,7 +89,7 @@ class Disk:
         """The names in a folder, in order; some of them may be hidden or gone by now."""
         try:
             names = [path.name for path in self.path_of(folder).iterdir()]
-            return sorted(filter(_is_text, names))
+            return sorted(filter(is_text, names))
         except (FileNotFoundError, NotADirectoryError):
             return []
 
@@ -115,7 +104,7 @@ class Disk:
             self.make_parents(address)
         self._refuse_hidden(address, is_folder=True)
         path = self.path_of(address)
-        with _told(address):
+        with told(address):
             path.mkdir()
         identity = identity_of(os.fspath(path), path.stat())
         born = self._ticks.next()
@@ -140,7 +129,7 @@ class Disk:
         # Only a time that always grows keeps an ETag from coming back with a reused inode.
         written = self._ticks.next(old.written if old else 0)
         os.utime(content, ns=(written, written))
-        with _told(address):
+        with told(address):
             beside = self._beside(content, path)
             identity = identity_of(os.fspath(beside), beside.stat())
             # Before the name: a crash in between must not leave a file without its facts.
@@ -164,7 +153,7 @@ class Disk:
         """Give a file or folder another name, in place of what has that name."""
         self._refuse_hidden(destination, is_folder=source.is_folder)
         old = self.find(destination)
-        with _told(destination):
+        with told(destination):
             if old is not None and old.is_folder:
                 # rename(2) only takes the place of a folder without hidden files.
                 throw_away(self.remove(old))
@@ -187,7 +176,7 @@ class Disk:
 
     def open(self, node: Node) -> int:
         """A descriptor for reading this very content; raises Refused when it is gone."""
-        with _told(node.address):
+        with told(node.address):
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
             return os.open(self.path_of(node.address), flags)
 
@@ -242,45 +231,9 @@ class Disk:
         return beside
 
 
-def throw_away(trash: Path | None) -> None:
-    """Free the space of what was removed."""
-    if trash is None:
-        return
-    if trash.is_symlink():
-        trash.unlink()
-    else:
-        shutil.rmtree(trash, ignore_errors=True)
-
-
 def _born(facts: Facts, at: int) -> Facts:
     return _changed(facts, at, at)
 
 
 def _changed(facts: Facts, created: int, at: int) -> Facts:
     return replace(facts, created=created, changed=at)
-
-
-def _is_text(name: str) -> bool:
-    """A name in another encoding than UTF-8 cannot be said in any answer."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-@contextmanager
-def _told(address: Address) -> Iterator[None]:
-    """Say what the system says of an address in Azure's words."""
-    try:
-        yield
-    except FileExistsError as error:
-        raise Refused(Fault.EXISTS, address.path) from error
-    except NotADirectoryError as error:
-        raise Refused(Fault.PATH_CONFLICT, address.path) from error
-    except FileNotFoundError as error:
-        raise Refused(Fault.MISSING, address.path) from error
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise Refused(Fault.INVALID_NAME, "a name is longer than this disk allows") from error
-        raise

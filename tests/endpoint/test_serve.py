@@ -20,6 +20,7 @@ from azure.storage.filedatalake import DataLakeServiceClient, FileSystemClient
 
 from openmirror import layout
 from openmirror.cli.serving import exposure
+from openmirror.endpoint.access import DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY
 from openmirror.layout import StorePath
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.services.staying import Staying
@@ -251,5 +252,8 @@ def test_letting_others_in_with_the_public_key_is_warned_of(
     assert (exposure(Settings.load({}, given)) is not None) == warned
 
 
-def test_the_address_is_loopback_unless_told_otherwise() -> None:
-    assert Settings().serve_host == "127.0.0.1"
+def test_the_defaults_are_loopback_and_the_account_of_every_emulator() -> None:
+    settings = Settings()
+    assert settings.serve_host == "127.0.0.1"
+    assert settings.serve_account == DEVELOPMENT_ACCOUNT
+    assert settings.serve_key.get_secret_value() == DEVELOPMENT_KEY

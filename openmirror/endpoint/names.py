@@ -1,0 +1,47 @@
+"""What names on disk mean, and what the system's errors about them are called by Azure."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from openmirror.adapters.local.incarnation import INCARNATION_FILE
+from openmirror.adapters.local.paths import OURS
+from openmirror.endpoint.addresses import Address
+from openmirror.endpoint.errors import Fault, Refused
+
+
+def is_hidden(name: str, *, is_folder: bool) -> bool:
+    """Whether a real account would have nothing of this name: what the local form keeps there."""
+    if name.startswith(OURS):
+        return True
+    return not is_folder and (
+        name == INCARNATION_FILE or (name.startswith(".") and name.endswith(".crc"))
+    )
+
+
+def is_text(name: str) -> bool:
+    """A name in another encoding than UTF-8 cannot be said in any answer."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+@contextmanager
+def told(address: Address) -> Iterator[None]:
+    """Say what the system says of an address in Azure's words."""
+    try:
+        yield
+    except FileExistsError as error:
+        raise Refused(Fault.EXISTS, address.path) from error
+    except NotADirectoryError as error:
+        raise Refused(Fault.PATH_CONFLICT, address.path) from error
+    except FileNotFoundError as error:
+        raise Refused(Fault.MISSING, address.path) from error
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise Refused(Fault.INVALID_NAME, "a name is longer than this disk allows") from error
+        raise
