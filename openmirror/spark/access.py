@@ -37,7 +37,9 @@ def abfs_settings(account: AccountUrl, key: str | None, env: Mapping[str, str]) 
 
 
 def _endpoint(account: AccountUrl) -> dict[str, str]:
-    settings = {}
+    # Two threads for each client that Delta makes, one a commit: they are never stopped, and keep
+    # a JVM from ending.
+    settings = {"fs.azure.metrics.collection.enabled": "false"}
     if account.in_path:
         settings["fs.azure.abfs.endpoint"] = account.host
     if not account.is_secure:

@@ -107,6 +107,18 @@ def submitted_spark(settings: Mapping[str, str], application: str = "openmirror"
     return spark
 
 
+def stop_submitted(spark: SparkSession) -> None:
+    """Stop the application, and let its JVM end.
+
+    The driver of storage accounts has threads that would keep `spark-submit` for ever. Elsewhere
+    the JVM ends with this process.
+    """
+    jvm = spark._jvm
+    assert jvm is not None
+    spark.stop()
+    jvm.org.apache.hadoop.fs.FileSystem.closeAll()
+
+
 def is_submitted() -> bool:
     """Whether this process was started by `spark-submit`, which has a JVM ready for it."""
     return "PYSPARK_GATEWAY_PORT" in os.environ

@@ -62,11 +62,8 @@ def root_engine(
         own = SESSION_SETTINGS | (access if settings.account_key else {})
         yield _registering(settings, given, place, own, watch)
         return
-    spark = _start(settings, access, say)
-    try:
+    with _started(settings, access, say) as spark:
         yield _registering(settings, spark, place, {}, watch)
-    finally:
-        spark.stop()
 
 
 def _registering(
@@ -108,11 +105,23 @@ def _given_session() -> SparkSession | None:
         return active_spark()
 
 
-def _start(settings: Settings, access: Mapping[str, str], say: Say) -> SparkSession:
-    from openmirror.spark.session import is_submitted, submitted_spark
+@contextmanager
+def _started(settings: Settings, access: Mapping[str, str], say: Say) -> Iterator[SparkSession]:
+    from openmirror.spark.session import is_submitted, stop_submitted, submitted_spark
 
     hadoop = {f"spark.hadoop.{name}": value for name, value in access.items()}
-    return submitted_spark(hadoop) if is_submitted() else _start_here(settings, say, hadoop)
+    if is_submitted():
+        spark = submitted_spark(hadoop)
+        try:
+            yield spark
+        finally:
+            stop_submitted(spark)
+        return
+    spark = _start_here(settings, say, hadoop)
+    try:
+        yield spark
+    finally:
+        spark.stop()
 
 
 def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> SparkSession:

@@ -56,6 +56,7 @@ def test_a_local_root_is_a_plain_path() -> None:
 def oauth(env: Mapping[str, str]) -> dict[str, str]:
     """Settings of the cloud account, without what is the same in each."""
     found = abfs_settings(CLOUD, None, env)
+    assert found.pop("fs.azure.metrics.collection.enabled") == "false"
     assert all(name.endswith(f".{HOST}") for name in found), "another account keeps its own"
     named = {name.removesuffix(f".{HOST}"): value for name, value in found.items()}
     assert named.pop("fs.azure.account.auth.type") == "OAuth"
