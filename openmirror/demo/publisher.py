@@ -1,31 +1,33 @@
 """The demo's publisher, a process of its own: `python -m openmirror.demo.publisher --help`.
 
-It touches nothing but the landing zone, and tells what it does in lines on its output:
-`day <ISO date>` and `tell <text>`.
+It touches nothing but the landing zone, in a folder or on a storage account, and tells what it does
+in lines on its output: `day <ISO date>` and `tell <text>`.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from datetime import date
-from pathlib import Path
 
-from openmirror import layout
-from openmirror.demo.landing import LandingZone, replicated
+from openmirror.demo.landing import LandingZone
+from openmirror.demo.places import Place, place_of
 from openmirror.demo.scope import Scope
 from openmirror.demo.source import KEYS, TABLES, read_source
 from openmirror.demo.story import Begin, Day, Loaded, Publish, Tell, story
 
 MIRROR = "nycflights"
+KEY = "OPENMIRROR_ACCOUNT_KEY"
+"""The variable with an account's key, for emulators."""
 _PATIENCE = 120.0
 """Seconds to wait for the initial loads to be mirrored; a publisher goes on then all the same."""
 
 
-def publish(root: Path, scope: Scope) -> None:
+def publish(place: Place, scope: Scope) -> None:
     """Write the whole story, at its own pace."""
-    zone = LandingZone(root / layout.landing_zone(MIRROR))
+    zone = LandingZone(place, MIRROR)
     zone.introduce("openmirror demo")
     due = time.monotonic()
     for action in story(read_source(), scope):
@@ -36,7 +38,7 @@ def publish(root: Path, scope: Scope) -> None:
                 zone.publish(table, rows)
             case Loaded():
                 _say("tell the initial loads are published")
-                _wait_until_replicated(root / layout.monitoring(MIRROR))
+                _wait_until_replicated(zone)
                 due = time.monotonic()
             case Day(day):
                 time.sleep(max(0.0, due - time.monotonic()))
@@ -46,10 +48,10 @@ def publish(root: Path, scope: Scope) -> None:
                 _say(f"tell {text}")
 
 
-def _wait_until_replicated(monitoring: Path) -> None:
+def _wait_until_replicated(zone: LandingZone) -> None:
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until:
-        known = replicated(monitoring)
+        known = zone.replicated()
         if all(known.get(table) == "Replicating" for table in TABLES):
             return
         time.sleep(0.2)
@@ -60,8 +62,8 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def arguments(root: Path, scope: Scope) -> list[str]:
-    """The arguments that make this program publish that scope."""
+def arguments(root: str, scope: Scope) -> list[str]:
+    """The arguments that make this program publish that scope to a folder or an account."""
     return [
         f"--root={root}",
         f"--history-from={scope.history_from}",
@@ -74,14 +76,14 @@ def arguments(root: Path, scope: Scope) -> list[str]:
 def main() -> None:
     """Parse the arguments and publish."""
     parser = argparse.ArgumentParser(description="Publish flights of 2013 into a landing zone.")
-    parser.add_argument("--root", type=Path, required=True)
+    parser.add_argument("--root", required=True, help="a folder, or an account's URL")
     parser.add_argument("--history-from", type=date.fromisoformat, required=True)
     parser.add_argument("--days-from", type=date.fromisoformat, required=True)
     parser.add_argument("--until", type=date.fromisoformat, required=True)
     parser.add_argument("--seconds-per-day", type=float, required=True)
     given = parser.parse_args()
     scope = Scope(given.history_from, given.days_from, given.until, given.seconds_per_day)
-    publish(given.root, scope)
+    publish(place_of(given.root, os.environ.get(KEY)), scope)
 
 
 if __name__ == "__main__":

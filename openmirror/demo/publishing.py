@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO
 
-from openmirror.demo.publisher import arguments
+from openmirror.demo.publisher import KEY, arguments
 from openmirror.demo.scope import Scope
 
 
@@ -55,12 +55,16 @@ class Publisher:
 
 
 @contextmanager
-def publishing(root: Path, scope: Scope, hear: Callable[[str], None]) -> Iterator[Publisher]:
-    """Run a publisher while this lasts."""
+def publishing(
+    root: str, scope: Scope, hear: Callable[[str], None], key: str | None = None
+) -> Iterator[Publisher]:
+    """Run a publisher while this lasts, towards a folder or an account with this key."""
     command = [sys.executable, "-m", "openmirror.demo.publisher", *arguments(root, scope)]
+    env = os.environ | ({KEY: key} if key else {})
     with tempfile.TemporaryFile("w+") as complaints:
         process = subprocess.Popen(
             command,
+            env=env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=complaints,

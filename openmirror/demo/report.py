@@ -23,16 +23,17 @@ from openmirror.demo.scope import Scope
 from openmirror.lifecycle import TableStatus
 
 
-def greet(console: Console, root: Path, scope: Scope) -> None:
-    """What is going to happen."""
+def greet(console: Console, root: Path, scope: Scope, how: Iterable[str]) -> None:
+    """What is going to happen, and how files are mirrored."""
     history = f"{_said(scope.history_from)} to {_said(scope.days_from - timedelta(days=1))}"
     days = f"{_said(scope.days_from)} to {_said(scope.until)}"
     for line in (
         "Real flights from New York in 2013, mirrored into Delta Lake as they happen:",
         f"a publisher in a process of its own loads {history},",
         f"then {days} day by day: scheduled flights are inserts,",
-        "departures and arrivals updates, cancellations deletes. openmirror mirrors them as",
-        "`up` does; in the end every table is compared with one computed without openmirror.",
+        "departures and arrivals updates, cancellations deletes.",
+        *how,
+        "In the end every table is compared with one computed without openmirror.",
         f"Folder: {root}",
         "",
     ):
@@ -89,24 +90,29 @@ def judge(console: Console, verdicts: Iterable[Verdict]) -> None:
         console.print(line.append(f"{verdict.table:<9}{verdict.rows:>9,} rows  {said}", style=""))
 
 
-def next_steps(console: Console, root: Path, mirror: str) -> None:
-    """Where everything lies, and commands that work as they stand."""
-    where = shlex.quote(str(root))
-    command = _command()
-    lines = (
-        ("how every table stands", f"{command} status --root {where}"),
-        ("what happened to one", f"{command} history dbo.flights --root {where} --limit 10"),
-        ("be the publisher", _publish_by_hand(root, mirror)),
-        ("apply what has come", f"{command} drain --root {where}"),
-        ("go on mirroring", f"{command} up --root {where}"),
-        ("hold a table", f"{command} pause dbo.airlines --root {where}"),
-        ("let it go on", f"{command} resume dbo.airlines --root {where}"),
-    )
+def lies_in(console: Console, root: Path) -> None:
+    """Where everything is."""
     console.print(
         f"Everything stays in {root}: `landing` is what was published, `lake` the tables.",
         markup=False,
         soft_wrap=True,
     )
+
+
+def next_steps(console: Console, root: Path, mirror: str) -> None:
+    """Where everything lies, and commands that work as they stand."""
+    where = shlex.quote(str(root))
+    openmirror = command()
+    lines = (
+        ("how every table stands", f"{openmirror} status --root {where}"),
+        ("what happened to one", f"{openmirror} history dbo.flights --root {where} --limit 10"),
+        ("be the publisher", _publish_by_hand(root, mirror)),
+        ("apply what has come", f"{openmirror} drain --root {where}"),
+        ("go on mirroring", f"{openmirror} up --root {where}"),
+        ("hold a table", f"{openmirror} pause dbo.airlines --root {where}"),
+        ("let it go on", f"{openmirror} resume dbo.airlines --root {where}"),
+    )
+    lies_in(console, root)
     console.print("Try next:")
     for what, line in lines:
         # Whole lines, however narrow the terminal: they are there to be copied.
@@ -127,7 +133,7 @@ def _publish_by_hand(root: Path, mirror: str) -> str:
     return f"{shlex.quote(sys.executable)} -c {quoted}"
 
 
-def _command() -> str:
+def command() -> str:
     """How this very installation is called."""
     script = Path(openmirror.__file__).parent.parent / "dev"
     if not script.is_file():

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 from rich.console import Console
@@ -15,6 +11,7 @@ from rich.console import Console
 from openmirror import wiring
 from openmirror.cli.stopping import exit_now, stop_signals
 from openmirror.demo import checking, place, report
+from openmirror.demo.form import Form
 from openmirror.demo.live import Screen
 from openmirror.demo.progress import Tracker
 from openmirror.demo.publisher import MIRROR
@@ -22,33 +19,27 @@ from openmirror.demo.publishing import DemoFailed, Publisher, publishing
 from openmirror.demo.scope import Scope
 from openmirror.demo.source import TABLES, read_source
 from openmirror.lifecycle import TableStatus
-from openmirror.ports import TableEngine
 from openmirror.services.parts import Parts
 from openmirror.services.reporting import statuses
 from openmirror.settings import Settings
-
-Engine = Callable[[Settings], AbstractContextManager[TableEngine]]
 
 EXIT_FAILED = 1
 _PATIENCE = 120.0
 """Seconds without a commit, after which tables that are not done never will be."""
 
 
-def run_demo(
-    root: Path, scope: Scope, console: Console, engine: Engine = wiring.local_engine
-) -> int:
+def run_demo(root: Path, scope: Scope, console: Console, form: Form) -> int:
     """Run the demo; 0 when every table came out right, 1 when not. Raises OpenmirrorError."""
     root = root.absolute()
     place.claim(root)
-    overrides = {"root": root, "status_interval": timedelta(seconds=1)}
-    settings = Settings.load(os.environ, overrides)
+    settings = Settings.load(os.environ, {"root": root})
     started = time.monotonic()
     try:
         with wiring.locked(settings):
             place.empty(root, MIRROR)
-            report.greet(console, root, scope)
+            report.greet(console, root, scope, form.how)
             tracker = Tracker(root, MIRROR)
-            tables = _mirror_all(settings, scope, console, tracker, engine)
+            tables = _mirror_all(root, scope, console, tracker, form)
             took = time.monotonic() - started
             is_right = _conclude(root, scope, console, tracker, tables)
     except DemoFailed as error:
@@ -56,44 +47,42 @@ def run_demo(
     except KeyboardInterrupt:
         console.print("Interrupted.")
     else:
+        form.passed(console)
         console.print(
             f"Mirrored in {took:.0f} s, compared in {time.monotonic() - started - took:.0f} s.\n"
         )
-        report.next_steps(console, root, MIRROR)
+        form.next_steps(console, root)
         return 0 if is_right else EXIT_FAILED
     console.print(f"What there is lies in {root}; another run begins anew.", soft_wrap=True)
     return EXIT_FAILED
 
 
 def _mirror_all(
-    settings: Settings, scope: Scope, console: Console, tracker: Tracker, engine: Engine
+    root: Path, scope: Scope, console: Console, tracker: Tracker, form: Form
 ) -> list[TableStatus]:
-    """Run the publisher and everything of `up` until all that was published is applied."""
+    """Run the publisher and everything that mirrors until all that was published is applied."""
     screen = Screen(console, tracker, scope)
-    parts = replace(wiring.local_parts(settings), watch=screen)
-    screen.say("starting Spark")
-    with (
-        publishing(settings.root_folder(), scope, screen.hear) as publisher,
-        screen.shown(),
-        engine(settings) as ready,
-        stop_signals() as stop,
-        wiring.up(
-            settings, parts, ready, mirrors=lambda: [MIRROR], wanted=lambda name: name == MIRROR
-        ) as running,
-    ):
-        screen.say("mirroring")
-        done = _Done(parts, publisher, tracker)
-        while not stop.is_set() and not done():
-            running.serve(0.2)
-        publisher.end()
-        if running.stop():
-            # Spark would only be in the way of ending; a process may die anywhere.
-            console.print("Interrupted; what was underway is not committed.")
-            exit_now(EXIT_FAILED)
-        if stop.is_set():
-            raise KeyboardInterrupt
-        screen.say("everything that was published is applied")
-    return done.tables
+    with form.open(root, screen, console) as opened:
+        screen.say("starting Spark")
+        with (
+            publishing(opened.root, scope, screen.hear, opened.key) as publisher,
+            screen.shown(),
+            opened.start() as running,
+            stop_signals() as stop,
+        ):
+            screen.say("mirroring")
+            done = _Done(opened.parts, publisher, tracker)
+            while not stop.is_set() and not done():
+                running.serve(0.2)
+            publisher.end()
+            if running.stop():
+                # Spark would only be in the way of ending; a process may die anywhere.
+                console.print("Interrupted; what was underway is not committed.")
+                exit_now(EXIT_FAILED)
+            if stop.is_set():
+                raise KeyboardInterrupt
+            screen.say("everything that was published is applied")
+        return done.tables
 
 
 class _Done:

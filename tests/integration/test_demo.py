@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 from openmirror.cli.app import app
 from openmirror.demo import checking, place
 from openmirror.demo.expected import connect, expected
+from openmirror.demo.form import OnThisMachine
 from openmirror.demo.publisher import MIRROR
 from openmirror.demo.publishing import DemoFailed, publishing
 from openmirror.demo.running import run_demo
@@ -158,7 +159,7 @@ def test_a_folder_with_other_things_is_refused_and_left_alone(tmp_path: Path) ->
     (tmp_path / "landing").mkdir()
     (tmp_path / "landing" / "mine").write_text("precious")
     with pytest.raises(CannotStart, match="not from an earlier demo"):
-        run_demo(tmp_path, TINY, Console(file=io.StringIO()))
+        run_demo(tmp_path, TINY, Console(file=io.StringIO()), OnThisMachine())
     assert [path.name for path in tmp_path.rglob("*")] == ["landing", "mine"]
 
 
@@ -180,7 +181,7 @@ def test_a_publisher_that_breaks_is_told_of(tmp_path: Path) -> None:
 
     heard: list[str] = []
     with (
-        publishing(tmp_path / "nowhere", TINY, heard.append) as publisher,
+        publishing(str(tmp_path / "nowhere"), TINY, heard.append) as publisher,
         pytest.raises(DemoFailed, match="FileNotFoundError"),
     ):
         wait_for_its_end()
@@ -201,7 +202,7 @@ def test_a_tiny_demo_ends_with_every_table_right(tmp_path: Path, spark: SparkSes
 
     output = io.StringIO()
     console = Console(file=output, width=100, highlight=False)
-    assert run_demo(root, TINY, console, shared_engine) == 0, output.getvalue()
+    assert run_demo(root, TINY, console, OnThisMachine(shared_engine)) == 0, output.getvalue()
     shown = output.getvalue()
     assert shown.count("✔") == len(TABLES)
     assert "airports is re-created" in shown

