@@ -9,6 +9,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from azure.core.credentials import AzureNamedKeyCredential, TokenCredential
+from azure.core.pipeline.transport import RequestsTransport
 from azure.storage.blob import BlobServiceClient, ExponentialRetry
 from azure.storage.filedatalake import DataLakeServiceClient
 
@@ -17,6 +18,8 @@ from openmirror.adapters.azure.credentials import account_credential
 
 CONNECT_SECONDS = 10
 READ_SECONDS = 30
+_BLOCK = 256 << 10
+"""Bytes that are taken from a connection at once, as the SDK itself has it."""
 RETRIES = 3
 """After about 2, 4 and 8 seconds; the SDK would wait minutes, longer than a function lives."""
 
@@ -64,6 +67,10 @@ class Clients:
         **extra: Any,
     ) -> None:
         kept: dict[str, Any] = {**options(), **extra}
+        # One for all, so that they share connections, which are closed together.
+        if "transport" not in kept:
+            kept["transport"] = RequestsTransport(connection_data_block_size=_BLOCK, **kept)
+        self._transport = kept["transport"]
         self.date = ServerDate()
         self.files = DataLakeServiceClient(
             str(account), credential, raw_response_hook=self.date, **kept
@@ -77,5 +84,4 @@ class Clients:
 
     def close(self) -> None:
         """Let go of the connections."""
-        self.files.close()
-        self.blobs.close()
+        self._transport.close()
