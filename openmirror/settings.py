@@ -131,6 +131,12 @@ class Settings(BaseModel):
         default=Limits.drop_grace,
         description="How long a table folder must be missing before its table is dropped.",
     )
+    looks_at_once: int = Field(
+        default=8,
+        ge=1,
+        le=64,
+        description="Tables of a storage account that one pass looks at at the same time.",
+    )
     sweep_interval: Interval = Field(
         default=timedelta(seconds=30),
         description="How often `up` looks at every table, whatever it has heard of changes.",

@@ -38,3 +38,6 @@ class Parts:
     steps: Steps = no_steps
     watch: Watch = nobody_watches
     telemetry: Telemetry = NoTelemetry()
+    looks_at_once: int = 1
+    """Tables that one pass looks at at the same time: more than one where a look waits for others,
+    as over a network."""

@@ -38,6 +38,7 @@ from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at
 from openmirror.services.mirrors import read_policy
 from openmirror.services.parts import Parts
+from openmirror.services.sidebyside import side_by_side
 from openmirror.services.telling import tell_standing
 from openmirror.tablelog import CommitNote, TableLog
 
@@ -82,7 +83,7 @@ def statuses_of(parts: Parts, mirror: str, folders: Iterable[TableFolder]) -> li
     Raises NotThere when the zone cannot be listed.
     """
     partner = _partner(parts.store, mirror)
-    found = (_of_table(parts, folder, partner) for folder in folders)
+    found = side_by_side(parts, folders, lambda folder: _of_table(parts, folder, partner))
     return [table for table in found if table is not None]
 
 

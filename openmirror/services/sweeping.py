@@ -32,6 +32,7 @@ from openmirror.services.looking import look_at
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
 from openmirror.services.reporting import publish
+from openmirror.services.sidebyside import side_by_side
 
 
 @dataclass
@@ -51,14 +52,17 @@ def sweep(parts: Parts, mirrors: Iterable[str], doorbell: Doorbell) -> Swept:
     folder is missing, or that a problem began.
     """
     swept = Swept()
-    for folder in _folders(parts, mirrors, swept.unreadable):
+
+    def look(folder: TableFolder) -> None:
         try:
-            look = look_at(parts, folder).look
-            if is_for_a_visit(look, plan(look, parts.limits, look.at)):
+            found = look_at(parts, folder).look
+            if is_for_a_visit(found, plan(found, parts.limits, found.at)):
                 doorbell.ring(folder)
                 swept.rung.append(folder)
         except Exception as error:  # noqa: BLE001 - judged there
             _stays_with(parts, folder, error, swept.unreadable)
+
+    side_by_side(parts, _folders(parts, mirrors, swept.unreadable), look)
     return swept
 
 
@@ -90,12 +94,15 @@ class CleanedAll:
 def clean(parts: Parts, mirrors: Iterable[str], *, dry_run: bool = False) -> CleanedAll:
     """One cleanup pass over all tables; with `dry_run` only says what it would do."""
     cleanup = CleanedAll()
-    for folder in _folders(parts, mirrors, cleanup.unreadable):
+
+    def clean_one(folder: TableFolder) -> None:
         try:
             if done := clean_table(parts, folder, dry_run=dry_run):
                 cleanup.cleaned.append(done)
         except Exception as error:  # noqa: BLE001 - judged there
             _stays_with(parts, folder, error, cleanup.unreadable)
+
+    side_by_side(parts, _folders(parts, mirrors, cleanup.unreadable), clean_one)
     return cleanup
 
 

@@ -31,6 +31,7 @@ def azure_parts(
         limits=limits(settings),
         steps=steps,
         watch=watch,
+        looks_at_once=settings.looks_at_once,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,13 +17,15 @@ from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import CannotStart
 from openmirror.plan import Batch, Limits
 from openmirror.plan.decisions import Apply, Idle, Pause, Wait, WaitKind
-from openmirror.ports import Progress
+from openmirror.plan.facts import FileFacts
+from openmirror.ports import Entry, Progress
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Code
 from openmirror.services import draining, visiting
 from openmirror.services.draining import DrainResult, drain
 from openmirror.services.lanes import Again, Lanes
 from openmirror.services.parts import Parts
+from openmirror.services.reporting import statuses
 from openmirror.services.requests import Operator, hold
 from openmirror.services.running import Attendant, Unreadable
 from openmirror.services.sweeping import sweep
@@ -477,6 +479,32 @@ def test_the_sweep_survives_a_table_that_cannot_be_looked_at() -> None:
     swept = sweep(world.parts, ["m"], world.doorbell)
     assert swept.rung == [B]
     assert set(swept.unreadable) == {"m/A"}
+
+
+class _Meeting(ParquetInspector):
+    """Lets a look go on only once another table is looked at as well."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        super().__init__(store)
+        self._both = threading.Barrier(2)
+
+    def inspect(self, path: layout.StorePath, entry: Entry) -> FileFacts:
+        self._both.wait(30)
+        return super().inspect(path, entry)
+
+
+def test_a_sweep_of_a_far_store_looks_at_tables_side_by_side_and_survives_one_of_them() -> None:
+    world = World()
+    land(world.store, A, 1)
+    land(world.store, B, 1)
+    land(world.store, C, 1)
+    world.store.put(layout.control_document(C), b"no json")
+    parts = replace(world.parts, inspector=_Meeting(world.store), looks_at_once=3)
+    swept = sweep(parts, ["m"], world.doorbell)
+    assert sorted(swept.rung) == [A, B]
+    assert set(swept.unreadable) == {"m/C"}
+    shown = statuses(replace(world.parts, looks_at_once=3), ["m"])
+    assert [table.name.table for table in shown] == ["A", "B", "C"]
 
 
 def test_a_wait_that_ends_by_itself_sets_an_alarm_that_rings_can_still_end() -> None:
