@@ -168,8 +168,9 @@ class _Deployment:
         self._runner.serve(seconds)
 
     def stop(self) -> bool:
-        self._platform.stop()
-        return bool(self._runner.stop().abandoned)
+        worked = self._runner.stop()
+        self._platform.stop()  # last, since it hears of what the runner wrote in the end
+        return bool(worked.abandoned)
 
 
 def _make_queues(connection: str) -> None:

@@ -35,16 +35,17 @@ class Platform:
         self._heard = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="functions", daemon=True)
-        self._ended: BaseException | None = None
+        self.ended: BaseException | None = None
+        """What ended it, if something did."""
         self.invoked: Counter[str] = Counter()
         """How often each function ran so far."""
         self.failed: list[tuple[str, str]] = []
         """Each invocation that failed: the function and why."""
 
     def check(self) -> None:
-        """Raise what ended it, if something did."""
-        if self._ended is not None:
-            raise self._ended
+        """Raise what ended it."""
+        if self.ended is not None:
+            raise self.ended
 
     def stop(self) -> None:
         """Hand over what lies in the queues already, and then nothing more."""
@@ -71,14 +72,14 @@ class Platform:
             stopping = False
             while not stopping:
                 stopping = self._stop.wait(_POLL_SECONDS)
-                self._pump.turn()
+                self._pump.until_idle() if stopping else self._pump.turn()
                 self._count()
                 passed = next(clock)
                 for name, schedule in self._timers.items():
                     if any(goes_off(schedule, second) for second in passed):
                         self._timer(name)
         except Exception as error:  # noqa: BLE001 - raised by check, in the thread that asks
-            self._ended = error
+            self.ended = error
 
     def _timer(self, name: str) -> None:
         self._pump.results.append((name, self._host.timer(name)))

@@ -1,0 +1,44 @@
+"""The demo as a deployment runs it: one more way for the same files to the same tables."""
+
+from __future__ import annotations
+
+import io
+import re
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from openmirror.account import AccountUrl
+from openmirror.demo.running import run_demo
+from openmirror.demo.source import TABLES
+from standins.azure_form import LikeOnAzure
+from tests.integration.test_demo import TINY
+from tests.integration.test_runner_abfs import _forget
+
+ONE_DAY = replace(TINY, until=date(2013, 8, 1))
+
+
+def test_a_tiny_demo_passes_through_every_part_and_ends_with_every_table_right(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    output = io.StringIO()
+    console = Console(file=output, width=200, highlight=False)
+    try:
+        code = run_demo(tmp_path / "a demo", ONE_DAY, console, LikeOnAzure())
+    finally:
+        if reached := re.search(r"Storage account: (\S+)", output.getvalue()):
+            _forget(spark, AccountUrl.parse(reached[1]))
+    shown = output.getvalue()
+    assert code == 0, shown
+    assert shown.count("✔") == len(TABLES)
+    assert "airports is re-created" in shown
+    passed = re.search(
+        r"Through: (\d+) events .*landing (\d+).*; 0 failed\);\s+(\d+) doorbells", shown
+    )
+    assert passed is not None, shown
+    events, landed, rings = map(int, passed.groups())
+    assert len(TABLES) < landed <= events
+    assert rings >= len(TABLES)
