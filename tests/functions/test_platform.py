@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -15,13 +21,20 @@ from functions import bindings
 from openmirror.doorbells import EVENTS_QUEUE
 from openmirror.ports import Step
 from standins.functions_front import status_page
-from standins.functions_host import Died, FunctionsHost, host
+from standins.functions_host import ROOT, Died, FunctionsHost, host
 from standins.functions_platform import Platform
 from standins.functions_pump import Pump
 from standins.functions_worker import KILL_AT
 from standins.ncrontab import goes_off
 from tests.functions.conftest import Publisher, Queues
 
+OUTLIVED = """
+import os, pathlib, sys
+from standins.azurite import running
+with running(pathlib.Path(sys.argv[1])) as emulator:
+    print(emulator.queue_url, flush=True)
+    os._exit(9)
+"""
 HOUR = [datetime(2026, 11, 21, 9, tzinfo=UTC) + timedelta(seconds=n) for n in range(3600)]
 
 
@@ -87,3 +100,23 @@ def test_the_front_answers_with_the_status_page_and_nothing_else(app: FunctionsH
             assert "openmirror" in answer.read().decode()
         with pytest.raises(urllib.error.HTTPError, match="404"):
             urllib.request.urlopen(url.replace("status", "operate/pause"))
+
+
+def test_the_storage_emulator_ends_with_whoever_started_it_however_that_ended(
+    tmp_path: Path,
+) -> None:
+    started = subprocess.run(
+        [sys.executable, "-c", OUTLIVED, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert started.returncode == 9, started.stderr
+    here = urlsplit(started.stdout.strip())
+    assert here.port
+
+    def refuses() -> bool:
+        with socket.socket() as knocking:
+            return knocking.connect_ex((here.hostname, here.port)) != 0
+
+    wait(refuses)
