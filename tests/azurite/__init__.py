@@ -8,8 +8,6 @@ import pytest
 
 from standins.azurite import Azurite, running
 
-__all__ = ["Azurite", "azurite", "running"]
-
 
 @pytest.fixture(scope="session")
 def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:

@@ -19,7 +19,7 @@ from openmirror.ports import ABSENT, Ring
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.settings import Settings
 from openmirror.wiring.azure import azure_parts
-from tests.azurite import running
+from standins.azurite import running
 from tests.azurite.tokens import UnsignedTokens, make_certificate
 from tests.contract.stores import ARCHIVED, DOCUMENT, FILE, TABLE
 from tests.endpoint_server import endpoint_server

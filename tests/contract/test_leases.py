@@ -19,7 +19,7 @@ from openmirror.adapters.memory_work import MemoryLeases
 from openmirror.errors import NotThere
 from openmirror.ports import Lease, Leases
 from openmirror.protocol.names import TableFolder, TablePath
-from tests.azurite import Azurite
+from standins.azurite import Azurite
 from tests.contract.azure_stores import azure_clients
 from tests.contract.stores import together
 from tests.contract.waiting import TurnedClock, real_time, until

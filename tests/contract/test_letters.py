@@ -30,7 +30,7 @@ from openmirror.services.letters import (
     mailbox,
     requeue,
 )
-from tests.azurite import Azurite
+from standins.azurite import Azurite
 from tests.unit.paper import table
 
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)

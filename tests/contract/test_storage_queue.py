@@ -18,7 +18,7 @@ from openmirror.connection import Connection
 from openmirror.errors import AccessDenied, Unavailable
 from openmirror.ports import Ring, Taken
 from openmirror.protocol.names import TableFolder, TablePath
-from tests.azurite import Azurite
+from standins.azurite import Azurite
 from tests.contract.wires import Counted, LostAnswer, Refusal, Wire, refusing_server
 
 RING = Ring(TableFolder("m", TablePath("Sales", "Orders")), "sweep", "7")

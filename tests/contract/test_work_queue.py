@@ -19,7 +19,7 @@ from openmirror.adapters.memory_work import MemoryWorkQueue
 from openmirror.doorbells import decode, encode
 from openmirror.ports import Ring, Taken, WorkQueue
 from openmirror.protocol.names import TableFolder, TablePath
-from tests.azurite import Azurite
+from standins.azurite import Azurite
 from tests.contract.waiting import TurnedClock, real_time, until
 
 HIDDEN = timedelta(seconds=1)

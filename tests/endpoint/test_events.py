@@ -18,7 +18,7 @@ from openmirror.adapters.eventgrid import read_events
 from openmirror.endpoint.events import Envelope
 from openmirror.endpoint.subscription import QueueSink, is_subscribed
 from openmirror.events import EventKind, LandingEvent
-from tests.azurite import Azurite
+from standins.azurite import Azurite
 from tests.endpoint.conftest import Ask, T
 from tests.endpoint_server import EndpointServer, endpoint_server
 

@@ -41,7 +41,7 @@ from openmirror.tablelog import AppId
 from openmirror.wiring import root_engine, root_parts
 from openmirror.wiring.local import local_parts
 from openmirror.wiring.runner import working
-from tests.azurite import Azurite
+from standins.azurite import Azurite
 from tests.endpoint_server import EndpointServer, endpoint_server
 from tests.zone import bag, file_name, read_delta
 

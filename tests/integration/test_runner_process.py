@@ -23,7 +23,7 @@ from openmirror.adapters.azure.queue import StorageWorkQueue
 from openmirror.doorbells import POISON_SUFFIX, WORK_QUEUE
 from openmirror.ports import Ring
 from spark_jobs.run import run
-from tests.azurite import Azurite
+from standins.azurite import Azurite
 from tests.endpoint_server import EndpointServer
 from tests.integration.test_runner_abfs import expected, publish, rows_at, served, table
 from tests.kill.runners import kill_group
