@@ -1,10 +1,11 @@
-"""The queues between event, function and runner, and the text of a doorbell message."""
+"""The queues between event, function and runner, and the texts of their messages."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import json
+from dataclasses import dataclass
 
 from openmirror.ports.work import Ring
 from openmirror.protocol.names import TableFolder, TablePath
@@ -15,6 +16,9 @@ WORK_QUEUE = "table-work"
 """Doorbell messages for the Spark runner."""
 POISON_SUFFIX = "-poison"
 """The Functions host's own suffix for messages that were given up."""
+_MOST_BYTES = 48 << 10
+"""What a queue takes: 64 KiB in base64."""
+_LONGEST_WHY = 1000
 
 
 def encode(ring: Ring) -> str:
@@ -43,6 +47,36 @@ def decode(text: str) -> Ring | None:
         return Ring(TableFolder(mirror, TablePath.parse(table)), reason, correlation)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
+
+
+@dataclass(frozen=True)
+class Buried:
+    """A message that a runner gave up."""
+
+    body: str
+    """What it was, as it was."""
+    why: str
+    """For people."""
+
+
+def encode_buried(buried: Buried) -> str:
+    """The text of a buried message in its poison queue; no more than its body if that is long."""
+    why = buried.why[:_LONGEST_WHY]
+    text = json.dumps({"buried": buried.body, "why": why}, ensure_ascii=False)
+    return text if len(text.encode()) <= _MOST_BYTES else buried.body
+
+
+def decode_buried(text: str) -> Buried | None:
+    """What a runner buried as this text; None when it is none of ours."""
+    try:
+        value = json.loads(text)
+        body, why = value["buried"], value["why"]
+        if not isinstance(body, str) or not isinstance(why, str):
+            return None
+        (body + why).encode()  # JSON can say halves of letters, which no runner ever took
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return Buried(body, why)
 
 
 def plain(body: bytes) -> bytes:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import NAMESPACE_URL, uuid5
 
-from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE, decode, plain
+from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE, decode, decode_buried, plain
 from openmirror.events import NoEvent, ReadEvent
 from openmirror.ports.letters import DeadLetter, DeadLetters, Letter, Letters, Post
 
@@ -32,14 +32,17 @@ def keep_event(
 
 
 def keep_ring(letters: Letters, identity: str, body: bytes, at: datetime) -> Letter:
-    """Keep a message of the work queue, saying whose it is."""
+    """Keep a message of the work queue as it was sent, saying whose it is and why it was buried."""
     body = plain(body)
+    if buried := decode_buried(body.decode("utf-8", "replace")):
+        body = buried.body.encode()
     ring = decode(body.decode("utf-8", "replace"))
-    reason = (
-        f"visiting {ring.folder} failed again and again; see its status"
-        if ring
-        else "it is no doorbell message"
-    )
+    if buried:
+        reason = f"{ring.folder}: {buried.why}" if ring else buried.why
+    elif ring:
+        reason = f"visiting {ring.folder} failed again and again; see its status"
+    else:
+        reason = "it is no doorbell message"
     return _kept(letters, WORK_QUEUE, identity, body, at, reason)
 
 

@@ -16,7 +16,7 @@ from azure.storage.queue import QueueServiceClient
 from openmirror.adapters.azure.letters import BlobLetters, QueuePost
 from openmirror.adapters.eventgrid import read_events
 from openmirror.adapters.memory_letters import MemoryDeadLetters, MemoryLetters, MemoryPost
-from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE, encode
+from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE, Buried, encode, encode_buried
 from openmirror.errors import NotThere
 from openmirror.events import LandingEvent
 from openmirror.ports import Ring
@@ -50,6 +50,7 @@ DEAD = {
     "lastDeliveryOutcome": "NotFound",
     "publishTime": "2026-11-21T09:00:01Z",
 }
+RING = Ring(table("m", "S.schema/T"), "sweep")
 DEAD_PATH = "TOPIC/SUBSCRIPTION/2026/11/21/9/guid.json"
 
 
@@ -128,9 +129,26 @@ def test_an_event_that_could_not_be_handled_leads_to_the_functions_errors(rig: R
 
 
 def test_a_ring_that_was_given_up_names_its_table(rig: Rig) -> None:
-    ring = encode(Ring(table("m", "S.schema/T"), "sweep")).encode()
+    ring = encode(RING).encode()
     assert "m/S.schema/T" in keep_ring(rig.letters, "id-1", ring, AT).reason
     assert "no doorbell" in keep_ring(rig.letters, "id-2", b"\xff", AT).reason
+
+
+@pytest.mark.parametrize("sent", [encode(RING), "no ring", "AAAA", "\u00e9", '{"buried": 1}', "{"])
+def test_what_a_runner_buried_says_why_and_is_put_back_as_it_was_sent(rig: Rig, sent: str) -> None:
+    buried = encode_buried(Buried(sent, "taken 5 times, at last in vain: no space left")).encode()
+    kept = keep_ring(rig.letters, "id-1", buried, AT)
+    assert "no space left" in kept.reason
+    assert ("m/S.schema/T" in kept.reason) is (sent == encode(RING))
+    requeue(rig.letters, rig.post, kept.name)
+    assert rig.post.sent == [(WORK_QUEUE, sent.encode())]
+
+
+@pytest.mark.parametrize("text", ['{"buried": "\\ud800", "why": ""}', '{"buried": "x"}', "[]", "1"])
+def test_what_only_looks_like_a_buried_message_is_kept_as_it_is(rig: Rig, text: str) -> None:
+    assert rig.letters.read(keep_ring(rig.letters, "id-1", text.encode(), AT).name).body == (
+        text.encode()
+    )
 
 
 def test_dead_letters_of_event_grid_are_collected_once_with_its_reason(rig: Rig) -> None:

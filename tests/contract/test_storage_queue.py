@@ -84,6 +84,16 @@ def test_a_message_that_cannot_be_deleted_after_it_was_buried_is_in_both_queues(
     assert len(rig.buried()) == 2
 
 
+def test_a_message_that_leaves_no_room_for_the_reason_is_buried_without_it(rig: Rig) -> None:
+    rig.queue.delete(taken(rig))
+    longest = "x" * (48 << 10)
+    rig.service.get_queue_client(rig.name).send_message(base64.b64encode(longest.encode()).decode())
+    (found,) = rig.queue.take(1)
+    rig.queue.bury(found, "it is no doorbell message")
+    assert rig.queue.length() == 0
+    assert rig.buried() == [longest]
+
+
 def test_a_message_that_cannot_be_buried_stays(rig: Rig) -> None:
     message = taken(rig)
     rig.wire.faults = [Refusal(503, "ServerBusy")] * 9

@@ -16,7 +16,7 @@ from azure.storage.queue import QueueServiceClient
 from openmirror.adapters.azure.queue import StorageWorkQueue
 from openmirror.adapters.doorbell import QueueDoorbell
 from openmirror.adapters.memory_work import MemoryWorkQueue
-from openmirror.doorbells import decode, encode
+from openmirror.doorbells import Buried, decode, decode_buried, encode
 from openmirror.ports import Ring, Taken, WorkQueue
 from openmirror.protocol.names import TableFolder, TablePath
 from standins.azurite import Azurite
@@ -35,7 +35,8 @@ class Rig:
     after: Callable[[timedelta], None]
     put: Callable[[str], None]
     """Send any text as a stranger might, without encoding it."""
-    buried: Callable[[], list[str]]
+    buried: Callable[[], list[Buried | None]]
+    """Takes what lies in the poison queue."""
     """Bodies of the messages that were given up."""
 
 
@@ -44,7 +45,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
     if request.param == "memory":
         clock = TurnedClock()
         memory = MemoryWorkQueue(clock, HIDDEN)
-        yield Rig(memory, clock.turn, memory.put, lambda: [body for body, _ in memory.buried])
+        yield Rig(memory, clock.turn, memory.put, lambda: [Buried(*each) for each in memory.buried])
         return
     emulator: Azurite = request.getfixturevalue("azurite")
     name = f"queue-{uuid.uuid4()}"
@@ -58,9 +59,9 @@ def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
             plain.clear_messages()
             plain.send_message(text)
 
-        def buried() -> list[str]:
-            found = poison.receive_messages()
-            return [base64.b64decode(message.content).decode() for message in found]
+        def buried() -> list[Buried | None]:
+            found = [base64.b64decode(m.content).decode() for m in poison.receive_messages()]
+            return [decode_buried(text) for text in found]
 
         yield Rig(queue, real_time, put, buried)
 
@@ -171,11 +172,11 @@ def test_a_delayed_message_is_there_but_hidden_until_then(rig: Rig) -> None:
     assert one(rig.queue).ring == RING
 
 
-def test_a_buried_message_leaves_the_queue_and_keeps_its_body(rig: Rig) -> None:
+def test_a_buried_message_leaves_the_queue_and_keeps_its_body_and_the_reason(rig: Rig) -> None:
     rig.queue.send(RING)
     rig.queue.bury(one(rig.queue), "failed five times")
     assert rig.queue.length() == 0
-    assert rig.buried() == [encode(RING)]
+    assert rig.buried() == [Buried(encode(RING), "failed five times")]
 
 
 STRANGE = [
@@ -198,7 +199,7 @@ def test_a_stranger_s_message_is_taken_as_one_without_a_ring_and_can_be_buried(
     assert taken.ring is None
     rig.queue.bury(taken, "it is no doorbell message")
     assert rig.queue.length() == 0
-    assert rig.buried() == [taken.body]
+    assert rig.buried() == [Buried(taken.body, "it is no doorbell message")]
 
 
 def test_a_doorbell_over_a_queue_says_what_rang(queue: WorkQueue) -> None:

@@ -14,7 +14,14 @@ from openmirror.adapters.azure.clients import options
 from openmirror.adapters.azure.credentials import identity
 from openmirror.adapters.azure.failures import QUEUE_ROLE, code_of, in_our_words
 from openmirror.connection import Connection
-from openmirror.doorbells import POISON_SUFFIX, WORK_QUEUE, decode, encode
+from openmirror.doorbells import (
+    POISON_SUFFIX,
+    WORK_QUEUE,
+    Buried,
+    decode,
+    encode,
+    encode_buried,
+)
 from openmirror.errors import CannotStart
 from openmirror.ports import Ring, Taken
 
@@ -110,13 +117,10 @@ class StorageWorkQueue:
                     raise
 
     def bury(self, taken: Taken, why: str) -> None:
-        """Copy it to the poison queue, then delete it: a crash leaves it in both, never in none.
-
-        The host keeps no reason with a message, so `why` is for those who are told of it.
-        """
-        del why
+        """Copy it to the poison queue, then delete it: a crash leaves it in both, never in none."""
         with self._told(self._poison):
-            _send(self._poison, taken.body, time_to_live=_FOR_EVER)
+            buried = encode_buried(Buried(taken.body, why))
+            _send(self._poison, buried, time_to_live=_FOR_EVER)
         self.delete(taken)
 
     def length(self) -> int:
