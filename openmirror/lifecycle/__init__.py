@@ -18,9 +18,9 @@ from openmirror.lifecycle.stages import (
     Unreadable,
     Waits,
     fabric_status,
+    leaves_undone,
     lifecycle,
     position_of,
-    settled,
 )
 from openmirror.lifecycle.status import (
     TableStatus,
@@ -52,11 +52,11 @@ __all__ = [
     "fabric_status",
     "is_listed",
     "iso",
+    "leaves_undone",
     "lifecycle",
     "message_of",
     "needs_attention",
     "position_of",
-    "settled",
     "table_status",
     "to_json",
     "to_monitoring",

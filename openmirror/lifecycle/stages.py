@@ -183,14 +183,14 @@ QUIET_WAITS = frozenset({WaitKind.SCHEMA, WaitKind.GRACE})
 """Waits that leave nothing undone that was sent."""
 
 
-def settled(decision: Decision) -> bool:
-    """Whether `drain` may leave a table so and exit 0."""
+def leaves_undone(decision: Decision) -> bool:
+    """Whether something that was sent stays undone, so that `drain` may not exit with 0."""
     match decision:
         case Pause():
-            return False
+            return True
         case Wait(waiting):
-            return waiting.kind in QUIET_WAITS
-    return True
+            return waiting.kind not in QUIET_WAITS
+    return False
 
 
 def _asks(look: Look, kind: RequestKind) -> bool:

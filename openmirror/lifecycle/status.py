@@ -68,7 +68,7 @@ class TableStatus:
 
 
 def needs_attention(tables: Iterable[TableStatus]) -> bool:
-    """Whether some table is paused or waits; held tables, `schema` and `grace` waits aside."""
+    """Whether some table is paused or waits; held tables and quiet waits aside."""
     return any(table.needs_attention for table in tables)
 
 

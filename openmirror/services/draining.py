@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from openmirror import layout
 from openmirror.errors import MOST_ATTEMPTS, NotThere
-from openmirror.lifecycle import settled
+from openmirror.lifecycle import leaves_undone
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Apply, Pause, Reset, Wait, WaitKind
 from openmirror.ports import Progress, TableEngine
@@ -40,11 +40,11 @@ class DrainResult:
 
     @property
     def stopped(self) -> dict[TableFolder, Pause | Wait]:
-        """Tables that are paused, or wait for something that matters."""
+        """Tables that are paused, or wait and not quietly."""
         return {
             folder: outcome
             for folder, outcome in self.outcomes.items()
-            if isinstance(outcome, Pause | Wait) and not settled(outcome)
+            if isinstance(outcome, Pause | Wait) and leaves_undone(outcome)
         }
 
 

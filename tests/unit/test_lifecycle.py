@@ -29,8 +29,8 @@ from openmirror.lifecycle import (
     TableStatus,
     is_listed,
     iso,
+    leaves_undone,
     needs_attention,
-    settled,
     table_status,
     to_json,
 )
@@ -433,16 +433,16 @@ def test_only_skips_that_still_pass_over_something_are_shown() -> None:
 def test_drain_is_content_with_schema_and_grace_waits_only(kind: WaitKind) -> None:
     wait = Wait(Waiting(kind, NOW, "…"))
     content = kind in (WaitKind.SCHEMA, WaitKind.GRACE)
-    assert settled(wait) is content
+    assert leaves_undone(wait) is not content
     assert needs_attention([table_status(look(), wait)]) is not content
 
 
 def test_drain_is_not_content_with_a_pause_but_with_holds_and_finished_tables() -> None:
     paused = Pause(judged(look(), Broken(Code.TABLE_NOT_OURS, "…")))
     held = look(control={"hold": Hold(NOW, "ann")})
-    assert not settled(paused)
+    assert leaves_undone(paused)
     assert needs_attention([table_status(look(), Idle()), table_status(look(), paused)])
-    assert settled(plan(held, Limits(), NOW))
+    assert not leaves_undone(plan(held, Limits(), NOW))
     assert not needs_attention([status_of(held), status_of(look())])
 
 
