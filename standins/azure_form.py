@@ -12,7 +12,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 from azure.core.exceptions import ResourceExistsError
 from azure.storage.queue import QueueServiceClient
@@ -25,11 +24,11 @@ from openmirror.demo.publishing import DemoFailed
 from openmirror.demo.report import command, lies_in
 from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
 from openmirror.endpoint.account import ENDPOINT_FOLDER
-from openmirror.endpoint.subscription import is_subscribed
 from openmirror.ports import Progress
 from openmirror.services.parts import Watch
 from openmirror.services.working import Working
 from openmirror.settings import Settings, variable
+from standins.account import ServedAccount, account_process
 from standins.azurite import running as azurite_running
 from standins.functions_front import status_page
 from standins.functions_host import Died, host
@@ -74,21 +73,17 @@ class LikeOnAzure:
             folder = stack.enter_context(tempfile.TemporaryDirectory())
             queues = stack.enter_context(azurite_running(Path(folder))).connection_string
             _make_queues(queues)
-            local = Settings.load(
-                _kept(os.environ), {"root": root, "serve_port": 0, "serve_events": queues}
-            )
-            server = stack.enter_context(wiring.served(local, self._event))
-            key = local.serve_key.get_secret_value()
+            account = stack.enter_context(self._account(root, queues))
             env = {
-                variable("root"): f"{server.url}/{local.serve_account}",
-                variable("account_key"): key,
+                variable("root"): account.url,
+                variable("account_key"): account.key,
                 variable("queues"): queues,
                 variable("letters"): queues,
             }
             log = stack.enter_context((root / LOG).open("w"))
             app = stack.enter_context(host(env, log=log))
             page = stack.enter_context(status_page(app))
-            console.print(f"Storage account: {env[variable('root')]}", markup=False)
+            console.print(f"Storage account: {account.url}", markup=False)
             console.print(f"Status page:     {page}  (while this runs)\n", markup=False)
             pump = Pump.of(app, queues)
             stack.callback(pump.service.close)
@@ -106,7 +101,7 @@ class LikeOnAzure:
                         at_work.stop()
 
             parts = wiring.root_parts(settings)
-            yield Opened(env[variable("root")], parts, start, key)
+            yield Opened(account.url, parts, start, account.key)
 
     def passed(self, console: Console) -> None:
         """See Form."""
@@ -139,8 +134,11 @@ class LikeOnAzure:
             console.print(f"  [dim]# {what}[/]", soft_wrap=True)
             console.print(f"  {line}", markup=False, soft_wrap=True)
 
-    def _event(self, event: dict[str, Any]) -> None:
-        self._passed.events += is_subscribed(event)
+    @contextmanager
+    def _account(self, root: Path, queues: str) -> Iterator[ServedAccount]:
+        with account_process(root, queues, _kept(os.environ)) as account:
+            yield account
+        self._passed.events = account.events
 
     def _heard_by(self, watch: Watch) -> Watch:
         def hear(progress: Progress) -> None:
