@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -14,7 +14,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from azure.core.exceptions import IncompleteReadError
 from azure.core.pipeline.transport import HttpTransport
+from azure.storage.blob import _download
 
 from openmirror import layout
 from openmirror.account import AccountUrl
@@ -288,6 +290,19 @@ def test_a_service_that_stays_away_is_said_and_tried_again_for_ever(
     assert len(rig.cost().requests) <= 1 + RETRIES
     assert DOCUMENT in str(raised.value)
     assert disposition_of(raised.value, attempts=100) is Disposition.RETRY
+
+
+def test_a_read_that_breaks_off_each_time_is_a_service_that_is_away(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(answer: Iterable[bytes], *_: object) -> bytes:
+        raise IncompleteReadError(f"3 of {len(b''.join(answer))} bytes")
+
+    rig.store.write(DOCUMENT, b"12345")
+    monkeypatch.setattr(_download, "process_content", broken)
+    monkeypatch.setattr(_download.time, "sleep", lambda _: None)
+    with pytest.raises(Unavailable, match="3 of 5 bytes"):
+        rig.store.read(DOCUMENT)
 
 
 def test_a_write_whose_answer_was_lost_is_a_lost_race_at_worst(rig: Rig) -> None:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import gc
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from azure.core import PipelineClient
+from azure.core.credentials import AccessToken
+from azure.core.exceptions import ClientAuthenticationError
 from azure.core.pipeline.transport import HttpTransport
+from azure.core.rest import HttpRequest
 
 from openmirror.account import AccountUrl
 from openmirror.adapters.azure.clients import Clients
+from openmirror.adapters.azure.credentials import RefusalsApart
 from openmirror.adapters.azure.leases import BlobLeases
 from openmirror.adapters.azure.queue import StorageWorkQueue
 from openmirror.adapters.azure.store import AzureStore
 from openmirror.connection import Connection
-from openmirror.errors import AccessDenied
+from openmirror.errors import AccessDenied, Unavailable
 from openmirror.ports import ABSENT, Ring
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.settings import Settings
@@ -83,3 +92,69 @@ def test_an_environment_without_any_identity_says_what_to_do(
         parts = azure_parts(Settings.load({}, {"root": f"{server.url}/{server.account}"}))
         with pytest.raises(AccessDenied, match="assign a managed identity"):
             parts.store.read(DOCUMENT)
+
+
+@contextmanager
+def no_tokens(status: int) -> Iterator[str]:
+    """What gives a machine its tokens, refusing."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = b'{"error": "not_now", "error_description": "being replaced"}'
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Say nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+class Refused:
+    """A credential that is refused its token, as azure-identity tells of it."""
+
+    def __init__(self, host: str) -> None:
+        self._host, self._client = host, PipelineClient(host)
+
+    def get_token(self, *scopes: str, **options: object) -> AccessToken:
+        del scopes, options
+        answer = self._client.send_request(HttpRequest("GET", self._host))
+        raise ClientAuthenticationError(message="no token today", response=answer)
+
+    def close(self) -> None:
+        self._client.close()
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(404, Unavailable), (410, Unavailable), (429, Unavailable), (400, AccessDenied)],
+)
+def test_who_gives_no_token_makes_no_file_look_missing(
+    monkeypatch: pytest.MonkeyPatch, status: int, error: type[Exception]
+) -> None:
+    monkeypatch.setattr(HttpTransport, "sleep", lambda *_: None)
+    with no_tokens(status) as host:
+        account, refused = AccountUrl.parse("https://contoso.dfs.core.windows.net"), Refused(host)
+        clients = Clients(account, RefusalsApart(refused))
+        store, leases = AzureStore(clients), BlobLeases(clients)
+        for ask in (
+            lambda: store.read(DOCUMENT),
+            lambda: store.list_folder(TABLE),
+            lambda: store.incarnation(TABLE),
+            lambda: leases.take(ORDERS),
+        ):
+            with pytest.raises(error, match="no token today"):
+                ask()
+        clients.close()
+        refused.close()

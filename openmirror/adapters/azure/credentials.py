@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from azure.core.credentials import AzureNamedKeyCredential, TokenCredential
+from typing import Any
+
+from azure.core.credentials import AccessToken, AzureNamedKeyCredential, TokenCredential
+from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 from azure.identity import DefaultAzureCredential
 
 from openmirror.account import AccountUrl
@@ -26,5 +29,30 @@ def identity(url: str, *, secure: bool, client_id: str | None = None) -> TokenCr
             "emulator give its key: OPENMIRROR_ACCOUNT_KEY, or a connection string for queues"
         )
     if client_id:
-        return DefaultAzureCredential(managed_identity_client_id=client_id)
-    return DefaultAzureCredential()
+        return RefusalsApart(DefaultAzureCredential(managed_identity_client_id=client_id))
+    return RefusalsApart(DefaultAzureCredential())
+
+
+class RefusalsApart:
+    """A credential whose refusals nobody takes for an answer of the service that wants the token.
+
+    The storage SDK reads whatever response a refusal carries as one about the file it was asked
+    for, so that a 404 would say that the file is missing.
+    """
+
+    def __init__(self, credential: TokenCredential) -> None:
+        self._credential = credential
+
+    def get_token(self, *scopes: str, **options: Any) -> AccessToken:
+        """A token; raises ClientAuthenticationError, ServiceRequestError if that may pass."""
+        try:
+            return self._credential.get_token(*scopes, **options)
+        except ClientAuthenticationError as error:
+            status = error.status_code
+            if status is None:
+                raise
+            said = f"no token was given ({status}): {error.message}"
+        # 404 and 410 are answers of a machine's own service of tokens while it is replaced.
+        if status in (404, 408, 410, 429) or status >= 500:
+            raise ServiceRequestError(said)
+        raise ClientAuthenticationError(said)

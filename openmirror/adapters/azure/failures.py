@@ -85,6 +85,9 @@ def _told(what: str, role: str, error: HttpResponseError) -> OpenmirrorError | N
         return _denied(what, role, code)
     if status == 412:
         return ConditionFailed(f"{what} is no longer as it was when it was looked at{said}")
+    if error.status_code is None:
+        # An answer that broke off, after all of the SDK's tries to read it.
+        return Unavailable(f"{what}: the storage service's answer was lost: {error.message}")
     if status in (408, 429) or status >= 500 or passes(error):
         return Unavailable(f"{what}: the storage service answers {status}{said}")
     if status == 409:
