@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Protocol
 
-from azure.core.exceptions import ClientAuthenticationError
+from azure.core.exceptions import AzureError, ClientAuthenticationError
 from databricks.sdk import WorkspaceClient
 from databricks.sdk.config import Config
 from databricks.sdk.credentials_provider import CredentialsStrategy
@@ -150,6 +150,8 @@ class DatabricksJob:
             if "does not exist" in str(error):
                 return Failed(f"{who} does not exist: correct OPENMIRROR_JOB or DATABRICKS_HOST")
             return Failed(f"{who}: {_first_line(error)}")
+        except AzureError as error:  # who gives out tokens cannot be reached
+            return Unreachable(f"{who}: {_first_line(error)}")
         except OSError as error:  # time-outs and lost connections that the SDK gave up on
             return Unreachable(f"{who}: {_first_line(error.__cause__ or error)}")
 

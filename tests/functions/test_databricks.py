@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from azure.core.credentials import AccessToken
-from azure.core.exceptions import ClientAuthenticationError
+from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 
 from openmirror import layout
 from openmirror.adapters import databricks
@@ -171,6 +171,16 @@ def test_an_identity_that_is_not_there_is_named(api: Jobs) -> None:
     outcome = DatabricksJob(api.url, JOB, Nobody(), now).start()
     assert isinstance(outcome, Refused)
     assert "no managed identity endpoint found" in outcome.reason
+
+
+def test_a_service_of_tokens_that_cannot_be_reached_is_no_failure_of_an_event(api: Jobs) -> None:
+    class Away:
+        def get_token(self, *scopes: str) -> AccessToken:
+            raise ServiceRequestError("connection refused")
+
+    outcome = DatabricksJob(api.url, JOB, Away(), now).start()
+    assert isinstance(outcome, Unreachable)
+    assert "connection refused" in outcome.reason
 
 
 @pytest.mark.parametrize(
