@@ -552,6 +552,19 @@ def test_a_gap_that_is_filled_by_a_checkpoint_later_is_passed(store: CountingSto
     assert (log.version, log.transactions) == (3, {app(1): 4})
 
 
+def test_a_second_pass_over_a_thousand_tables_reads_no_commit_again(store: CountingStore) -> None:
+    tables = [StorePath(f"lake/m/Tables/dbo/t{number}") for number in range(1000)]
+    for table in tables:
+        store.write(join(table, "_delta_log", name(0)), lines(PROTOCOL, metadata()))
+    replay = LogReplay(store)
+    for table in tables:
+        replay.read(table)
+    store.reads.clear()
+    for table in tables:
+        replay.read(table)
+    assert store.reads == []
+
+
 def test_only_so_many_tables_are_remembered(store: CountingStore) -> None:
     begin(store)
     other = StorePath("lake/m/Tables/dbo/other")

@@ -24,7 +24,7 @@ _TRIES = 3
 class LogReplay:
     """LogReader and HistoryReader without a JVM; safe to share between threads."""
 
-    def __init__(self, store: FileStore, remember: int = 256) -> None:
+    def __init__(self, store: FileStore, remember: int = 4096) -> None:
         self._store = store
         self._remember = remember
         self._known: OrderedDict[StorePath, State] = OrderedDict()
