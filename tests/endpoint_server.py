@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from openmirror.endpoint.access import DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY
 from openmirror.endpoint.events import Envelope
@@ -37,6 +38,11 @@ class EndpointServer:
     def credential(self) -> dict[str, str]:
         """As the storage SDKs take it."""
         return {"account_name": self.account, "account_key": self.key}
+
+
+def account_of_its_own() -> str:
+    """A name that no account had before, for clients that remember accounts by name."""
+    return f"test{uuid4().hex[:20]}"
 
 
 @contextmanager

@@ -14,11 +14,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 from azure.storage.queue import QueueServiceClient
-from pyspark.sql import SparkSession
 
 from openmirror import layout
-from openmirror.account import AccountUrl
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
 from openmirror.ports import Progress
 from openmirror.protocol.names import TableFolder, TablePath, table_name
@@ -32,10 +31,8 @@ from standins.functions_host import FunctionsHost, host
 from standins.functions_pump import Pump
 from tests.chain.mangling import Mangled
 from tests.chain.publishing import Publisher
-from tests.endpoint_server import EndpointServer, endpoint_server
-from tests.integration.test_runner_abfs import _forget
+from tests.endpoint_server import EndpointServer, account_of_its_own, endpoint_server
 from tests.property.histories import History, random_history
-from tests.property.test_histories import _typed
 from tests.zone import bag, read_delta
 
 MIRROR = "chain"
@@ -70,8 +67,11 @@ class Chain:
 
 
 @contextmanager
-def chain(root: Path, folder: Path, draw: random.Random, spark: SparkSession) -> Iterator[Chain]:
-    with running(folder) as azurite, endpoint_server(root) as server:
+def chain(root: Path, folder: Path, draw: random.Random) -> Iterator[Chain]:
+    with (
+        running(folder) as azurite,
+        endpoint_server(root, account=account_of_its_own()) as server,
+    ):
         queues = QueueServiceClient.from_connection_string(azurite.connection_string)
         for name in (EVENTS_QUEUE, WORK_QUEUE):
             queues.create_queue(name)
@@ -96,7 +96,6 @@ def chain(root: Path, folder: Path, draw: random.Random, spark: SparkSession) ->
                 yield Chain(server, app, pump, runner, events, queues, heard)
             finally:
                 runner.stop()
-                _forget(spark, AccountUrl.parse(env["OPENMIRROR_ROOT"]))
         queues.close()
 
 
@@ -124,8 +123,9 @@ def monitored(root: Path) -> dict[str, dict[str, Any]]:
     return {t["normalizedTableName"]: t for t in tables}
 
 
+@pytest.mark.usefixtures("spark")
 def test_what_an_sdk_writes_is_mirrored_through_every_part_whatever_happens_to_its_events(
-    tmp_path: Path, spark: SparkSession
+    tmp_path: Path,
 ) -> None:
     seed = int(os.environ.get("OPENMIRROR_SEED", "1"))
     sys.stdout.write(f"OPENMIRROR_SEED={seed}\n")
@@ -133,7 +133,7 @@ def test_what_an_sdk_writes_is_mirrored_through_every_part_whatever_happens_to_i
     sent = histories(draw)
     root = tmp_path / "account"
     (tmp_path / "azurite").mkdir()
-    with chain(root, tmp_path / "azurite", draw, spark) as parts:
+    with chain(root, tmp_path / "azurite", draw) as parts:
         publisher = Publisher(parts.server, draw)
         for folder, history in sent.items():
             publisher.begin(folder, history.metadata)
@@ -153,7 +153,7 @@ def test_what_an_sdk_writes_is_mirrored_through_every_part_whatever_happens_to_i
 
         for folder, history in sent.items():
             got = bag(read_delta(delta_path(root, folder)))
-            assert got == bag(_typed(history, history.expected())), f"{folder}, seed {history.seed}"
+            assert got == bag(history.expected_rows()), f"{folder}, seed {history.seed}"
         # Each file exactly once, and in order.
         for folder, last in lengths.items():
             assert commits(parts, folder) == list(range(1, last + 1))

@@ -16,7 +16,7 @@ from openmirror.demo.running import run_demo
 from openmirror.demo.source import TABLES
 from standins.azure_form import LikeOnAzure
 from tests.integration.test_demo import TINY
-from tests.integration.test_runner_abfs import _forget
+from tests.spark_accounts import forget
 
 ONE_DAY = replace(TINY, until=date(2013, 8, 1))
 
@@ -30,7 +30,7 @@ def test_a_tiny_demo_passes_through_every_part_and_ends_with_every_table_right(
         code = run_demo(tmp_path / "a demo", ONE_DAY, console, LikeOnAzure())
     finally:
         if reached := re.search(r"Storage account: (\S+)", output.getvalue()):
-            _forget(spark, AccountUrl.parse(reached[1]))
+            forget(spark, AccountUrl.parse(reached[1]))
     shown = output.getvalue()
     assert code == 0, shown
     assert shown.count("✔") == len(TABLES)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import shutil
 import time
 import uuid
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -14,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from azure.core.exceptions import ResourceExistsError
 from azure.storage.blob import BlobPrefix, BlobServiceClient, ContainerClient
@@ -29,7 +25,7 @@ from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
 from openmirror.errors import AccessDenied, NotThere
 from openmirror.layout import StorePath
 from openmirror.ports import Content, Entry, Listing, TableEngine, Transaction
-from openmirror.protocol.names import ETag, TableFolder, TablePath, table_name
+from openmirror.protocol.names import ETag, TableFolder, table_name
 from openmirror.protocol.sequence import Position
 from openmirror.services.parts import Parts
 from openmirror.settings import Settings
@@ -42,34 +38,14 @@ from openmirror.wiring import root_engine, root_parts
 from openmirror.wiring.local import local_parts
 from openmirror.wiring.runner import working
 from standins.azurite import Azurite
-from tests.endpoint_server import EndpointServer, endpoint_server
-from tests.zone import bag, file_name, read_delta
+from tests.endpoint_server import EndpointServer
+from tests.spark_accounts import applied, expected, forget, publish, rows_at, table
+from tests.zone import bag
 
 PATIENCE = 240.0
 FILES = 6
 AWKWARD = "a[1]{x,y} #2 50%20 q&$z"
 """A table folder whose name is a pattern to Spark and half escaped to a URI."""
-
-
-def table(mirror: str, name: str) -> TableFolder:
-    return TableFolder(mirror, TablePath("", name))
-
-
-def publish(root: Path, folder: TableFolder, *numbers: int) -> None:
-    """Files that add a row each, and change the row that the first one added."""
-    place = root / layout.table_folder(folder)
-    place.mkdir(parents=True, exist_ok=True)
-    (place / "_metadata.json").write_text('{"keyColumns": ["id"]}')
-    for number in numbers:
-        rows = {"id": [number, 0], "n": [number, number], "__rowMarker__": [0, 4]}
-        staged = place / f"_{number}"
-        pq.write_table(pa.table(rows), staged)
-        staged.rename(place / file_name(number))
-
-
-def expected(last: int) -> list[Any]:
-    rows = [{"id": number, "n": number} for number in range(1, last + 1)]
-    return bag([*rows, {"id": 0, "n": last}])
 
 
 def settings_for(root: str, key: str | None, **more: object) -> Settings:
@@ -100,39 +76,6 @@ def race(settings: Settings, parts: Parts, engine: TableEngine, folder: TableFol
     finally:
         ended = [runner.stop() for runner in runners]
     assert [worked.failed for worked in ended] == [{}, {}]
-
-
-def applied(parts: Parts, folder: TableFolder) -> list[int]:
-    """Every sequence in the order of the log, as often as it was applied."""
-    path = layout.delta_table(folder.mirror, table_name(folder.path, "dbo"))
-    notes = LogReplay(parts.store).history(path, 99)
-    return [n for note in reversed(notes) for n in range(note.first, note.last + 1)]
-
-
-@pytest.fixture
-def served(tmp_path: Path, spark: SparkSession) -> Iterator[EndpointServer]:
-    with endpoint_server(tmp_path / "account") as server:
-        yield server
-        _forget(spark, AccountUrl.parse(f"{server.url}/{server.account}"))
-
-
-def _forget(spark: SparkSession, account: AccountUrl) -> None:
-    """Hadoop keeps a client for each account's name, and emulators all have the same."""
-    jvm: Any = spark._jvm
-    conf = spark._jsc.hadoopConfiguration()
-    for container in ("landing", "lake"):
-        uri = jvm.java.net.URI(account_places(account)(StorePath(f"{container}/")))
-        closing = jvm.org.apache.hadoop.conf.Configuration(conf)
-        for name, value in abfs_settings(account, "AAAA", {}).items():
-            closing.set(name, value)
-        jvm.org.apache.hadoop.fs.FileSystem.get(uri, closing).close()
-
-
-def rows_at(table_path: Path, tmp_path: Path) -> list[Any]:
-    """A table's rows for a reader that takes a `%` in its path for an escape."""
-    plain = tmp_path / "plain"
-    shutil.copytree(table_path, plain)
-    return bag(read_delta(plain))
 
 
 def test_two_runners_racing_through_the_endpoint_lose_and_repeat_nothing(
@@ -216,7 +159,7 @@ def test_two_runners_racing_on_azurite_lose_and_repeat_nothing(
     path = layout.delta_table(folder.mirror, table_name(folder.path, "dbo"))
     shown = deltalake.DeltaTable(f"az://{path}", storage_options=options).to_pyarrow_table()
     assert bag(shown.to_pylist()) == expected(FILES)
-    _forget(spark, account)
+    forget(spark, account)
 
 
 def test_a_wrong_key_is_access_denied_and_no_damaged_file(
@@ -227,4 +170,4 @@ def test_a_wrong_key_is_access_denied_and_no_damaged_file(
     engine = SparkEngine(spark, account_places(account), abfs_settings(account, wrong, {}))
     with pytest.raises(AccessDenied, match="Storage Blob Data Contributor"):
         engine.record(StorePath("lake/m/Tables/dbo/t"), Transaction(AppId("a"), Position(1)))
-    _forget(spark, account)
+    forget(spark, account)

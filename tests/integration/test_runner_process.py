@@ -9,43 +9,26 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from azure.storage.queue import QueueServiceClient
 from pyspark.sql import SparkSession
 
 from openmirror import layout
 from openmirror.account import AccountUrl
 from openmirror.adapters.azure.leases import BlobLeases
 from openmirror.adapters.azure.queue import StorageWorkQueue
-from openmirror.doorbells import POISON_SUFFIX, WORK_QUEUE
 from openmirror.ports import Ring
 from spark_jobs.run import run
 from standins.azurite import Azurite
 from tests.endpoint_server import EndpointServer
-from tests.integration.test_runner_abfs import expected, publish, rows_at, served, table
 from tests.kill.runners import kill_group
-
-__all__ = ["served"]
+from tests.spark_accounts import expected, publish, rows_at, table
 
 CHECKOUT = Path(__file__).parents[2]
 PATIENCE = 240.0
 STATUS_FILES = {"replicator.json", "tables.json"}
-
-
-@pytest.fixture
-def queue(azurite: Azurite) -> Iterator[StorageWorkQueue]:
-    """The one queue `table-work`, empty."""
-    with QueueServiceClient.from_connection_string(azurite.connection_string) as service:
-        made = StorageWorkQueue(service)
-        for name in (WORK_QUEUE, WORK_QUEUE + POISON_SUFFIX):
-            client = service.get_queue_client(name)
-            if name not in [found.name for found in service.list_queues()]:
-                client.create_queue()
-            client.clear_messages()
-        yield made
 
 
 def environment(served: EndpointServer, azurite: Azurite) -> dict[str, str]:
@@ -75,7 +58,7 @@ def landed(root: Path) -> set[str]:
 def test_a_run_in_a_given_application_drains_the_queue_and_writes_only_status_below_landing(
     served: EndpointServer,
     azurite: Azurite,
-    queue: StorageWorkQueue,
+    work_queue: StorageWorkQueue,
     spark: SparkSession,
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
@@ -86,13 +69,13 @@ def test_a_run_in_a_given_application_drains_the_queue_and_writes_only_status_be
     publish(served.root, waiting, 1, 3)
     before = landed(served.root)
     for folder in (whole, waiting, whole):
-        queue.send(Ring(folder, "a test", "c7"))
-    queue._queue.send_message("no ring")
+        work_queue.send(Ring(folder, "a test", "c7"))
+    work_queue._queue.send_message("no ring")
     code = run(["--set", "runner_idle=1s"], environment(served, azurite))
     said = capfd.readouterr().err
     assert code == 0, said
     assert rows_at(served.root / "lake" / mirror / "Tables/dbo/Orders", tmp_path) == expected(2)
-    assert queue.length() == 0
+    assert work_queue.length() == 0
     assert landed(served.root) - before == STATUS_FILES
     assert "correlation=c7" in said
     assert "kind=gap" in said
@@ -103,7 +86,7 @@ def test_a_run_in_a_given_application_drains_the_queue_and_writes_only_status_be
 
 
 def test_a_process_works_until_it_is_told_to_stop_and_ends_well(
-    served: EndpointServer, azurite: Azurite, queue: StorageWorkQueue, tmp_path: Path
+    served: EndpointServer, azurite: Azurite, work_queue: StorageWorkQueue, tmp_path: Path
 ) -> None:
     folder = table("stays", "Orders")
     publish(served.root, folder, 1)
@@ -126,7 +109,7 @@ def test_a_process_works_until_it_is_told_to_stop_and_ends_well(
 
         wait(lambda: versions() == 1, said.read_text)
         publish(served.root, folder, 2)
-        queue.send(Ring(folder, "a test"))
+        work_queue.send(Ring(folder, "a test"))
         wait(lambda: versions() == 2, said.read_text)
         os.kill(process.pid, signal.SIGTERM)
         assert process.wait(PATIENCE) == 0, said.read_text()[-3000:]

@@ -55,6 +55,26 @@ class History:
     def expected(self) -> Table:
         return interpret(self.changes, self.key_columns)
 
+    def expected_rows(self) -> list[dict[str, Any]]:
+        """As Delta has them: a date that growth made a timestamp is that day's midnight."""
+        expected = self.expected()
+        times = {
+            fold_case(field.name)
+            for file in self.files
+            for field in file.schema
+            if pa.types.is_timestamp(field.type)
+        }
+        grown = {column for column in expected.columns if fold_case(column) in times}
+        return [
+            {
+                name: datetime(value.year, value.month, value.day, tzinfo=UTC)
+                if name in grown and isinstance(value, date) and not isinstance(value, datetime)
+                else value
+                for name, value in row.items()
+            }
+            for row in expected.rows
+        ]
+
     @property
     def metadata(self) -> dict[str, object]:
         return {"keyColumns": self.key_columns}

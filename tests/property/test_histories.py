@@ -7,18 +7,14 @@ import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, date, datetime
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from openmirror.control import BatchKind
 from openmirror.plan import Batch
 from openmirror.plan.decisions import Idle, Wait, WaitKind
 from openmirror.ports import BadFile, CommitResult, Prepared, Transaction
-from openmirror.protocol.names import fold_case
-from openmirror.protocol.rows import Table
 from openmirror.protocol.schema import TableSchema
 from tests.property.histories import History, random_history
 from tests.zone import Mirror, Zone, bag
@@ -58,26 +54,6 @@ def _publish(zone: Zone, table: str, history: History) -> None:
         zone.put(table, number, file)
 
 
-def _typed(history: History, expected: Table) -> list[dict[str, Any]]:
-    """A date that a column's growth made a timestamp is that day's midnight."""
-    times = {
-        fold_case(field.name)
-        for file in history.files
-        for field in file.schema
-        if pa.types.is_timestamp(field.type)
-    }
-    grown = {column for column in expected.columns if fold_case(column) in times}
-    return [
-        {
-            name: datetime(value.year, value.month, value.day, tzinfo=UTC)
-            if name in grown and isinstance(value, date) and not isinstance(value, datetime)
-            else value
-            for name, value in row.items()
-        }
-        for row in expected.rows
-    ]
-
-
 def check(mirror: Mirror, seeds: list[int]) -> None:
     """Publish one table a seed, drain them side by side, replay a prefix, compare."""
     draw = random.Random(seeds[0])
@@ -110,7 +86,7 @@ def check(mirror: Mirror, seeds: list[int]) -> None:
             engine.replay(*item)
         assert mirror.versions(table) == before, f"seed {history.seed}: a replay was committed"
         got = bag(mirror.rows(table))
-        assert got == bag(_typed(history, expected)), f"replay with: random_history({history.seed})"
+        assert got == bag(history.expected_rows()), f"replay with: random_history({history.seed})"
 
 
 def _seeds(count: int, start: int) -> list[int]:
