@@ -19,6 +19,8 @@ from openmirror.wiring.telemetry import telling
 
 _KEEP = timedelta(seconds=15)
 """A quarter of the time that a lease lasts: three renewals may fail before it is lost."""
+_KEEPS_WHILE_HIDDEN = 8
+"""How often what is held is looked after, at least, in the time that a message stays hidden."""
 
 
 @contextmanager
@@ -64,7 +66,7 @@ def working(
         Pace(
             idle=settings.runner_idle,
             poll=settings.runner_poll,
-            keep=_KEEP,
+            keep=min(_KEEP, queue.hidden_for / _KEEPS_WHILE_HIDDEN),
             lease_delay=settings.lease_delay,
             sweep=settings.runner_sweep,
             status=settings.runner_status,

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -26,12 +26,14 @@ _PATIENCE = 240.0
 
 
 @contextmanager
-def runner(zone: Zone, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+def runner(
+    zone: Zone, *words: str, env: Mapping[str, str] = ENVIRONMENT
+) -> Iterator[subprocess.Popen[bytes]]:
     """A process in a group of its own, with its JVM; none of it is left at the end."""
     with (zone.root / "said").open("wb") as said:
         process = subprocess.Popen(
             [sys.executable, "-m", *words],
-            env=ENVIRONMENT,
+            env=env,
             cwd=zone.root,
             stdin=subprocess.DEVNULL,
             stdout=said,
@@ -56,11 +58,18 @@ def said(zone: Zone) -> str:
     return (zone.root / "said").read_text(errors="replace")[-3000:]
 
 
-def killed_at(zone: Zone, step: Step, count: int = 1) -> None:
+def killed_at(
+    zone: Zone,
+    step: Step,
+    count: int = 1,
+    *,
+    driver: str = "tests.kill.driver",
+    env: Mapping[str, str] = ENVIRONMENT,
+) -> None:
     """Run a process that dies at this step; it must have died there, and by SIGKILL."""
     trace = zone.root / TRACE
     trace.unlink(missing_ok=True)
-    with runner(zone, "tests.kill.driver", str(zone.root), step.value, str(count)) as process:
+    with runner(zone, driver, str(zone.root), step.value, str(count), env=env) as process:
         process.wait(_PATIENCE)
     assert process.returncode == -signal.SIGKILL, said(zone)
     assert trace.read_text() == step.value

@@ -1,0 +1,49 @@
+"""The queue's runner, killing itself at a named step: `python -m tests.kill.queue_driver ROOT STEP
+[COUNT]`, with the account and the queue in its environment and a trace left in the folder ROOT.
+
+It is wired as `spark_jobs.run` wires it but for two things: a message stays hidden for seconds, so
+that it comes back to whoever is next, and the mirror that is swept is another one, so that nothing
+but a message makes it look at a table.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import NoReturn
+
+from openmirror import layout
+from openmirror.adapters.azure.queue import StorageWorkQueue, queue_service
+from openmirror.ports import Step
+from openmirror.settings import Settings
+from openmirror.wiring import root_engine, root_parts
+from openmirror.wiring.azure import leases
+from openmirror.wiring.runner import working
+from tests.kill.driver import SURVIVED, Killer
+
+SWEPT = "swept"
+"""A mirror without tables."""
+_HIDDEN_FOR = timedelta(seconds=6)
+_PATIENCE = 180.0
+
+
+def main(root: Path, step: Step, count: int) -> NoReturn:
+    settings = Settings.load(os.environ)
+    assert settings.queues is not None
+    (root / layout.landing_zone(SWEPT)).mkdir(parents=True, exist_ok=True)
+    parts = root_parts(settings, Killer(root, step, count, hold=True))
+    queue = StorageWorkQueue(queue_service(settings.queues), hidden_for=_HIDDEN_FOR)
+    with root_engine(settings, os.environ) as engine:
+        runner = working(settings, parts, engine, queue, leases(settings), [SWEPT])
+        until = time.monotonic() + _PATIENCE
+        while time.monotonic() < until and not runner.is_idle():
+            runner.serve(0.2)
+        runner.stop()
+    sys.exit(SURVIVED)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Step(sys.argv[2]), int(sys.argv[3]) if sys.argv[3:] else 1)
