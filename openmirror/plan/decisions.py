@@ -88,9 +88,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Drop:
-    """The folder is gone for good: fence the live epoch and move the table aside."""
-
-    live: Epoch | None
+    """The folder is gone for good: fence every epoch and move the table aside."""
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def _without_folder(look: Look, limits: Limits, now: datetime) -> Decision:
     if look.drop_needs_yes:
         detail = "many tables would be dropped at once; `openmirror confirm-drops` allows it"
         return Wait(Waiting(WaitKind.CONFIRMATION, since, detail))
-    return Drop(look.log.live[0] if look.log.live else None)
+    return Drop()
 
 
 def _or_idle(look: Look, stop: Stop) -> Decision:

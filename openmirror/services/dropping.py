@@ -8,11 +8,11 @@ from openmirror import layout
 from openmirror.control import Dropped, Hold
 from openmirror.errors import AlreadyThere, NotThere
 from openmirror.layout import StorePath
-from openmirror.plan.decisions import Drop, Restore
-from openmirror.ports import CommitResult, Progress, Step, TableEngine, Transaction
+from openmirror.plan.decisions import Restore
+from openmirror.ports import Progress, Step, TableEngine
 from openmirror.protocol.names import Incarnation
-from openmirror.protocol.sequence import FENCED
 from openmirror.services.documents import Documents
+from openmirror.services.epochs import fence_others
 from openmirror.services.looking import Seen
 from openmirror.services.mirrors import take_confirmation
 from openmirror.services.parts import Parts
@@ -20,17 +20,16 @@ from openmirror.services.telling import tell_removed
 from openmirror.tablelog import TableLog
 
 
-def drop_table(parts: Parts, engine: TableEngine, seen: Seen, decision: Drop) -> None:
-    """Fence what is live, then move the table aside with its log.
+def drop_table(parts: Parts, engine: TableEngine, seen: Seen) -> None:
+    """Fence every epoch that was ever decided, then move the table aside with its log.
 
-    The fence comes first: a runner that still holds a batch of this table can then neither
-    finish it here nor make a new log where the table was.
+    The fences come first: a runner that still holds a batch of this table can then not finish it,
+    here or aside. One that was decided and has not committed yet is fenced too, or its replace
+    could land just before the move.
     """
     look = seen.look
-    if decision.live is not None:
-        fence = engine.record(look.table, Transaction(decision.live.app_id, FENCED))
-        if fence not in (CommitResult.DONE, CommitResult.SKIPPED):
-            return
+    if not fence_others(parts, engine, look.table, look.control, None, None):
+        return
     parts.steps(Step.DROP_FENCED)
     if parts.store.incarnation(layout.table_folder(look.folder)) is not None:
         return

@@ -32,10 +32,12 @@ def fence_others(
     engine: TableEngine,
     table: StorePath,
     control: ControlDocument,
-    opening: AppId,
+    opening: AppId | None,
     create: TableSchema | None,
 ) -> bool:
     """Close every epoch that may still have a runner somewhere, in the one log at this path.
+
+    `opening` is the one that is about to begin; None when the table is dropped.
 
     False when the log was not there, changed its identity underway, or another runner was
     faster: then nothing may be committed, and the caller looks again. An epoch that never

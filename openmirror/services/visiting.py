@@ -93,7 +93,7 @@ def _act(parts: Parts, engine: TableEngine, seen: Seen, decision: Decision) -> V
         case Continue():
             continue_epoch(parts, engine, seen, decision)
         case Drop():
-            drop_table(parts, engine, seen, decision)
+            drop_table(parts, engine, seen)
         case Restore():
             restore_table(parts, seen, decision)
         case _:

@@ -32,7 +32,7 @@ def without_decided_batches() -> list[Patch]:
 
 def without_fences() -> list[Patch]:
     """An epoch opens beside the others."""
-    return [(where, "fence_others", lambda *_: True) for where in (applying, epochs)]
+    return [(where, "fence_others", lambda *_: True) for where in (applying, dropping, epochs)]
 
 
 def without_fences_of_epochs_that_never_committed() -> list[Patch]:
@@ -42,17 +42,12 @@ def without_fences_of_epochs_that_never_committed() -> list[Patch]:
     def only_live(parts: Any, engine: Any, path: Any, control: Any, own: Any, create: Any) -> bool:
         return fence(parts, engine, path, replace(control, epochs=()), own, create)
 
-    return [(where, "fence_others", only_live) for where in (applying, epochs)]
+    return [(where, "fence_others", only_live) for where in (applying, dropping, epochs)]
 
 
 def without_the_fence_before_a_drop() -> list[Patch]:
     """A table moves aside while a runner may still add to it."""
-    drop = dropping.drop_table
-
-    def unfenced(parts: Any, engine: Any, seen: Any, decision: Any) -> None:
-        drop(parts, engine, seen, replace(decision, live=None))
-
-    return [(visiting, "drop_table", unfenced)]
+    return [(dropping, "fence_others", lambda *_: True)]
 
 
 def without_the_second_look() -> list[Patch]:

@@ -573,20 +573,17 @@ class World:
         if publisher.life is None:
             publisher.create()
         publisher.write()
-        problem = look_at(self.parts, FOLDER).look.control.problem
-        if problem and problem.code is Code.APPLY_FAILED:
-            requests.retry(self.parts, FOLDER, operator)
         if self.tell:
             self.tell(f"{self.step:5} P end: {publisher.life} {publisher.in_folder}")
         for step in range(self.steps, self.steps + MOST_END_STEPS):
             self.step = step
-            if self.step % 200 == 0 and look_at(self.parts, FOLDER).look.control.hold:
-                requests.resume(self.parts, FOLDER, operator)
+            if self.step % 200 == 0:
+                self.let_go_on(operator)
             self.pass_time()
             self.rng.choice(self.actors).switch()
             if self.errors:
                 return
-            if self.at_rest and not look_at(self.parts, FOLDER).look.control.hold:
+            if self.at_rest and not self.is_stopped():
                 break
         else:
             self.is_wrong("it never comes to rest")
@@ -594,6 +591,19 @@ class World:
         look = look_at(self.parts, FOLDER).look
         self.final = self.plan(look, self.limits, self.now)
         self.judge(look, self.final)
+
+    def let_go_on(self, operator: requests.Operator) -> None:
+        """End what only a person ends: a hold, and failures that a runner may write down late."""
+        control = look_at(self.parts, FOLDER).look.control
+        if control.hold:
+            requests.resume(self.parts, FOLDER, operator)
+        if control.problem and control.problem.code is Code.APPLY_FAILED:
+            requests.retry(self.parts, FOLDER, operator)
+
+    def is_stopped(self) -> bool:
+        control = look_at(self.parts, FOLDER).look.control
+        failed = control.problem and control.problem.code is Code.APPLY_FAILED
+        return bool(control.hold or failed)
 
     def judge(self, look: Look, final: Decision) -> None:
         log = self.delta.log_at(TABLE)
