@@ -8,7 +8,7 @@ from openmirror import layout
 from openmirror.errors import NotThere
 from openmirror.layout import StorePath
 from openmirror.ports import Entry, FileStore, Listing
-from openmirror.protocol.names import SCHEMA_SUFFIX, TableFolder, TablePath, is_reserved
+from openmirror.protocol.names import SCHEMA_SUFFIX, ETag, TableFolder, TablePath, is_reserved
 
 
 def mirrors(store: FileStore) -> list[str]:
@@ -23,15 +23,16 @@ def landed_folders(store: FileStore, mirror: str) -> set[TableFolder]:
     Raises NotThere when the zone cannot be listed: an unmounted zone is not an empty one.
     """
     zone = layout.landing_zone(mirror)
-    return set(_tables(store, mirror, zone, lambda entry: entry.name if entry.is_folder else None))
+    found = _tables(store, mirror, zone, lambda entry: entry.name if entry.is_folder else None)
+    return {folder for folder, _ in found}
 
 
-def known_folders(store: FileStore, mirror: str) -> set[TableFolder]:
-    """Every folder that has a control document, landed or not."""
+def known_folders(store: FileStore, mirror: str) -> dict[TableFolder, ETag]:
+    """Every folder that has a control document, landed or not, with the document's ETag."""
     try:
-        return set(_tables(store, mirror, layout.control_documents(mirror), _documented))
+        return dict(_tables(store, mirror, layout.control_documents(mirror), _documented))
     except NotThere:
-        return set()
+        return {}
 
 
 def _documented(entry: Entry) -> str | None:
@@ -40,13 +41,13 @@ def _documented(entry: Entry) -> str | None:
 
 def _tables(
     store: FileStore, mirror: str, folder: StorePath, table_of: Callable[[Entry], str | None]
-) -> Iterator[TableFolder]:
+) -> Iterator[tuple[TableFolder, ETag]]:
     """Tables directly in a folder, and in each `<schema>.schema` folder below it."""
     for entry in _visible(store.list_folder(folder)):
         schema = entry.name.removesuffix(SCHEMA_SUFFIX)
         if not (entry.is_folder and schema != entry.name):
             if table := table_of(entry):
-                yield TableFolder(mirror, TablePath("", table))
+                yield TableFolder(mirror, TablePath("", table)), entry.etag
         elif schema:
             try:
                 inner = store.list_folder(layout.join(folder, entry.name))
@@ -54,12 +55,12 @@ def _tables(
                 continue  # deleted since its parent was listed: so are its tables
             for child in _visible(inner):
                 if table := table_of(child):
-                    yield TableFolder(mirror, TablePath(schema, table))
+                    yield TableFolder(mirror, TablePath(schema, table)), child.etag
 
 
 def discover(store: FileStore, mirror: str) -> list[TableFolder]:
     """Every table of a mirror, landed or remembered, by name."""
-    return sorted(landed_folders(store, mirror) | known_folders(store, mirror))
+    return sorted(landed_folders(store, mirror) | known_folders(store, mirror).keys())
 
 
 def _visible(listing: Listing) -> list[Entry]:

@@ -26,6 +26,7 @@ from openmirror.services.discovery import discover, landed_folders
 from openmirror.services.documents import Documents
 from openmirror.services.mirrors import brake, default_schema, read_policy
 from openmirror.services.parts import Parts
+from openmirror.services.standing import has_table
 from openmirror.tablelog import BrokenLog, TableLog
 
 
@@ -257,7 +258,8 @@ def inspected(parts: Parts, file: LandedFile) -> LandedFile:
 
 def _with_mirror(parts: Parts, look: Look) -> Look:
     if look.incarnation is None:
-        needs_yes = look.folder in brake(parts, look.folder.mirror)
+        # The brake reads much, and never asks about a folder whose table is gone already.
+        needs_yes = has_table(look.control) and look.folder in brake(parts, look.folder.mirror)
         return replace(look, drop_needs_yes=needs_yes)
     if look.log is None and look.aside is None:
         return replace(look, rival=find_rival(parts, look))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from openmirror import layout
 from openmirror.control import MirrorDocument
-from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere
+from openmirror.errors import ConditionFailed, NotThere
 from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.look import MirrorPolicy
 from openmirror.plan.mirror import MirrorLook, plan_mirror
@@ -63,14 +63,6 @@ def open_mirror(store: FileStore, mirror: str) -> MirrorDocument:
         return documents.mirror(mirror).value
 
 
-def _has_table(documents: Documents, folder: TableFolder) -> bool:
-    try:
-        control = documents.table(folder).value
-    except DocumentUnreadable:
-        return True  # to count one too many asks too often; a table is never dropped by it
-    return control.applied is not None and control.dropped is None
-
-
 def take_confirmation(store: FileStore, folder: TableFolder) -> None:
     """Use up an operator's yes: a table that comes back later must not be dropped by it."""
     documents = Documents(store)
@@ -87,7 +79,9 @@ def brake(parts: Parts, mirror: str) -> frozenset[TableFolder]:
     documents = Documents(parts.store)
     document = documents.mirror(mirror).value
     tables = frozenset(
-        folder for folder in known_folders(parts.store, mirror) if _has_table(documents, folder)
+        folder
+        for folder, etag in known_folders(parts.store, mirror).items()
+        if parts.standing.holds(documents, folder, etag)
     )
     zone = parts.store.incarnation(layout.landing_zone(mirror))
     confirmed = frozenset(f for f in tables if str(f.path) in document.confirmed_drops)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from openmirror.plan import Limits
 from openmirror.ports import (
@@ -17,6 +17,7 @@ from openmirror.ports import (
     Telemetry,
     no_steps,
 )
+from openmirror.services.standing import StandingTables
 
 Watch = Callable[[Progress], None]
 """Sees what happens, as it happens."""
@@ -41,3 +42,5 @@ class Parts:
     looks_at_once: int = 1
     """Tables that one pass looks at at the same time: more than one where a look waits for others,
     as over a network."""
+    standing: StandingTables = field(default_factory=StandingTables, compare=False, repr=False)
+    """What is remembered of the tables that a mirror has."""
