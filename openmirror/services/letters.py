@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 from uuid import NAMESPACE_URL, uuid5
 
 from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE, decode, decode_buried, plain
+from openmirror.errors import NotThere
 from openmirror.events import NoEvent, ReadEvent
 from openmirror.ports.letters import DeadLetter, DeadLetters, Letter, Letters, Post
 
@@ -121,7 +124,13 @@ class Mailbox:
 def mailbox(letters: Letters, most: int = 10) -> Mailbox:
     """How many letters there are, and the newest of them."""
     names = letters.names()
-    return Mailbox(len(names), tuple(letters.read(name) for name in names[:most]))
+    return Mailbox(len(names), tuple(islice(_still_there(letters, names), most)))
+
+
+def _still_there(letters: Letters, names: Iterable[str]) -> Iterator[Letter]:
+    for name in names:
+        with suppress(NotThere):  # put back since they were listed
+            yield letters.read(name)
 
 
 def requeue(letters: Letters, post: Post, name: str) -> Letter:

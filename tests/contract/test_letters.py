@@ -198,6 +198,17 @@ def test_status_shows_how_many_letters_there_are_and_the_newest(rig: Rig) -> Non
     assert mailbox(rig.letters).newest[0].reason == "why"
 
 
+def test_a_letter_that_is_put_back_while_status_is_made_does_not_hide_the_others(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(3):
+        rig.letters.keep(letter(identity=f"a-{number}", at=AT.replace(day=number + 1)))
+    names = rig.letters.names()
+    rig.letters.delete(names[0])
+    monkeypatch.setattr(rig.letters, "names", lambda: names)
+    assert [found.name for found in mailbox(rig.letters, most=2).newest] == names[1:]
+
+
 @pytest.mark.parametrize(
     ("source", "queue"),
     [(WORK_QUEUE, WORK_QUEUE), (EVENTS_QUEUE, EVENTS_QUEUE), (EVENT_GRID, EVENTS_QUEUE)],
@@ -245,3 +256,12 @@ def test_what_is_put_back_lies_in_the_queue_as_the_platform_wants_it(azurite: Az
         QueuePost(service).send(name, b"payload")
         (message,) = service.get_queue_client(name).receive_messages()
         assert message.content == "cGF5bG9hZA=="
+
+
+def test_what_leaves_no_room_for_base64_is_put_back_as_it_came(azurite: Azurite) -> None:
+    with QueueServiceClient.from_connection_string(azurite.connection_string) as service:
+        name = f"queue-{uuid.uuid4()}"
+        longest = b"x" * ((64 << 10) - 1)
+        QueuePost(service).send(name, longest)
+        (message,) = service.get_queue_client(name).receive_messages()
+        assert message.content.encode() == longest

@@ -94,6 +94,18 @@ def test_a_message_that_leaves_no_room_for_the_reason_is_buried_without_it(rig: 
     assert rig.buried() == [longest]
 
 
+def test_a_message_that_has_no_room_for_base64_is_buried_as_it_came(rig: Rig) -> None:
+    rig.queue.bury(taken(rig), "both queues are made")
+    poison = rig.service.get_queue_client(f"{rig.name}-poison")
+    poison.clear_messages()
+    longest = "x" * ((64 << 10) - 1)
+    rig.service.get_queue_client(rig.name).send_message(longest)
+    (found,) = rig.queue.take(1)
+    rig.queue.bury(found, "it is no doorbell message")
+    assert rig.queue.length() == 0
+    assert [message.content for message in poison.peek_messages(32)] == [longest]
+
+
 def test_a_message_that_cannot_be_buried_stays(rig: Rig) -> None:
     message = taken(rig)
     rig.wire.faults = [Refusal(503, "ServerBusy")] * 9

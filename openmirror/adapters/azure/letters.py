@@ -18,7 +18,7 @@ from openmirror.account import AccountUrl
 from openmirror.adapters.azure.clients import options
 from openmirror.adapters.azure.credentials import identity
 from openmirror.adapters.azure.failures import QUEUE_ROLE, code_of, in_our_words
-from openmirror.adapters.azure.queue import queue_service
+from openmirror.adapters.azure.queue import on_the_wire, queue_service
 from openmirror.connection import Connection
 from openmirror.errors import CannotStart, NotThere
 from openmirror.ports.letters import DeadLetter, Letter
@@ -146,7 +146,7 @@ class QueuePost:
     def send(self, queue: str, body: bytes) -> None:
         """Send a message, making the queue where it is missing."""
         client = self._service.get_queue_client(queue)
-        text = base64.b64encode(body).decode()
+        text = on_the_wire(body)
         with in_our_words(f"the queue {queue}", QUEUE_ROLE):
             try:
                 client.send_message(text)
