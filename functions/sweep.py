@@ -24,10 +24,11 @@ def sweep_mirrors(timer: func.TimerRequest) -> None:
     app = built()
     names = mirrors(app.parts.store)
     swept = sweep(app.parts, names, app.sweeps_bell)
-    publish_all(app.parts, names)
     started = app.starter.start_if_needed()
     _log.info("mirrors: %d, rung: %s, runner: %s", len(names), swept.rung, started)
     for name, reason in swept.unreadable.items():
         _log.warning("%s cannot be looked at: %s", name, reason)
     if timer.past_due:
         _log.warning("the sweep takes longer than the time between two")
+    # Last: it takes as long as the sweep, and no table may wait for it.
+    publish_all(app.parts, names)

@@ -107,13 +107,23 @@ def clean(parts: Parts, mirrors: Iterable[str], *, dry_run: bool = False) -> Cle
 
 
 def publish_all(parts: Parts, mirrors: Iterable[str]) -> None:
-    """Write the status files of these mirrors, where they would say something new."""
+    """Write the status files of these mirrors, where they would say something new.
+
+    Raises the first thing that kept a mirror from its status, after all others have theirs.
+    """
+    failed: Exception | None = None
     for mirror in mirrors:
         try:
             publish(parts, mirror)
         except (NotThere, DocumentUnreadable, ConditionFailed):
             # Status is a copy: the next pass writes it. Nothing is written where a zone is gone.
             continue
+        except Exception as error:
+            if disposition_of(error, attempts=1) is Disposition.FAIL:
+                raise
+            failed = failed or error
+    if failed is not None:
+        raise failed
 
 
 def _folders(

@@ -18,7 +18,7 @@ from openmirror.adapters.memory import MemoryStore
 from openmirror.adapters.parquet import ParquetInspector
 from openmirror.commitnote import encode
 from openmirror.control import Act, ControlDocument, Dropped, Life
-from openmirror.errors import ConditionFailed, NotThere
+from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
 from openmirror.layout import StorePath, join
 from openmirror.lifecycle import TableStatus, needs_attention, to_json
 from openmirror.plan.facts import FileFacts
@@ -27,7 +27,8 @@ from openmirror.protocol.names import Incarnation, TableFolder, TableName, Table
 from openmirror.protocol.sequence import FENCED
 from openmirror.services.documents import Documents
 from openmirror.services.parts import Parts
-from openmirror.services.reporting import history, publish, statuses
+from openmirror.services.reporting import heartbeat, history, publish, statuses
+from openmirror.services.sweeping import publish_all
 from openmirror.tablelog import CommitNote, Epoch, Totals
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -367,3 +368,12 @@ def test_history_shows_no_commits_of_another_folder_at_the_same_path(world: Worl
 def test_a_table_without_log_and_acts_has_no_history(world: World) -> None:
     world.land(ORDERS, 1)
     assert history(world.parts, world.logs, ORDERS, 5) == []
+
+
+def test_a_mirror_whose_status_cannot_be_written_keeps_no_other_from_its_own(world: World) -> None:
+    # A file where the folder should be: nothing can be written below it.
+    world.store.put(layout.monitoring("m"), b"")
+    world.store.make_folder(layout.landing_zone("n"))
+    with pytest.raises(AlreadyThere):
+        publish_all(world.parts, ["m", "n"])
+    assert heartbeat(world.store, "n") == START
