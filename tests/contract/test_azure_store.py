@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -129,6 +131,23 @@ def test_a_read_is_one_request_and_so_is_a_write_in_a_new_folder(rig: Rig) -> No
     assert len(rig.cost().requests) == 1
     rig.store.read(DOCUMENT)
     assert len(rig.cost().requests) == 1
+
+
+def test_as_many_connections_are_kept_as_threads_ask_at_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with endpoint_server(tmp_path) as server, azure_clients(server) as clients:
+        store = AzureStore(clients)
+        store.write(DOCUMENT, b"{}")
+        with ThreadPoolExecutor(40) as pool:
+            at_once = threading.Barrier(40)
+
+            def read(_: int) -> None:
+                at_once.wait()
+                store.read(DOCUMENT)
+
+            list(pool.map(read, range(40)))
+    assert [record.getMessage() for record in caplog.records if "pool" in record.getMessage()] == []
 
 
 def test_an_incarnation_is_one_request_among_any_number_of_siblings(rig: Rig) -> None:

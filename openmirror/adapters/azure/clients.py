@@ -20,6 +20,8 @@ CONNECT_SECONDS = 10
 READ_SECONDS = 30
 _BLOCK = 256 << 10
 """Bytes that are taken from a connection at once, as the SDK itself has it."""
+_CONNECTIONS = 64
+"""Connections that are kept: as many threads may ask at once, and a new one costs a handshake."""
 RETRIES = 3
 """After about 2, 4 and 8 seconds; the SDK would wait minutes, longer than a function lives."""
 
@@ -38,6 +40,15 @@ def options() -> dict[str, Any]:
         "connection_timeout": CONNECT_SECONDS,
         "read_timeout": READ_SECONDS,
     }
+
+
+def _transport(**kept: Any) -> RequestsTransport:
+    transport = RequestsTransport(connection_data_block_size=_BLOCK, **kept)
+    transport.open()
+    # Only 10 would be kept, and each that is over closed with a warning when its thread is done.
+    for adapter in transport.session.adapters.values():
+        adapter.init_poolmanager(_CONNECTIONS, _CONNECTIONS)
+    return transport
 
 
 class ServerDate(threading.local):
@@ -69,7 +80,7 @@ class Clients:
         kept: dict[str, Any] = {**options(), **extra}
         # One for all, so that they share connections, which are closed together.
         if "transport" not in kept:
-            kept["transport"] = RequestsTransport(connection_data_block_size=_BLOCK, **kept)
+            kept["transport"] = _transport(**kept)
         self._transport = kept["transport"]
         self.date = ServerDate()
         self.files = DataLakeServiceClient(
