@@ -42,6 +42,7 @@ REQUEST_SECONDS = 10
 RETRY_SECONDS = 15
 """How long the SDK may repeat what was refused for a moment."""
 
+_AUTH_TYPE = "azure-identity"
 _NOT_RUN = frozenset(
     {
         "MAX_CONCURRENT_RUNS_EXCEEDED",
@@ -78,7 +79,7 @@ class _ByIdentity(CredentialsStrategy):
         self._credential = credential
 
     def auth_type(self) -> str:
-        return "azure-identity"
+        return _AUTH_TYPE
 
     def __call__(self, cfg: Config) -> Callable[[], dict[str, str]]:
         del cfg
@@ -162,6 +163,8 @@ class DatabricksJob:
                 config=Config(
                     host=self._host,
                     credentials_strategy=_ByIdentity(self._credential),
+                    # Or it would refuse an environment that has credentials of other kinds.
+                    auth_type=_AUTH_TYPE,
                     http_timeout_seconds=REQUEST_SECONDS,
                     retry_timeout_seconds=RETRY_SECONDS,
                 )

@@ -75,6 +75,15 @@ def test_a_run_is_started_in_the_identitys_name(api: Jobs) -> None:
     assert set(api.headers) == {"Bearer a-token"}
 
 
+def test_credentials_of_other_kinds_in_the_environment_change_nothing(
+    api: Jobs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("TOKEN", "CLIENT_ID", "CLIENT_SECRET", "USERNAME", "PASSWORD"):
+        monkeypatch.setenv(f"DATABRICKS_{name}", "another")
+    assert job(api).start() == Started("1")
+    assert set(api.headers) == {"Bearer a-token"}
+
+
 def test_a_run_that_is_active_is_left_alone(api: Jobs) -> None:
     api.runs.append(Run(1))
     assert job(api).start() == AlreadyActive("1")
