@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 from openmirror.statuspage import Page
+from standins.azurite import NODE
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _FLAGS = [
@@ -31,12 +33,15 @@ def browser() -> Iterator[Browser]:
     found = next((path for path in map(shutil.which, _NAMES) if path), None)
     if found is None:
         raise RuntimeError("Chromium is missing: sudo apt-get install chromium (./dev test does)")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=found, args=_FLAGS)
-        try:
-            yield started
-        finally:
-            started.close()
+    with pytest.MonkeyPatch.context() as patch:
+        # Playwright's own Node.js wants libatomic, which a small Debian lacks; this one does not.
+        patch.setenv("PLAYWRIGHT_NODEJS_PATH", str(NODE))
+        with sync_playwright() as playwright:
+            started = playwright.chromium.launch(executable_path=found, args=_FLAGS)
+            try:
+                yield started
+            finally:
+                started.close()
 
 
 @contextmanager
