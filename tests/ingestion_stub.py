@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from uuid import uuid4
+
+from standins.loopback import serving
 
 QUIET = {
     "APPLICATIONINSIGHTS_STATSBEAT_DISABLED_ALL": "true",
@@ -83,14 +84,5 @@ def ingestion() -> Iterator[Ingestion]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    kept.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with serving(Handler) as kept.url:
         yield kept
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

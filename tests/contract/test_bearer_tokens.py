@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gc
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -29,6 +28,7 @@ from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.settings import Settings
 from openmirror.wiring.azure import azure_parts
 from standins.azurite import running
+from standins.loopback import serving
 from tests.azurite.tokens import UnsignedTokens, make_certificate
 from tests.contract.stores import ARCHIVED, DOCUMENT, FILE, TABLE
 from tests.endpoint_server import endpoint_server
@@ -110,15 +110,8 @@ def no_tokens(status: int) -> Iterator[str]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Refusing)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(Refusing) as url:
+        yield url
 
 
 class Refused:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from azure.core.exceptions import ServiceResponseError
 from azure.core.pipeline.transport import RequestsTransport
+
+from standins.loopback import serving
 
 
 @dataclass(frozen=True)
@@ -46,15 +47,8 @@ class _Refusing(BaseHTTPRequestHandler):
 
 @contextmanager
 def refusing_server() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Refusing)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(_Refusing) as url:
+        yield url
 
 
 @dataclass

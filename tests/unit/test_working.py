@@ -137,6 +137,17 @@ class World:
             watch=self.told.append,
         )
 
+    def block(self) -> tuple[threading.Event, threading.Event]:
+        """Keep reads waiting: set once one has begun, and what lets them go on."""
+        entered, leave = threading.Event(), threading.Event()
+
+        def wait_there(batch: Batch) -> None:
+            entered.set()
+            assert leave.wait(PATIENCE)
+
+        self.reading = wait_there
+        return entered, leave
+
     def ring(self, *folders: TableFolder) -> None:
         for folder in folders:
             self.queue.send(Ring(folder, "a test", "c1"))
@@ -266,13 +277,7 @@ def test_a_message_taken_during_a_visit_causes_one_more_and_is_deleted_only_afte
 
 def test_messages_of_a_table_at_work_are_renewed_until_it_is_settled() -> None:
     world = World()
-    entered, leave = threading.Event(), threading.Event()
-
-    def block(batch: Batch) -> None:
-        entered.set()
-        assert leave.wait(PATIENCE)
-
-    world.reading = block
+    entered, leave = world.block()
     land(world.store, A, 1)
     world.ring(A)
     with world.runner() as working:
@@ -600,13 +605,7 @@ def test_a_runner_does_not_wait_for_a_table_that_another_one_has() -> None:
 
 def test_a_lease_is_kept_while_its_table_is_at_work_and_released_when_it_is_settled() -> None:
     world = World()
-    entered, leave = threading.Event(), threading.Event()
-
-    def block(batch: Batch) -> None:
-        entered.set()
-        assert leave.wait(PATIENCE)
-
-    world.reading = block
+    entered, leave = world.block()
     land(world.store, A, 1)
     with world.runner() as working:
         serve(working, entered.is_set)
