@@ -18,6 +18,7 @@ A broken promise of a publisher or an operator is a value, `Problem`. Surprises 
 
 from __future__ import annotations
 
+import traceback
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -145,6 +146,11 @@ def _without_since(problem: Problem) -> tuple[object, ...]:
 
 MOST_ATTEMPTS = 3
 """A batch that failed this often in a row pauses its table."""
+
+
+def words_of(error: BaseException) -> str:
+    """An exception's kind and message, as the last line of its traceback has them."""
+    return "".join(traceback.format_exception_only(error)).strip()
 
 
 def disposition_of(error: BaseException, attempts: int) -> Disposition:

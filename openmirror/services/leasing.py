@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from collections.abc import Iterable
 
-from openmirror.errors import Disposition, disposition_of
+from openmirror.errors import Disposition, disposition_of, words_of
 from openmirror.ports import Lease, Leases, Progress
 from openmirror.protocol.names import TableFolder
 from openmirror.services.parts import Parts
@@ -83,5 +82,5 @@ class TableLeases:
     def _tell(self, folder: TableFolder, what: str, error: Exception) -> None:
         if disposition_of(error, attempts=1) is Disposition.FAIL:
             raise error
-        text = "".join(traceback.format_exception_only(error)).strip()
+        text = words_of(error)
         self._parts.watch(Progress(folder, "trouble", {"what": what, "reason": f"{what}: {text}"}))

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from openmirror.errors import Disposition, disposition_of
+from openmirror.errors import Disposition, disposition_of, words_of
 from openmirror.ports import Progress, Ring, Taken, WorkQueue
 from openmirror.protocol.names import TableFolder
 from openmirror.services.parts import Parts
@@ -159,6 +158,6 @@ class Messages:
         except Exception as error:
             if disposition_of(error, attempts=1) is Disposition.FAIL:
                 raise
-            text = "".join(traceback.format_exception_only(error)).strip()
+            text = words_of(error)
             detail = {"what": "messages", "reason": f"{what}: {text}"}
             self._parts.watch(Progress(None, "trouble", detail))

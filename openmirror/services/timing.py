@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import threading
-import traceback
 from collections.abc import Callable
 from datetime import timedelta
 
-from openmirror.errors import Disposition, disposition_of
+from openmirror.errors import Disposition, disposition_of, words_of
 from openmirror.ports import Progress
 from openmirror.services.parts import Parts
 
@@ -52,6 +51,6 @@ class Repeating:
                 if disposition_of(error, attempts=1) is Disposition.FAIL:
                     self._failure = error
                     return
-                text = "".join(traceback.format_exception_only(error)).strip()
+                text = words_of(error)
                 self._parts.watch(Progress(None, "trouble", {"what": self._name, "reason": text}))
             self._asked.wait(self._interval)

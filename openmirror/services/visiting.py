@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
@@ -13,6 +12,7 @@ from openmirror.errors import (
     NotThere,
     Unavailable,
     disposition_of,
+    words_of,
 )
 from openmirror.plan import Batch, Decision, plan
 from openmirror.plan.decisions import (
@@ -181,7 +181,7 @@ def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Except
     disposition = disposition_of(error, count)
     if disposition is Disposition.FAIL:
         raise error
-    text = "".join(traceback.format_exception_only(error)).strip()
+    text = words_of(error)
     failures = Failures(count, files, parts.clock(), text[:2000])
     control = replace(control, failures=failures)
     parts.watch(Progress(folder, "failed", {"attempt": count, "error": text[:500]}))

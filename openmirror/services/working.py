@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-import traceback
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from openmirror.errors import Disposition, disposition_of
+from openmirror.errors import Disposition, disposition_of, words_of
 from openmirror.plan.decisions import Wait
 from openmirror.ports import Leases, Progress, Ring, Step, TableEngine, Taken, WorkQueue
 from openmirror.protocol.names import TableFolder
@@ -152,7 +151,7 @@ class Working:
         except Exception as error:
             if disposition_of(error, attempts=1) is Disposition.FAIL:
                 raise
-            reason = "".join(traceback.format_exception_only(error)).strip()
+            reason = words_of(error)
             self._troubles.add("the work queue", reason)
             self._parts.watch(
                 Progress(None, "trouble", {"what": "the work queue", "reason": reason})
@@ -246,7 +245,7 @@ class Working:
         try:
             swept = sweep(self._parts, self._mirrors(), self._lanes)
         except Exception as error:
-            reason = "".join(traceback.format_exception_only(error)).strip()
+            reason = words_of(error)
             # The next one by itself may be far away.
             delay = delay_after(self._troubles.add("the sweep", reason))
             self._sweep_due = time.monotonic() + delay.total_seconds()
@@ -264,7 +263,7 @@ class Working:
         try:
             publish_all(self._parts, self._mirrors())
         except Exception as error:  # noqa: BLE001 - nothing may keep a runner from ending
-            reason = "".join(traceback.format_exception_only(error)).strip()
+            reason = words_of(error)
             self._parts.watch(Progress(None, "trouble", {"what": "status", "reason": reason}))
 
     def _keep(self) -> None:
