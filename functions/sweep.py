@@ -30,5 +30,5 @@ def sweep_mirrors(timer: func.TimerRequest) -> None:
         _log.warning("%s cannot be looked at: %s", name, reason)
     if timer.past_due:
         _log.warning("the sweep takes longer than the time between two")
-    # Last: it takes as long as the sweep, and no table may wait for it.
-    publish_all(app.parts, names)
+    # Last: no table may wait for it.
+    publish_all(app.parts, names, swept.seen)

@@ -105,6 +105,13 @@ def table_status(look: Look, decision: Decision, partner: Partner | None = None)
     )
 
 
+def listed_status(
+    look: Look, decision: Decision, partner: Partner | None = None
+) -> TableStatus | None:
+    """The status of a table that is one; None for a folder that status does not show."""
+    return table_status(look, decision, partner) if is_listed(look) else None
+
+
 def unreadable(
     folder: TableFolder, name: TableName, trouble: Trouble, partner: Partner | None = None
 ) -> TableStatus:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from openmirror import layout
@@ -16,9 +16,8 @@ from openmirror.lifecycle import (
     TableStatus,
     Trouble,
     Word,
-    is_listed,
     iso,
-    table_status,
+    listed_status,
     to_monitoring,
     unreadable,
 )
@@ -41,6 +40,9 @@ from openmirror.services.parts import Parts
 from openmirror.services.sidebyside import side_by_side
 from openmirror.services.telling import tell_standing
 from openmirror.tablelog import CommitNote, TableLog
+
+Statuses = Mapping[TableFolder, TableStatus | None]
+"""What a pass over tables found of each; None for a folder that is no table."""
 
 HEARTBEAT = timedelta(seconds=60)
 """A status file that nothing changed is written again after this long, as a sign of life."""
@@ -72,19 +74,27 @@ def zone_unreadable(mirror: str, error: NotThere) -> TableStatus:
     return unreadable(TableFolder(mirror, TablePath("", "")), TableName("", ""), trouble)
 
 
-def _tables(parts: Parts, mirror: str) -> list[TableStatus]:
+def _tables(parts: Parts, mirror: str, seen: Statuses | None = None) -> list[TableStatus]:
     """Raises NotThere when the zone cannot be listed."""
-    return statuses_of(parts, mirror, discover(parts.store, mirror))
+    return statuses_of(parts, mirror, discover(parts.store, mirror), seen)
 
 
-def statuses_of(parts: Parts, mirror: str, folders: Iterable[TableFolder]) -> list[TableStatus]:
+def statuses_of(
+    parts: Parts, mirror: str, folders: Iterable[TableFolder], seen: Statuses | None = None
+) -> list[TableStatus]:
     """The status of each of these folders of one mirror that is a table.
 
-    Raises NotThere when the zone cannot be listed.
+    Folders that are `seen` are not looked at again. Raises NotThere when the zone cannot be listed.
     """
-    partner = _partner(parts.store, mirror)
-    found = side_by_side(parts, folders, lambda folder: _of_table(parts, folder, partner))
-    return [table for table in found if table is not None]
+    partner, known = _partner(parts.store, mirror), seen or {}
+
+    def status(folder: TableFolder) -> TableStatus | None:
+        if folder not in known:
+            return _of_table(parts, folder, partner)
+        table = known[folder]
+        return replace(table, partner=partner) if table else None
+
+    return [table for table in side_by_side(parts, folders, status) if table is not None]
 
 
 def _of_table(parts: Parts, folder: TableFolder, partner: Partner | None) -> TableStatus | None:
@@ -100,7 +110,7 @@ def _of_table(parts: Parts, folder: TableFolder, partner: Partner | None) -> Tab
         trouble = Trouble(Word.TABLE_UNREADABLE, str(error), solution)
     else:
         decision = plan(look, parts.limits, look.at)
-        return table_status(look, decision, partner) if is_listed(look) else None
+        return listed_status(look, decision, partner)
     name = table_name(folder.path, _default_schema(parts.store, folder.mirror))
     return unreadable(folder, name, trouble, partner)
 
@@ -120,13 +130,16 @@ def _partner(store: FileStore, mirror: str) -> Partner | None:
     return parse_partner_events(content.data)
 
 
-def publish(parts: Parts, mirror: str, heartbeat: timedelta = HEARTBEAT) -> bool:
+def publish(
+    parts: Parts, mirror: str, heartbeat: timedelta = HEARTBEAT, seen: Statuses | None = None
+) -> bool:
     """Write the two files that publishers read, when they would say something new.
 
-    Answers whether anything was written. Raises NotThere, and writes nothing, when the landing
-    zone cannot be listed: what is there instead may be an empty mount point.
+    Tables that are `seen`, by a pass just before, are not looked at again. Answers whether
+    anything was written. Raises NotThere, and writes nothing, when the landing zone cannot be
+    listed: what is there instead may be an empty mount point.
     """
-    found = _tables(parts, mirror)
+    found = _tables(parts, mirror, seen)
     tell_standing(parts, mirror, found)
     tables = [table for table in found if not isinstance(table.stage, Dropped)]
     written = _write_tables(parts.store, mirror, tables)

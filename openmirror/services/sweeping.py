@@ -12,6 +12,7 @@ from openmirror.errors import (
     NotThere,
     disposition_of,
 )
+from openmirror.lifecycle import TableStatus, listed_status
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import (
     Apply,
@@ -31,7 +32,7 @@ from openmirror.services.discovery import discover
 from openmirror.services.looking import look_at
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
-from openmirror.services.reporting import publish
+from openmirror.services.reporting import Statuses, publish
 from openmirror.services.sidebyside import side_by_side
 
 
@@ -42,6 +43,8 @@ class Swept:
     rung: list[TableFolder] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
     """Tables and mirrors that could not be looked at, and why."""
+    seen: dict[TableFolder, TableStatus | None] = field(default_factory=dict)
+    """How each table stood that could be looked at."""
 
 
 def sweep(parts: Parts, mirrors: Iterable[str], doorbell: Doorbell) -> Swept:
@@ -56,7 +59,9 @@ def sweep(parts: Parts, mirrors: Iterable[str], doorbell: Doorbell) -> Swept:
     def look(folder: TableFolder) -> None:
         try:
             found = look_at(parts, folder).look
-            if is_for_a_visit(found, plan(found, parts.limits, found.at)):
+            decision = plan(found, parts.limits, found.at)
+            swept.seen[folder] = listed_status(found, decision)
+            if is_for_a_visit(found, decision):
                 doorbell.ring(folder)
                 swept.rung.append(folder)
         except Exception as error:  # noqa: BLE001 - judged there
@@ -106,15 +111,17 @@ def clean(parts: Parts, mirrors: Iterable[str], *, dry_run: bool = False) -> Cle
     return cleanup
 
 
-def publish_all(parts: Parts, mirrors: Iterable[str]) -> None:
+def publish_all(parts: Parts, mirrors: Iterable[str], seen: Statuses | None = None) -> None:
     """Write the status files of these mirrors, where they would say something new.
+
+    Tables that are `seen`, by a sweep just before, are not looked at again.
 
     Raises the first thing that kept a mirror from its status, after all others have theirs.
     """
     failed: Exception | None = None
     for mirror in mirrors:
         try:
-            publish(parts, mirror)
+            publish(parts, mirror, seen=seen)
         except (NotThere, DocumentUnreadable, ConditionFailed):
             # Status is a copy: the next pass writes it. Nothing is written where a zone is gone.
             continue

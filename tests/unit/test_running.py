@@ -28,9 +28,9 @@ from openmirror.services.parts import Parts
 from openmirror.services.reporting import statuses
 from openmirror.services.requests import Operator, hold
 from openmirror.services.running import Attendant, Unreadable
-from openmirror.services.sweeping import sweep
+from openmirror.services.sweeping import publish_all, sweep
 from openmirror.services.tries import MOST_VISITS_AT_ONE_POSITION
-from openmirror.tablelog import TableLog
+from openmirror.tablelog import BrokenLog, TableLog
 from tests.unit.paper import PaperEngine, land, table
 
 A, B, C = table("m", "A"), table("m", "B"), table("m", "C")
@@ -479,6 +479,36 @@ def test_the_sweep_survives_a_table_that_cannot_be_looked_at() -> None:
     swept = sweep(world.parts, ["m"], world.doorbell)
     assert swept.rung == [B]
     assert set(swept.unreadable) == {"m/A"}
+
+
+class _CountedLogs(LogReplay):
+    """Counts how often a log is asked for: once a look, here."""
+
+    reads = 0
+
+    def read(self, table: layout.StorePath) -> TableLog | BrokenLog | None:
+        self.reads += 1
+        return super().read(table)
+
+
+def test_status_after_a_sweep_costs_no_further_look_and_says_the_same() -> None:
+    world = World()
+    land(world.store, A, 1)
+    land(world.store, B, 1)
+    world.drain()
+    land(world.store, B, 3)  # and a gap before it
+    path = layout.join(layout.monitoring("m"), "tables.json")
+    logs = _CountedLogs(world.store)
+    parts = replace(world.parts, logs=logs)
+    swept = sweep(parts, ["m"], world.doorbell)
+    reads = logs.reads
+    publish_all(parts, ["m"], swept.seen)
+    assert logs.reads == reads
+    shared = world.store.read(path).data
+    world.store.delete_file(path)
+    publish_all(parts, ["m"])
+    assert logs.reads > reads
+    assert world.store.read(path).data == shared
 
 
 class _Meeting(ParquetInspector):
