@@ -14,6 +14,7 @@ from openmirror.protocol.metadata import Detection
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
+from openmirror.protocol.textformat import TextFormat
 from openmirror.tablelog import AppId, Epoch, Totals
 
 VERSION = 1
@@ -69,6 +70,10 @@ class Pinned:
     detection: Detection = Detection.SEQUENTIAL
     default_marker: Marker = Marker.INSERT
     partitioned: bool = False
+    text: TextFormat | None = None
+    """How delimited text is written; None for Parquet. The only part that may change freely."""
+    guard: str | None = None
+    """The ConditionalUpdateColumn (PROTOCOL §5.6)."""
 
 
 @dataclass(frozen=True)

@@ -212,6 +212,10 @@ SOLUTIONS: dict[Code, str] = {
     Code.FILE_UNREADABLE: (
         "Replace the file, under the same name, by a valid Parquet file, or `openmirror skip` it."
     ),
+    Code.VALUE_INVALID: (
+        "Replace the file, under the same name, by one whose values fit their column's type, or "
+        "`openmirror skip` it."
+    ),
     Code.NOT_A_FILE: (
         "A change file must be one file, not a folder: replace it under the same name. Spark "
         "writes folders; publish the part file inside under this name."

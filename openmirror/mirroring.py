@@ -9,7 +9,7 @@ from datetime import timedelta
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from openmirror.plan.look import MirrorPolicy, TypeChange
+from openmirror.plan.look import TablePolicy, TypeChange
 from openmirror.protocol.jsontext import JsonError, parse_json
 from openmirror.protocol.rules import Broken, Code
 
@@ -48,7 +48,7 @@ class Mirroring:
     """What one mirror's settings say."""
 
     default_schema: str
-    policy: MirrorPolicy
+    policy: TablePolicy
 
 
 def parse_mirroring(content: bytes) -> Mirroring | Broken:
@@ -66,7 +66,7 @@ def parse_mirroring(content: bytes) -> Mirroring | Broken:
     target = document.properties.target.type_properties
     return Mirroring(
         default_schema=target.default_schema,
-        policy=MirrorPolicy(
+        policy=TablePolicy(
             type_change=document.openmirror.type_change,
             retention=timedelta(days=target.retention_in_days),
         ),

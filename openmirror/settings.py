@@ -127,6 +127,10 @@ class Settings(BaseModel):
         default=Limits.incomplete_grace,
         description="How long a file may stay incomplete before it is a problem.",
     )
+    settle: Duration = Field(
+        default=Limits.settle,
+        description="How long a text file must have been left alone before it is read.",
+    )
     drop_grace: Duration = Field(
         default=Limits.drop_grace,
         description="How long a table folder must be missing before its table is dropped.",
@@ -293,6 +297,7 @@ def limits(settings: Settings) -> Limits:
         batch_bytes=int(settings.batch_bytes),
         metadata_grace=settings.metadata_grace,
         incomplete_grace=settings.incomplete_grace,
+        settle=settings.settle,
         drop_grace=settings.drop_grace,
     )
 

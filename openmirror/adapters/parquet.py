@@ -20,6 +20,7 @@ from openmirror.ports import Entry, FileStore
 from openmirror.protocol.names import ROW_MARKER_COLUMN, ETag, fold_case
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import Column, TableSchema, duplicate_column
+from openmirror.protocol.textformat import TextFormat
 
 _MAGIC = b"PAR1"
 _ENCRYPTED = b"PARE"
@@ -43,7 +44,12 @@ class ParquetInspector:
         self._known: OrderedDict[tuple[StorePath, ETag], FileFacts] = OrderedDict()
         self._lock = threading.Lock()
 
-    def inspect(self, path: StorePath, entry: Entry) -> FileFacts:
+    def inspect(
+        self,
+        path: StorePath,
+        entry: Entry,
+        text: TextFormat | None = None,  # noqa: ARG002 - Parquet describes itself
+    ) -> FileFacts:
         """What this file is; raises ConditionFailed when it keeps changing while it is read."""
         with self._lock:
             known = self._known.get((path, entry.etag))

@@ -20,6 +20,8 @@ def wait_remedy(waiting: Waiting, name: str) -> str:
             return "Publish a file whose columns have types."
         case WaitKind.METADATA:
             return "Publish _metadata.json, or let the time pass."
+        case WaitKind.SETTLE:
+            return "Let the time pass: text says nowhere that its writer is done."
         case WaitKind.INCOMPLETE:
             return "Finish writing the file, or replace it."
         case WaitKind.GRACE:

@@ -20,7 +20,7 @@ from openmirror.plan.decisions import (
     Waiting,
     WaitKind,
 )
-from openmirror.plan.look import MirrorPolicy
+from openmirror.plan.look import TablePolicy
 from openmirror.protocol.sequence import START, Position
 from openmirror.tablelog import TableLog
 
@@ -174,7 +174,7 @@ def is_dropped(look: Look) -> bool:
 
 def dropped(look: Look) -> Dropped:
     at = look.control.dropped.at if look.control.dropped else None
-    if at is None or not isinstance(look.policy, MirrorPolicy):
+    if at is None or not isinstance(look.policy, TablePolicy):
         return Dropped(at, None)
     return Dropped(at, at + look.policy.retention)
 

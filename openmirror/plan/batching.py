@@ -19,7 +19,7 @@ from openmirror.plan.decisions import (
     WaitKind,
 )
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import Limits, Look, MirrorPolicy
+from openmirror.plan.look import Limits, Look, TablePolicy
 from openmirror.plan.opening import Opening
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
@@ -70,7 +70,7 @@ def _batch(
             return cut.stop or Idle()
         files, union = cut.files, cut.union
         first, last = next_sequence(after), position_after(files[-1].sequence)
-    assert isinstance(look.policy, MirrorPolicy)  # table_rules has refused anything else
+    assert isinstance(look.policy, TablePolicy)  # table_rules has refused anything else
     return Batch(
         folder=look.folder,
         table=look.table,
@@ -81,7 +81,7 @@ def _batch(
         files=files,
         pinned=rules,
         union=union,
-        type_change=look.policy.type_change,
+        policy=look.policy,
         applied=look.applied,
         may_create=look.log is None and look.aside is None,
         is_decided=opening.decided is not None,

@@ -10,7 +10,7 @@ from openmirror.control import BatchKind, DecidedBatch, FileDigest, Hold, Pinned
 from openmirror.errors import Problem
 from openmirror.layout import StorePath
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import TypeChange
+from openmirror.plan.look import TablePolicy
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.schema import SchemaUnion
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
@@ -24,6 +24,8 @@ class WaitKind(StrEnum):
     """A number is missing before a file that is there."""
     INCOMPLETE = "incomplete"
     """The next file is still being written."""
+    SETTLE = "settle"
+    """The next file is text: only a few quiet seconds tell that its writer is done."""
     METADATA = "metadata"
     """A new folder's `_metadata.json` may still come."""
     SCHEMA = "schema"
@@ -60,7 +62,7 @@ class Batch:
     """The table's rules, to be pinned by this batch: keys, default marker."""
     union: SchemaUnion
     """The table's schema after the batch, and how it differs from before."""
-    type_change: TypeChange
+    policy: TablePolicy
     applied: Position
     """The position that this batch starts from, or replaces."""
     may_create: bool

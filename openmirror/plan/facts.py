@@ -56,6 +56,12 @@ class FileFacts:
     """Row markers by row group, the first of each kind; none where they are not whole numbers."""
     broken: Broken | None = None
     """The first rule that the file's columns break."""
+    settles: bool = False
+    """Whether nothing in it tells that its writer is done, but time (PROTOCOL §3)."""
+    rows_are_exact: bool = True
+    """Whether `rows` is counted; else it is guessed from the size, and 0 only without any row."""
+    needs_conversion: bool = False
+    """Whether Spark cannot read it as it is: the runner reads a Parquet copy of it instead."""
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,39 @@ class TypeChange(StrEnum):
     """The table pauses with SchemaMergeFailure, as in Fabric."""
 
 
+class InsertPolicy(StrEnum):
+    """What row marker 0 does in a table with keys."""
+
+    AS_IS = "as-is"
+    """Adds a row without looking, as the protocol says."""
+    UPSERT = "upsert"
+    """The same as marker 4: no key is ever there twice."""
+
+
+class ZonelessTimestamps(StrEnum):
+    """What a timestamp without a zone becomes."""
+
+    UTC = "utc"
+    """`timestamp`, taken as UTC; every reader knows it."""
+    NTZ = "ntz"
+    """`timestamp_ntz`, as it is; some readers refuse the table."""
+
+
 @dataclass(frozen=True)
-class MirrorPolicy:
-    """What mirroring.json says for all tables of a mirror."""
+class TablePolicy:
+    """What mirroring.json says for one table: the mirror's own words, and the table's over them."""
 
     type_change: TypeChange = TypeChange.REWRITE
+    insert: InsertPolicy = InsertPolicy.AS_IS
+    zoneless: ZonelessTimestamps = ZonelessTimestamps.UTC
+    deletion_vectors: bool | None = None
+    """None leaves the table's own property as it is; so do the two below."""
+    change_data_feed: bool | None = None
+    clustering: tuple[str, ...] | None = None
     retention: timedelta = timedelta(days=7)
+    drop_grace: timedelta | None = None
+    """None: as `Limits` say; so does `settle`."""
+    settle: timedelta | None = None
 
 
 @dataclass(frozen=True)
@@ -45,6 +72,7 @@ class Limits:
     batch_bytes: int = 1 << 30
     metadata_grace: timedelta = timedelta(seconds=30)
     incomplete_grace: timedelta = timedelta(minutes=10)
+    settle: timedelta = timedelta(seconds=5)
     drop_grace: timedelta = timedelta(seconds=60)
 
 
@@ -75,7 +103,7 @@ class Look:
     metadata: TableMetadata | Broken | None = None
     """None when the file is missing or empty."""
     metadata_etag: ETag | None = None
-    policy: MirrorPolicy | Broken = MirrorPolicy()
+    policy: TablePolicy | Broken = TablePolicy()
     policy_etag: ETag | None = None
     log: TableLog | BrokenLog | None = None
     aside: TableLog | BrokenLog | None = None

@@ -32,6 +32,7 @@ FOUND_BY_APPLYING = frozenset(
         Code.ROW_MARKER_INVALID,
         Code.KEY_COLUMNS_UNDECLARED,
         Code.FILE_UNREADABLE,
+        Code.VALUE_INVALID,
         Code.APPLY_FAILED,
     }
 )

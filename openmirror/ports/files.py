@@ -11,6 +11,7 @@ from typing import Protocol
 from openmirror.layout import StorePath
 from openmirror.plan.facts import FileFacts
 from openmirror.protocol.names import ETag, Incarnation
+from openmirror.protocol.textformat import TextFormat
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,11 @@ class FileStore(Protocol):
 class Inspector(Protocol):
     """Reads of a change file only what tells its shape: a footer, not the data."""
 
-    def inspect(self, path: StorePath, entry: Entry) -> FileFacts:
-        """What the file of this listing entry is; facts carry the ETag they were read from."""
+    def inspect(self, path: StorePath, entry: Entry, text: TextFormat | None = None) -> FileFacts:
+        """What the file of this listing entry is; facts carry the ETag they were read from.
+
+        `text` says how delimited text is written; without it the file is Parquet.
+        """
         ...
 
 

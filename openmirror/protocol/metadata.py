@@ -10,6 +10,7 @@ from openmirror.protocol.jsontext import JsonError, JsonValue, parse_json
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.textformat import TextFormat
 
 
 class Detection(StrEnum):
@@ -28,6 +29,10 @@ class TableMetadata:
     default_marker: Marker = Marker.INSERT
     partitioned: bool = False
     file_format: str = "Parquet"
+    text: TextFormat | None = None
+    """How delimited text is written; None for Parquet."""
+    guard: str | None = None
+    """The ConditionalUpdateColumn (PROTOCOL §5.6)."""
     unknown: Mapping[str, JsonValue] = field(default_factory=dict)
     repairs: tuple[str, ...] = ()
 

@@ -22,6 +22,7 @@ class Code(StrEnum):
     ROW_MARKER_INVALID = "RowMarkerInvalid"
     FILE_INCOMPLETE = "FileIncomplete"
     FILE_UNREADABLE = "FileUnreadable"
+    VALUE_INVALID = "ValueInvalid"
     NOT_A_FILE = "NotAFile"
     SEQUENCE_TWICE = "SequenceTwice"
     COLUMNS_DUPLICATE = "ColumnsDuplicate"

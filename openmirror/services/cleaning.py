@@ -12,7 +12,7 @@ from openmirror.control import Archived, ControlDocument, Life, with_life
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
 from openmirror.layout import StorePath
 from openmirror.plan.cleanup import Cleanup, plan_cleanup
-from openmirror.plan.look import Look, MirrorPolicy
+from openmirror.plan.look import Look, TablePolicy
 from openmirror.ports import Progress, Step
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.sequence import ChangeFileName, Sequence, parse_change_file
@@ -105,7 +105,7 @@ def _expired_drop(look: Look, now: datetime) -> StorePath | None:
     dropped = look.control.dropped
     if dropped is None or look.aside is None or look.incarnation or look.control.request:
         return None
-    policy = look.policy if isinstance(look.policy, MirrorPolicy) else None
+    policy = look.policy if isinstance(look.policy, TablePolicy) else None
     ended = policy is not None and dropped.at + policy.retention <= now
     return look.aside.path if ended else None
 

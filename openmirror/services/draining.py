@@ -48,7 +48,7 @@ class DrainResult:
         }
 
 
-_WAITED_OUT = (WaitKind.METADATA,)
+_WAITED_OUT = (WaitKind.METADATA, WaitKind.SETTLE)
 """Waits that a drain sits through: they end by themselves within seconds."""
 _LONGEST_WAIT = timedelta(seconds=1)
 """What is waited for may come before its time is up, and nobody rings in a drain."""

@@ -8,7 +8,7 @@ from openmirror import layout
 from openmirror.control import MirrorDocument
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.mirroring import Mirroring, parse_mirroring
-from openmirror.plan.look import MirrorPolicy
+from openmirror.plan.look import TablePolicy
 from openmirror.plan.mirror import MirrorLook, plan_mirror
 from openmirror.ports import ABSENT, FileStore
 from openmirror.protocol.names import ETag, TableFolder
@@ -18,7 +18,7 @@ from openmirror.services.documents import Documents
 from openmirror.services.parts import Parts
 
 
-def read_policy(store: FileStore, mirror: str) -> tuple[MirrorPolicy | Broken, ETag | None]:
+def read_policy(store: FileStore, mirror: str) -> tuple[TablePolicy | Broken, ETag | None]:
     """What mirroring.json says, with the ETag that judgements are bound to."""
     settings, etag = _settings(store, mirror)
     return (settings if isinstance(settings, Broken) else settings.policy), etag

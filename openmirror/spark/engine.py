@@ -161,4 +161,4 @@ def _must_rewrite(batch: Batch) -> bool:
     if not union.widened:
         return False
     in_place = all(widens_in_place(column.type, wide) for column, wide in union.widened)
-    return batch.type_change is not TypeChange.FEATURE or not in_place
+    return batch.policy.type_change is not TypeChange.FEATURE or not in_place

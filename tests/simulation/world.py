@@ -27,6 +27,7 @@ from openmirror.ports import Absent, Content, Entry, Listing, Progress, Step
 from openmirror.protocol.names import ETag, Incarnation, TableFolder, TablePath
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
+from openmirror.protocol.textformat import TextFormat
 from openmirror.services import cleaning, requests, visiting
 from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at
@@ -96,7 +97,7 @@ class ModelInspector:
     stall: Callable[[str, object], None]
     store: MemoryStore
 
-    def inspect(self, path: StorePath, entry: Entry) -> FileFacts:
+    def inspect(self, path: StorePath, entry: Entry, text: TextFormat | None = None) -> FileFacts:
         self.stall("inspect", path)
         parent, _, name = path.rpartition("/")
         for there in self.store.list_folder(StorePath(parent)).entries:

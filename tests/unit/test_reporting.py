@@ -25,6 +25,7 @@ from openmirror.plan.facts import FileFacts
 from openmirror.ports import ABSENT, Entry
 from openmirror.protocol.names import Incarnation, TableFolder, TableName, TablePath
 from openmirror.protocol.sequence import FENCED
+from openmirror.protocol.textformat import TextFormat
 from openmirror.services.documents import Documents
 from openmirror.services.parts import Parts
 from openmirror.services.reporting import heartbeat, history, publish, statuses
@@ -194,10 +195,12 @@ def test_a_zone_that_cannot_be_listed_is_an_error_and_not_an_empty_mirror(world:
 
 def test_a_table_that_never_stands_still_does_not_hide_the_others(world: World) -> None:
     class Restless(ParquetInspector):
-        def inspect(self, path: StorePath, entry: Entry) -> FileFacts:
+        def inspect(
+            self, path: StorePath, entry: Entry, text: TextFormat | None = None
+        ) -> FileFacts:
             if "Orders" in path:
                 raise ConditionFailed(f"{path} was replaced")
-            return super().inspect(path, entry)
+            return super().inspect(path, entry, text)
 
     world.land(ORDERS, 1)
     world.land(ITEMS, 1)
@@ -211,7 +214,9 @@ def test_a_table_that_never_stands_still_does_not_hide_the_others(world: World) 
 
 def test_a_zone_that_vanishes_while_it_is_looked_at_is_the_mirrors_error(world: World) -> None:
     class Unmounting(ParquetInspector):
-        def inspect(self, path: StorePath, entry: Entry) -> FileFacts:
+        def inspect(
+            self, path: StorePath, entry: Entry, text: TextFormat | None = None
+        ) -> FileFacts:
             world.store.delete_folder(layout.landing_zone("m"))
             raise NotThere(path)
 

@@ -21,6 +21,7 @@ from openmirror.plan.facts import FileFacts
 from openmirror.ports import Entry, Progress
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Code
+from openmirror.protocol.textformat import TextFormat
 from openmirror.services import draining, visiting
 from openmirror.services.draining import DrainResult, drain
 from openmirror.services.lanes import Again, Lanes
@@ -518,9 +519,11 @@ class _Meeting(ParquetInspector):
         super().__init__(store)
         self._both = threading.Barrier(2)
 
-    def inspect(self, path: layout.StorePath, entry: Entry) -> FileFacts:
+    def inspect(
+        self, path: layout.StorePath, entry: Entry, text: TextFormat | None = None
+    ) -> FileFacts:
         self._both.wait(30)
-        return super().inspect(path, entry)
+        return super().inspect(path, entry, text)
 
 
 def test_a_sweep_of_a_far_store_looks_at_tables_side_by_side_and_survives_one_of_them() -> None:
