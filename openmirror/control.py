@@ -4,7 +4,7 @@ elsewhere. Values and pure transitions; services write them under an ETag condit
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -96,10 +96,15 @@ class Skip:
     why: str
     etag: ETag | None = None
     """The skipped file's ETag; None skips numbers only while they are missing."""
+    name: str | None = None
+    """Where the table has a ledger: the skipped file, whatever number it would get."""
+    partition: str | None = None
+    """Where each partition has its own numbers: the one whose numbers are passed over."""
 
-    def covers(self, sequence: Sequence, etag: ETag | None) -> bool:
+    def covers(self, sequence: Sequence, etag: ETag | None, partition: str | None = None) -> bool:
         """Whether this number is passed over while the file there has this ETag (or is missing)."""
-        return self.first <= sequence <= self.last and self.etag == etag
+        is_here = self.name is None and self.partition == partition
+        return is_here and self.first <= sequence <= self.last and self.etag == etag
 
 
 @dataclass(frozen=True)
@@ -122,15 +127,24 @@ class Life:
     archived: tuple[Archived, ...] = ()
     reseeding_until: Position = START
     """While a reseed has not come this far again, nothing is purged."""
+    partitions: Mapping[str, Sequence] = field(default_factory=dict)
+    """The highest number of its own that each partition had when its files left the folder."""
 
     @property
     def archived_through(self) -> int:
         """The highest number that was ever moved to the archive."""
         return max((item.through for item in self.archived), default=0)
 
-    def skipped(self, sequence: Sequence, etag: ETag | None) -> Skip | None:
+    def skipped(
+        self, sequence: Sequence, etag: ETag | None, partition: str | None = None
+    ) -> Skip | None:
         """The skip that passes over this number, if any."""
-        return next((skip for skip in self.skips if skip.covers(sequence, etag)), None)
+        return next((skip for skip in self.skips if skip.covers(sequence, etag, partition)), None)
+
+    def skipped_file(self, name: str, etag: ETag) -> Skip | None:
+        """The skip that passes over this content of a file without a number, if any."""
+        found = (skip for skip in self.skips if (skip.name, skip.etag) == (name, etag))
+        return next(found, None)
 
 
 class RequestKind(StrEnum):
@@ -259,6 +273,7 @@ def decide(
         # What is read once more lies in the archive: it must stay there until it was read.
         reseeding = Position(max(reseeding, applied, life.archived_through))
         kept = ()
+        life = replace(life, partitions={})
     if batch.kind is not BatchKind.CONTINUE:
         kept = (*kept, batch)
     life = replace(life, pinned=pinned or life.pinned, batches=kept, reseeding_until=reseeding)

@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from openmirror.layout import LANDING, StorePath, landing_zone
+from openmirror.protocol.filing import is_partition
 from openmirror.protocol.names import (
     METADATA_FILE,
     SCHEMA_SUFFIX,
@@ -82,7 +83,7 @@ ReadEvent = LandingEvent | OtherEvent | NoEvent
 
 @dataclass(frozen=True)
 class Inside:
-    """A path directly inside a table folder."""
+    """A path inside a table folder: directly, or in folders that may be partitions."""
 
     folder: TableFolder
     name: str
@@ -128,6 +129,8 @@ def place_of(path: StorePath) -> TableFolder | Inside | Elsewhere:
         return folder
     if is_reserved(inside[0]) and inside != [METADATA_FILE]:
         return Elsewhere("the protocol reserves its name")
-    if len(inside) > 1:
+    if not all(is_partition(part) for part in inside[:-1]):
         return Elsewhere("it lies in a folder inside a table folder")
-    return Inside(folder, inside[0])
+    if len(inside) > 1 and is_reserved(inside[-1]):
+        return Elsewhere("the protocol reserves its name")
+    return Inside(folder, "/".join(inside))

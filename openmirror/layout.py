@@ -25,6 +25,11 @@ def name_of(path: StorePath) -> str:
     return path.rpartition("/")[2]
 
 
+def folder_of(path: StorePath) -> StorePath:
+    """The folder that a path lies in."""
+    return StorePath(path.rpartition("/")[0])
+
+
 def landing_zone(mirror: str) -> StorePath:
     """Where publishers write."""
     return join(LANDING, mirror, "Files", "LandingZone")
@@ -73,6 +78,16 @@ def control_documents(mirror: str) -> StorePath:
 def control_document(folder: TableFolder) -> StorePath:
     """One landing folder's control document."""
     return StorePath(f"{join(control_documents(folder.mirror), str(folder.path))}{_DOCUMENT}")
+
+
+def ledger(folder: TableFolder, incarnation: Incarnation) -> StorePath:
+    """The folder of one life's ledger, with a folder for each epoch."""
+    return join(control_folder(folder.mirror), "ledgers", *str(folder.path).split("/"), incarnation)
+
+
+def ledger_entry(folder: TableFolder, incarnation: Incarnation, epoch: int, last: int) -> StorePath:
+    """One entry of a ledger; names sort as their numbers."""
+    return join(ledger(folder, incarnation), f"{epoch:010d}", f"{last:020d}{_DOCUMENT}")
 
 
 def lock_file(folder: TableFolder) -> StorePath:

@@ -59,7 +59,7 @@ def _event(item: object) -> ReadEvent:
             return _landing(grid.id, grid.event_type, grid.subject, grid.event_time, grid.data)
         cloud: CloudEvent[Any] = CloudEvent.from_dict(item)
         return _landing(cloud.id, cloud.type, cloud.subject, cloud.time, cloud.data)
-    except (AzureError, ValueError, TypeError, KeyError, AttributeError) as error:
+    except (AzureError, ValueError, TypeError, LookupError, AttributeError) as error:
         words = str(error).strip().splitlines() or [type(error).__name__]
         return NoEvent(f"its envelope cannot be read: {words[0]}")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,8 +11,8 @@ from openmirror.account import AccountUrl
 from openmirror.cli.console import say
 from openmirror.cli.options import Mirrors, Root, Table, Tables, Why, operator, settings_for
 from openmirror.errors import WrongRequest
+from openmirror.protocol.filing import Through, name_within
 from openmirror.protocol.names import TableFolder
-from openmirror.protocol.sequence import LAST_SEQUENCE, Sequence
 
 if TYPE_CHECKING:
     from openmirror.services.parts import Parts
@@ -80,13 +79,12 @@ def skip(
         str | None, typer.Option("--file", metavar="NAME", help="A bad file to pass over.")
     ] = None,
     through: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             "--through",
             metavar="N",
-            min=1,
-            max=LAST_SEQUENCE,
-            help="Give up the missing numbers up to this one.",
+            help="Give up the missing numbers up to this one, or up to one of a partition: "
+            "Year=2024/12.",
         ),
     ] = None,
     root: Root = None,
@@ -101,6 +99,7 @@ def skip(
     Examples:
       openmirror skip dbo.orders --file 00000000000000000007.parquet --why "test data"
       openmirror skip dbo.orders --through 9 --why "lost in the outage of May 3"
+      openmirror skip dbo.orders --through Year=2024/9 --why "lost in the outage of May 3"
     """
     from openmirror.services import requests
 
@@ -108,15 +107,18 @@ def skip(
         raise typer.BadParameter("give either --file NAME or --through N")
     if not why.strip():
         raise typer.BadParameter("--why must say why: changes are lost for good")
+    try:
+        up_to = Through.parse(through or "1")
+    except ValueError as error:
+        raise typer.BadParameter(f"--through: {error}") from error
     asked = _Asked(root, mirror)
     folder = asked.tables([table])[0]
     if file is not None:
-        requests.skip_file(asked.parts, folder, Path(file).name, operator(why))
-        what = f"passes over {Path(file).name}"
+        requests.skip_file(asked.parts, folder, name_within(file), operator(why))
+        what = f"passes over {name_within(file)}"
     else:
-        assert through is not None
-        requests.skip_through(asked.parts, folder, Sequence(through), operator(why))
-        what = f"passes over what is missing up to {through}"
+        requests.skip_through(asked.parts, folder, up_to, operator(why))
+        what = f"passes over what is missing up to {up_to}"
     asked.done(folder, what, asked.when("goes on behind it"))
 
 

@@ -9,7 +9,9 @@ def wait_remedy(waiting: Waiting, name: str) -> str:
     """What to do about a wait of this table; `name` is how an operator would type it."""
     match waiting.kind:
         case WaitKind.GAP:
-            number = waiting.sequence or 0
+            number = str(waiting.sequence or 0)
+            if waiting.partition is not None:
+                number = f"{waiting.partition}/{number}"
             return (
                 "Publish the missing file. If it will never come: "
                 f"openmirror skip {name} --through {number} --why '...'"

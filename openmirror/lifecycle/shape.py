@@ -65,7 +65,28 @@ def _table_json(table: TableStatus) -> dict[str, object]:
                 for w in table.warnings
             ],
             "lagSeconds": table.lag_seconds,
+            **_partitions_json(table),
         },
+    }
+
+
+def _partitions_json(table: TableStatus) -> dict[str, object]:
+    if table.partitions is None:
+        return {}
+    return {
+        "partitions": [
+            {
+                "partition": partition.name,
+                "appliedSequence": str(partition.applied)
+                if partition.applied is not None
+                else None,
+                "pendingFiles": partition.pending_files,
+                "waitingFor": _waiting_json(WaitingFor(partition.waiting))
+                if partition.waiting
+                else None,
+            }
+            for partition in table.partitions
+        ]
     }
 
 
@@ -74,6 +95,8 @@ def _waiting_json(waiting_for: WaitingFor) -> dict[str, object]:
     shown: dict[str, object] = {"kind": waiting.kind.value}
     if waiting.sequence is not None:
         shown["sequence"] = str(waiting.sequence)
+    if waiting.partition is not None:
+        shown["partition"] = waiting.partition
     if waiting_for.file is not None:
         shown["file"] = waiting_for.file
     shown["since"] = iso(waiting.since)

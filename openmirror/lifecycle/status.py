@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,12 +21,13 @@ from openmirror.lifecycle.stages import (
 from openmirror.lifecycle.warnings import warnings
 from openmirror.lifecycle.words import FabricStatus, Trouble, Warn
 from openmirror.plan import Decision, Look
+from openmirror.plan.cut import gap_of
 from openmirror.plan.decisions import Continue, Held, Pause, Waiting
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.rules import still_stands
 from openmirror.protocol.names import TableFolder, TableName
 from openmirror.protocol.partner import Partner
-from openmirror.protocol.sequence import START, Position
+from openmirror.protocol.sequence import START, Position, Sequence
 from openmirror.tablelog import BrokenLog, TableLog, Totals
 
 
@@ -35,6 +37,17 @@ class WaitingFor:
 
     waiting: Waiting
     file: str | None = None
+
+
+@dataclass(frozen=True)
+class PartitionStatus:
+    """How one partition stands; each has its own numbers, and its own gaps."""
+
+    name: str
+    applied: Sequence | None
+    """Its own number; None where files are found by their time."""
+    pending_files: int = 0
+    waiting: Waiting | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +66,8 @@ class TableStatus:
     warnings: tuple[Warn, ...] = ()
     lag_seconds: float = 0.0
     partner: Partner | None = None
+    partitions: tuple[PartitionStatus, ...] | None = None
+    """None in tables without partitions."""
 
     @property
     def status(self) -> FabricStatus:
@@ -102,6 +117,15 @@ def table_status(look: Look, decision: Decision, partner: Partner | None = None)
         warnings=tuple(warnings(look, decision, position)),
         lag_seconds=max(0.0, (look.at - oldest).total_seconds()),
         partner=partner,
+        partitions=_partitions(look, pending) if look.filing.partitioned else None,
+    )
+
+
+def _partitions(look: Look, pending: list[LandedFile]) -> tuple[PartitionStatus, ...]:
+    counts = Counter(file.partition for file in pending)
+    return tuple(
+        PartitionStatus(view.name, view.applied, counts[view.name], gap_of(view))
+        for view in look.ledger.partitions
     )
 
 
@@ -123,13 +147,14 @@ def unreadable(
 
 def _pending(look: Look, position: Position) -> list[LandedFile]:
     life = look.life
-    return [
+    placed = [
         file
         for file in look.files.values()
         if file.sequence > position
         and not file.archived
         and not (life and life.skipped(file.sequence, file.etag))
     ]
+    return placed + [file for view in look.ledger.partitions for file in view.waiting]
 
 
 def _metrics(look: Look, decision: Decision) -> tuple[Totals, datetime | None]:
@@ -146,8 +171,7 @@ def _waiting_for(look: Look, decision: Decision) -> WaitingFor | None:
     waiting = waiting_of(look, decision)
     if waiting is None:
         return None
-    file = look.files.get(waiting.sequence) if waiting.sequence is not None else None
-    return WaitingFor(waiting, file.name if file else None)
+    return WaitingFor(waiting, waiting.file)
 
 
 def _trouble(look: Look, decision: Decision) -> Trouble | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from openmirror.control import Skip
 from openmirror.errors import MOST_ATTEMPTS, Notice
 from openmirror.lifecycle.stages import dropped, is_dropped
 from openmirror.lifecycle.words import Warn, Word, iso
@@ -53,6 +54,7 @@ def warnings(look: Look, decision: Decision, position: Position) -> Iterator[War
         )
     yield from (_noticed(notice) for notice in _notices(look, position))
     yield from _skips(look, position)
+    yield from _skips_by_name(look)
 
 
 def _notices(look: Look, position: Position) -> Iterator[Notice]:
@@ -65,7 +67,7 @@ def _notices(look: Look, position: Position) -> Iterator[Notice]:
     again = _reused(look, position)
     if again:
         more = f", and {len(again) - 1} more" if len(again) > 1 else ""
-        detail = f"{again[0].name}{more}: a number that was passed before; never read, never moved"
+        detail = f"{again[0].name}{more}: used before; never read, never moved"
         yield Notice(Code.SEQUENCE_REUSED, detail, again[0].name)
     if look.control.rebuilt:
         detail = f"the control document was lost, and made anew on {iso(look.control.rebuilt)}"
@@ -75,6 +77,8 @@ def _notices(look: Look, position: Position) -> Iterator[Notice]:
 def _reused(look: Look, position: Position) -> list[LandedFile]:
     """Files under numbers that are archived, or were applied without them."""
     life = look.life
+    if look.filing.has_ledger:
+        return list(look.ledger.reused)
     if life is None or position > look.applied:
         return []  # between two epochs digests and position do not belong together
     read = {digest.sequence for batch in life.batches for digest in batch.files}
@@ -99,21 +103,43 @@ def _reused(look: Look, position: Position) -> list[LandedFile]:
 def _skips(look: Look, position: Position) -> Iterator[Warn]:
     """Skips that still pass over something: those that lie behind the table are history."""
     for skip in look.life.skips if look.life else ():
+        if skip.name is not None or skip.partition is not None:
+            continue
         file = look.files.get(skip.first) if skip.etag is not None else None
         if skip.last <= position or (
             skip.etag is not None and (not file or file.etag != skip.etag)
         ):
             continue
-        numbers = f"{skip.first:020d}"
-        if skip.last != skip.first:
-            numbers += f" to {skip.last:020d}"
-        what = file.name if file else f"{numbers}, as far as missing,"
-        yield Warn(
-            Word.SKIPPED,
-            f"{what} is passed over since {iso(skip.at)}, by {_who(skip.by, skip.why)}",
-            "A file that is replaced later, or comes in time, is read.",
-            file.name if file else None,
-        )
+        what = file.name if file else f"{_numbers(skip)}, as far as missing,"
+        yield _passed_over(what, skip, file.name if file else None)
+
+
+def _skips_by_name(look: Look) -> Iterator[Warn]:
+    """Files and partitions' numbers that are passed over where the table has a ledger."""
+    if look.life is None:
+        return
+    for file in look.ledger.skipped:
+        if skip := look.life.skipped_file(file.name, file.etag):
+            yield _passed_over(file.name, skip, file.name)
+    for view in look.ledger.partitions:
+        for skip in look.life.skips:
+            if skip.partition == view.name and skip.last > (view.applied or 0):
+                where = f" of {view.name}" if view.name else ""
+                yield _passed_over(f"{_numbers(skip)}{where}, as far as missing,", skip, None)
+
+
+def _numbers(skip: Skip) -> str:
+    first = f"{skip.first:020d}"
+    return first if skip.last == skip.first else f"{first} to {skip.last:020d}"
+
+
+def _passed_over(what: str, skip: Skip, file: str | None) -> Warn:
+    return Warn(
+        Word.SKIPPED,
+        f"{what} is passed over since {iso(skip.at)}, by {_who(skip.by, skip.why)}",
+        "A file that is replaced later, or comes in time, is read.",
+        file,
+    )
 
 
 def _noticed(notice: Notice) -> Warn:

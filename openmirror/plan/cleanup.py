@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from openmirror.control import BatchKind, DecidedBatch
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Look
-from openmirror.plan.table import applied_file_changed
+from openmirror.plan.table import applied_file_changed, is_gone
 
 
 @dataclass(frozen=True)
@@ -33,18 +33,35 @@ def plan_cleanup(look: Look, now: datetime) -> Cleanup:
         return Cleanup()
     if decided is None or decided.app_id != live[0].app_id:
         return Cleanup()
-    newest = max((f.sequence for f in look.files.values() if not f.archived), default=0)
+    newest = _newest(look)
     moves = []
     for file in look.files.values():
         known = _applied_as(look, life.batches, file)
-        gone_before = file.sequence <= life.archived_through
-        if known and not file.archived and not gone_before and file.sequence < newest:
+        if known and not file.archived and not is_gone(look, file) and file.name not in newest:
             moves.append(file)
     reseeding = live[1] < life.reseeding_until
     # The hour is the one in which the last of them was moved: count from its end.
     kept = ARCHIVE_RETENTION + timedelta(hours=1)
     old = [item.through for item in life.archived if item.hour + kept <= now]
     return Cleanup(tuple(moves), 0 if reseeding else max(old, default=0))
+
+
+def _newest(look: Look) -> frozenset[str]:
+    """Files that stay, because publishers read the next number from them: one a partition."""
+    newest: dict[str, LandedFile] = {}
+    for file in look.files.values():
+        before = newest.get(file.partition)
+        if not file.archived and (before is None or _counts_more(file, before)):
+            newest[file.partition] = file
+    behind = (file for view in look.ledger.partitions for file in view.waiting)
+    for file in behind:
+        if _counts_more(file, newest.get(file.partition, file)):
+            newest[file.partition] = file
+    return frozenset(file.name for file in newest.values())
+
+
+def _counts_more(file: LandedFile, before: LandedFile) -> bool:
+    return (file.number or 0, file.sequence) > (before.number or 0, before.sequence)
 
 
 def _applied_as(look: Look, batches: tuple[DecidedBatch, ...], file: LandedFile) -> bool:

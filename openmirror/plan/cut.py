@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from openmirror.control import Life, Pinned
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import Completeness, LandedFile
-from openmirror.plan.look import Limits, Look, TypeChange
+from openmirror.plan.look import Limits, Look, PartitionView, TypeChange
 from openmirror.plan.markers import marker_problem
 from openmirror.plan.rules import judged, still_stands
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
-from openmirror.protocol.sequence import Position, Sequence, next_sequence
+from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,21 @@ def cut_batch(
     files: list[LandedFile] = []
     schema, rows, size = table, 0, 0
     stop: Stop | None = None
+    passed: dict[str, Wait] = {}
     for item in pending(look, look.life, after):
         if not isinstance(item, LandedFile):
             stop = _gap(look, item)
             break
-        if item.facts is None and files:
+        lane = lane_of(look, item)
+        if lane in passed:
+            continue
+        if item.facts is None and (files or passed):
             break  # look did not need to read further than a batch
         stop = check_file(look, item, rules, limits, now)
+        if isinstance(stop, Wait) and _may_pass(look, item):
+            passed[lane] = stop
+            stop = None
+            continue
         if stop:
             break
         assert item.facts is not None
@@ -83,7 +91,26 @@ def cut_batch(
         schema = merged
     union = union_schema(table, schema)
     assert not isinstance(union, Broken)  # schema was merged from table step by step
+    if passed:
+        # What was passed over comes later: a number is given to what is applied.
+        first = next_sequence(after)
+        files = [replace(file, sequence=Sequence(first + i)) for i, file in enumerate(files)]
+    if not files and stop is None:
+        stop = next(iter(passed.values()), None) or _gap_of_a_partition(look)
     return Cut(tuple(files), union, stop)
+
+
+def lane_of(look: Look, file: LandedFile) -> str:
+    """What a file that is not ready holds up: its partition, itself, or the whole table."""
+    if not look.filing.has_ledger:
+        return ""
+    return file.partition if look.filing.is_numbered else file.name
+
+
+def _may_pass(look: Look, file: LandedFile) -> bool:
+    """Whether others go on while this file waits: not those that are read once more."""
+    until = look.life.reseeding_until if look.life else START
+    return look.filing.has_ledger and file.sequence > until
 
 
 def check_file(
@@ -106,7 +133,11 @@ def check_file(
         until = file.modified + limits.incomplete_grace
         if now >= until:
             return _pause(look, file, Code.FILE_INCOMPLETE, facts.reason)
-        return Wait(Waiting(WaitKind.INCOMPLETE, file.modified, facts.reason, file.sequence, until))
+        return Wait(
+            Waiting(
+                WaitKind.INCOMPLETE, file.modified, facts.reason, file.sequence, until, file.name
+            )
+        )
     if facts.broken:
         return Pause(judged(look, facts.broken, file))
     missing = [name for name in rules.key_columns if facts.schema.find(name) is None]
@@ -152,6 +183,30 @@ def _gap(look: Look, sequence: Sequence) -> Wait:
             sequence=sequence,
             detail=f"{sequence:020d} is missing; {len(after)} later file(s) wait for it",
         )
+    )
+
+
+def _gap_of_a_partition(look: Look) -> Wait | None:
+    gaps = [gap for view in look.ledger.partitions if (gap := gap_of(view))]
+    if not gaps:
+        return None
+    first = min(gaps, key=lambda gap: gap.since)
+    others = f"; so do {len(gaps) - 1} other partition(s)" if len(gaps) > 1 else ""
+    return Wait(replace(first, detail=first.detail + others))
+
+
+def gap_of(partition: PartitionView) -> Waiting | None:
+    """The wait of a partition that lacks one of its own numbers."""
+    if partition.missing is None:
+        return None
+    where = f" in {partition.name}" if partition.name else ""
+    return Waiting(
+        WaitKind.GAP,
+        since=min(file.modified for file in partition.waiting),
+        sequence=partition.missing,
+        detail=f"{partition.missing:020d} is missing{where}; "
+        f"{len(partition.waiting)} later file(s) wait for it",
+        partition=partition.name,
     )
 
 

@@ -45,6 +45,10 @@ class Waiting:
     detail: str
     sequence: Sequence | None = None
     until: datetime | None = None
+    file: str | None = None
+    """The file that is not ready, where it is there."""
+    partition: str | None = None
+    """The partition that waits, where each has numbers of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)

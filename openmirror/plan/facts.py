@@ -69,11 +69,17 @@ class LandedFile:
     """One change file in a folder or its archive."""
 
     sequence: Sequence
+    """Its place in the table's order: its own number, or its number in the ledger."""
     name: str
+    """From the table folder on, or from its archive folder."""
     path: StorePath
     etag: ETag
     size: int
     modified: datetime
+    partition: str = ""
+    """The `Key=Value` folders that it lies in; empty directly in the table folder."""
+    number: Sequence | None = None
+    """Where the table has a ledger: the number in its own name, if it has one."""
     archived: bool = False
     is_folder: bool = False
     twin: str | None = None

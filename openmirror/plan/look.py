@@ -10,6 +10,7 @@ from enum import StrEnum
 from openmirror.control import ControlDocument, Life
 from openmirror.layout import StorePath
 from openmirror.plan.facts import LandedFile
+from openmirror.protocol.filing import Filing
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import ETag, Incarnation, TableFolder, TableName
 from openmirror.protocol.rules import Broken
@@ -84,6 +85,30 @@ class Oddity:
     reason: str
 
 
+@dataclass(frozen=True)
+class PartitionView:
+    """How one partition of a table stands."""
+
+    name: str
+    applied: Sequence | None
+    """Its highest applied number of its own; None where files are found by their time."""
+    missing: Sequence | None = None
+    """The number that files of this partition wait for."""
+    waiting: tuple[LandedFile, ...] = ()
+    """Files behind that number."""
+
+
+@dataclass(frozen=True)
+class LedgerView:
+    """What of a ledger table's folder has no place in its order."""
+
+    partitions: tuple[PartitionView, ...] = ()
+    reused: tuple[LandedFile, ...] = ()
+    """Files whose name, or number, was used before: never read."""
+    skipped: tuple[LandedFile, ...] = ()
+    """Files that an operator passed over."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Look:
     """What is known of one table at one moment."""
@@ -97,8 +122,14 @@ class Look:
     incarnation: Incarnation | None
     """None when there is no landing folder."""
     control: ControlDocument
+    filing: Filing = field(default_factory=Filing)
+    """How this table's files are found and ordered."""
+    landed: tuple[LandedFile, ...] = ()
+    """Change files of the folder as they were listed; those of a ledger have no number yet."""
     files: Mapping[Sequence, LandedFile] = field(default_factory=dict)
     """Change files of the folder, and of the archive where one was missing, in order."""
+    ledger: LedgerView = field(default_factory=LedgerView)
+    """Files that have no place in the order, where the table has a ledger."""
     oddities: tuple[Oddity, ...] = ()
     metadata: TableMetadata | Broken | None = None
     """None when the file is missing or empty."""

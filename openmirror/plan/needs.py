@@ -14,10 +14,11 @@ from openmirror.tablelog import BrokenLog
 
 def reads_from(look: Look) -> Position:
     """The position behind which the next batch begins: what a look must inspect."""
-    return START if _replaces(look) else look.applied
+    return START if replaces(look) else look.applied
 
 
-def _replaces(look: Look) -> bool:
+def replaces(look: Look) -> bool:
+    """Whether the table's next batch makes it anew."""
     opening = None if isinstance(look.log, BrokenLog) else opening_of(look)
     return isinstance(opening, Opening) and opening.kind is BatchKind.REPLACE
 
@@ -29,6 +30,12 @@ def decided_files(look: Look) -> tuple[FileDigest, ...]:
     return decided.files if decided else ()
 
 
+def reads_again(look: Look) -> bool:
+    """Whether files are read that were applied before: by a new life, or by a reseed."""
+    until = look.life.reseeding_until if look.life else START
+    return replaces(look) or look.applied < until
+
+
 def needs_archive(look: Look) -> bool:
     """Whether a number is missing in the folder that the archive may hold, or may have come again.
 
@@ -37,8 +44,7 @@ def needs_archive(look: Look) -> bool:
     """
     if look.life is None:
         return False
-    rereads = _replaces(look) or look.applied < look.life.reseeding_until
-    return rereads or applied_file_changed(look) is not None or any(_missing(look))
+    return reads_again(look) or applied_file_changed(look) is not None or any(_missing(look))
 
 
 def _missing(look: Look) -> Iterator[Sequence]:

@@ -63,12 +63,12 @@ def table_rules(look: Look, limits: Limits, now: datetime) -> Pinned | Stop:
     """Keys, default marker and detection that this table is applied by (PROTOCOL §4.4)."""
     if isinstance(look.policy, Broken):
         return Pause(judged(look, look.policy))
-    pinned = None if _is_reseed_asked(look) else _pinned(look)
+    pinned = pinned_rules(look)
     metadata = look.metadata
     if isinstance(metadata, Broken):
         return Pause(judged(look, metadata))
     if metadata is None:
-        if (before := _pinned(look)) is not None:
+        if (before := look.life.pinned if look.life else None) is not None:
             return before
         wait = _metadata_wait(look, limits, now)
         return wait if wait else Pinned()
@@ -88,14 +88,15 @@ def table_rules(look: Look, limits: Limits, now: datetime) -> Pinned | Stop:
     )
 
 
-def _pinned(look: Look) -> Pinned | None:
-    return look.life.pinned if look.life else None
+def pinned_rules(look: Look) -> Pinned | None:
+    """What this life's first apply pinned.
 
-
-def _is_reseed_asked(look: Look) -> bool:
-    """A reseed begins anew, so what is declared now holds: it is the remedy for changed keys."""
+    A reseed begins anew, so what is declared now holds: it is the remedy for changed keys.
+    """
     request = look.control.request
-    return request is not None and request.kind is RequestKind.RESEED
+    if request is not None and request.kind is RequestKind.RESEED:
+        return None
+    return look.life.pinned if look.life else None
 
 
 def _metadata_wait(look: Look, limits: Limits, now: datetime) -> Wait | None:

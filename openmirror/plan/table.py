@@ -19,6 +19,7 @@ from openmirror.plan.decisions import (
     Waiting,
     WaitKind,
 )
+from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Limits, Look
 from openmirror.plan.opening import asks, opening_of
 from openmirror.plan.ownership import not_ours
@@ -67,12 +68,19 @@ def applied_file_changed(look: Look) -> Pause | None:
             continue
         for digest in batch.files:
             file = look.files.get(digest.sequence)
-            if file is None or file.archived or file.sequence <= look.life.archived_through:
+            if file is None or file.archived or is_gone(look, file):
                 continue
             if file.etag != digest.etag:
                 detail = f"{file.name} was overwritten after it was applied"
                 return Pause(judged(look, Broken(Code.APPLIED_FILE_CHANGED, detail), file))
     return None
+
+
+def is_gone(look: Look, file: LandedFile) -> bool:
+    """Whether the file that had this number was moved away already: then this is another one."""
+    if look.life is None or look.filing.has_ledger:
+        return False  # a ledger knows files by name
+    return file.sequence <= look.life.archived_through
 
 
 def first_missing(look: Look) -> Sequence | None:

@@ -36,6 +36,8 @@ class Step(StrEnum):
     FOLDED = "folded"
     CHECKED = "checked"
     DECIDED = "decided"
+    WRITTEN_DOWN = "written-down"
+    """The decided batch stands in the table's ledger, where it has one."""
     FENCED = "fenced"
     BEFORE_COMMIT = "before-commit"
     COMMITTED = "committed"

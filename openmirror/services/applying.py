@@ -21,9 +21,9 @@ from openmirror.ports import (
     TableEngine,
     Transaction,
 )
-from openmirror.protocol.names import ARCHIVE_FOLDER
 from openmirror.services.documents import Documents
 from openmirror.services.epochs import fence_others
+from openmirror.services.ledgers import write_entry
 from openmirror.services.looking import Seen
 from openmirror.services.parts import Parts
 from openmirror.tablelog import CommitNote, TableLog, Totals
@@ -54,16 +54,14 @@ def apply_batch(parts: Parts, engine: TableEngine, seen: Seen, batch: Batch) -> 
 def is_unchanged(parts: Parts, batch: Batch) -> bool:
     """Whether what was read is what was planned: same life of the folder, same ETags."""
     landing = layout.table_folder(batch.folder)
-    wanted = {(file.archived, file.name): file.etag for file in batch.files}
     found = {}
     try:
-        for archived in {file.archived for file in batch.files}:
-            folder = layout.join(landing, ARCHIVE_FOLDER) if archived else landing
+        for folder in {layout.folder_of(file.path) for file in batch.files}:
             for entry in parts.store.list_folder(folder).entries:
-                found[archived, entry.name] = entry.etag
+                found[layout.join(folder, entry.name)] = entry.etag
     except NotThere:
         return False
-    same = all(found.get(key) == etag for key, etag in wanted.items())
+    same = all(found.get(file.path) == file.etag for file in batch.files)
     return same and parts.store.incarnation(landing) == batch.epoch.incarnation
 
 
@@ -80,6 +78,8 @@ def _decide_and_commit(
         control = decide(control, batch.digest, batch.pinned, batch.applied)
         control = Documents(parts.store).save_table(batch.folder, control, seen.etag).value
         parts.steps(Step.DECIDED)
+    write_entry(parts.store, batch)
+    parts.steps(Step.WRITTEN_DOWN)
     if batch.kind is BatchKind.REPLACE:
         create = batch.union.schema if batch.may_create else None
         own = batch.epoch.app_id

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
 from openmirror import layout
-from openmirror.control import Archived, ControlDocument, Life, with_life
+from openmirror.control import Archived, ControlDocument, DecidedBatch, Life, with_life
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
 from openmirror.layout import StorePath
 from openmirror.plan.cleanup import Cleanup, plan_cleanup
 from openmirror.plan.look import Look, TablePolicy
+from openmirror.plan.numbering import number_of
 from openmirror.ports import Progress, Step
 from openmirror.protocol.names import TableFolder
-from openmirror.protocol.sequence import ChangeFileName, Sequence, parse_change_file
+from openmirror.protocol.sequence import Sequence
 from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at
 from openmirror.services.parts import Parts
+from openmirror.services.purging import archived_through
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ def clean_table(parts: Parts, folder: TableFolder, *, dry_run: bool = False) -> 
     look = seen.look
     now = look.at
     planned = plan_cleanup(look, now)
-    purge = tuple(_archived_through(parts, look, planned.purge_through))
+    purge = tuple(archived_through(parts, look, planned.purge_through))
     expired = _expired_drop(look, now)
     if dry_run:
         names = tuple(file.name for file in planned.moves)
@@ -74,7 +76,8 @@ def _move(parts: Parts, look: Look, planned: Cleanup) -> tuple[str, ...]:
         if not _is_same_life(parts, look):
             break
         try:
-            parts.store.move_file(file.path, layout.join(archive, file.name), file.etag)
+            to = layout.join(archive, *file.name.split("/"))
+            parts.store.move_file(file.path, to, file.etag)
         except (ConditionFailed, AlreadyThere, NotThere):
             break
         moved.append(file.name)
@@ -84,20 +87,6 @@ def _move(parts: Parts, look: Look, planned: Cleanup) -> tuple[str, ...]:
 
 def _is_same_life(parts: Parts, look: Look) -> bool:
     return parts.store.incarnation(layout.table_folder(look.folder)) == look.incarnation
-
-
-def _archived_through(parts: Parts, look: Look, through: int) -> Iterator[StorePath]:
-    if through <= 0:
-        return
-    archive = layout.archive_folder(look.folder)
-    try:
-        listing = parts.store.list_folder(archive)
-    except NotThere:
-        return
-    for entry in listing.entries:
-        name = parse_change_file(entry.name)
-        if isinstance(name, ChangeFileName) and name.sequence <= through:
-            yield layout.join(archive, entry.name)
 
 
 def _expired_drop(look: Look, now: datetime) -> StorePath | None:
@@ -125,11 +114,7 @@ def _after(
 
 def _with_archived(life: Life, look: Look, moved: tuple[str, ...], now: datetime) -> Life:
     there = {f.name: f for f in look.files.values() if not f.archived and f.name not in moved}
-    batches = tuple(
-        batch
-        for batch in life.batches
-        if batch.last > look.applied or any(digest.name in there for digest in batch.files)
-    )
+    batches = tuple(_left(look, life, there))
     hour = now.replace(minute=0, second=0, microsecond=0)
     numbers = [f.sequence for f in look.files.values() if f.name in moved]
     # Files that a pass moved before it died are counted with the first pass that misses them.
@@ -140,13 +125,38 @@ def _with_archived(life: Life, look: Look, moved: tuple[str, ...], now: datetime
         for digest in batch.files
         if digest.name not in there and digest.sequence > life.archived_through
     ]
+    partitions = _partitions_without(look, life, there)
     through = max((*numbers, *gone), default=0)
     archived = life.archived
     if through > life.archived_through:
         if archived and archived[-1].hour == hour:
             archived = archived[:-1]
         archived = (*archived, Archived(hour, Sequence(through)))
-    return replace(life, batches=batches, archived=archived)
+    return replace(life, batches=batches, archived=archived, partitions=partitions)
+
+
+def _left(look: Look, life: Life, there: Container[str]) -> Iterator[DecidedBatch]:
+    """Batches of which something is still in the folder."""
+    for batch in life.batches:
+        if batch.last > look.applied:
+            yield batch
+        elif look.filing.has_ledger:
+            # A quiet partition keeps its newest file for long: not all that were decided with it.
+            if files := tuple(digest for digest in batch.files if digest.name in there):
+                yield replace(batch, files=files)
+        elif any(digest.name in there for digest in batch.files):
+            yield batch
+
+
+def _partitions_without(look: Look, life: Life, there: Container[str]) -> dict[str, Sequence]:
+    """How far each partition's own numbers went that no file in the folder tells any more."""
+    counted = dict(life.partitions)
+    for batch in life.batches:
+        for digest in batch.files if batch.last <= look.applied else ():
+            partition, number = number_of(look, digest.name)
+            if look.filing.has_ledger and number is not None and digest.name not in there:
+                counted[partition] = Sequence(max(number, counted.get(partition, 0)))
+    return counted
 
 
 def _delete(parts: Parts, path: StorePath) -> None:

@@ -19,12 +19,12 @@ from openmirror.errors import (
 )
 from openmirror.events import Elsewhere, EventKind, Inside, LandingEvent, place_of
 from openmirror.plan import plan
-from openmirror.plan.decisions import Apply, Held, Idle, Pause, Reset, Wait
+from openmirror.plan.decisions import Apply, Held, Idle, Pause, Reset, Wait, WaitKind
 from openmirror.plan.rules import is_unchanged
 from openmirror.ports import Ring, Step, WorkQueue
+from openmirror.protocol.filing import ANY_FILE, is_partition, read_name
 from openmirror.protocol.names import METADATA_FILE, TableFolder
 from openmirror.protocol.rules import Code
-from openmirror.protocol.sequence import ChangeFileName, NotAChangeFile, parse_change_file
 from openmirror.services.glancing import Glance, glance_at
 from openmirror.services.parts import Parts
 from openmirror.services.sweeping import is_for_a_visit
@@ -95,19 +95,24 @@ def _at(parts: Parts, event: LandingEvent, path: layout.StorePath) -> Answer:
 
 
 def _inside(parts: Parts, event: LandingEvent, folder: TableFolder, name: str) -> Answer:
-    parsed = parse_change_file(name)
     if event.kind.is_of_folder:
-        if isinstance(parsed, ChangeFileName) and event.kind is not EventKind.FOLDER_DELETED:
-            return Rung((folder,))  # a folder where a file should be: a look says so
-        return Ignored("it is a folder inside a table folder")
+        return _inner_folder(parts, event, folder, name)
     if name == METADATA_FILE or event.kind is EventKind.FILE_DELETED:
         return _at_table(parts, folder, None)
-    if isinstance(parsed, NotAChangeFile):
-        return Ignored(parsed.reason)
-    return _at_table(parts, folder, parsed)
+    return _at_table(parts, folder, name)
 
 
-def _at_table(parts: Parts, folder: TableFolder, announced: ChangeFileName | None) -> Answer:
+def _inner_folder(parts: Parts, event: LandingEvent, folder: TableFolder, name: str) -> Answer:
+    may_be_partition = all(is_partition(part) for part in name.split("/"))
+    if event.kind is EventKind.FOLDER_RENAMED and may_be_partition:
+        return _at_table(parts, folder, None)  # with whatever files it holds
+    is_named_as_file = read_name(ANY_FILE, name) is not None and "." in name
+    if is_named_as_file and event.kind is not EventKind.FOLDER_DELETED:
+        return Rung((folder,))  # a folder where a file should be: a look says so
+    return Ignored("it is a folder inside a table folder")
+
+
+def _at_table(parts: Parts, folder: TableFolder, announced: str | None) -> Answer:
     try:
         glance = glance_at(parts, folder, announced)
         return _judged(parts, glance, announced)
@@ -118,13 +123,19 @@ def _at_table(parts: Parts, folder: TableFolder, announced: ChangeFileName | Non
         return Rung((folder,))
 
 
-def _judged(parts: Parts, glance: Glance, announced: ChangeFileName | None) -> Answer:
+def _judged(parts: Parts, glance: Glance, announced: str | None) -> Answer:
     look = glance.look
+    if glance.not_a_change_file:
+        return Ignored(glance.not_a_change_file)
     if announced and look.incarnation and not glance.shows(announced):
         return Ignored(f"{announced} is not there any more")
     standing = look.control.problem
     if standing and is_unchanged(look, standing):
         return Ignored(f"the table is paused: {standing.code.value}")
+    if look.incarnation and look.filing.has_ledger:
+        if look.control.hold:
+            return Ignored(f"the table is held by {look.control.hold.by}")
+        return Rung((look.folder,))  # its order takes a whole look
     decision = plan(look, parts.limits, look.at)
     match decision:
         case Held(hold):
@@ -142,6 +153,8 @@ def _judged(parts: Parts, glance: Glance, announced: ChangeFileName | None) -> A
             return Found(look.folder, problem)
         case Idle():
             return Ignored("there is nothing that is not applied")
+        case Wait(waiting) if waiting.kind is WaitKind.SETTLE:
+            return Rung((look.folder,))  # it ends by itself in seconds: the runner comes back then
         case Wait(waiting) if not is_for_a_visit(look, decision):
             return Ignored(f"the table waits: {waiting.detail}")
         case Apply() | Reset() if glance.missing:

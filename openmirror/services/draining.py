@@ -13,9 +13,10 @@ from openmirror.lifecycle import leaves_undone
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Apply, Pause, Reset, Wait, WaitKind
 from openmirror.ports import Progress, TableEngine
+from openmirror.protocol.filing import ANY_FILE
 from openmirror.protocol.names import Incarnation, TableFolder
-from openmirror.protocol.sequence import ChangeFileName, parse_change_file
 from openmirror.services.discovery import discover
+from openmirror.services.landed import sorted_out
 from openmirror.services.lanes import SECONDS_TO_FINISH, Again, Lanes
 from openmirror.services.parts import Parts
 from openmirror.services.running import SHORTEST_WAIT, Unreadable, attend
@@ -86,7 +87,8 @@ class _There:
     """What a folder held at the first visit."""
 
     incarnation: Incarnation | None
-    last: int
+    names: frozenset[str]
+    """Change files, and whatever else may be one."""
 
 
 class _Draining:
@@ -132,7 +134,8 @@ class _Draining:
         there = self._there[folder]
         if decision.batch.epoch.incarnation != there.incarnation:
             return True  # what was there has been deleted since, with its folder
-        return isinstance(decision, Apply) and decision.batch.applied >= there.last
+        batch = decision.batch
+        return isinstance(decision, Apply) and not any(f.name in there.names for f in batch.files)
 
 
 def _what_is_there(parts: Parts, folder: TableFolder) -> _There:
@@ -140,8 +143,8 @@ def _what_is_there(parts: Parts, folder: TableFolder) -> _There:
     try:
         incarnation = parts.store.incarnation(landing)
         listing = parts.store.list_folder(landing)
+        # Whatever the table's options: partitions and names of any kind are counted.
+        every = sorted_out(parts.store, landing, listing, ANY_FILE)
     except NotThere:
-        return _There(None, 0)
-    names = (parse_change_file(entry.name) for entry in listing.entries)
-    last = max((n.sequence for n in names if isinstance(n, ChangeFileName)), default=0)
-    return _There(incarnation, last)
+        return _There(None, frozenset())
+    return _There(incarnation, frozenset(file.name for file in every.files))

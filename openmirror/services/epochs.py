@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from openmirror.control import (
     ControlDocument,
     DecidedBatch,
@@ -92,7 +94,16 @@ def _adopted(look: Look, decision: Continue) -> Life:
         for file in look.files.values()
         if not file.archived
     ]
+    if look.filing.has_ledger:
+        etags = {file.name: file.etag for file in look.landed}
+        known = [d for batch in _batches(look) for d in batch.files if d.name in etags]
+        there = [replace(digest, etag=etags[digest.name]) for digest in known]
     return adopted_life(look.control.life, decision.epoch, before[1] if before else START, there)
+
+
+def _batches(look: Look) -> tuple[DecidedBatch, ...]:
+    """What the life before knew of its files: the only thing that tells which were applied."""
+    return look.control.life.batches if look.control.life else ()
 
 
 def _position_before_fence(

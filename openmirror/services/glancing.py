@@ -13,11 +13,14 @@ from openmirror import layout
 from openmirror.errors import NotThere
 from openmirror.layout import StorePath, join
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.filing import filing_of_look
 from openmirror.plan.look import Look
 from openmirror.plan.needs import decided_files, reads_from
+from openmirror.protocol.filing import FiledAs, read_name
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.sequence import (
     ChangeFileName,
+    NotAChangeFile,
     Sequence,
     next_sequence,
     parse_change_file,
@@ -40,20 +43,21 @@ class Glance:
 
     seen: Seen
     missing: Sequence | None = None
+    not_a_change_file: str | None = None
+    """Why the announced name means nothing in this table."""
 
     @property
     def look(self) -> Look:
         """What was seen; its `files` are far from all."""
         return self.seen.look
 
-    def shows(self, announced: ChangeFileName) -> bool:
+    def shows(self, announced: str) -> bool:
         """Whether the announced file lies in the folder."""
-        file = self.look.files.get(announced.sequence)
-        return file is not None and file.name == str(announced)
+        return any(file.name == announced for file in self.look.files.values())
 
 
-def glance_at(parts: Parts, folder: TableFolder, announced: ChangeFileName | None) -> Glance:
-    """See what one event may have changed for a table.
+def glance_at(parts: Parts, folder: TableFolder, announced: str | None) -> Glance:
+    """See what one event may have changed for a table; the name is given from its folder on.
 
     Raises DocumentUnreadable; ConditionFailed or NotThere when something changed underfoot.
     """
@@ -63,18 +67,41 @@ def glance_at(parts: Parts, folder: TableFolder, announced: ChangeFileName | Non
         return Glance(replace(seen, look=with_logs(parts, look)))
     landing = layout.table_folder(folder)
     look = _with_metadata(parts, look, landing)
+    look = replace(look, filing=filing_of_look(look))
+    read = read_name(look.filing, announced) if announced is not None else None
+    if isinstance(read, NotAChangeFile):
+        return Glance(replace(seen, look=look), not_a_change_file=read.reason)
     standing = look.control.problem
-    paused_over = parse_change_file(standing.file) if standing and standing.file else None
-    for name in (announced, paused_over):
-        if isinstance(name, ChangeFileName):
+    paused_over = standing.file if standing else None
+    if look.filing.has_ledger:
+        names = dict.fromkeys(name for name in (announced, paused_over) if name)
+        return Glance(replace(seen, look=_with_names(parts, look, landing, list(names))))
+    own = _numbered(look, announced)
+    for name in (own, _numbered(look, paused_over)):
+        if name is not None:
             look = _with_file(parts, look, landing, name)
     # As in every look, applied is read after the files that may be pending.
-    look = rebuilt(with_logs(parts, look), seen.etag)
+    look = rebuilt(parts, with_logs(parts, look), seen.etag)
     if isinstance(look.log, BrokenLog):
         return Glance(replace(seen, look=look))
-    missing = _missing_before(parts, look, landing, announced)
-    look = _with_next(parts, look, landing, announced)
+    missing = _missing_before(parts, look, landing, own)
+    look = _with_next(parts, look, landing, own)
     return Glance(replace(seen, look=look), missing)
+
+
+def _numbered(look: Look, name: str | None) -> ChangeFileName | None:
+    parsed = parse_change_file(name, look.filing.extension) if name else None
+    return parsed if isinstance(parsed, ChangeFileName) else None
+
+
+def _with_names(parts: Parts, look: Look, landing: StorePath, names: list[str]) -> Look:
+    """The look with these files at any place: only a whole look knows the ledger's order."""
+    files: dict[Sequence, LandedFile] = {}
+    for number, name in enumerate(names, start=1):
+        if isinstance(read_name(look.filing, name), FiledAs):
+            file = _at(parts, look, landing, name, Sequence(number))
+            files |= {file.sequence: file} if file else {}
+    return replace(look, files=files)
 
 
 def _with_metadata(parts: Parts, look: Look, landing: StorePath) -> Look:
@@ -91,15 +118,21 @@ def _with_file(parts: Parts, look: Look, landing: StorePath, name: ChangeFileNam
 
 
 def _file(parts: Parts, look: Look, landing: StorePath, name: ChangeFileName) -> LandedFile | None:
+    return _at(parts, look, landing, str(name), name.sequence)
+
+
+def _at(
+    parts: Parts, look: Look, landing: StorePath, name: str, sequence: Sequence
+) -> LandedFile | None:
     """One file as it lies there, without reading it."""
-    path = join(landing, str(name))
+    path = join(landing, *name.split("/"))
     try:
         content = parts.store.read(path, 0, 0)
     except NotThere:
         return None
     return LandedFile(
-        sequence=name.sequence,
-        name=str(name),
+        sequence=sequence,
+        name=name,
         path=path,
         etag=content.etag,
         size=content.size,
@@ -129,7 +162,7 @@ def _with_next(
     """The look with the file that comes next, inspected; unchanged where a number is missing."""
     life = look.life
     assert life is not None
-    extension = announced.extension if announced else "parquet"
+    extension = announced.extension if announced else look.filing.extension
     sequence = next_sequence(reads_from(look))
     # Each turn passes over one skip of an operator, or ends.
     while True:
@@ -150,7 +183,7 @@ def _with_facts(parts: Parts, look: Look, following: Sequence) -> Look:
     """Inspect the file that comes next, and those of a decided batch that are in sight."""
     wanted = {following, *(digest.sequence for digest in decided_files(look))}
     known = {
-        number: inspected(parts, file) if number in wanted else file
+        number: inspected(parts, file, look) if number in wanted else file
         for number, file in look.files.items()
     }
     return replace(look, files=known)

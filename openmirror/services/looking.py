@@ -5,26 +5,27 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from openmirror import layout
-from openmirror.control import rebuilt_from_log
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.layout import StorePath
-from openmirror.plan.cut import pending
+from openmirror.ledger import LedgerEntry
+from openmirror.plan.cut import lane_of, pending
 from openmirror.plan.facts import Completeness, LandedFile
-from openmirror.plan.look import Look, Oddity
+from openmirror.plan.filing import filing_of_look, text_of
+from openmirror.plan.look import Look
 from openmirror.plan.needs import decided_files, needs_archive, reads_from
+from openmirror.plan.numbering import placed
+from openmirror.plan.restoring import restored
 from openmirror.ports import ABSENT, Absent, Entry, FileStore, Listing
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import METADATA_FILE, ETag, TableFolder, table_name
 from openmirror.protocol.rules import Broken
-from openmirror.protocol.sequence import (
-    ChangeFileName,
-    NotAChangeFile,
-    Sequence,
-    parse_change_file,
-)
+from openmirror.protocol.sequence import Sequence
 from openmirror.services.discovery import discover, landed_folders
 from openmirror.services.documents import Documents
+from openmirror.services.landed import list_landed, sorted_out
+from openmirror.services.ledgers import read_entries
 from openmirror.services.mirrors import brake, default_schema, read_policy
+from openmirror.services.ordering import in_ledger_order
 from openmirror.services.parts import Parts
 from openmirror.services.standing import has_table
 from openmirror.tablelog import BrokenLog, TableLog
@@ -69,7 +70,7 @@ def _look_once(parts: Parts, folder: TableFolder, listing_last: bool) -> Seen | 
             look = _with_listing(parts, with_logs(parts, look), landing)
         else:
             look = with_logs(parts, _with_listing(parts, look, landing))
-        look = rebuilt(look, seen.etag)
+        look = placed(rebuilt(parts, look, seen.etag))
         look = _with_facts(parts, with_archive(parts, look))
         look = _with_mirror(parts, look)
     except ConditionFailed:
@@ -116,16 +117,11 @@ def _with_listing(parts: Parts, look: Look, landing: StorePath) -> Look:
             raise ConditionFailed(f"{landing} has come back")
         return look
     listing = parts.store.list_folder(landing)
-    files, oddities = _change_files(landing, listing, archived=False)
     metadata, etag = _metadata(parts, landing, listing)
-    return replace(
-        look,
-        at=listing.at,
-        files=files,
-        oddities=oddities,
-        metadata=metadata,
-        metadata_etag=etag,
-    )
+    look = replace(look, at=listing.at, metadata=metadata, metadata_etag=etag)
+    look = replace(look, filing=filing_of_look(look))
+    landed = sorted_out(parts.store, landing, listing, look.filing)
+    return replace(look, landed=landed.files, oddities=landed.oddities)
 
 
 def _metadata(
@@ -145,32 +141,6 @@ def read_metadata(
     if not content.data.strip():
         return None, content.etag
     return parse_metadata(content.data), content.etag
-
-
-def _change_files(
-    folder: StorePath, listing: Listing, *, archived: bool
-) -> tuple[dict[Sequence, LandedFile], tuple[Oddity, ...]]:
-    files: dict[Sequence, LandedFile] = {}
-    oddities: list[Oddity] = []
-    for entry in sorted(listing.entries, key=lambda entry: entry.name):
-        parsed = parse_change_file(entry.name)
-        if isinstance(parsed, NotAChangeFile):
-            oddities.append(Oddity(entry.name, parsed.reason))
-        if not isinstance(parsed, ChangeFileName):
-            continue
-        file = LandedFile(
-            sequence=parsed.sequence,
-            name=entry.name,
-            path=layout.join(folder, entry.name),
-            etag=entry.etag,
-            size=entry.size,
-            modified=entry.modified,
-            archived=archived,
-            is_folder=entry.is_folder,
-        )
-        twin = files.get(parsed.sequence)
-        files[parsed.sequence] = replace(file, twin=twin.name) if twin else file
-    return dict(sorted(files.items())), tuple(oddities)
 
 
 def with_logs(parts: Parts, look: Look) -> Look:
@@ -203,23 +173,26 @@ def _newest_epoch(log: TableLog | BrokenLog) -> int:
 
 
 def with_archive(parts: Parts, look: Look) -> Look:
-    """The look with archived files where numbers that it needs are missing in the folder."""
-    if look.incarnation is None or not needs_archive(look):
+    """The look with archived files where the table needs them, and without names used before."""
+    if look.incarnation is None:
+        return look
+    if look.filing.has_ledger:
+        return in_ledger_order(parts, look)
+    if not needs_archive(look):
         return look
     archive = layout.archive_folder(look.folder)
     try:
-        listing = parts.store.list_folder(archive)
+        listed = list_landed(parts.store, archive, look.filing)
     except NotThere:
         return look
-    archived, _ = _change_files(archive, listing, archived=True)
     # The archived content is the one that was applied; a number that came again is not read.
     through = look.life.archived_through if look.life else 0
     landed = {number: file for number, file in look.files.items() if number > through}
     # A move that died half way has left one file under both names: it is still to be moved.
     archived = {
-        number: file
-        for number, file in archived.items()
-        if number not in landed or landed[number].etag != file.etag
+        file.sequence: file
+        for file in listed.files
+        if file.sequence not in landed or landed[file.sequence].etag != file.etag
     }
     return replace(look, files=dict(sorted({**landed, **archived}.items())))
 
@@ -229,28 +202,34 @@ def _with_facts(parts: Parts, look: Look) -> Look:
     if look.life is None:
         return look
     known: dict[Sequence, LandedFile] = {}
-    rows = size = 0
-    for count, item in enumerate(pending(look, look.life, reads_from(look))):
+    rows = size = count = 0
+    passed: set[str] = set()
+    for item in pending(look, look.life, reads_from(look)):
         if not isinstance(item, LandedFile) or item.is_folder or item.twin:
             break
-        seen = known[item.sequence] = inspected(parts, item)
+        if lane_of(look, item) in passed:
+            continue
+        seen = known[item.sequence] = inspected(parts, item, look)
         assert seen.facts is not None
-        rows, size = rows + seen.facts.rows, size + seen.size
-        over = rows > parts.limits.batch_rows or size > parts.limits.batch_bytes
         unready = seen.facts.completeness is not Completeness.COMPLETE or seen.facts.broken
-        if unready or over or count >= parts.limits.batch_files:
+        if unready and look.filing.has_ledger:
+            passed.add(lane_of(look, item))
+            continue
+        rows, size, count = rows + seen.facts.rows, size + seen.size, count + 1
+        over = rows > parts.limits.batch_rows or size > parts.limits.batch_bytes
+        if unready or over or count > parts.limits.batch_files:
             break
     for digest in decided_files(look):
         file = look.files.get(digest.sequence)
         if file and file.sequence not in known and not file.is_folder:
-            known[file.sequence] = inspected(parts, file)
+            known[file.sequence] = inspected(parts, file, look)
     return replace(look, files={**look.files, **known})
 
 
-def inspected(parts: Parts, file: LandedFile) -> LandedFile:
+def inspected(parts: Parts, file: LandedFile, look: Look) -> LandedFile:
     """The file with its facts; raises ConditionFailed when it has another content by now."""
     entry = Entry(file.name, file.is_folder, file.size, file.modified, file.etag)
-    facts = parts.inspector.inspect(file.path, entry)
+    facts = parts.inspector.inspect(file.path, entry, text_of(look))
     if facts.etag != file.etag:
         raise ConditionFailed(f"{file.path} changed while it was looked at")
     return replace(file, facts=facts)
@@ -283,12 +262,12 @@ def find_rival(parts: Parts, look: Look) -> TableFolder | None:
     return None if first == look.folder else first
 
 
-def rebuilt(look: Look, etag: ETag | Absent) -> Look:
-    """A control document that is lost beside a log of ours is made anew from that log."""
+def rebuilt(parts: Parts, look: Look, etag: ETag | Absent) -> Look:
+    """A control document that is lost beside a log of ours is made anew."""
     log = look.log or look.aside
     if etag is not ABSENT or not isinstance(log, TableLog):
         return look
-    epochs = [epoch for epoch in log.epochs if epoch.folder == look.folder]
-    if not epochs:
-        return look
-    return replace(look, control=rebuilt_from_log(look.control, epochs, look.at))
+    entries: list[LedgerEntry] = []
+    if look.incarnation is not None and look.filing.has_ledger:
+        entries = read_entries(parts.store, look.folder, look.incarnation)
+    return replace(look, control=restored(look, entries))

@@ -9,8 +9,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from openmirror.errors import Malformed, NotThere, UnknownName, WrongRequest
 from openmirror.ports.letters import Letters, Post
+from openmirror.protocol.filing import Through
 from openmirror.protocol.names import TableFolder
-from openmirror.protocol.sequence import LAST_SEQUENCE, Sequence
 from openmirror.services import requests
 from openmirror.services.discovery import discover
 from openmirror.services.finding import Names, find_mirror, find_table, known_mirrors
@@ -160,10 +160,11 @@ def _skip(parts: Parts, folder: TableFolder, ask: Ask, operator: Operator) -> No
     if ask.file is not None:
         requests.skip_file(parts, folder, ask.file, operator)
         return
-    text = str(ask.through)
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= LAST_SEQUENCE):
-        raise Malformed(f"through: a sequence, from 1 to {LAST_SEQUENCE}")
-    requests.skip_through(parts, folder, Sequence(int(text)), operator)
+    try:
+        through = Through.parse(str(ask.through))
+    except ValueError as error:
+        raise Malformed(f"through: {error}") from error
+    requests.skip_through(parts, folder, through, operator)
 
 
 def _adopt_all(parts: Parts, mirror: str, operator: Operator) -> list[TableFolder]:

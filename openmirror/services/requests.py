@@ -24,6 +24,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Look
 from openmirror.plan.table import first_missing
 from openmirror.ports import ABSENT
+from openmirror.protocol.filing import Through
 from openmirror.protocol.names import ETag, TableFolder
 from openmirror.protocol.sequence import START, Sequence, next_sequence
 from openmirror.services.documents import Documents
@@ -85,7 +86,8 @@ def skip_file(parts: Parts, folder: TableFolder, name: str, operator: Operator) 
     """
 
     def change(look: Look) -> ControlDocument:
-        file = next((f for f in look.files.values() if f.name == name and not f.archived), None)
+        there = (f for f in look.files.values() if f.name == name and not f.archived)
+        file = next(there, None)
         if file is None or look.life is None:
             raise WrongRequest(f"{look.folder} has no change file called {name}")
         if not _stops_at(look, plan(look, parts.limits, look.at), file):
@@ -98,7 +100,13 @@ def skip_file(parts: Parts, folder: TableFolder, name: str, operator: Operator) 
             life = _accepted(life, file.sequence, file.etag)
         else:
             covered = Skip(
-                file.sequence, file.sequence, operator.name, parts.clock(), operator.why, file.etag
+                file.sequence,
+                file.sequence,
+                operator.name,
+                parts.clock(),
+                operator.why,
+                file.etag,
+                name=file.name if look.filing.has_ledger else None,
             )
             life = replace(life, skips=(*life.skips, covered))
         return replace(with_life(look.control, life), problem=None, failures=None)
@@ -111,26 +119,34 @@ def _stops_at(look: Look, decision: Decision, file: LandedFile) -> bool:
         case Pause(problem):
             return problem.file == file.name and problem.etag == file.etag
         case Wait(waiting):
-            return waiting.sequence == file.sequence
+            return waiting.file == file.name
         case Held():
             known = look.control.problem
             return known is not None and (known.file, known.etag) == (file.name, file.etag)
     return False
 
 
-def skip_through(parts: Parts, folder: TableFolder, last: Sequence, operator: Operator) -> None:
-    """Give up numbers that are missing, up to `last`; files that are there are still applied."""
+def skip_through(parts: Parts, folder: TableFolder, through: Through, operator: Operator) -> None:
+    """Give up numbers that are missing; files that are there are still applied.
+
+    Raises WrongRequest for a partition in a table whose partitions have no numbers of their own.
+    """
 
     def change(look: Look) -> ControlDocument:
         if look.life is None:
             raise WrongRequest(f"{look.folder} has no landing folder")
+        has_own = look.filing.partitioned and look.filing.is_numbered
+        if through.partition is not None and not has_own:
+            raise WrongRequest(f"{look.name} has no partitions with numbers of their own")
         # From 1 on: a reseed may need it, and numbers that are there are never passed over.
-        first = next_sequence(START)
-        given_up = Skip(first, last, operator.name, parts.clock(), operator.why)
+        first, at = next_sequence(START), parts.clock()
+        given_up = Skip(
+            first, through.last, operator.name, at, operator.why, partition=through.partition
+        )
         life = replace(look.life, skips=(*look.life.skips, given_up))
         return replace(with_life(look.control, life), problem=None)
 
-    _change(parts, folder, operator, f"skip --through {last}", change)
+    _change(parts, folder, operator, f"skip --through {through}", change)
 
 
 def reseed(parts: Parts, folder: TableFolder, operator: Operator) -> None:

@@ -186,7 +186,7 @@ def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Except
     control = replace(control, failures=failures)
     parts.watch(Progress(folder, "failed", {"attempt": count, "error": text[:500]}))
     if disposition is Disposition.PAUSE and files:
-        first = seen.look.files.get(files[0].sequence)
+        first = next((f for f in seen.look.files.values() if f.name == files[0].name), None)
         broken = Broken(Code.APPLY_FAILED, f"failed {count} times in a row: {text[:1000]}")
         problem = replace(judged(seen.look, broken, first), since=parts.clock())
         control = replace(control, problem=problem)

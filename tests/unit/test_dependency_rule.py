@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "openmirror"
 
-_VALUES = frozenset({"protocol", "layout", "errors", "tablelog", "control", "plan"})
+_VALUES = frozenset({"protocol", "layout", "errors", "tablelog", "control", "ledger", "plan"})
 _EDGE = _VALUES | {"ports", "commitnote", "doorbells", "tableoperation", "events"}
 _PLACES = frozenset({"account", "connection"})
 
@@ -24,6 +24,7 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "errors": (frozenset({"protocol"}), frozenset()),
     "tablelog": (frozenset({"protocol", "layout"}), frozenset()),
     "control": (frozenset({"protocol", "errors", "tablelog"}), frozenset()),
+    "ledger": (frozenset({"protocol", "control"}), frozenset()),
     "plan": (_VALUES, frozenset()),
     "lifecycle": (_VALUES, frozenset()),
     "durations": (frozenset(), frozenset()),

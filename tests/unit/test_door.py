@@ -450,8 +450,6 @@ def test_a_folder_named_as_a_change_file_rings_so_that_a_look_names_it(world: Wo
         "landing/m/Files/LandingZone/_partnerEvents.json",
         f"{PLACE}/_ProcessedFiles/{file_name(1)}",
         f"{PLACE}/_tmp",
-        f"{PLACE}/notes.txt",
-        f"{PLACE}/1.parquet",
         f"{PLACE}/../../x",
         "landing/m/Files/LandingZone/beside.parquet",
         "landing/m/Files/LandingZone/Sales.schema",
@@ -466,6 +464,17 @@ def test_what_concerns_no_table_is_ignored_without_a_request(world: World, path:
     assert isinstance(answer, Ignored)
     assert answer.reason
     assert world.store.requests == 0
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "1.parquet", "Year=2024/1.parquet"])
+def test_a_name_that_means_nothing_in_its_table_is_ignored(world: World, name: str) -> None:
+    world.metadata()
+    world.land(1)
+    path = StorePath(f"{PLACE}/{name}")
+    world.store.put(path, b"abc")
+    answer = world.judge(world.event(EventKind.FILE_WRITTEN, path, size=3))
+    assert isinstance(answer, Ignored)
+    assert "change file" in answer.reason
 
 
 def test_a_control_document_that_cannot_be_read_rings_for_nobody(world: World) -> None:

@@ -1,0 +1,208 @@
+"""Which file has which place: by its own name, or by the ledger (ARCHITECTURE §13)."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from openmirror.control import BatchKind, FileDigest, Life
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.look import LedgerView, Look, PartitionView
+from openmirror.protocol.filing import FiledAs, read_name
+from openmirror.protocol.sequence import START, Position, Sequence
+from openmirror.tablelog import TableLog
+
+UNPLACED = Sequence(0)
+"""Stands for a number until the ledger gives one."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """What a table that is read once more from its beginning needs besides its folder."""
+
+    replaces: bool
+    """Whether nothing of it counts as applied."""
+    archived: tuple[LandedFile, ...]
+    """Everything in the archive folder."""
+    recorded: Mapping[str, FileDigest]
+    """What the ledger says of files that were applied before, by name."""
+
+
+def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None = None) -> Look:
+    """The look with every file at its place.
+
+    `used` names files whose name lies in the archive as well: they came again.
+    """
+    if not look.filing.has_ledger:
+        return replace(look, files=_by_name(look.landed))
+    life = look.life
+    assert life is not None  # only a folder that is there has files
+    known = _known(look, life, replaces=again is not None and again.replaces)
+    recorded = _still_to_read(again, known)
+    files, reused = _taken(look, known, recorded, again, used)
+    rest = [f for f in look.landed if f.name not in known and f.name not in recorded]
+    if again is not None:
+        there = {file.name for file in (*look.landed, *files.values())}
+        rest += [f for f in again.archived if f.name not in there and f.name not in recorded]
+    skipped, rest = _parted(rest, lambda f: life.skipped_file(f.name, f.etag) is not None)
+    again_there, rest = _parted(rest, lambda f: f.name in used)
+    counted = {} if again is not None and again.replaces else dict(life.partitions)
+    for digest in (*known.values(), *recorded.values()):
+        _count(look, digest, counted)
+    if look.filing.is_numbered:
+        behind, rest = _parted(rest, lambda f: (f.number or 0) <= counted.get(f.partition, 0))
+        again_there += behind
+        runs, partitions = _runs(life, rest, counted)
+        ordered = _merged(runs)
+    else:
+        ordered = iter(sorted(rest, key=lambda f: (f.modified, f.name)))
+        partitions = _found_by_time(look)
+    last = max((placed_through(look), *files, *(d.sequence for d in recorded.values())))
+    for number, file in enumerate(ordered, start=last + 1):
+        files[Sequence(number)] = replace(file, sequence=Sequence(number))
+    reused += again_there
+    view = LedgerView(tuple(partitions), tuple(reused), tuple(skipped))
+    return replace(look, files=dict(sorted(files.items())), ledger=view)
+
+
+def _parted(
+    files: Iterable[LandedFile], is_such: Callable[[LandedFile], bool]
+) -> tuple[list[LandedFile], list[LandedFile]]:
+    such: list[LandedFile] = []
+    others: list[LandedFile] = []
+    for file in files:
+        (such if is_such(file) else others).append(file)
+    return such, others
+
+
+def placed_through(look: Look) -> Position:
+    """Up to which number files have their place for good: between two epochs none is live."""
+    if look.live:
+        return look.live[1]
+    log = look.log if isinstance(look.log, TableLog) else None
+    decided = look.control.decided
+    if log is None or log.last_fenced is None:
+        return START
+    if decided and decided.kind is BatchKind.REPLACE and decided.app_id not in log.transactions:
+        return START
+    epoch, position = log.last_fenced
+    same = (epoch.folder, epoch.incarnation) == (look.folder, look.incarnation)
+    return position if same else START
+
+
+def _by_name(landed: Iterable[LandedFile]) -> dict[Sequence, LandedFile]:
+    files: dict[Sequence, LandedFile] = {}
+    for file in landed:
+        twin = files.get(file.sequence)
+        files[file.sequence] = replace(file, twin=twin.name) if twin else file
+    return dict(sorted(files.items()))
+
+
+def _known(look: Look, life: Life, *, replaces: bool) -> dict[str, FileDigest]:
+    """Files that have a number for good: applied ones, and those of the decided batch."""
+    through = START if replaces else placed_through(look)
+    batches = [b for b in life.batches if b.kind is not BatchKind.CONTINUE and b.last <= through]
+    decided = look.control.decided
+    if decided and decided.kind is not BatchKind.CONTINUE and decided.epoch.folder == look.folder:
+        undone = decided.last > through and decided.epoch.incarnation == look.incarnation
+        is_next = decided.kind is BatchKind.REPLACE if replaces else True
+        batches += [decided] if undone and is_next else []
+    return {file.name: file for batch in batches for file in batch.files}
+
+
+def _still_to_read(again: Again | None, known: Mapping[str, FileDigest]) -> dict[str, FileDigest]:
+    if again is None:
+        return {}
+    last = max((file.sequence for file in known.values()), default=0)
+    return {n: f for n, f in again.recorded.items() if n not in known and f.sequence > last}
+
+
+def _taken(
+    look: Look,
+    known: Mapping[str, FileDigest],
+    recorded: Mapping[str, FileDigest],
+    again: Again | None,
+    used: frozenset[str],
+) -> tuple[dict[Sequence, LandedFile], list[LandedFile]]:
+    """Files at the numbers that they have already, and those that only have a used name."""
+    there = {file.name: file for file in look.landed}
+    archived = {file.name: file for file in again.archived} if again else {}
+    files: dict[Sequence, LandedFile] = {}
+    reused: list[LandedFile] = []
+    for name, digest in {**known, **recorded}.items():
+        file = there.get(name)
+        # What was applied is what lies in the archive, where there is one of this name.
+        if file and file.etag != digest.etag and (name in used or name in archived):
+            reused.append(file)
+            file = None
+        file = file or archived.get(name)
+        if file is not None:
+            files[digest.sequence] = replace(file, sequence=digest.sequence)
+    return files, reused
+
+
+def _count(look: Look, digest: FileDigest, counted: dict[str, Sequence]) -> None:
+    partition, number = number_of(look, digest.name)
+    if number is not None:
+        counted[partition] = Sequence(max(number, counted.get(partition, 0)))
+
+
+def number_of(look: Look, name: str) -> tuple[str, Sequence | None]:
+    """A file's partition, and its own number there."""
+    filed = read_name(look.filing, name)
+    return (filed.partition, filed.number) if isinstance(filed, FiledAs) else ("", None)
+
+
+def _runs(
+    life: Life, rest: Iterable[LandedFile], counted: Mapping[str, Sequence]
+) -> tuple[list[list[LandedFile]], list[PartitionView]]:
+    """For each partition the files that follow each other, and how it stands."""
+    by_partition: dict[str, dict[Sequence, LandedFile]] = {name: {} for name in counted}
+    for file in rest:
+        numbers = by_partition.setdefault(file.partition, {})
+        assert file.number is not None
+        twin = numbers.get(file.number)
+        numbers[file.number] = replace(file, twin=twin.name) if twin else file
+    runs: list[list[LandedFile]] = []
+    views: list[PartitionView] = []
+    for name, numbers in sorted(by_partition.items()):
+        applied = counted.get(name, Sequence(0))
+        run, missing = _run(life, name, numbers, applied)
+        runs.append(run)
+        behind = tuple(f for n, f in sorted(numbers.items()) if missing and n > missing)
+        views.append(PartitionView(name, applied, missing, behind))
+    return runs, views
+
+
+def _run(
+    life: Life, partition: str, numbers: Mapping[Sequence, LandedFile], applied: Sequence
+) -> tuple[list[LandedFile], Sequence | None]:
+    run: list[LandedFile] = []
+    following = Sequence(applied + 1)
+    for number in sorted(numbers):
+        while following < number:
+            skip = life.skipped(following, None, partition)
+            if skip is None:
+                return run, following
+            following = Sequence(skip.last + 1)
+        run.append(numbers[number])
+        following = Sequence(max(following, number + 1))
+    return run, None
+
+
+def _merged(runs: list[list[LandedFile]]) -> Iterator[LandedFile]:
+    """Partitions side by side, the one whose next file is the oldest first."""
+    heads = [(run[0].modified, run[0].partition, 0, run) for run in runs if run]
+    heapq.heapify(heads)
+    while heads:
+        _, partition, at, run = heapq.heappop(heads)
+        yield run[at]
+        if at + 1 < len(run):
+            heapq.heappush(heads, (run[at + 1].modified, partition, at + 1, run))
+
+
+def _found_by_time(look: Look) -> list[PartitionView]:
+    if not look.filing.partitioned:
+        return []
+    return [PartitionView(name, None) for name in sorted({f.partition for f in look.landed})]

@@ -1,0 +1,64 @@
+"""Ledgers in the control area: entries that are created once, and read when order is in doubt."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from pydantic import TypeAdapter, ValidationError
+
+from openmirror import layout
+from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere
+from openmirror.ledger import LedgerEntry
+from openmirror.plan import Batch
+from openmirror.plan.filing import filing_of
+from openmirror.ports import ABSENT, FileStore
+from openmirror.protocol.names import Incarnation, TableFolder
+
+
+@cache
+def _codec() -> TypeAdapter[LedgerEntry]:
+    return TypeAdapter(LedgerEntry)
+
+
+def write_entry(store: FileStore, batch: Batch) -> None:
+    """Write a decided batch down, before its first commit; whoever comes second finds it there.
+
+    Raises ConditionFailed when another batch is written there: the control document that decided
+    it was lost, and the next look restores it from the ledger.
+    """
+    filing = filing_of(batch.pinned)
+    if not filing.has_ledger:
+        return
+    epoch = batch.epoch
+    path = layout.ledger_entry(batch.folder, epoch.incarnation, epoch.number, batch.last)
+    files = batch.digest.files
+    entry = LedgerEntry(epoch.number, batch.kind, filing, batch.first, batch.last, files)
+    try:
+        store.write(path, _codec().dump_json(entry, indent=1), ABSENT)
+    except ConditionFailed:
+        if _read(store, path).files != files:
+            raise
+
+
+def read_entries(
+    store: FileStore, folder: TableFolder, incarnation: Incarnation
+) -> list[LedgerEntry]:
+    """Every entry of one life's ledger, by epoch and number; none where there is no ledger."""
+    place = layout.ledger(folder, incarnation)
+    try:
+        epochs = store.list_folder(place).entries
+    except NotThere:
+        return []
+    return [
+        _read(store, layout.join(place, epoch.name, entry.name))
+        for epoch in epochs
+        for entry in store.list_folder(layout.join(place, epoch.name)).entries
+    ]
+
+
+def _read(store: FileStore, path: layout.StorePath) -> LedgerEntry:
+    content = store.read(path)
+    try:
+        return _codec().validate_json(content.data)
+    except ValidationError as error:
+        raise DocumentUnreadable(f"{path} cannot be read: {error}") from error
