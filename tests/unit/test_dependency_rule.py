@@ -37,7 +37,7 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "services": (_EDGE | {"lifecycle", "mirroring"}, frozenset({"pydantic"})),
     "adapters": (
         _EDGE | _PLACES,
-        frozenset({"pyarrow", "watchfiles", "azure", "opentelemetry", "databricks"}),
+        frozenset({"cramjam", "pyarrow", "watchfiles", "azure", "opentelemetry", "databricks"}),
     ),
     "spark": (_EDGE | _PLACES, frozenset({"pyspark", "delta", "py4j"})),
     "account": (frozenset(), frozenset()),
@@ -73,6 +73,8 @@ SDK: dict[str, frozenset[str]] = {
     "eventgrid": frozenset({"azure.core", "azure.eventgrid"}),
     "local": frozenset({"pyarrow", "watchfiles"}),
     "parquet": frozenset({"pyarrow"}),
+    # cramjam reads framed Snappy, which pyarrow does not.
+    "text": frozenset({"cramjam", "pyarrow"}),
     "telemetry": frozenset({"azure.identity", "azure.monitor", "opentelemetry"}),
 }
 
