@@ -70,6 +70,9 @@ def parse_metadata(content: bytes) -> TableMetadata | Broken:
         return upsert
     if isinstance(partitioned, Broken):
         return partitioned
+    guard = _guard(given.pop("conditionalupdatecolumn", None))
+    if isinstance(guard, Broken):
+        return guard
     file_format = given.pop("fileformat", None)
     if file_format is None:
         # The declared default is CSV, but Parquet tables need no format at all (PROTOCOL §4.3).
@@ -82,6 +85,7 @@ def parse_metadata(content: bytes) -> TableMetadata | Broken:
         default_marker=Marker.UPSERT if upsert else Marker.INSERT,
         partitioned=partitioned,
         file_format="Parquet" if fold_case(file_format) == _PARQUET else file_format,
+        guard=guard,
         unknown=given,
         repairs=text.repairs,
     )
@@ -110,6 +114,19 @@ def _key_columns(value: JsonValue) -> tuple[str, ...] | Broken:
     if any(fold_case(name) == fold_case(ROW_MARKER_COLUMN) for name in names):
         return Broken(Code.METADATA_INVALID, f"{ROW_MARKER_COLUMN} cannot be a key column")
     return names
+
+
+def _guard(value: JsonValue) -> str | Broken | None:
+    """An empty name is none, as an empty key column is."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        detail = f"ConditionalUpdateColumn must be the name of one column, not {value!r}"
+        return Broken(Code.METADATA_INVALID, detail)
+    if fold_case(value) == fold_case(ROW_MARKER_COLUMN):
+        detail = f"{ROW_MARKER_COLUMN} cannot be the ConditionalUpdateColumn"
+        return Broken(Code.METADATA_INVALID, detail)
+    return value
 
 
 def _flag(name: str, value: JsonValue) -> bool | Broken:
