@@ -31,7 +31,7 @@ from openmirror.protocol.names import (
     table_name,
 )
 from openmirror.protocol.partner import Partner, parse_partner_events
-from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.rules import Broken
 from openmirror.services.discovery import discover
 from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at
@@ -101,8 +101,7 @@ def _of_table(parts: Parts, folder: TableFolder, partner: Partner | None) -> Tab
     try:
         look = look_at(parts, folder).look
     except DocumentUnreadable as error:
-        code = Code.CONTROL_DOCUMENT_INVALID
-        trouble = Trouble(code.value, str(error), SOLUTIONS[code])
+        trouble = Trouble(error.code.value, str(error), SOLUTIONS[error.code])
     except (ConditionFailed, NotThere) as error:
         if parts.store.incarnation(layout.landing_zone(folder.mirror)) is None:
             raise

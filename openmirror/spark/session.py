@@ -18,6 +18,8 @@ SESSION_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.caseSensitive": "false",
     "spark.sql.ansi.enabled": "true",
+    # Or Spark reads a name like `${x}` as a variable, and writes to another place than it was told.
+    "spark.sql.variable.substitute": "false",
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
 }
@@ -48,6 +50,7 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.caseSensitive": "false",
+    "spark.sql.variable.substitute": "false",
     # Tables have the lowest protocol that their data needs.
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
