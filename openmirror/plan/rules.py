@@ -83,6 +83,7 @@ def table_rules(look: Look, limits: Limits, now: datetime) -> Pinned | Stop:
         metadata.detection,
         metadata.default_marker,
         metadata.partitioned,
+        text=metadata.text,
         guard=metadata.guard,
     )
 

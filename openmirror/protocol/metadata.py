@@ -11,6 +11,7 @@ from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.textformat import TextFormat
+from openmirror.protocol.textkeys import TEXT_KEYS, parse_text_format
 
 
 class Detection(StrEnum):
@@ -38,7 +39,6 @@ class TableMetadata:
 
 
 _PARQUET = "parquet"
-_TEXT_KEYS = ("fileformattypeproperties", "schemadefinition", "fileextension")
 
 
 def parse_metadata(content: bytes) -> TableMetadata | Broken:
@@ -76,15 +76,20 @@ def parse_metadata(content: bytes) -> TableMetadata | Broken:
     file_format = given.pop("fileformat", None)
     if file_format is None:
         # The declared default is CSV, but Parquet tables need no format at all (PROTOCOL §4.3).
-        file_format = "CSV" if any(key in given for key in _TEXT_KEYS) else "Parquet"
+        file_format = "CSV" if any(key in given for key in TEXT_KEYS) else "Parquet"
     if not isinstance(file_format, str):
         return Broken(Code.METADATA_INVALID, f"FileFormat must be text, not {file_format!r}")
+    is_parquet = fold_case(file_format) == _PARQUET
+    described = None if is_parquet else parse_text_format(file_format, given)
+    if isinstance(described, Broken):
+        return described
     return TableMetadata(
         key_columns=keys,
         detection=strategy,
         default_marker=Marker.UPSERT if upsert else Marker.INSERT,
         partitioned=partitioned,
-        file_format="Parquet" if fold_case(file_format) == _PARQUET else file_format,
+        file_format="Parquet" if is_parquet else file_format,
+        text=described,
         guard=guard,
         unknown=given,
         repairs=text.repairs,
