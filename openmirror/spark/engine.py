@@ -20,6 +20,9 @@ from openmirror.spark.failing import reading_files, spark_is_alive, storage_answ
 from openmirror.spark.features import needs_mapping, widens_in_place
 from openmirror.spark.folding import EXTRA, UPDATE, fold
 from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
+from openmirror.spark.guarded_folding import fold_guarded
+from openmirror.spark.guarding import guard_of
+from openmirror.spark.interpreting import interpreted
 from openmirror.spark.markers import count_markers, counts_without_reading
 from openmirror.spark.places import Place
 from openmirror.spark.reading import read_changes
@@ -93,10 +96,10 @@ class SparkEngine:
             activate(session)
             bind(session, transaction, note)
             if batch.kind is BatchKind.REPLACE:
-                rows = self._as_first_rows(prepared, batch)
+                rows = _as_first_rows(self._folded(prepared, batch))
                 committing.replace(rows, schema, table, transaction, note)
             elif rewrites:
-                folded = self._folded(prepared, batch)
+                folded = self._folded(prepared, batch, table)
                 committing.rewrite(
                     session,
                     folded,
@@ -110,7 +113,7 @@ class SparkEngine:
                 committing.append(prepared.changes, batch, table, transaction, note)
             else:
                 evolves = bool(batch.union.added or batch.union.widened)
-                folded = self._folded(prepared, batch)
+                folded = self._folded(prepared, batch, table)
                 committing.merge(session, folded, batch, table, evolves=evolves)
         return outcome.result
 
@@ -136,20 +139,30 @@ class SparkEngine:
     def _fresh(self) -> SparkSession:
         return fresh_session(self._spark, self._settings)
 
-    def _folded(self, prepared: SparkPrepared, batch: Batch) -> DataFrame:
-        data = positional(len(batch.union.schema.columns))
+    def _folded(self, prepared: SparkPrepared, batch: Batch, table: str | None = None) -> DataFrame:
+        """The merge rows of a batch; `table` is what they are merged into, if anything."""
+        schema, changes = batch.union.schema, prepared.changes
+        data = positional(len(schema.columns))
         if prepared.only_inserts:
-            return prepared.changes.select(
-                *data, F.lit(EXTRA).alias(KIND), F.lit(True).alias(MAY_INSERT)
-            )
-        return fold(
-            prepared.changes, data, positions_of(batch.union.schema, batch.pinned.key_columns)
-        )
+            return changes.select(*data, F.lit(EXTRA).alias(KIND), F.lit(True).alias(MAY_INSERT))
+        keys = positions_of(schema, batch.pinned.key_columns)
+        column = guard_of(batch)
+        if column is None:
+            return fold(changes, data, keys)
+        [guard] = positions_of(schema, [column.name])
+        guarded = fold_guarded(changes, data, keys, guard)
+        # Only an update after a delete entangles a key.
+        if not (prepared.counts.updates and prepared.counts.deletes):
+            return guarded.folded
+        present = committing.present_rows(prepared.session, table, schema) if table else None
+        rest = interpreted(guarded.entangled, present, data, keys, guard)
+        return guarded.folded if rest is None else guarded.folded.unionByName(rest)
 
-    def _as_first_rows(self, prepared: SparkPrepared, batch: Batch) -> DataFrame:
-        """The rows that a batch leaves in an empty table."""
-        adds_itself = (F.col(KIND) == UPDATE) & F.col(MAY_INSERT)
-        return self._folded(prepared, batch).where((F.col(KIND) == EXTRA) | adds_itself)
+
+def _as_first_rows(folded: DataFrame) -> DataFrame:
+    """The rows that a batch leaves in an empty table."""
+    adds_itself = (F.col(KIND) == UPDATE) & F.col(MAY_INSERT)
+    return folded.where((F.col(KIND) == EXTRA) | adds_itself)
 
 
 def _must_rewrite(batch: Batch) -> bool:

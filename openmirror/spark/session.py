@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -74,6 +75,8 @@ def start_spark(
     if master.startswith("local"):
         # Or Spark asks for the address of the host's own name, which fresh machines often lack.
         os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
+        # Or Python workers are whatever `python3` is, which may know nothing of this package.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = (
         SparkSession.builder.appName(application)
         .master(master)
