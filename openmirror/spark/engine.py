@@ -13,9 +13,10 @@ from openmirror.control import BatchKind
 from openmirror.layout import StorePath
 from openmirror.plan import Batch
 from openmirror.plan.look import TypeChange
-from openmirror.ports import BadFile, CommitResult, Counts, Prepared, Transaction
+from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared, Transaction
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark import committing
+from openmirror.spark.converting import converted
 from openmirror.spark.failing import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
 from openmirror.spark.folding import EXTRA, UPDATE, fold
@@ -24,6 +25,7 @@ from openmirror.spark.guarded_folding import fold_guarded
 from openmirror.spark.guarding import guard_of
 from openmirror.spark.interpreting import interpreted
 from openmirror.spark.markers import count_markers, counts_without_reading
+from openmirror.spark.pieces import Parts, pieces
 from openmirror.spark.places import Place
 from openmirror.spark.reading import read_changes
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
@@ -50,15 +52,24 @@ class SparkPrepared:
 class SparkEngine:
     """TableEngine over one long-lived Spark application; safe to use from several threads.
 
-    `place` says where Spark finds a path below the root. `settings` are given to each session:
-    for an application that somebody else started.
+    `place` says where Spark finds a path below the root; `converter` reads what Spark cannot, of
+    each batch `conversion_threads` files at a time. `settings` are given to each session: for an
+    application that somebody else started.
     """
 
     def __init__(
-        self, spark: SparkSession, place: Place, settings: Mapping[str, str] | None = None
+        self,
+        spark: SparkSession,
+        place: Place,
+        converter: Converter,
+        settings: Mapping[str, str] | None = None,
+        *,
+        conversion_threads: int = 2,
     ) -> None:
         self._spark = spark
         self._place = place
+        self._converter = converter
+        self._conversion_threads = conversion_threads
         self._settings = dict(settings or {})
 
     def read(self, batch: Batch) -> Prepared | BadFile:
@@ -67,14 +78,19 @@ class SparkEngine:
             return self._read(batch)
 
     def _read(self, batch: Batch) -> Prepared | BadFile:
-        session = self._fresh()
-        with reading_files(batch) as failed:
-            changes = read_changes(session, self._place, batch)
+        with converted(self._converter, batch, self._conversion_threads) as parts:
+            return parts if isinstance(parts, BadFile) else self._hold(batch, parts)
+
+    def _hold(self, batch: Batch, parts: Parts) -> Prepared | BadFile:
+        session, read = self._fresh(), list(pieces(batch.files, parts))
+        with reading_files(batch, self._place, read) as failed:
+            changes = read_changes(session, self._place, batch, read)
             # Materialised, because a file may be replaced between here and the commit.
             held = changes.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
         if failed.file is not None:
             return failed.file
-        counts = counts_without_reading(batch) or count_markers(session, self._place, held, batch)
+        known = counts_without_reading(batch)
+        counts = known or count_markers(session, self._place, held, batch, read)
         if isinstance(counts, BadFile):
             SparkPrepared(session, held, Counts()).release()
             return counts
