@@ -7,6 +7,7 @@ A broken promise of a publisher or an operator is a value, `Problem`. Surprises 
     ├── AlreadyThere           a create or a move found its destination taken
     ├── ConditionFailed        a conditional write or move lost its race: look again
     ├── DocumentUnreadable     a control document that this version cannot read
+    │   └── NameRefused        a table folder of whose name no document can be called
     ├── RootLocked             another process holds this local root
     ├── Unavailable            a service cannot be reached now, or is too busy
     ├── AccessDenied           a service refuses this identity; the message names the role
@@ -22,6 +23,7 @@ import traceback
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar
 
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.protocol.rules import Broken, Code
@@ -45,6 +47,15 @@ class ConditionFailed(OpenmirrorError):
 
 class DocumentUnreadable(OpenmirrorError):
     """A control document cannot be read by this version."""
+
+    code: ClassVar[Code] = Code.CONTROL_DOCUMENT_INVALID
+    """The problem that its table has."""
+
+
+class NameRefused(DocumentUnreadable):
+    """No control document can be called after this table folder (PROTOCOL §2.2)."""
+
+    code = Code.TABLE_NAME_INVALID
 
 
 class RootLocked(OpenmirrorError):
@@ -248,6 +259,7 @@ SOLUTIONS: dict[Code, str] = {
         "Rename one of the folders: two landing folders must not map to one table, nor to names "
         "that differ only in case."
     ),
+    Code.TABLE_NAME_INVALID: "Rename the folder: a name is UTF-8, of 250 bytes at most.",
     Code.TABLE_NOT_OURS: (
         "Move the Delta table at this path away, or rename the landing folder: a table that this "
         "mirror did not write is never touched."

@@ -108,3 +108,23 @@ def dropped_lives(mirror: str, name: TableName) -> StorePath:
 def dropped_table(mirror: str, name: TableName, incarnation: Incarnation) -> StorePath:
     """Where a dropped table waits for its retention to end."""
     return join(dropped_lives(mirror, name), incarnation)
+
+
+def conversions(mirror: str) -> StorePath:
+    """Where change files that Spark cannot read lie as Parquet, for as long as a batch is read."""
+    return join(control_folder(mirror), "converted")
+
+
+def conversion(mirror: str, reading: str) -> StorePath:
+    """The parts of one reading of one batch."""
+    return join(conversions(mirror), reading)
+
+
+PART_NUMBER = 20
+"""Digits of either number in a part's name."""
+
+
+def converted_part(folder: StorePath, sequence: int, first_row: int) -> StorePath:
+    """A part's path: the change file's sequence, and the place of the part's first row in it."""
+    name = f"{sequence:0{PART_NUMBER}d}-{first_row:0{PART_NUMBER}d}.parquet"
+    return join(folder, name)

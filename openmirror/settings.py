@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -26,6 +25,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from openmirror import durations
 from openmirror.account import AccountUrl
 from openmirror.connection import Connection
 from openmirror.errors import CannotStart
@@ -33,17 +33,9 @@ from openmirror.plan import Limits
 
 PREFIX = "OPENMIRROR_"
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d)?")
-_SECONDS = {"ms": 0.001, "s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
-
 
 def _duration(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    match = _DURATION.fullmatch(value.strip().lower())
-    if match is None:
-        raise ValueError("a number of seconds, or one with a unit: 30, 30s, 10m, 2h, 7d")
-    return timedelta(seconds=float(match[1]) * _SECONDS[match[2] or "s"])
+    return durations.parse(value) if isinstance(value, str) else value
 
 
 def _interval(value: object) -> object:
@@ -155,6 +147,12 @@ class Settings(BaseModel):
     )
     lanes: int = Field(
         default=2, ge=1, le=256, description="Tables that are applied at the same time."
+    )
+    conversion_threads: int = Field(
+        default=2,
+        ge=1,
+        le=64,
+        description="Files that one table converts at the same time, where Spark cannot read them.",
     )
     runner_idle: Interval = Field(
         default=timedelta(seconds=60),

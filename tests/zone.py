@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from openmirror import layout
+from openmirror.adapters.conversion import FileConverter
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.store import LocalStore
 from openmirror.adapters.parquet import ParquetInspector
@@ -126,7 +127,9 @@ class Mirror:
         self.parts = Parts(
             store, ParquetInspector(store), LogReplay(store), self.clock, limits, steps, watch
         )
-        self.engine: TableEngine = SparkEngine(spark, local_places(str(zone.root)))
+        self.engine: TableEngine = SparkEngine(
+            spark, local_places(str(zone.root)), FileConverter(store)
+        )
         open_mirror(store, MIRROR)
 
     def table(self, path: str) -> TableFolder:

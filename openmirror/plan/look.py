@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -75,6 +75,18 @@ class Limits:
     incomplete_grace: timedelta = timedelta(minutes=10)
     settle: timedelta = timedelta(seconds=5)
     drop_grace: timedelta = timedelta(seconds=60)
+
+
+def limits_of(policy: TablePolicy | Broken, limits: Limits) -> Limits:
+    """The limits of one table: what its policy says, over what holds for the whole run."""
+    if isinstance(policy, Broken):
+        return limits
+    grace, settle = policy.drop_grace, policy.settle
+    return replace(
+        limits,
+        drop_grace=limits.drop_grace if grace is None else grace,
+        settle=limits.settle if settle is None else settle,
+    )
 
 
 @dataclass(frozen=True)

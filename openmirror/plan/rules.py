@@ -76,16 +76,28 @@ def table_rules(look: Look, limits: Limits, now: datetime) -> Pinned | Stop:
         return Pause(judged(look, refused))
     if broken := _changed(metadata, pinned):
         return Pause(judged(look, broken))
-    if metadata.default_marker is not Marker.INSERT and not metadata.key_columns:
-        return Pause(
-            judged(
-                look,
-                Broken(Code.KEY_COLUMNS_UNDECLARED, "isUpsertDefaultRowMarker needs keyColumns"),
-            )
-        )
+    if broken := _keyless(metadata):
+        return Pause(judged(look, broken))
     return Pinned(
-        metadata.key_columns, metadata.detection, metadata.default_marker, metadata.partitioned
+        metadata.key_columns,
+        metadata.detection,
+        metadata.default_marker,
+        metadata.partitioned,
+        text=metadata.text,
+        guard=metadata.guard,
     )
+
+
+def _keyless(metadata: TableMetadata) -> Broken | None:
+    """An option that matches rows by key, on a table without key columns."""
+    needs = {
+        "isUpsertDefaultRowMarker": metadata.default_marker is not Marker.INSERT,
+        "ConditionalUpdateColumn": metadata.guard is not None,
+    }
+    wanting = [option for option, is_set in needs.items() if is_set]
+    if metadata.key_columns or not wanting:
+        return None
+    return Broken(Code.KEY_COLUMNS_UNDECLARED, f"{wanting[0]} needs keyColumns")
 
 
 def pinned_rules(look: Look) -> Pinned | None:
@@ -126,8 +138,9 @@ def _changed(metadata: TableMetadata, pinned: Pinned | None) -> Broken | None:
         ("fileDetectionStrategy", metadata.detection.value, pinned.detection.value),
         ("isUpsertDefaultRowMarker", metadata.default_marker.name, pinned.default_marker.name),
         ("isPartitionEnabled", str(metadata.partitioned), str(pinned.partitioned)),
+        ("ConditionalUpdateColumn", repr(metadata.guard), repr(pinned.guard)),
     ):
-        if now != then:
+        if fold_case(now) != fold_case(then):
             return Broken(Code.PINNED_OPTION_CHANGED, f"{option} was {then} and is now {now}")
     return None
 

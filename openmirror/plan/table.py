@@ -20,7 +20,7 @@ from openmirror.plan.decisions import (
     WaitKind,
 )
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import Limits, Look
+from openmirror.plan.look import Limits, Look, limits_of
 from openmirror.plan.opening import asks, opening_of
 from openmirror.plan.ownership import not_ours
 from openmirror.plan.rules import judged, still_stands, table_rules
@@ -31,6 +31,7 @@ from openmirror.tablelog import BrokenLog
 
 def plan(look: Look, limits: Limits, now: datetime) -> Decision:
     """What to do about one table. Pure; the same look always gives the same answer."""
+    limits = limits_of(look.policy, limits)
     if hold := _hold(look):
         return Held(hold)
     if look.incarnation is None:

@@ -8,9 +8,11 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from openmirror.control import Pinned
 from openmirror.layout import StorePath
-from openmirror.plan.facts import FileFacts
+from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.protocol.names import ETag, Incarnation
+from openmirror.protocol.rules import Broken
 from openmirror.protocol.textformat import TextFormat
 
 
@@ -122,4 +124,37 @@ class MarkerReader(Protocol):
 
         Raises ValueError when the file's data cannot be read.
         """
+        ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a converted change file: some of its rows, in its order, as plain Parquet."""
+
+    path: StorePath
+    first_row: int
+    """The place of its first row in the change file, counted from 0."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A change file as parts that hold all of its rows."""
+
+    parts: tuple[Part, ...]
+
+
+class Converter(Protocol):
+    """Turns change files that the engine cannot read into Parquet that it can."""
+
+    def convert(self, file: LandedFile, pinned: Pinned, into: StorePath) -> Converted | Broken:
+        """Write every row of a file as parts below `into`, or say which rule a row breaks.
+
+        Columns have the names and types of the file's facts; the marker column is there under its
+        own name. Raises NotThere when the file has gone, ConditionFailed when its ETag is no
+        longer the one of its facts.
+        """
+        ...
+
+    def discard(self, into: StorePath) -> None:
+        """Remove all parts below `into`, if there are any; what cannot be removed stays."""
         ...

@@ -11,6 +11,7 @@ from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.textformat import TextFormat
+from openmirror.protocol.textkeys import TEXT_KEYS, parse_text_format
 
 
 class Detection(StrEnum):
@@ -38,7 +39,6 @@ class TableMetadata:
 
 
 _PARQUET = "parquet"
-_TEXT_KEYS = ("fileformattypeproperties", "schemadefinition", "fileextension")
 
 
 def parse_metadata(content: bytes) -> TableMetadata | Broken:
@@ -70,18 +70,27 @@ def parse_metadata(content: bytes) -> TableMetadata | Broken:
         return upsert
     if isinstance(partitioned, Broken):
         return partitioned
+    guard = _guard(given.pop("conditionalupdatecolumn", None))
+    if isinstance(guard, Broken):
+        return guard
     file_format = given.pop("fileformat", None)
     if file_format is None:
         # The declared default is CSV, but Parquet tables need no format at all (PROTOCOL §4.3).
-        file_format = "CSV" if any(key in given for key in _TEXT_KEYS) else "Parquet"
+        file_format = "CSV" if any(key in given for key in TEXT_KEYS) else "Parquet"
     if not isinstance(file_format, str):
         return Broken(Code.METADATA_INVALID, f"FileFormat must be text, not {file_format!r}")
+    is_parquet = fold_case(file_format) == _PARQUET
+    described = None if is_parquet else parse_text_format(file_format, given)
+    if isinstance(described, Broken):
+        return described
     return TableMetadata(
         key_columns=keys,
         detection=strategy,
         default_marker=Marker.UPSERT if upsert else Marker.INSERT,
         partitioned=partitioned,
-        file_format="Parquet" if fold_case(file_format) == _PARQUET else file_format,
+        file_format="Parquet" if is_parquet else file_format,
+        text=described,
+        guard=guard,
         unknown=given,
         repairs=text.repairs,
     )
@@ -110,6 +119,19 @@ def _key_columns(value: JsonValue) -> tuple[str, ...] | Broken:
     if any(fold_case(name) == fold_case(ROW_MARKER_COLUMN) for name in names):
         return Broken(Code.METADATA_INVALID, f"{ROW_MARKER_COLUMN} cannot be a key column")
     return names
+
+
+def _guard(value: JsonValue) -> str | Broken | None:
+    """An empty name is none, as an empty key column is."""
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        detail = f"ConditionalUpdateColumn must be the name of one column, not {value!r}"
+        return Broken(Code.METADATA_INVALID, detail)
+    if fold_case(value) == fold_case(ROW_MARKER_COLUMN):
+        detail = f"{ROW_MARKER_COLUMN} cannot be the ConditionalUpdateColumn"
+        return Broken(Code.METADATA_INVALID, detail)
+    return value
 
 
 def _flag(name: str, value: JsonValue) -> bool | Broken:

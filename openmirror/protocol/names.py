@@ -16,7 +16,13 @@ METADATA_FILE = "_metadata.json"
 PARTNER_EVENTS_FILE = "_partnerEvents.json"
 ARCHIVE_FOLDER = "_ProcessedFiles"
 SCHEMA_SUFFIX = ".schema"
+MOST_NAME_BYTES = 250
+"""The longest name of a table folder, in UTF-8: file systems end at 255, and documents that are
+called after a table need the rest (PROTOCOL §2.2)."""
 ROW_MARKER_COLUMN = "__rowMarker__"
+
+NOT_A_CHARACTER = "\N{REPLACEMENT CHARACTER}"
+"""Stands in a listing for bytes of a name that are no text."""
 
 
 def fold_case(name: str) -> str:
@@ -77,6 +83,16 @@ class TableName:
     def folded(self) -> TableName:
         """The same name for every spelling that a case-blind reader would take for it."""
         return TableName(fold_case(self.schema), fold_case(self.table))
+
+
+def name_refused(path: TablePath) -> str | None:
+    """Why no table can be called after this folder (PROTOCOL §2.2); None when one can."""
+    if NOT_A_CHARACTER in str(path):
+        return f"{path}: this name is not valid UTF-8"
+    size = len(path.table.encode())
+    if size > MOST_NAME_BYTES:
+        return f"{path}: this name has {size} bytes, and may have {MOST_NAME_BYTES}"
+    return None
 
 
 def table_name(path: TablePath, default_schema: str) -> TableName:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from openmirror.protocol.names import fold_case
 
@@ -49,6 +50,8 @@ class Table:
     key_columns: tuple[str, ...]
     columns: list[str]
     _rows: dict[tuple[Value, ...], list[Row]]
+    guard: str | None = None
+    """The column that guards rows against older changes (PROTOCOL §5.6)."""
 
     @property
     def rows(self) -> list[dict[str, Value]]:
@@ -60,14 +63,20 @@ class Table:
         ]
 
 
-def empty_table(key_columns: Iterable[str]) -> Table:
+def empty_table(key_columns: Iterable[str], guard: str | None = None) -> Table:
     """A table before its first change file."""
-    return Table(tuple(fold_case(name) for name in key_columns), [], {})
+    folded = tuple(fold_case(name) for name in key_columns)
+    return Table(folded, [], {}, fold_case(guard) if guard else None)
 
 
-def interpret(files: Iterable[ChangeFile], key_columns: Iterable[str]) -> Table:
-    """The table that these files in this order give; the definition of "right" (PROTOCOL §5.3)."""
-    table = empty_table(key_columns)
+def interpret(
+    files: Iterable[ChangeFile], key_columns: Iterable[str], guard: str | None = None
+) -> Table:
+    """The table that these files in this order give; the definition of "right" (PROTOCOL §5.3).
+
+    Values of the guard must be of one type, which can be ordered.
+    """
+    table = empty_table(key_columns, guard)
     for file in files:
         apply_file(table, file)
     return table
@@ -89,9 +98,28 @@ def apply_file(table: Table, file: ChangeFile) -> None:
             case Marker.INSERT:
                 rows.append(change.row)
             case Marker.UPDATE | Marker.UPSERT:
-                rows[:] = [change.row] * max(1, len(rows))
+                rows[:] = [
+                    change.row if counts_for(change, row, table.guard) else row for row in rows
+                ] or [change.row]
             case Marker.DELETE:
-                rows.clear()
+                rows[:] = [row for row in rows if not counts_for(change, row, table.guard)]
+
+
+def counts_for(change: Change, row: Row, guard: str | None) -> bool:
+    """Whether an update, upsert or delete counts for one row that has its key (PROTOCOL §5.6)."""
+    if guard is None:
+        return True
+    value = change.row.get(guard)
+    if value is None and change.marker is Marker.DELETE:
+        return True  # deletes need only the key columns
+    return _rank(value) >= _rank(row.get(guard))
+
+
+def _rank(value: Value) -> tuple[int, Any]:
+    """NULL is lowest and NaN highest; -0.0 equals 0.0; text as bytes would be (PROTOCOL §5.4)."""
+    if value is None:
+        return 0, 0
+    return (2, 0) if value != value else (1, value)
 
 
 def _comparable(value: Value) -> Value:

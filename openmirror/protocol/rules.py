@@ -32,6 +32,7 @@ class Code(StrEnum):
     APPLY_FAILED = "ApplyFailed"
     RESEED_INCOMPLETE = "ReseedIncomplete"
     TABLE_NAME_COLLISION = "TableNameCollision"
+    TABLE_NAME_INVALID = "TableNameInvalid"
     TABLE_NOT_OURS = "TableNotOurs"
     TABLE_LOG_BROKEN = "TableLogBroken"
     CONTROL_DOCUMENT_INVALID = "ControlDocumentInvalid"

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from openmirror.protocol.names import fold_case
+
 
 class TextType(StrEnum):
     """The types that a `SchemaDefinition` may give a column of delimited text."""
@@ -46,3 +48,9 @@ class TextFormat:
     encoding: str = "utf-8"
     row_separator: str = "\r\n"
     columns: tuple[TextColumn, ...] = ()
+
+    def column(self, name: str) -> TextColumn:
+        """What is declared of a column of the header; without a word it is text."""
+        folded = fold_case(name)
+        declared = (column for column in self.columns if fold_case(column.name) == folded)
+        return next(declared, TextColumn(name, TextType.STRING))

@@ -11,10 +11,10 @@ from pydantic import TypeAdapter, ValidationError
 
 from openmirror import layout
 from openmirror.control import VERSION, ControlDocument, MirrorDocument
-from openmirror.errors import DocumentUnreadable, NotThere
+from openmirror.errors import DocumentUnreadable, NameRefused, NotThere
 from openmirror.layout import StorePath
 from openmirror.ports import ABSENT, Absent, FileStore
-from openmirror.protocol.names import ETag, TableFolder
+from openmirror.protocol.names import ETag, TableFolder, name_refused
 
 Document = TypeVar("Document", ControlDocument, MirrorDocument)
 
@@ -47,8 +47,11 @@ class Documents:
     def table(self, folder: TableFolder) -> Stored[ControlDocument]:
         """A table's document; an empty one, with ABSENT as its ETag, where there is none.
 
-        Raises DocumentUnreadable for one that is damaged or from a newer version.
+        Raises DocumentUnreadable for one that is damaged or from a newer version, NameRefused for
+        a folder that can have none.
         """
+        if refused := name_refused(folder.path):
+            raise NameRefused(refused)
         empty = ControlDocument(folder=str(folder))
         return self._read(layout.control_document(folder), _table_codec(), empty)
 

@@ -24,7 +24,7 @@ from openmirror.services.discovery import discover, landed_folders
 from openmirror.services.documents import Documents
 from openmirror.services.landed import list_landed, sorted_out
 from openmirror.services.ledgers import read_entries
-from openmirror.services.mirrors import brake, default_schema, read_policy
+from openmirror.services.mirrors import brake, default_schema, policy_for, read_settings
 from openmirror.services.ordering import in_ledger_order
 from openmirror.services.parts import Parts
 from openmirror.services.standing import has_table
@@ -94,7 +94,7 @@ def first_reads(parts: Parts, folder: TableFolder) -> Seen:
     stored = documents.table(folder)
     # Settings before the schema that they name: settings that are mended between the two reads
     # then cannot pass together with a schema from before.
-    policy, policy_etag = read_policy(store, folder.mirror)
+    settings, policy_etag = read_settings(store, folder.mirror)
     name = table_name(folder.path, default_schema(store, folder.mirror))
     table = layout.delta_table(folder.mirror, name)
     look = Look(
@@ -104,7 +104,7 @@ def first_reads(parts: Parts, folder: TableFolder) -> Seen:
         at=parts.clock(),
         incarnation=incarnation,
         control=stored.value,
-        policy=policy,
+        policy=policy_for(settings, name),
         policy_etag=policy_etag,
     )
     return Seen(look, stored.etag)

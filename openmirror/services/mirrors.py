@@ -11,26 +11,28 @@ from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.look import TablePolicy
 from openmirror.plan.mirror import MirrorLook, plan_mirror
 from openmirror.ports import ABSENT, FileStore
-from openmirror.protocol.names import ETag, TableFolder
+from openmirror.protocol.names import ETag, TableFolder, TableName
 from openmirror.protocol.rules import Broken
 from openmirror.services.discovery import known_folders, landed_folders
 from openmirror.services.documents import Documents
 from openmirror.services.parts import Parts
 
 
-def read_policy(store: FileStore, mirror: str) -> tuple[TablePolicy | Broken, ETag | None]:
-    """What mirroring.json says, with the ETag that judgements are bound to."""
-    settings, etag = _settings(store, mirror)
-    return (settings if isinstance(settings, Broken) else settings.policy), etag
+def read_settings(store: FileStore, mirror: str) -> tuple[Mirroring | Broken, ETag | None]:
+    """mirroring.json, or what an empty one says, with the ETag that judgements are bound to.
 
-
-def _settings(store: FileStore, mirror: str) -> tuple[Mirroring | Broken, ETag | None]:
-    """mirroring.json, or what an empty one says; the ETag is None without one."""
+    The ETag is None without a file.
+    """
     try:
         content = store.read(layout.mirror_settings(mirror))
     except NotThere:
         return parse_mirroring(b"{}"), None
     return parse_mirroring(content.data), content.etag
+
+
+def policy_for(settings: Mirroring | Broken, name: TableName) -> TablePolicy | Broken:
+    """What the settings of a mirror say for one table."""
+    return settings if isinstance(settings, Broken) else settings.policy_of(name)
 
 
 def default_schema(store: FileStore, mirror: str) -> str:
@@ -42,7 +44,7 @@ def default_schema(store: FileStore, mirror: str) -> str:
 
 
 def _declared_schema(store: FileStore, mirror: str) -> str | None:
-    settings, _ = _settings(store, mirror)
+    settings, _ = read_settings(store, mirror)
     return None if isinstance(settings, Broken) else settings.default_schema
 
 

@@ -13,7 +13,7 @@ from openmirror.lifecycle import TableStatus, Trouble, Word, iso
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rules import Broken
 from openmirror.services.discovery import discover
-from openmirror.services.mirrors import read_policy
+from openmirror.services.mirrors import read_settings
 from openmirror.services.parts import Parts
 from openmirror.services.reporting import heartbeat, statuses_of, zone_unreadable
 
@@ -54,10 +54,10 @@ class TablePage:
 def mirror_head(parts: Parts, mirror: str) -> MirrorHead:
     """How a mirror stands; reads two small files, and looks at no table."""
     beat = heartbeat(parts.store, mirror)
-    policy, _ = read_policy(parts.store, mirror)
+    settings, _ = read_settings(parts.store, mirror)
     trouble = None
-    if isinstance(policy, Broken):
-        trouble = Trouble(policy.code.value, policy.detail, SOLUTIONS[policy.code])
+    if isinstance(settings, Broken):
+        trouble = Trouble(settings.code.value, settings.detail, SOLUTIONS[settings.code])
     if beat is None:
         return MirrorHead(mirror, MirrorState.INITIALIZED, None, trouble)
     if parts.clock() - beat <= LATE:

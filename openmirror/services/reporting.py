@@ -31,11 +31,11 @@ from openmirror.protocol.names import (
     table_name,
 )
 from openmirror.protocol.partner import Partner, parse_partner_events
-from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.rules import Broken
 from openmirror.services.discovery import discover
 from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at
-from openmirror.services.mirrors import read_policy
+from openmirror.services.mirrors import read_settings
 from openmirror.services.parts import Parts
 from openmirror.services.sidebyside import side_by_side
 from openmirror.services.telling import tell_standing
@@ -101,8 +101,7 @@ def _of_table(parts: Parts, folder: TableFolder, partner: Partner | None) -> Tab
     try:
         look = look_at(parts, folder).look
     except DocumentUnreadable as error:
-        code = Code.CONTROL_DOCUMENT_INVALID
-        trouble = Trouble(code.value, str(error), SOLUTIONS[code])
+        trouble = Trouble(error.code.value, str(error), SOLUTIONS[error.code])
     except (ConditionFailed, NotThere) as error:
         if parts.store.incarnation(layout.landing_zone(folder.mirror)) is None:
             raise
@@ -169,8 +168,8 @@ def heartbeat(store: FileStore, mirror: str) -> datetime | None:
 
 def _write_replicator(parts: Parts, mirror: str, heartbeat: timedelta, *, always: bool) -> bool:
     path = _replicator(mirror)
-    policy, _ = read_policy(parts.store, mirror)
-    broken = policy if isinstance(policy, Broken) else None
+    settings, _ = read_settings(parts.store, mirror)
+    broken = settings if isinstance(settings, Broken) else None
     content: dict[str, object] = {
         "status": "Running",
         "errorCode": broken.code.value if broken else None,

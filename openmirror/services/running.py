@@ -18,7 +18,6 @@ from openmirror.plan import Decision
 from openmirror.plan.decisions import Pause, Wait, Waiting
 from openmirror.ports import Progress, TableEngine
 from openmirror.protocol.names import TableFolder
-from openmirror.protocol.rules import Code
 from openmirror.services.lanes import Again
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
@@ -59,7 +58,7 @@ def attend(
         done: Visit = visit(parts, engine, folder)
     except DocumentUnreadable as error:
         parts.watch(Progress(folder, "unreadable", {"reason": str(error)}))
-        return Attended(Pause(Problem(code=Code.CONTROL_DOCUMENT_INVALID, detail=str(error))))
+        return Attended(Pause(Problem(code=error.code, detail=str(error))))
     except NotThere as error:
         parts.watch(Progress(folder, "unreadable", {"reason": str(error)}))
         return Attended(Unreadable(str(error)))

@@ -12,7 +12,7 @@ from openmirror.plan import Batch
 from openmirror.ports import Transaction
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.features import TYPE_WIDENING, column_mapping
-from openmirror.spark.folding import DELETE, EXTRA, UPDATE
+from openmirror.spark.folding import EXTRA, UPDATE
 from openmirror.spark.frames import (
     KIND,
     MAY_INSERT,
@@ -22,6 +22,7 @@ from openmirror.spark.frames import (
     quoted,
     sql_type,
 )
+from openmirror.spark.guarding import guard_of, matches_that_count
 from openmirror.spark.transacting import writer
 
 
@@ -67,9 +68,13 @@ def merge(
     )
     if evolves:
         builder = builder.withSchemaEvolution()
+    guard = guard_of(batch)
+    # Rows of a table that gets its guard with this batch are NULL there, and give way to any.
+    name = quoted(guard.name) if guard and guard not in batch.union.added else None
+    deletes, updates = matches_that_count(f"s.{kind}", name)
     (
-        builder.whenMatchedDelete(f"s.{kind} = '{DELETE}'")
-        .whenMatchedUpdate(f"s.{kind} = '{UPDATE}'", dict(sets))
+        builder.whenMatchedDelete(deletes)
+        .whenMatchedUpdate(updates, dict(sets))
         .whenNotMatchedInsert(
             f"s.{kind} = '{EXTRA}' OR (s.{kind} = '{UPDATE}' AND s.{may_insert})", dict(sets)
         )
@@ -102,16 +107,23 @@ def rewrite(
     """
     schema = batch.union.schema
     data = positional(len(schema.columns))
-    old = _as_positions(session.read.format("delta").load(table), schema)
+    old = present_rows(session, table, schema)
     extras = folded.where(F.col(KIND) == EXTRA).select(*data)
     if only_inserts:
         rows = old.unionByName(extras)
     else:
         keys = positions_of(schema, batch.pinned.key_columns)
         changes = folded.where(F.col(KIND) != EXTRA)
-        rows = _changed(old, changes, data, keys).unionByName(extras)
+        guard = guard_of(batch)
+        position = positions_of(schema, [guard.name])[0] if guard else None
+        rows = _changed(old, changes, data, keys, position).unionByName(extras)
     properties = {**_properties(session, table), **column_mapping(schema.names)}
     _create_or_replace(named(rows, schema), table, transaction, note, properties)
+
+
+def present_rows(session: SparkSession, table: str, schema: TableSchema) -> DataFrame:
+    """The table's rows by position, in the types of this schema; lazy, as commits need it."""
+    return _as_positions(session.read.format("delta").load(table), schema)
 
 
 def enable_widening(session: SparkSession, table: str) -> None:
@@ -167,15 +179,18 @@ def _as_positions(table: DataFrame, schema: TableSchema) -> DataFrame:
     return table.select(*columns)
 
 
-def _changed(old: DataFrame, changes: DataFrame, data: list[str], keys: list[str]) -> DataFrame:
+def _changed(
+    old: DataFrame, changes: DataFrame, data: list[str], keys: list[str], guard: str | None
+) -> DataFrame:
     """Old rows with updates and deletes applied, and the updates that match no row."""
     same_key = F.lit(True)
     for key in keys:
         same_key = same_key & F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}"))
     joined = old.alias("t").join(changes.alias("s"), same_key, "left")
-    kind = F.col(f"s.{KIND}")
-    kept = joined.where(kind.isNull() | (kind == UPDATE)).select(
-        *(F.when(kind.isNull(), F.col(f"t.{c}")).otherwise(F.col(f"s.{c}")).alias(c) for c in data)
+    deletes, updates = matches_that_count(f"s.{KIND}", guard)
+    # NULL, where no change has the key or one does not count, is neither.
+    kept = joined.where(~F.coalesce(deletes, F.lit(False))).select(
+        *(F.when(updates, F.col(f"s.{c}")).otherwise(F.col(f"t.{c}")).alias(c) for c in data)
     )
     new = changes.where((F.col(KIND) == UPDATE) & F.col(MAY_INSERT)).alias("s")
     unmatched = new.join(old.alias("t"), same_key, "left_anti").select(*data)

@@ -13,14 +13,19 @@ from openmirror.control import BatchKind
 from openmirror.layout import StorePath
 from openmirror.plan import Batch
 from openmirror.plan.look import TypeChange
-from openmirror.ports import BadFile, CommitResult, Counts, Prepared, Transaction
+from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared, Transaction
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark import committing
+from openmirror.spark.converting import converted
 from openmirror.spark.failing import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
 from openmirror.spark.folding import EXTRA, UPDATE, fold
 from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
+from openmirror.spark.guarded_folding import fold_guarded
+from openmirror.spark.guarding import guard_of
+from openmirror.spark.interpreting import interpreted
 from openmirror.spark.markers import count_markers, counts_without_reading
+from openmirror.spark.pieces import Parts, pieces
 from openmirror.spark.places import Place
 from openmirror.spark.reading import read_changes
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
@@ -47,15 +52,24 @@ class SparkPrepared:
 class SparkEngine:
     """TableEngine over one long-lived Spark application; safe to use from several threads.
 
-    `place` says where Spark finds a path below the root. `settings` are given to each session:
-    for an application that somebody else started.
+    `place` says where Spark finds a path below the root; `converter` reads what Spark cannot, of
+    each batch `conversion_threads` files at a time. `settings` are given to each session: for an
+    application that somebody else started.
     """
 
     def __init__(
-        self, spark: SparkSession, place: Place, settings: Mapping[str, str] | None = None
+        self,
+        spark: SparkSession,
+        place: Place,
+        converter: Converter,
+        settings: Mapping[str, str] | None = None,
+        *,
+        conversion_threads: int = 2,
     ) -> None:
         self._spark = spark
         self._place = place
+        self._converter = converter
+        self._conversion_threads = conversion_threads
         self._settings = dict(settings or {})
 
     def read(self, batch: Batch) -> Prepared | BadFile:
@@ -64,14 +78,19 @@ class SparkEngine:
             return self._read(batch)
 
     def _read(self, batch: Batch) -> Prepared | BadFile:
-        session = self._fresh()
-        with reading_files(batch) as failed:
-            changes = read_changes(session, self._place, batch)
+        with converted(self._converter, batch, self._conversion_threads) as parts:
+            return parts if isinstance(parts, BadFile) else self._hold(batch, parts)
+
+    def _hold(self, batch: Batch, parts: Parts) -> Prepared | BadFile:
+        session, read = self._fresh(), list(pieces(batch.files, parts))
+        with reading_files(batch, self._place, read) as failed:
+            changes = read_changes(session, self._place, batch, read)
             # Materialised, because a file may be replaced between here and the commit.
             held = changes.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
         if failed.file is not None:
             return failed.file
-        counts = counts_without_reading(batch) or count_markers(session, self._place, held, batch)
+        known = counts_without_reading(batch)
+        counts = known or count_markers(session, self._place, held, batch, read)
         if isinstance(counts, BadFile):
             SparkPrepared(session, held, Counts()).release()
             return counts
@@ -93,10 +112,10 @@ class SparkEngine:
             activate(session)
             bind(session, transaction, note)
             if batch.kind is BatchKind.REPLACE:
-                rows = self._as_first_rows(prepared, batch)
+                rows = _as_first_rows(self._folded(prepared, batch))
                 committing.replace(rows, schema, table, transaction, note)
             elif rewrites:
-                folded = self._folded(prepared, batch)
+                folded = self._folded(prepared, batch, table)
                 committing.rewrite(
                     session,
                     folded,
@@ -110,7 +129,7 @@ class SparkEngine:
                 committing.append(prepared.changes, batch, table, transaction, note)
             else:
                 evolves = bool(batch.union.added or batch.union.widened)
-                folded = self._folded(prepared, batch)
+                folded = self._folded(prepared, batch, table)
                 committing.merge(session, folded, batch, table, evolves=evolves)
         return outcome.result
 
@@ -136,20 +155,30 @@ class SparkEngine:
     def _fresh(self) -> SparkSession:
         return fresh_session(self._spark, self._settings)
 
-    def _folded(self, prepared: SparkPrepared, batch: Batch) -> DataFrame:
-        data = positional(len(batch.union.schema.columns))
+    def _folded(self, prepared: SparkPrepared, batch: Batch, table: str | None = None) -> DataFrame:
+        """The merge rows of a batch; `table` is what they are merged into, if anything."""
+        schema, changes = batch.union.schema, prepared.changes
+        data = positional(len(schema.columns))
         if prepared.only_inserts:
-            return prepared.changes.select(
-                *data, F.lit(EXTRA).alias(KIND), F.lit(True).alias(MAY_INSERT)
-            )
-        return fold(
-            prepared.changes, data, positions_of(batch.union.schema, batch.pinned.key_columns)
-        )
+            return changes.select(*data, F.lit(EXTRA).alias(KIND), F.lit(True).alias(MAY_INSERT))
+        keys = positions_of(schema, batch.pinned.key_columns)
+        column = guard_of(batch)
+        if column is None:
+            return fold(changes, data, keys)
+        [guard] = positions_of(schema, [column.name])
+        guarded = fold_guarded(changes, data, keys, guard)
+        # Only an update after a delete entangles a key.
+        if not (prepared.counts.updates and prepared.counts.deletes):
+            return guarded.folded
+        present = committing.present_rows(prepared.session, table, schema) if table else None
+        rest = interpreted(guarded.entangled, present, data, keys, guard)
+        return guarded.folded if rest is None else guarded.folded.unionByName(rest)
 
-    def _as_first_rows(self, prepared: SparkPrepared, batch: Batch) -> DataFrame:
-        """The rows that a batch leaves in an empty table."""
-        adds_itself = (F.col(KIND) == UPDATE) & F.col(MAY_INSERT)
-        return self._folded(prepared, batch).where((F.col(KIND) == EXTRA) | adds_itself)
+
+def _as_first_rows(folded: DataFrame) -> DataFrame:
+    """The rows that a batch leaves in an empty table."""
+    adds_itself = (F.col(KIND) == UPDATE) & F.col(MAY_INSERT)
+    return folded.where((F.col(KIND) == EXTRA) | adds_itself)
 
 
 def _must_rewrite(batch: Batch) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote
@@ -18,10 +18,12 @@ from openmirror.errors import (
     OpenmirrorError,
     Unavailable,
 )
-from openmirror.layout import name_of
 from openmirror.plan import Batch
+from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile
 from openmirror.protocol.rules import Broken, Code
+from openmirror.spark.pieces import Naming, Piece
+from openmirror.spark.places import Place
 
 _GONE = ("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST")
 _UNREADABLE = "FAILED_READ_FILE"
@@ -35,10 +37,11 @@ class Failure:
 
 
 @contextmanager
-def reading_files(batch: Batch) -> Iterator[Failure]:
+def reading_files(batch: Batch, place: Place, read: Iterable[Piece]) -> Iterator[Failure]:
     """Turn Spark's word on a damaged file into BadFile, and on a missing one into NotThere.
 
     A footer that parses does not prove that the pages behind it do; only reading them tells.
+    `read` are the pieces of the batch's files; a damaged part of ours is no publisher's doing.
     """
     failure = Failure()
     try:
@@ -50,12 +53,23 @@ def reading_files(batch: Batch) -> Iterator[Failure]:
         for condition, path in _conditions(error):
             if condition in _GONE:
                 raise NotThere(f"a file of {batch.folder} went while it was read") from error
-            name = name_of(path)  # type: ignore[arg-type]
-            if condition.startswith(_UNREADABLE) and any(f.name == name for f in batch.files):
+            file = _landed(path, place, read)
+            if condition.startswith(_UNREADABLE) and file is not None:
                 detail = f"its footer is valid, but its data cannot be read: {_reason(error)}"
-                failure.file = BadFile(name, Broken(Code.FILE_UNREADABLE, detail))
+                failure.file = BadFile(file.name, Broken(Code.FILE_UNREADABLE, detail))
                 return
         raise
+
+
+def _landed(said: str, place: Place, read: Iterable[Piece]) -> LandedFile | None:
+    """The change file whose path Spark says, quoted as a URI; None for a part of one."""
+    path = unquote(said)
+    for piece in read:
+        # Spark puts as many slashes behind a scheme as it likes, so only what follows is compared.
+        _, _, rest = place(piece.path).rpartition("://")
+        if piece.naming is not Naming.PART and path.endswith(rest):
+            return piece.file
+    return None
 
 
 @contextmanager
@@ -116,7 +130,7 @@ def _conditions(error: PySparkException | Py4JJavaError) -> Iterator[tuple[str, 
     for cause in _causes(error):
         try:
             path = cause.getMessageParameters().get("path") or ""
-            yield str(cause.getCondition() or ""), unquote(path)
+            yield str(cause.getCondition() or ""), path
         except Py4JError:
             pass  # not one of Spark's own exceptions: it has no condition
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
-from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile, Counts
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, quoted
+from openmirror.spark.pieces import Piece
 from openmirror.spark.places import Place
-from openmirror.spark.reading import open_files
+from openmirror.spark.reading import open_pieces
 
 
 def counts_without_reading(batch: Batch) -> Counts | None:
     """The counts of a batch that can only hold inserts, known from its footers."""
+    if any(file.facts is None or not file.facts.rows_are_exact for file in batch.files):
+        return None
     if batch.pinned.default_marker is not Marker.INSERT:
         return None
     if any(file.facts is None or file.facts.marker is not None for file in batch.files):
@@ -26,9 +30,16 @@ def counts_without_reading(batch: Batch) -> Counts | None:
 
 
 def count_markers(
-    session: SparkSession, place: Place, changes: DataFrame, batch: Batch
+    session: SparkSession,
+    place: Place,
+    changes: DataFrame,
+    batch: Batch,
+    read: Sequence[Piece],
 ) -> Counts | BadFile:
-    """Rows by kind, or the first file with a row that the table's rules refuse."""
+    """Rows by kind, or the first file with a row that the table's rules refuse.
+
+    `changes` are the rows of the pieces that were `read`, which must still be there.
+    """
     marker = F.col(MARKER)
     allowed = [kind.value for kind in Marker] if batch.pinned.key_columns else [Marker.INSERT.value]
     refused = F.when(marker.isNull() | ~marker.isin(*allowed), F.col(ROW))
@@ -45,7 +56,8 @@ def count_markers(
     bad = min((row for row in by_file if row["refused"] is not None), key=_sequence, default=None)
     if bad is not None:
         file = next(file for file in batch.files if file.sequence == bad[SEQUENCE])
-        return BadFile(file.name, _broken(session, place, file, bad["refused"], allowed))
+        of_file = [piece for piece in read if piece.file is file]
+        return BadFile(file.name, _broken(session, place, of_file, bad["refused"], allowed))
     return Counts(
         inserts=sum(row["inserts"] for row in by_file),
         updates=sum(row["updates"] for row in by_file),
@@ -58,17 +70,21 @@ def _sequence(row: Row) -> int:
 
 
 def _broken(
-    session: SparkSession, place: Place, file: LandedFile, row: int, allowed: list[int]
+    session: SparkSession, place: Place, read: Sequence[Piece], row: int, allowed: list[int]
 ) -> Broken:
-    assert file.facts is not None
-    frame = open_files(session, place, [file])
+    """Which rule a row breaks; `read` are the pieces of its file."""
+    piece = max((p for p in read if p.first_row <= row), key=lambda p: p.first_row)
+    facts = piece.file.facts
+    assert facts is not None
+    frame = open_pieces(session, place, [piece])
     value: object = None
-    if file.facts.marker is not None:
+    if facts.marker is not None:
         at = frame.metadataColumn("_metadata")["row_index"]
-        found = frame.where(at == row).select(F.col(quoted(file.facts.marker))).first()
+        wrong = frame.where(at == row - piece.first_row)
+        found = wrong.select(F.col(quoted(facts.marker))).first()
         value = found[0] if found else None
     shown = "NULL" if value is None else repr(value)
-    where = f"row {row + 1} has {file.facts.marker or 'the default marker'} = {shown}"
+    where = f"row {row + 1} has {facts.marker or 'the default marker'} = {shown}"
     if len(allowed) == 1 and fold_case(str(value)) in {str(kind.value) for kind in Marker}:
         return Broken(Code.KEY_COLUMNS_UNDECLARED, f"{where}, but no keyColumns are declared")
     return Broken(Code.ROW_MARKER_INVALID, f"{where}; allowed are 0, 1, 2 and 4")

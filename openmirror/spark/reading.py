@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -13,60 +13,65 @@ from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional, quoted, sql_type
+from openmirror.spark.pieces import MOST_LISTED, Naming, Piece, row_of, sequence_of
 from openmirror.spark.places import Place
 
-_DIGITS = 20
 _PATTERN_LETTERS = frozenset("\\[]{}*?")
-_Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None]
+_Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None, Naming, int]
 
 
-def read_changes(session: SparkSession, place: Place, batch: Batch) -> DataFrame:
-    """Every row of a batch's files as c0…, sequence, row, marker; lazy.
+def read_changes(
+    session: SparkSession, place: Place, batch: Batch, read: Sequence[Piece]
+) -> DataFrame:
+    """Every row of a batch's files as c0…, sequence, row, marker; lazy. `read` is their pieces.
 
     Files of one shape are read together, each shape with its own types: Spark's own widening on
     read covers only some type pairs, a cast after the read covers all. A column that a file lacks
     is NULL. An unreadable marker is NULL too, which `check_markers` refuses.
     """
-    frames = [
-        _read_shape(session, place, files, batch) for files in _by_shape(batch.files).values()
-    ]
+    frames = [_read_shape(session, place, shape, batch) for shape in _by_shape(read).values()]
     changes = frames[0]
     for frame in frames[1:]:
         changes = changes.unionByName(frame)
     return changes
 
 
-def _by_shape(files: Iterable[LandedFile]) -> dict[_Shape, list[LandedFile]]:
-    shapes: dict[_Shape, list[LandedFile]] = {}
-    for file in files:
-        facts = _facts(file)
+def _by_shape(read: Iterable[Piece]) -> dict[_Shape, list[Piece]]:
+    shapes: dict[_Shape, list[Piece]] = {}
+    listed = 0
+    for piece in read:
+        facts = _facts(piece.file)
         columns = tuple((column.name, column.type) for column in facts.schema.columns)
-        shapes.setdefault((columns, facts.marker, facts.marker_type), []).append(file)
+        listed += piece.naming is Naming.LISTED
+        group = listed // MOST_LISTED if piece.naming is Naming.LISTED else 0
+        shape = (columns, facts.marker, facts.marker_type, piece.naming, group)
+        shapes.setdefault(shape, []).append(piece)
     return shapes
 
 
-def _read_shape(
-    session: SparkSession, place: Place, files: list[LandedFile], batch: Batch
-) -> DataFrame:
-    facts = _facts(files[0])
-    frame = open_files(session, place, files)
+def _read_shape(session: SparkSession, place: Place, read: list[Piece], batch: Batch) -> DataFrame:
+    facts = _facts(read[0].file)
+    frame = open_pieces(session, place, read)
     metadata = frame.metadataColumn("_metadata")
     marker = _marker(facts, batch.pinned.default_marker.value)
     return frame.select(
         *_data_columns(facts, batch.union.schema),
-        F.substring(metadata["file_name"], 1, _DIGITS).cast("bigint").alias(SEQUENCE),
-        metadata["row_index"].alias(ROW),
+        sequence_of(session, place, read, metadata).alias(SEQUENCE),
+        row_of(read[0].naming, metadata).alias(ROW),
         marker.alias(MARKER),
     )
 
 
-def open_files(session: SparkSession, place: Place, files: list[LandedFile]) -> DataFrame:
-    """Files of one shape, with their own columns. The one place where a path meets Spark."""
-    facts = _facts(files[0])
+def open_pieces(session: SparkSession, place: Place, read: Sequence[Piece]) -> DataFrame:
+    """Pieces of one shape, with their own columns. The one place where a path is handed to Spark.
+
+    Each path is a file's own, so a folder `Key=Value` above it makes no column.
+    """
+    facts = _facts(read[0].file)
     columns = [f"{quoted(column.name)} {sql_type(column.type)}" for column in facts.schema.columns]
     if facts.marker is not None:
         columns.append(f"{quoted(facts.marker)} {sql_type(facts.marker_type)}")  # type: ignore[arg-type]
-    paths = (_literal(place(file.path)) for file in files)
+    paths = (_literal(place(piece.path)) for piece in read)
     # Spark parses no empty text; files without a typed column still have rows.
     schema = ", ".join(columns) or StructType()
     return session.read.schema(schema).parquet(*paths)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,8 @@ SESSION_SETTINGS = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.caseSensitive": "false",
     "spark.sql.ansi.enabled": "true",
+    # Or Spark reads a name like `${x}` as a variable, and writes to another place than it was told.
+    "spark.sql.variable.substitute": "false",
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
 }
@@ -48,6 +51,7 @@ _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.caseSensitive": "false",
+    "spark.sql.variable.substitute": "false",
     # Tables have the lowest protocol that their data needs.
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
@@ -71,6 +75,8 @@ def start_spark(
     if master.startswith("local"):
         # Or Spark asks for the address of the host's own name, which fresh machines often lack.
         os.environ.setdefault("SPARK_LOCAL_IP", _LOOPBACK)
+        # Or Python workers are whatever `python3` is, which may know nothing of this package.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = (
         SparkSession.builder.appName(application)
         .master(master)

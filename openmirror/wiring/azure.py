@@ -9,7 +9,7 @@ from openmirror.account import AccountUrl
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import CannotStart
-from openmirror.ports import Leases, Steps, WorkQueue, no_steps
+from openmirror.ports import FileStore, Leases, Steps, WorkQueue, no_steps
 from openmirror.services.parts import Parts, Watch, nobody_watches
 from openmirror.settings import Settings, limits
 from openmirror.wiring.local import utc_now
@@ -19,10 +19,7 @@ def azure_parts(
     settings: Settings, steps: Steps = no_steps, watch: Watch = nobody_watches
 ) -> Parts:
     """A storage account seen through its ports; raises CannotStart when it cannot be used."""
-    with _sdk():
-        from openmirror.adapters.azure.store import AzureStore
-
-        store = AzureStore.connect(_account(settings), _key(settings))
+    store = account_store(settings)
     return Parts(
         store=store,
         inspector=ParquetInspector(store),
@@ -33,6 +30,14 @@ def azure_parts(
         watch=watch,
         looks_at_once=settings.looks_at_once,
     )
+
+
+def account_store(settings: Settings) -> FileStore:
+    """The files of a storage account; raises CannotStart when it cannot be used."""
+    with _sdk():
+        from openmirror.adapters.azure.store import AzureStore
+
+        return AzureStore.connect(_account(settings), _key(settings))
 
 
 def work_queue(settings: Settings) -> WorkQueue:

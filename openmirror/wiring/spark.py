@@ -11,11 +11,14 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from openmirror.account import AccountUrl
+from openmirror.adapters.conversion import FileConverter
 from openmirror.adapters.local.java import java_output_aside, last_words, need_java
+from openmirror.adapters.local.store import LocalStore
 from openmirror.errors import CannotStart
 from openmirror.ports import TableEngine
 from openmirror.services.parts import Watch, nobody_watches
 from openmirror.settings import Settings
+from openmirror.wiring.azure import account_store
 from openmirror.wiring.local import Say, local_root, say_nothing
 
 if TYPE_CHECKING:
@@ -35,7 +38,7 @@ def local_engine(settings: Settings, say: Say = say_nothing) -> Iterator[TableEn
     place = local_places(str(local_root(settings)))
     spark = _start_here(settings, say, {})
     try:
-        yield _engine(spark, place)
+        yield _engine(settings, spark, place)
     finally:
         spark.stop()
 
@@ -74,7 +77,7 @@ def _registering(
     watch: Watch,
 ) -> TableEngine:
     """The engine, with a catalog behind it if there is one."""
-    engine = _engine(spark, place, own)
+    engine = _engine(settings, spark, place, own)
     if settings.catalog is None:
         return engine
     from openmirror.spark.registering import Catalog, Registering
@@ -148,8 +151,11 @@ def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> S
 
 
 def _engine(
-    spark: SparkSession, place: Place, settings: Mapping[str, str] | None = None
+    settings: Settings, spark: SparkSession, place: Place, own: Mapping[str, str] | None = None
 ) -> TableEngine:
     from openmirror.spark.engine import SparkEngine
 
-    return SparkEngine(spark, place, settings)
+    is_account = isinstance(settings.root_given(), AccountUrl)
+    store = account_store(settings) if is_account else LocalStore(local_root(settings))
+    threads = settings.conversion_threads
+    return SparkEngine(spark, place, FileConverter(store), own, conversion_threads=threads)

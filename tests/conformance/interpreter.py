@@ -195,7 +195,10 @@ def _rules(folder: _Folder) -> TableMetadata:
             raise _pause(Code.KEY_COLUMNS_CHANGED)
         if metadata.default_marker is not pinned.default_marker:
             raise _pause(Code.PINNED_OPTION_CHANGED)
-    if metadata.default_marker is not Marker.INSERT and not metadata.key_columns:
+        if fold_case(metadata.guard or "") != fold_case(pinned.guard or ""):
+            raise _pause(Code.PINNED_OPTION_CHANGED)
+    matches = metadata.default_marker is not Marker.INSERT or metadata.guard is not None
+    if matches and not metadata.key_columns:
         raise _pause(Code.KEY_COLUMNS_UNDECLARED)
     return metadata
 
@@ -206,7 +209,7 @@ def _names(metadata: TableMetadata) -> set[str]:
 
 def _as_now(table: Table, schema: TableSchema, rules: TableMetadata) -> Table:
     """The same rows under the keys and in the types of now."""
-    now = empty_table(rules.key_columns)
+    now = empty_table(rules.key_columns, rules.guard)
     rows = [_row(row, schema) for row in table.rows]
     apply_file(now, ChangeFile(tuple(table.columns), [Change(Marker.INSERT, row) for row in rows]))
     return now

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from openmirror.adapters.conversion import FileConverter
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.store import LocalStore
 from openmirror.commitnote import encode
@@ -42,7 +43,8 @@ class Tables:
         self.spark = spark
         self.root = root
         self.path = root / TABLE
-        self.engine = SparkEngine(spark, local_places(str(root)))
+        converter = FileConverter(LocalStore(root))
+        self.engine = SparkEngine(spark, local_places(str(root)), converter)
 
     def record(self, epoch: int, version: int) -> None:
         create = None if self.path.exists() else SCHEMA

@@ -189,12 +189,14 @@ def test_a_publisher_that_breaks_is_told_of(tmp_path: Path) -> None:
 
 
 def test_a_tiny_demo_ends_with_every_table_right(tmp_path: Path, spark: SparkSession) -> None:
+    from openmirror.adapters.conversion import FileConverter
+    from openmirror.adapters.local.store import LocalStore
     from openmirror.spark.engine import SparkEngine
     from openmirror.spark.places import local_places
 
     root = tmp_path / "a demo"
     airlines = TableFolder(MIRROR, TablePath("", "airlines"))
-    engine = SparkEngine(spark, local_places(str(root)))
+    engine = SparkEngine(spark, local_places(str(root)), FileConverter(LocalStore(root)))
 
     @contextmanager
     def shared_engine(settings: Settings) -> Iterator[TableEngine]:

@@ -19,6 +19,8 @@ from pyspark.sql import SparkSession
 
 from openmirror import layout
 from openmirror.account import AccountUrl
+from openmirror.adapters.azure.store import AzureStore
+from openmirror.adapters.conversion import FileConverter
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.store import LocalStore
 from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
@@ -139,6 +141,7 @@ def test_two_runners_racing_on_azurite_lose_and_repeat_nothing(
     engine = SparkEngine(
         spark,
         lambda path: remote(path) if path.startswith("lake/") else local(path),
+        FileConverter(LocalStore(root)),
         SESSION_SETTINGS | abfs_settings(account, azurite.key, {}),
     )
     settings = settings_for(str(root), None)
@@ -167,7 +170,9 @@ def test_a_wrong_key_is_access_denied_and_no_damaged_file(
 ) -> None:
     account = AccountUrl.parse(azurite.empty.blob_url)
     wrong = base64.b64encode(b"wrong").decode()
-    engine = SparkEngine(spark, account_places(account), abfs_settings(account, wrong, {}))
+    converter = FileConverter(AzureStore.connect(account, wrong))
+    access = abfs_settings(account, wrong, {})
+    engine = SparkEngine(spark, account_places(account), converter, access)
     with pytest.raises(AccessDenied, match="Storage Blob Data Contributor"):
         engine.record(StorePath("lake/m/Tables/dbo/t"), Transaction(AppId("a"), Position(1)))
     forget(spark, account)

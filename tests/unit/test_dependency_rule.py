@@ -34,13 +34,17 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "commitnote": (frozenset({"tablelog"}), frozenset()),
     "doorbells": (frozenset({"protocol", "ports"}), frozenset()),
     "events": (frozenset({"protocol", "layout"}), frozenset()),
-    "mirroring": (frozenset({"plan", "protocol"}), frozenset({"pydantic"})),
+    "mirroring": (
+        frozenset({"plan", "protocol", "durations"}),
+        frozenset({"pydantic", "pydantic_core"}),
+    ),
     "services": (_EDGE | {"lifecycle", "mirroring"}, frozenset({"pydantic"})),
     "adapters": (
         _EDGE | _PLACES,
-        frozenset({"pyarrow", "watchfiles", "azure", "opentelemetry", "databricks"}),
+        frozenset({"cramjam", "pyarrow", "watchfiles", "azure", "opentelemetry", "databricks"}),
     ),
-    "spark": (_EDGE | _PLACES, frozenset({"pyspark", "delta", "py4j"})),
+    # pyarrow is how Spark hands rows to Python workers.
+    "spark": (_EDGE | _PLACES, frozenset({"pyspark", "delta", "py4j", "pyarrow"})),
     "account": (frozenset(), frozenset()),
     "connection": (frozenset({"account"}), frozenset()),
     "endpoint": (
@@ -48,7 +52,7 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"starlette", "uvicorn", "cryptography", "azure"}),
     ),
     "settings": (
-        _PLACES | {"plan", "errors"},
+        _PLACES | {"plan", "errors", "durations"},
         frozenset({"pydantic", "pydantic_core"}),
     ),
     "wiring": (
@@ -67,13 +71,18 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 
 # Each adapter's own SDK; those that are not here have none.
 SDK: dict[str, frozenset[str]] = {
+    "arrow_types": frozenset({"pyarrow"}),
     "azure": frozenset({"azure.core", "azure.identity", "azure.storage"}),
+    "conversion": frozenset({"pyarrow"}),
     # Its tokens come from Azure's identity.
     "databricks": frozenset({"azure.core", "databricks.sdk"}),
     "deltalog": frozenset({"pyarrow"}),
     "eventgrid": frozenset({"azure.core", "azure.eventgrid"}),
     "local": frozenset({"pyarrow", "watchfiles"}),
     "parquet": frozenset({"pyarrow"}),
+    "parquet_conversion": frozenset({"pyarrow"}),
+    # cramjam reads framed Snappy, which pyarrow does not.
+    "text": frozenset({"cramjam", "pyarrow"}),
     "telemetry": frozenset({"azure.identity", "azure.monitor", "opentelemetry"}),
 }
 

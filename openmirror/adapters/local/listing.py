@@ -44,8 +44,13 @@ def _entries(fd: int) -> tuple[Entry, ...]:
             modified = datetime.fromtimestamp(facts.st_mtime, UTC)
             # A folder's own time and size change with its children; its ETag shall not.
             etag = ETag(f"folder-{facts.st_ino}") if is_folder else etag_of(facts)
-            found.append(Entry(name, is_folder, size, modified, etag))
+            found.append(Entry(_text(name), is_folder, size, modified, etag))
     return tuple(found)
+
+
+def _text(name: str) -> str:
+    """A name as text that can be written down, also where its bytes are none."""
+    return os.fsencode(name).decode(errors="replace")
 
 
 def _hidden(name: str, is_folder: bool) -> bool:

@@ -87,8 +87,8 @@ CASES = [
     ),
     _read(
         "metadata/unknown-keys",
-        "Unknown keys, and ConditionalUpdateColumn, have no effect",
-        meta({"keyColumns": ["id"], "ConditionalUpdateColumn": "v", "schemaVersion": {"a": [1]}}),
+        "Unknown keys have no effect",
+        meta({"keyColumns": ["id"], "conditionalColumn": "v", "schemaVersion": {"a": [1]}}),
         protocol="4.2",
     ),
     _read(

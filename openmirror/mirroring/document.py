@@ -1,0 +1,213 @@
+"""mirroring.json as its writers see it: every key, its type, its meaning and its limits.
+
+The published JSON Schema (docs/mirroring.schema.json) is made of this model, so what is written
+here is what editors teach.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictBool,
+    StringConstraints,
+    WithJsonSchema,
+)
+from pydantic.alias_generators import to_camel
+
+from openmirror import durations
+from openmirror.plan.look import InsertPolicy, TypeChange, ZonelessTimestamps
+from openmirror.protocol.names import TableArgument, TableName, fold_case
+
+MOST_CLUSTERING = 4
+"""Delta clusters by no more columns than these."""
+
+
+def _duration(value: object) -> object:
+    # JSON's numbers go the same way, so that one below 0 does not get through.
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return durations.parse(f"{value:f}" if is_number else str(value))
+
+
+def _table(text: str) -> str:
+    argument = TableArgument.parse(text)
+    if argument.mirror is not None:
+        raise ValueError(f"a table of this mirror, without a mirror's name: {argument.name}")
+    return text
+
+
+def _different(names: list[str]) -> list[str]:
+    if len({fold_case(name) for name in names}) < len(names):
+        raise ValueError("column names that differ by more than their case")
+    return names
+
+
+def _different_tables(tables: dict[str, TableSwitches]) -> dict[str, TableSwitches]:
+    if len({table_of(name) for name in tables}) < len(tables):
+        raise ValueError("table names that differ by more than their case")
+    return tables
+
+
+def table_of(text: str) -> TableName:
+    """The table that a key of `tables` names, the same for every casing."""
+    return TableArgument.parse(text).name.folded
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "string",
+                    "pattern": r"^\s*\d+(\.\d+)?\s*([mM]?[sS]|[mM]([iI][nN])?|[hHdD])?\s*$",
+                },
+                {"type": "number", "minimum": 0},
+            ],
+            "examples": ["30s", "10m", "2h", 30],
+        }
+    ),
+]
+Columns = Annotated[
+    list[Annotated[str, StringConstraints(min_length=1)]],
+    Field(max_length=MOST_CLUSTERING),
+    AfterValidator(_different),
+]
+
+
+class _Section(BaseModel):
+    """Fabric may add keys of its own anywhere but in our section."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True)
+
+
+class Switches(_Section):
+    """What can be said of all tables of a mirror, and of one; what is left out is not said."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    insert: InsertPolicy | None = Field(
+        default=None,
+        description="What row marker 0, and a row without a marker, does in a table with key "
+        "columns. as-is (default): adds a row without looking, as the protocol says. upsert: the "
+        "same as marker 4, so that a row that is sent again makes no duplicate. Tables without "
+        "key columns take inserts as they are.",
+    )
+    type_change: TypeChange | None = Field(
+        default=None,
+        description="What happens when a column's type grows. rewrite (default): the batch "
+        "rewrites the whole table with the wider type, and every reader keeps working. feature: "
+        "Delta's type widening where it covers the growth, without a rewrite; readers that do not "
+        "know typeWidening then refuse the table. stop: the table pauses with SchemaMergeFailure, "
+        "as in Fabric.",
+    )
+    zoneless_timestamps: ZonelessTimestamps | None = Field(
+        default=None,
+        description="What a new column of timestamps without a zone becomes. utc (default): "
+        "timestamp, the values taken as UTC. ntz: timestamp_ntz, the values as they are; readers "
+        "that do not know timestampNtz then refuse the table. A column that the table has keeps "
+        "its type.",
+    )
+    deletion_vectors: StrictBool | None = Field(
+        default=None,
+        description="Whether commits mark rows as deleted instead of writing their files anew: "
+        "cheaper updates of large tables, but readers that do not know deletionVectors refuse the "
+        "table. Left out: as the table is, which is without when we made it.",
+    )
+    clustering: Columns | None = Field(
+        default=None,
+        description="Up to four columns that OPTIMIZE lays the table's rows out by (Delta's "
+        "liquid clustering). Columns that a table does not have yet wait until it does. An empty "
+        "list ends clustering. Left out: as the table is, which is without when we made it.",
+    )
+    drop_grace: Duration | None = Field(
+        default=None,
+        description="How long the table's folder must be missing before the table is dropped. "
+        "Left out: as OPENMIRROR_DROP_GRACE says, 60s by default.",
+    )
+    settle: Duration | None = Field(
+        default=None,
+        description="How long a text file must have been left alone before it is read. Left out: "
+        "as OPENMIRROR_SETTLE says, 5s by default.",
+    )
+
+
+class TableSwitches(Switches):
+    """What is said of one table; it wins over what is said of the mirror."""
+
+    model_config = ConfigDict(title="One table")
+
+    enable_delta_change_data_feed: StrictBool | None = Field(
+        default=None,
+        description="Whether the table has a change data feed; wins over Fabric's own key of this "
+        "name, which speaks of the whole mirror.",
+    )
+    retention_in_days: int | None = Field(
+        default=None,
+        ge=1,
+        le=30,
+        description="How long the table is kept after its folder was deleted; wins over Fabric's "
+        "own key of this name, which speaks of the whole mirror.",
+    )
+
+
+class MirrorSwitches(Switches):
+    """Our own section: what is said of every table of the mirror, and of single ones."""
+
+    model_config = ConfigDict(title="The section of openmirror")
+
+    tables: Annotated[
+        dict[Annotated[str, AfterValidator(_table)], TableSwitches],
+        AfterValidator(_different_tables),
+    ] = Field(
+        default_factory=dict,
+        description="What is said of single tables, by their names: schema.table, in any casing; "
+        "a part with a dot goes in backquotes, dbo.`orders.2024`. Tables that are not there yet "
+        "may be named.",
+    )
+
+
+class TypeProperties(_Section):
+    """Fabric's own settings of a mirrored database, as far as they are read."""
+
+    model_config = ConfigDict(title="Fabric's target.typeProperties")
+
+    default_schema: str = Field(
+        default="dbo",
+        min_length=1,
+        pattern=r"^[^/]+$",
+        description="The schema of landing folders that have none; pinned when the mirror is "
+        "first used.",
+    )
+    retention_in_days: int = Field(
+        default=7, ge=1, le=30, description="How long dropped tables are kept."
+    )
+    enable_delta_change_data_feed: StrictBool | None = Field(
+        default=None,
+        description="Whether tables have a change data feed. Left out: as the table is, which is "
+        "without when we made it.",
+    )
+
+
+class _Target(_Section):
+    type_properties: TypeProperties = TypeProperties()
+
+
+class _Properties(_Section):
+    target: _Target = _Target()
+
+
+class MirroringDocument(_Section):
+    """Settings of one mirror: Fabric's item definition, and a section of openmirror's own."""
+
+    model_config = ConfigDict(title="mirroring.json")
+
+    properties: _Properties = _Properties()
+    openmirror: MirrorSwitches = MirrorSwitches()

@@ -1,0 +1,84 @@
+"""From the bytes of mirroring.json to what it says for each table, or to where it is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from openmirror.mirroring.document import (
+    MirroringDocument,
+    Switches,
+    TableSwitches,
+    TypeProperties,
+    table_of,
+)
+from openmirror.mirroring.mistakes import in_words
+from openmirror.plan.look import TablePolicy
+from openmirror.protocol.jsontext import parse_json
+from openmirror.protocol.names import TableName
+from openmirror.protocol.rules import Broken, Code
+
+_Said = TypeVar("_Said")
+
+
+@dataclass(frozen=True)
+class Mirroring:
+    """What one mirror's settings say."""
+
+    default_schema: str
+    policy: TablePolicy
+    """What they say of every table."""
+    tables: Mapping[TableName, TablePolicy] = field(default_factory=dict)
+    """What they say of single ones, by folded name; the mirror's own words are in it."""
+
+    def policy_of(self, name: TableName) -> TablePolicy:
+        """What they say of one table."""
+        return self.tables.get(name.folded, self.policy)
+
+
+def parse_mirroring(content: bytes) -> Mirroring | Broken:
+    """Read mirroring.json, or say where it is wrong and what would be right."""
+    try:
+        document = MirroringDocument.model_validate(parse_json(content).value)
+    except ValidationError as error:
+        return Broken(Code.MIRROR_SETTINGS_INVALID, f"mirroring.json: {in_words(error)}")
+    except RecursionError:
+        return Broken(Code.MIRROR_SETTINGS_INVALID, "mirroring.json is nested too deep")
+    except ValueError as error:  # also a number of more digits than Python reads
+        return Broken(Code.MIRROR_SETTINGS_INVALID, f"mirroring.json is {error}")
+    fabric, ours = document.properties.target.type_properties, document.openmirror
+    return Mirroring(
+        default_schema=fabric.default_schema,
+        policy=_policy(fabric, ours),
+        tables={table_of(name): _policy(fabric, ours, said) for name, said in ours.tables.items()},
+    )
+
+
+def _policy(
+    fabric: TypeProperties, mirror: Switches, table: TableSwitches | None = None
+) -> TablePolicy:
+    """What a table's own words say; where they say nothing the mirror's, else the default."""
+    own = table or TableSwitches()
+    usual = TablePolicy()
+    clustering = _first(own.clustering, mirror.clustering)
+    return TablePolicy(
+        type_change=_first(own.type_change, mirror.type_change) or usual.type_change,
+        insert=_first(own.insert, mirror.insert) or usual.insert,
+        zoneless=_first(own.zoneless_timestamps, mirror.zoneless_timestamps) or usual.zoneless,
+        deletion_vectors=_first(own.deletion_vectors, mirror.deletion_vectors),
+        change_data_feed=_first(
+            own.enable_delta_change_data_feed, fabric.enable_delta_change_data_feed
+        ),
+        clustering=None if clustering is None else tuple(clustering),
+        retention=timedelta(days=own.retention_in_days or fabric.retention_in_days),
+        drop_grace=_first(own.drop_grace, mirror.drop_grace),
+        settle=_first(own.settle, mirror.settle),
+    )
+
+
+def _first(own: _Said | None, mirror: _Said | None) -> _Said | None:
+    return mirror if own is None else own

@@ -1,0 +1,104 @@
+"""What Spark reads for a change file: the file itself, or the parts it was converted to.
+
+This is the one place that knows how Spark spells a path, and how the place of a row in its change
+file is told: a file's name is the publisher's, so no number is ever read from it unless it is
+the file's own sequence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as F
+
+from openmirror.layout import PART_NUMBER, StorePath, name_of
+from openmirror.plan.facts import LandedFile
+from openmirror.ports import Part
+from openmirror.protocol.sequence import Sequence as Number
+from openmirror.spark.places import Place
+
+_DIGITS = 20
+
+MOST_LISTED = 100
+"""Files whose sequences one frame looks up by their paths: each row is compared with each."""
+
+
+class Naming(Enum):
+    """How the place of a row in its change file is told."""
+
+    OWN = "own"
+    """The name begins with the file's own sequence."""
+    PART = "part"
+    """A part of a converted file: its name has the sequence and its first row."""
+    LISTED = "listed"
+    """Any other name: a list of paths has its sequence."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One Parquet file for Spark, with all rows of a change file or some."""
+
+    file: LandedFile
+    path: StorePath
+    first_row: int
+    naming: Naming
+
+
+Parts = Mapping[Number, Sequence[Part]]
+"""The parts of those files of a batch that were converted."""
+
+
+def needs_conversion(file: LandedFile) -> bool:
+    """Whether Spark cannot read a file: what is in it, or under such a name."""
+    return bool(file.facts and file.facts.needs_conversion) or not _is_seen(name_of(file.path))
+
+
+def _is_seen(name: str) -> bool:
+    """Whether Hadoop reads files of this name: some it passes over in silence."""
+    hidden = name.startswith((".", "_")) or name.endswith("._COPYING_")
+    return not hidden and ":" not in name
+
+
+def pieces(files: Iterable[LandedFile], parts: Parts) -> Iterator[Piece]:
+    """What Spark reads for these files, in their order."""
+    for file in files:
+        for part in parts.get(file.sequence, ()):
+            yield Piece(file, part.path, part.first_row, Naming.PART)
+        if file.sequence not in parts:
+            own = name_of(file.path).startswith(f"{file.sequence:0{_DIGITS}d}.")
+            yield Piece(file, file.path, 0, Naming.OWN if own else Naming.LISTED)
+
+
+def spelled(session: SparkSession, path: str) -> str:
+    """A path as Spark's `_metadata.file_path` has it: a URI, with Java's own quoting."""
+    jvm: Any = session._jvm
+    uri = f"file:{path}" if path.startswith("/") else path
+    return str(jvm.org.apache.hadoop.fs.Path(uri).toUri().toString())
+
+
+def sequence_of(
+    session: SparkSession, place: Place, read: Sequence[Piece], metadata: Column
+) -> Column:
+    """The sequence of each row of pieces with one naming, as bigint."""
+    if read[0].naming is not Naming.LISTED:
+        return F.substring(metadata["file_name"], 1, _DIGITS).cast("bigint")
+    listed: list[Column] = []
+    for piece in read:
+        listed += (F.lit(spelled(session, place(piece.path))), F.lit(int(piece.file.sequence)))
+    path = metadata["file_path"]
+    unknown = F.raise_error(F.concat(F.lit("a path that nobody asked for: "), path))
+    # A row without a sequence would be lost further on, so it must not come that far.
+    return F.coalesce(F.create_map(*listed)[path].cast("bigint"), unknown.cast("bigint"))
+
+
+def row_of(naming: Naming, metadata: Column) -> Column:
+    """The place of each row in its change file, counted from 0."""
+    row = metadata["row_index"]
+    if naming is not Naming.PART:
+        return row
+    first = F.substring(metadata["file_name"], _DIGITS + 2, PART_NUMBER)
+    return first.cast("bigint") + row
