@@ -10,6 +10,7 @@ from openmirror.control import BatchKind, DecidedBatch, FileDigest, Hold, Pinned
 from openmirror.errors import Problem
 from openmirror.layout import StorePath
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.features import TableFeatures
 from openmirror.plan.look import TablePolicy
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.schema import SchemaUnion
@@ -63,6 +64,8 @@ class Batch:
     union: SchemaUnion
     """The table's schema after the batch, and how it differs from before."""
     policy: TablePolicy
+    features: TableFeatures
+    """What of the policy Delta has to be told before the batch, or at the table's creation."""
     applied: Position
     """The position that this batch starts from, or replaces."""
     may_create: bool
