@@ -37,6 +37,11 @@ class TableFeatures:
     reclusters: bool = False
     """Whether that differs from what it is clustered by now."""
 
+    @property
+    def is_due(self) -> bool:
+        """Whether anything has to be set of a table that is there."""
+        return bool(self.properties) or self.reclusters
+
 
 def features_of_new(policy: TablePolicy, schema: TableSchema) -> TableFeatures:
     """What a table is created with."""
