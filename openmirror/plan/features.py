@@ -82,13 +82,13 @@ def unmet(policy: TablePolicy, log: TableLog) -> Iterator[str]:
         column = log.schema.find(name)
         if column and (refusal := _refusal(column, log.schema, log.properties)):
             yield f"clustering by {column.name!r}: {refusal}"
-    if policy.change_data_feed and (taken := _feed_column(log.schema)):
-        yield f"enableDeltaChangeDataFeed: the feed itself has a column {taken.name!r}"
+    if policy.change_data_feed and (refusal := _feed_refusal(log.schema)):
+        yield f"enableDeltaChangeDataFeed: {refusal}"
 
 
 def _wanted(policy: TablePolicy, schema: TableSchema) -> dict[str, bool]:
     feed = policy.change_data_feed
-    if feed and _feed_column(schema):
+    if feed and _feed_refusal(schema):
         feed = False
     asked = {DELETION_VECTORS: policy.deletion_vectors, CHANGE_DATA_FEED: feed}
     return {key: on for key, on in asked.items() if on is not None}
@@ -102,8 +102,15 @@ def _has_zoneless(schema: TableSchema) -> bool:
     return any(column.type == "timestamp_ntz" for column in schema.columns)
 
 
-def _feed_column(schema: TableSchema) -> Column | None:
-    return next((c for c in schema.columns if fold_case(c.name) in _FEED_COLUMNS), None)
+def _feed_refusal(schema: TableSchema) -> str | None:
+    """Why Delta could not keep a feed of this table."""
+    for column in schema.columns:
+        if fold_case(column.name) in _FEED_COLUMNS:
+            return f"the feed itself has a column {column.name!r}"
+        if "`" in column.name:
+            # Its MERGE then fails: it does not quote the names right.
+            return f"Delta writes no feed of a column with a backquote, {column.name!r}"
+    return None
 
 
 def _refusal(column: Column, schema: TableSchema, properties: Mapping[str, str]) -> str | None:
