@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.door import door
+from bench.guarded import guarded
 from bench.measuring import Measured, load, machine, medians, run_in_fresh_process
 
 OURS, BY_HAND = "bench.mirrored", "bench.byhand"
@@ -129,6 +130,7 @@ app = typer.Typer(
 )
 app.callback(invoke_without_command=True)(bench)
 app.command()(door)
+app.command()(guarded)
 
 if __name__ == "__main__":
     app(prog_name="python -m bench")

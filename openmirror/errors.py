@@ -284,4 +284,8 @@ SOLUTIONS: dict[Code, str] = {
     Code.CONTROL_DOCUMENT_REBUILT: (
         "Nothing to do. Skips, holds and digests of the files that were applied before are gone."
     ),
+    Code.TABLE_SETTING_UNMET: (
+        "Take the setting back in mirroring.json, or let the publisher change the column; the rest "
+        "of the settings holds."
+    ),
 }

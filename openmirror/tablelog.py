@@ -94,6 +94,8 @@ class TableLog:
     transactions: Mapping[AppId, Position]
     schema: TableSchema = TableSchema()
     properties: Mapping[str, str] = field(default_factory=dict)
+    clustering: tuple[str, ...] = ()
+    """The columns that Delta clusters it by."""
     before_fence: Mapping[AppId, Position] = field(default_factory=dict)
     """For each fenced epoch the position that it had before; only read when nothing is live."""
     note: CommitNote | None = None

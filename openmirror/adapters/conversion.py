@@ -54,7 +54,7 @@ class FileConverter:
         try:
             first_row = 0
             rows = (
-                read_parquet(content, raw.size, facts)
+                read_parquet(content, facts)
                 if pinned.text is None
                 else read_text(content, pinned.text, facts.schema, facts.marker)
             )

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import io
-import threading
-from collections import OrderedDict
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from openmirror.adapters.firstbytes import ENCRYPTED_PARQUET, what_it_is
+from openmirror.adapters.parquet_footer import MAGIC, columns, parse_footer
 from openmirror.adapters.parquet_markers import marker_spans
-from openmirror.adapters.parquet_types import ParquetType, column_type, top_level
+from openmirror.adapters.parquet_types import ParquetType, column_type, needs_conversion
+from openmirror.adapters.remembered import Remembered
 from openmirror.errors import ConditionFailed
 from openmirror.layout import StorePath
 from openmirror.plan.facts import Completeness, FileFacts, MarkerSpan
 from openmirror.ports import Entry, FileStore
-from openmirror.protocol.names import ROW_MARKER_COLUMN, ETag, fold_case
+from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import Column, TableSchema, duplicate_column
 from openmirror.protocol.textformat import TextFormat
 
-_MAGIC = b"PAR1"
 _ENCRYPTED = b"PARE"
 _SMALLEST = 12  # head, footer length, tail
 _HEAD = 64
@@ -40,9 +38,7 @@ class ParquetInspector:
 
     def __init__(self, store: FileStore, remember: int = 4096) -> None:
         self._store = store
-        self._remember = remember
-        self._known: OrderedDict[tuple[StorePath, ETag], FileFacts] = OrderedDict()
-        self._lock = threading.Lock()
+        self._remembered = Remembered(remember)
 
     def inspect(
         self,
@@ -51,20 +47,11 @@ class ParquetInspector:
         text: TextFormat | None = None,  # noqa: ARG002 - Parquet describes itself
     ) -> FileFacts:
         """What this file is; raises ConditionFailed when it keeps changing while it is read."""
-        with self._lock:
-            known = self._known.get((path, entry.etag))
-            if known is not None:
-                self._known.move_to_end((path, entry.etag))
-                return known
-        facts = self._read(path)
-        # An unfinished file is read anew each time: its writer may be so quick that a store with
-        # coarse clocks gives the finished content the same ETag.
-        if facts.completeness is Completeness.COMPLETE:
-            with self._lock:
-                self._known[path, facts.etag] = facts
-                while len(self._known) > self._remember:
-                    self._known.popitem(last=False)
-        return facts
+        return self._remembered.facts(
+            (path, entry.etag),
+            lambda: self._read(path),
+            lambda facts: (path, facts.etag),
+        )
 
     def _read(self, path: StorePath) -> FileFacts:
         for _ in range(2):
@@ -124,23 +111,24 @@ def _facts(reads: _Reads) -> FileFacts:
         marker_type=column_type(marker[1]) if marker else None,
         marker_spans=footer.marker_spans,
         broken=broken,
+        needs_conversion=any(needs_conversion(kind) for kind in footer.types),
     )
 
 
 def _footer(reads: _Reads) -> _Footer | _Unfit:
     if reads.size == 0:
         return _Unfit(Completeness.INCOMPLETE, "the file is empty")
-    if reads.head.startswith(_ENCRYPTED):
+    if reads.head.startswith(ENCRYPTED_PARQUET):
         return _Unfit(Completeness.BROKEN, "it is an encrypted Parquet file (PARE)")
-    if not (reads.head.startswith(_MAGIC) or _MAGIC.startswith(reads.head)):
-        what = f"it does not begin as a Parquet file ({_what_it_is(reads.head)})"
+    if not (reads.head.startswith(MAGIC) or MAGIC.startswith(reads.head)):
+        what = f"it does not begin as a Parquet file ({what_it_is(reads.head)})"
         return _Unfit(Completeness.BROKEN, what)
     tail = reads.last(_TAIL) if reads.size >= _SMALLEST else b""
-    if not tail.endswith(_MAGIC):
+    if not tail.endswith(MAGIC):
         why = "no footer yet: the upload has not ended, or was cut off"
         return _Unfit(Completeness.INCOMPLETE, why)
     length = int.from_bytes(tail[-8:-4], "little") + 8
-    if length > reads.size - len(_MAGIC):
+    if length > reads.size - len(MAGIC):
         return _Unfit(Completeness.BROKEN, "its footer is longer than the file")
     if length > len(tail):
         tail = reads.last(length)
@@ -150,11 +138,10 @@ def _footer(reads: _Reads) -> _Footer | _Unfit:
 def _parse(footer: bytes) -> _Footer | _Unfit:
     """Parse a footer as if it were all of the file: nothing else is needed for the shape."""
     try:
-        metadata: Any = pq.read_metadata(io.BytesIO(_MAGIC + footer))
-        leaves = [metadata.schema.column(i) for i in range(len(metadata.schema))]
-        columns = {top_level(leaf, i): ParquetType.of(leaf) for i, leaf in enumerate(leaves)}
-        names = [name for name, _ in columns]
-        types = list(columns.values())
+        metadata = parse_footer(footer)
+        found = columns(metadata)
+        names = [name for name, _ in found]
+        types = [kind for _, kind in found]
         markers = (kind for name, kind in zip(names, types, strict=True) if _is_marker(name))
         return _Footer(names, types, int(metadata.num_rows), _marker_spans(markers, footer))
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -178,7 +165,7 @@ def _is_marker(name: str) -> bool:
 def _columns(footer: _Footer) -> tuple[TableSchema, Broken | None]:
     names, types, rows, _ = footer
     broken = duplicate_column(names)
-    columns: list[Column] = []
+    typed: list[Column] = []
     for number, (name, kind) in enumerate(zip(names, types, strict=True), start=1):
         problem: Broken | None = None
         if _is_marker(name):
@@ -191,9 +178,9 @@ def _columns(footer: _Footer) -> tuple[TableSchema, Broken | None]:
                 detail = f"column {name!r} has the Parquet type {kind}; tables cannot hold it"
                 problem = Broken(Code.COLUMN_TYPE_UNSUPPORTED, detail)
             else:
-                columns.append(Column(name, of_table))
+                typed.append(Column(name, of_table))
         broken = broken or problem
-    return TableSchema(tuple(columns)), broken
+    return TableSchema(tuple(typed)), broken
 
 
 def _marker(footer: _Footer) -> tuple[str, ParquetType] | None:
@@ -215,19 +202,3 @@ def _marker_problem(name: str, kind: ParquetType, rows: int) -> Broken | None:
         return Broken(Code.ROW_MARKER_INVALID, f"{name} is all NULL")
     detail = f"{name} has the Parquet type {kind}; it must be a whole number, or text"
     return Broken(Code.ROW_MARKER_INVALID, detail)
-
-
-def _what_it_is(head: bytes) -> str:
-    """First bytes in words that let a publisher recognise the file."""
-    if head.startswith(b"\x1f\x8b"):
-        return "first bytes are those of gzip"
-    if head.startswith(b"PK\x03\x04"):
-        return "first bytes are those of a zip archive"
-    # The head may end in the middle of a character; anything else that is not UTF-8 is no text.
-    text = head.decode("utf-8-sig", errors="ignore")
-    cut = len(head) - len(text.encode()) - 3 * head.startswith(b"\xef\xbb\xbf")
-    if cut > 3 or not all(letter.isprintable() or letter in "\r\n\t" for letter in text):
-        return f"first bytes {head[:16].hex(' ')}"
-    line = text.strip().splitlines()[0][:40] if text.strip() else ""
-    kind = "JSON" if text.lstrip()[:1] in ("{", "[") else "CSV" if "," in line else "text"
-    return f"first bytes are {kind}: {line!r}"

@@ -3,27 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO, NoReturn
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from openmirror.adapters import parquet_footer
+from openmirror.adapters.parquet_types import ParquetType, column_type
+from openmirror.adapters.parquet_values import Unfit, to_column
 from openmirror.adapters.rows_broken import RowsBroken
 from openmirror.plan.facts import FileFacts
 from openmirror.protocol.rules import Broken, Code
 
+_BATCH_ROWS = 1 << 16
 
-def read_parquet(
-    content: BinaryIO,
-    size: int,  # noqa: ARG001
-    facts: FileFacts,  # noqa: ARG001
-) -> Iterator[pa.RecordBatch]:
+
+def read_parquet(content: BinaryIO, facts: FileFacts) -> Iterator[pa.RecordBatch]:
     """Read a whole file, one row group after the other (PROTOCOL §6.5).
 
-    `size` is the file's, in bytes. Columns are those of the facts. Raises RowsBroken.
+    Columns are those of the facts, and the marker. Raises RowsBroken for a value that its column
+    cannot hold, and for pages that cannot be read; `content`'s own failures may look like these.
     """
+    wanted = {column.name for column in facts.schema.columns} | {facts.marker}
     try:
-        with pq.ParquetFile(content) as file:
-            yield from file.iter_batches()
-    except (pa.ArrowException, OSError) as error:
-        raise RowsBroken(Broken(Code.FILE_UNREADABLE, str(error))) from error
+        metadata = _metadata(content)
+        columns = [
+            (index, name, kind)
+            for index, (name, kind) in enumerate(parquet_footer.columns(metadata))
+            if name in wanted and not kind.is_null
+        ]
+        first_row = 0
+        for batch in _batches(content, metadata):
+            yield _converted(batch, columns, first_row)
+            first_row += batch.num_rows
+        if first_row != facts.rows:
+            _refuse(f"its footer says {facts.rows} rows, and there are {first_row}")
+    except (pa.ArrowException, OSError, ValueError) as error:
+        words = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        _refuse(f"its footer is valid, but its data cannot be read: {words}", error)
+
+
+def _refuse(detail: str, cause: Exception | None = None) -> NoReturn:
+    raise RowsBroken(Broken(Code.FILE_UNREADABLE, detail)) from cause
+
+
+def _metadata(content: BinaryIO) -> Any:
+    content.seek(-8, 2)
+    length = int.from_bytes(content.read(4), "little") + 8
+    content.seek(-length, 2)
+    return parquet_footer.parse_footer(content.read())
+
+
+def _batches(content: BinaryIO, metadata: Any) -> Iterator[pa.RecordBatch]:
+    """Rows in order. Of what is compressed, one row group is in memory."""
+    with pq.ParquetFile(
+        content,
+        metadata=metadata,
+        pre_buffer=False,
+        coerce_int96_timestamp_unit="us",
+        arrow_extensions_enabled=False,
+    ) as file:
+        for group in range(file.num_row_groups):
+            yield from file.iter_batches(_BATCH_ROWS, row_groups=[group], use_threads=False)
+
+
+def _converted(
+    batch: pa.RecordBatch, columns: list[tuple[int, str, ParquetType]], first_row: int
+) -> pa.RecordBatch:
+    arrays, names = [], []
+    for index, name, kind in columns:
+        of_table = column_type(kind)
+        assert of_table is not None  # a file without problems has no other columns
+        try:
+            arrays.append(to_column(batch.column(index), kind, of_table))
+        except Unfit as unfit:
+            where = f"row {first_row + unfit.row + 1}, column {name!r}"
+            broken = Broken(Code.VALUE_INVALID, f"{where}: {unfit.why}")
+            raise RowsBroken(broken) from unfit
+        names.append(name)
+    if not arrays:
+        # A batch without columns would have no rows.
+        return pa.record_batch([pa.nulls(batch.num_rows)], names=["_"])
+    return pa.record_batch(arrays, names=names)

@@ -1,4 +1,4 @@
-"""Which column type of a table each Parquet type becomes.
+"""Which column type of a table each Parquet type becomes (PROTOCOL §6.5).
 
 Decided from the physical and logical types only, which is all that Spark reads: the Arrow schema
 that some writers leave in the footer calls an INT64 a duration, or a string a category.
@@ -18,7 +18,7 @@ _MOST_DIGITS = 38
 
 @dataclass(frozen=True)
 class ParquetType:
-    """The type of one top-level column as its footer declares it."""
+    """The type of one top-level column, or of a leaf of a nested one, as its footer declares it."""
 
     physical: str
     logical: str = "None"
@@ -26,6 +26,8 @@ class ParquetType:
     details: Mapping[str, object] = field(default_factory=dict)
     nested: bool = False
     repeated: bool = False
+    leaves: tuple[ParquetType, ...] = ()
+    """Of a nested or repeated column: what its values are made of, in order."""
     shown: str = ""
     """The logical type in words."""
 
@@ -45,8 +47,9 @@ class ParquetType:
         )
 
     def __str__(self) -> str:
-        if self.nested or self.repeated:
-            return "nested or repeated"
+        if not self.simple:
+            unfit = next((leaf for leaf in self.leaves if not _has_json(leaf)), None)
+            return f"nested, with {unfit} inside" if unfit else "nested or repeated"
         return self.physical if self.logical == "None" else f"{self.physical} {self.shown}".strip()
 
     @property
@@ -70,23 +73,29 @@ class ParquetType:
         return self.simple and (self.physical, self.logical) == ("BYTE_ARRAY", "String")
 
 
-def top_level(leaf: Any, index: int) -> tuple[str, int]:
-    """A column's name, and what tells it from another of the same name.
-
-    The leaves of one nested column are one column; two flat ones of one name are two.
-    """
-    nested = leaf.path != leaf.name
-    return (leaf.path.partition(".")[0], -1) if nested else (leaf.name, index)
-
-
 def column_type(kind: ParquetType) -> ColumnType | None:
-    """The table's type for this Parquet type; None when tables cannot have it yet."""
+    """The table's type for this Parquet type; None for what tables cannot have."""
     if not kind.simple:
-        return None
+        fits = kind.leaves and all(_has_json(leaf) for leaf in kind.leaves)
+        return ColumnType("string") if fits else None
     found = _SUPPORTED.get((kind.physical, kind.logical))
     name = found(kind) if callable(found) else found
     return None if name is None else ColumnType(name)
 
+
+def needs_conversion(kind: ParquetType) -> bool:
+    """Whether Spark cannot read a column of this type as the table's type for it."""
+    in_nanoseconds = kind.logical == "Timestamp" and kind.details.get("timeUnit") == "nanoseconds"
+    return not kind.simple or in_nanoseconds or kind.logical in _SPARK_REFUSES
+
+
+def _has_json(leaf: ParquetType) -> bool:
+    """Whether a value inside a nested column can be written as JSON."""
+    is_known = (leaf.physical, leaf.logical) in _SUPPORTED or leaf.logical == "Null"
+    return is_known and not leaf.nested
+
+
+_SPARK_REFUSES = frozenset({"Time", "Float16", "UUID", "Geometry", "Geography"})
 
 _INTEGERS = {"INT32": "integer", "INT64": "long"}
 
@@ -115,10 +124,8 @@ def _decimal(kind: ParquetType) -> str | None:
     return f"decimal({precision},{scale})" if fits else None
 
 
-def _timestamp(kind: ParquetType) -> str | None:
-    # With or without a zone: zone-less values are taken as UTC. Nanoseconds would lose digits.
-    unit = kind.details.get("timeUnit")
-    return "timestamp" if unit in ("milliseconds", "microseconds") else None
+def _timestamp(kind: ParquetType) -> str:
+    return "timestamp" if kind.details.get("isAdjustedToUTC") else "timestamp_ntz"
 
 
 _SUPPORTED: dict[tuple[str, str], str | Callable[[ParquetType], str | None]] = {
@@ -142,4 +149,10 @@ _SUPPORTED: dict[tuple[str, str], str | Callable[[ParquetType], str | None]] = {
     ("INT32", "Date"): "date",
     ("INT64", "Timestamp"): _timestamp,
     ("INT96", "None"): "timestamp",
+    ("INT32", "Time"): "string",
+    ("INT64", "Time"): "string",
+    ("FIXED_LEN_BYTE_ARRAY", "UUID"): "string",
+    ("FIXED_LEN_BYTE_ARRAY", "Float16"): "float",
+    ("BYTE_ARRAY", "Geometry"): "binary",
+    ("BYTE_ARRAY", "Geography"): "binary",
 }

@@ -11,10 +11,13 @@ from openmirror.lifecycle.words import Warn, Word, iso
 from openmirror.plan import Decision, Look
 from openmirror.plan.decisions import Pause
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.features import unmet
+from openmirror.plan.look import TablePolicy
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import METADATA_FILE
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Position
+from openmirror.tablelog import TableLog
 
 
 def warnings(look: Look, decision: Decision, position: Position) -> Iterator[Warn]:
@@ -72,6 +75,9 @@ def _notices(look: Look, position: Position) -> Iterator[Notice]:
     if look.control.rebuilt:
         detail = f"the control document was lost, and made anew on {iso(look.control.rebuilt)}"
         yield Notice(Code.CONTROL_DOCUMENT_REBUILT, detail)
+    if isinstance(look.policy, TablePolicy) and isinstance(look.log, TableLog):
+        for detail in unmet(look.policy, look.log):
+            yield Notice(Code.TABLE_SETTING_UNMET, detail)
 
 
 def _reused(look: Look, position: Position) -> list[LandedFile]:

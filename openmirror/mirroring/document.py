@@ -36,9 +36,15 @@ def _duration(value: object) -> object:
 
 
 def _table(text: str) -> str:
-    argument = TableArgument.parse(text)
-    if argument.mirror is not None:
-        raise ValueError(f"a table of this mirror, without a mirror's name: {argument.name}")
+    try:
+        is_unfit = TableArgument.parse(text).mirror is not None
+    except ValueError:
+        is_unfit = True
+    if is_unfit:
+        raise ValueError(
+            "a table of this mirror: schema.table, such as dbo.orders; a part with a dot goes in "
+            "backquotes: dbo.`orders.2024`"
+        )
     return text
 
 

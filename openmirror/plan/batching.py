@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from openmirror.control import DecidedBatch, Pinned
+from openmirror.control import BatchKind, DecidedBatch, Pinned
 from openmirror.plan.cut import check_file, check_markers, cut_batch, merge_file
 from openmirror.plan.decisions import (
     Apply,
@@ -19,6 +19,7 @@ from openmirror.plan.decisions import (
     WaitKind,
 )
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.features import TableFeatures, features_of, features_of_new
 from openmirror.plan.look import Limits, Look, TablePolicy
 from openmirror.plan.opening import Opening
 from openmirror.protocol.rules import Broken
@@ -82,10 +83,18 @@ def _batch(
         pinned=rules,
         union=union,
         policy=look.policy,
+        features=_features(look, opening, union),
         applied=look.applied,
         may_create=look.log is None and look.aside is None,
         is_decided=opening.decided is not None,
     )
+
+
+def _features(look: Look, opening: Opening, union: SchemaUnion) -> TableFeatures:
+    assert isinstance(look.policy, TablePolicy)
+    if opening.kind is BatchKind.REPLACE or not isinstance(look.log, TableLog):
+        return features_of_new(look.policy, union.schema)
+    return features_of(look.policy, union, look.log)
 
 
 def _as_decided(

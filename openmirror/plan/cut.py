@@ -9,11 +9,24 @@ from datetime import datetime
 from openmirror.control import Life, Pinned
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import Completeness, LandedFile
-from openmirror.plan.look import Limits, Look, PartitionView, TypeChange
+from openmirror.plan.look import (
+    Limits,
+    Look,
+    PartitionView,
+    TablePolicy,
+    TypeChange,
+    ZonelessTimestamps,
+)
 from openmirror.plan.markers import marker_problem
 from openmirror.plan.rules import judged, still_stands
 from openmirror.protocol.rules import Broken, Code
-from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
+from openmirror.protocol.schema import (
+    ColumnType,
+    SchemaUnion,
+    TableSchema,
+    in_table,
+    union_schema,
+)
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
 
 
@@ -151,7 +164,7 @@ def check_file(
 def merge_file(look: Look, schema: TableSchema, file: LandedFile) -> TableSchema | Pause:
     """The table's schema once this file is in it."""
     assert file.facts is not None
-    merged = union_schema(schema, file.facts.schema)
+    merged = union_schema(schema, in_table(file.facts.schema, schema, _zoneless(look.policy)))
     if isinstance(merged, Broken):
         return Pause(judged(look, merged, file))
     stops = not isinstance(look.policy, Broken) and look.policy.type_change is TypeChange.STOP
@@ -165,6 +178,11 @@ def merge_file(look: Look, schema: TableSchema, file: LandedFile) -> TableSchema
             f"'{column.type}'; typeChange is set to stop",
         )
     return merged.schema
+
+
+def _zoneless(policy: TablePolicy | Broken) -> ColumnType:
+    ntz = isinstance(policy, TablePolicy) and policy.zoneless is ZonelessTimestamps.NTZ
+    return ColumnType("timestamp_ntz" if ntz else "timestamp")
 
 
 def check_markers(look: Look, file: LandedFile, rules: Pinned) -> Pause | None:

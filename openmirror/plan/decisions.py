@@ -10,8 +10,10 @@ from openmirror.control import BatchKind, DecidedBatch, FileDigest, Hold, Pinned
 from openmirror.errors import Problem
 from openmirror.layout import StorePath
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import TablePolicy
+from openmirror.plan.features import TableFeatures
+from openmirror.plan.look import InsertPolicy, TablePolicy
 from openmirror.protocol.names import TableFolder
+from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import SchemaUnion
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
 from openmirror.tablelog import Epoch
@@ -67,6 +69,8 @@ class Batch:
     union: SchemaUnion
     """The table's schema after the batch, and how it differs from before."""
     policy: TablePolicy
+    features: TableFeatures
+    """What of the policy Delta has to be told before the batch, or at the table's creation."""
     applied: Position
     """The position that this batch starts from, or replaces."""
     may_create: bool
@@ -78,6 +82,12 @@ class Batch:
         """The batch as the control document remembers it."""
         files = tuple(FileDigest(file.name, file.sequence, file.etag) for file in self.files)
         return DecidedBatch(self.kind, self.epoch.app_id, self.first, self.last, files)
+
+    @property
+    def insert_marker(self) -> Marker:
+        """What marker 0 stands for: itself, or an upsert where the policy says so and keys are."""
+        upserts = self.policy.insert is InsertPolicy.UPSERT and self.pinned.key_columns
+        return Marker.UPSERT if upserts else Marker.INSERT
 
     @property
     def bytes(self) -> int:

@@ -41,6 +41,7 @@ class Code(StrEnum):
     FILE_NAME_INVALID = "FileNameInvalid"
     METADATA_REPAIRED = "MetadataRepaired"
     CONTROL_DOCUMENT_REBUILT = "ControlDocumentRebuilt"
+    TABLE_SETTING_UNMET = "TableSettingUnmet"
 
 
 WARNINGS = frozenset(
@@ -49,6 +50,7 @@ WARNINGS = frozenset(
         Code.FILE_NAME_INVALID,
         Code.METADATA_REPAIRED,
         Code.CONTROL_DOCUMENT_REBUILT,
+        Code.TABLE_SETTING_UNMET,
     }
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NewType
 
 from openmirror.protocol.names import fold_case
@@ -53,6 +53,8 @@ _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 _FLOATS = ("float", "double")
 # Every value of these integers is exact in that float: 24 and 53 bits of mantissa.
 _EXACT_IN = {"float": ("byte", "short"), "double": ("byte", "short", "integer")}
+_UTC_TIMESTAMP = ColumnType("timestamp")
+_ZONELESS_TIMESTAMP = ColumnType("timestamp_ntz")
 _DATES = ("date", "timestamp")
 _ZONELESS_DATES = ("date", "timestamp_ntz")
 _DECIMAL = re.compile(r"decimal\((\d+),(-?\d+)\)\Z")
@@ -92,6 +94,24 @@ def union_schema(table: TableSchema, file: TableSchema) -> SchemaUnion | Broken:
             columns[fold_case(incoming.name)] = Column(existing.name, wide)
             widened.append((existing, wide))
     return SchemaUnion(TableSchema(tuple(columns.values())), tuple(added), tuple(widened))
+
+
+def in_table(
+    file: TableSchema, table: TableSchema, zoneless: ColumnType = _UTC_TIMESTAMP
+) -> TableSchema:
+    """A file's columns with their zone-less timestamps as this table has them (PROTOCOL §6.5).
+
+    A column that the table has keeps its type, with a zone or without; `zoneless` is for new ones
+    and for dates that grow.
+    """
+    columns = []
+    for column in file.columns:
+        if column.type == _ZONELESS_TIMESTAMP:
+            known = table.find(column.name)
+            keeps = known is not None and known.type in (_UTC_TIMESTAMP, _ZONELESS_TIMESTAMP)
+            column = replace(column, type=known.type if known and keeps else zoneless)
+        columns.append(column)
+    return TableSchema(tuple(columns))
 
 
 def wider(one: ColumnType, other: ColumnType) -> ColumnType | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
+from openmirror.plan.features import CHANGE_DATA_FEED
 from openmirror.ports import Transaction
 from openmirror.protocol.schema import TableSchema
-from openmirror.spark.features import TYPE_WIDENING, column_mapping
+from openmirror.spark.altering import properties_in_sql, set_properties
+from openmirror.spark.features import TYPE_WIDENING, column_mapping, needs_mapping
 from openmirror.spark.folding import EXTRA, UPDATE
 from openmirror.spark.frames import (
     KIND,
@@ -33,10 +35,15 @@ def append(frame: DataFrame, batch: Batch, table: str, transaction: Transaction,
 
 
 def replace(
-    rows: DataFrame, schema: TableSchema, table: str, transaction: Transaction, note: str
-) -> None:
-    """Make the table these rows and nothing else, creating it where there is none."""
-    _create_or_replace(named(rows, schema), table, transaction, note, column_mapping(schema.names))
+    rows: DataFrame, batch: Batch, table: str, transaction: Transaction, note: str
+) -> dict[str, str]:
+    """Make the table these rows and nothing else, creating it where there is none.
+
+    Returns the properties that are still to be set, as `rewrite` does.
+    """
+    schema = batch.union.schema
+    properties = {**dict(batch.features.properties), **column_mapping(schema.names)}
+    return _create_or_replace(named(rows, schema), batch, table, transaction, note, properties)
 
 
 def merge(
@@ -98,7 +105,7 @@ def rewrite(
     note: str,
     *,
     only_inserts: bool,
-) -> None:
+) -> dict[str, str]:
     """Commit the whole table anew with the batch applied: for types that grew.
 
     The table is read lazily inside the writing query, so that the read takes the transaction's
@@ -118,7 +125,7 @@ def rewrite(
         position = positions_of(schema, [guard.name])[0] if guard else None
         rows = _changed(old, changes, data, keys, position).unionByName(extras)
     properties = {**_properties(session, table), **column_mapping(schema.names)}
-    _create_or_replace(named(rows, schema), table, transaction, note, properties)
+    return _create_or_replace(named(rows, schema), batch, table, transaction, note, properties)
 
 
 def present_rows(session: SparkSession, table: str, schema: TableSchema) -> DataFrame:
@@ -129,8 +136,7 @@ def present_rows(session: SparkSession, table: str, schema: TableSchema) -> Data
 def enable_widening(session: SparkSession, table: str) -> None:
     """Let later commits of this table widen types in place; does nothing twice."""
     if _properties(session, table).get(TYPE_WIDENING) != "true":
-        path = table.replace("`", "``")
-        session.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('{TYPE_WIDENING}' = 'true')")
+        set_properties(session, table, {TYPE_WIDENING: "true"})
 
 
 def record(session: SparkSession, table: str) -> None:
@@ -161,12 +167,40 @@ def _properties(session: SparkSession, table: str) -> dict[str, str]:
 
 
 def _create_or_replace(
-    frame: DataFrame, table: str, transaction: Transaction, note: str, properties: Mapping[str, str]
-) -> None:
+    frame: DataFrame,
+    batch: Batch,
+    table: str,
+    transaction: Transaction,
+    note: str,
+    properties: Mapping[str, str],
+) -> dict[str, str]:
+    given, owed = dict(properties), {}
+    if given.get(CHANGE_DATA_FEED) == "true" and needs_mapping(batch.union.schema.names):
+        # Delta refuses a replace of the schema under both.
+        owed[CHANGE_DATA_FEED] = given.pop(CHANGE_DATA_FEED)
+    if batch.features.clustering:
+        _create_or_replace_clustered(frame, table, given, batch.features.clustering)
+        return owed
     to = writer(frame, table, transaction, note)
-    for key, value in properties.items():
+    for key, value in given.items():
         to = to.tableProperty(key, value)
     to.createOrReplace()
+    return owed
+
+
+def _create_or_replace_clustered(
+    frame: DataFrame, table: str, properties: Mapping[str, str], clustering: Iterable[str]
+) -> None:
+    """By SQL, since a writer of frames cannot cluster; the session carries the transaction."""
+    session, rows = frame.sparkSession, "rows_of_the_batch"
+    frame.createOrReplaceTempView(rows)
+    columns = ", ".join(map(quoted, clustering))
+    given = f" TBLPROPERTIES ({properties_in_sql(properties.items())})" if properties else ""
+    session.sql(
+        f"CREATE OR REPLACE TABLE delta.{quoted(table)} USING delta CLUSTER BY ({columns}){given} "
+        f"AS SELECT * FROM {rows}"
+    )
+    session.catalog.dropTempView(rows)
 
 
 def _as_positions(table: DataFrame, schema: TableSchema) -> DataFrame:

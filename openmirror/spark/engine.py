@@ -16,6 +16,7 @@ from openmirror.plan.look import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared, Transaction
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark import committing
+from openmirror.spark.altering import set_features, set_properties
 from openmirror.spark.converting import converted
 from openmirror.spark.failing import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
@@ -102,21 +103,20 @@ class SparkEngine:
         """Apply a batch by the cheapest commit that is provably equal to its changes in order."""
         assert isinstance(prepared, SparkPrepared)
         session, table = prepared.session, self._place(batch.table)
-        schema = batch.union.schema
         with spark_is_alive(), storage_answers(batch.table), commit_outcome() as outcome:
-            rewrites = _must_rewrite(batch)
-            if batch.union.widened and not rewrites and batch.kind is BatchKind.EXTEND:
-                # Its own commit, which changes no data; a session of its own, or it would carry
-                # the batch's note.
+            rewrites, owed = _must_rewrite(batch), dict[str, str]()
+            if batch.kind is BatchKind.EXTEND and batch.features.is_due:
+                set_features(self._fresh(), table, batch.features)
+            if batch.kind is BatchKind.EXTEND and batch.union.widened and not rewrites:
                 committing.enable_widening(self._fresh(), table)
             activate(session)
             bind(session, transaction, note)
             if batch.kind is BatchKind.REPLACE:
                 rows = _as_first_rows(self._folded(prepared, batch))
-                committing.replace(rows, schema, table, transaction, note)
+                owed = committing.replace(rows, batch, table, transaction, note)
             elif rewrites:
                 folded = self._folded(prepared, batch, table)
-                committing.rewrite(
+                owed = committing.rewrite(
                     session,
                     folded,
                     batch,
@@ -131,6 +131,9 @@ class SparkEngine:
                 evolves = bool(batch.union.added or batch.union.widened)
                 folded = self._folded(prepared, batch, table)
                 committing.merge(session, folded, batch, table, evolves=evolves)
+            if owed:
+                # Whoever dies here leaves it to the next batch.
+                set_properties(self._fresh(), table, owed)
         return outcome.result
 
     def record(

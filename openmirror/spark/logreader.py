@@ -22,6 +22,8 @@ from openmirror.tablelog import AppId, BrokenLog, CommitNote, TableLog
 _BETWEEN = "\0"
 """Joins what is handed over as one text: no name and no JSON holds it."""
 _ARROW = " -> "
+_CLUSTERING = "DomainMetadata(delta.clustering,"
+"""How a Scala value begins as text."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -76,6 +78,9 @@ class DeltaLogReader:
             transactions=_transactions(snapshot.transactions().mkString(_BETWEEN)),
             schema=_schema(str(metadata.schemaString())),
             properties=_pairs(metadata.configuration().mkString(_BETWEEN)),
+            clustering=_clustering(
+                snapshot.domainMetadata().mkString(_BETWEEN), str(metadata.schemaString())
+            ),
         )
         return self._with_history(delta_log, log) if log.epochs else log
 
@@ -121,6 +126,20 @@ def _schema(text: str) -> TableSchema:
         kind = field["type"] if isinstance(field["type"], str) else field["type"]["type"]
         columns.append(Column(field["name"], ColumnType(kind.replace(" ", ""))))
     return TableSchema(tuple(columns))
+
+
+def _clustering(domains: str, schema: str) -> tuple[str, ...]:
+    """What is clustered by, in the table's own names; the log has those of its files."""
+    for domain in domains.split(_BETWEEN):
+        if domain.startswith(_CLUSTERING):
+            said = json.loads(domain.removeprefix(_CLUSTERING).rpartition(",")[0])
+            names = {
+                one.get("metadata", {}).get("delta.columnMapping.physicalName"): one["name"]
+                for one in json.loads(schema)["fields"]
+            }
+            found = (".".join(parts) for parts in said["clusteringColumns"])
+            return tuple(names.get(name, name) for name in found)
+    return ()
 
 
 def _note(action: dict[str, Any]) -> CommitNote | None:

@@ -22,7 +22,7 @@ def counts_without_reading(batch: Batch) -> Counts | None:
     """The counts of a batch that can only hold inserts, known from its footers."""
     if any(file.facts is None or not file.facts.rows_are_exact for file in batch.files):
         return None
-    if batch.pinned.default_marker is not Marker.INSERT:
+    if batch.insert_marker is not Marker.INSERT or batch.pinned.default_marker is not Marker.INSERT:
         return None
     if any(file.facts is None or file.facts.marker is not None for file in batch.files):
         return None

@@ -11,6 +11,7 @@ from pyspark.sql.types import StructType
 from openmirror.plan import Batch
 from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.protocol.names import fold_case
+from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional, quoted, sql_type
 from openmirror.spark.pieces import MOST_LISTED, Naming, Piece, row_of, sequence_of
@@ -53,7 +54,7 @@ def _read_shape(session: SparkSession, place: Place, read: list[Piece], batch: B
     facts = _facts(read[0].file)
     frame = open_pieces(session, place, read)
     metadata = frame.metadataColumn("_metadata")
-    marker = _marker(facts, batch.pinned.default_marker.value)
+    marker = _marker(facts, batch)
     return frame.select(
         *_data_columns(facts, batch.union.schema),
         sequence_of(session, place, read, metadata).alias(SEQUENCE),
@@ -95,10 +96,15 @@ def _data_columns(facts: FileFacts, schema: TableSchema) -> list[Column]:
     return columns
 
 
-def _marker(facts: FileFacts, default: int) -> Column:
+def _marker(facts: FileFacts, batch: Batch) -> Column:
+    """What each row does: its marker, or the default one, as the table's policy takes it."""
     if facts.marker is None:
-        return F.lit(default).cast("int")
-    return F.col(quoted(facts.marker)).try_cast("int")
+        marker = F.lit(batch.pinned.default_marker.value).cast("int")
+    else:
+        marker = F.col(quoted(facts.marker)).try_cast("int")
+    if batch.insert_marker is Marker.INSERT:
+        return marker
+    return F.when(marker == Marker.INSERT.value, batch.insert_marker.value).otherwise(marker)
 
 
 def _facts(file: LandedFile) -> FileFacts:

@@ -19,7 +19,7 @@ from openmirror.adapters.parquet import ParquetInspector
 from openmirror.layout import StorePath
 from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.facts import Completeness, FileFacts
-from openmirror.plan.look import TypeChange
+from openmirror.plan.look import InsertPolicy, TablePolicy, TypeChange, ZonelessTimestamps
 from openmirror.ports import Entry
 from openmirror.protocol.metadata import TableMetadata, parse_metadata, unsupported
 from openmirror.protocol.names import TablePath, fold_case, is_reserved, table_name
@@ -33,7 +33,13 @@ from openmirror.protocol.rows import (
     empty_table,
 )
 from openmirror.protocol.rules import Broken, Code
-from openmirror.protocol.schema import ColumnType, SchemaUnion, TableSchema, union_schema
+from openmirror.protocol.schema import (
+    ColumnType,
+    SchemaUnion,
+    TableSchema,
+    in_table,
+    union_schema,
+)
 from openmirror.protocol.sequence import ChangeFileName, NotAChangeFile, parse_change_file
 from tests.conformance.vectors import Outcome, as_moment, encoded
 
@@ -55,6 +61,7 @@ class _Folder:
     """One landing folder and the table that it has become."""
 
     path: Path
+    policy: TablePolicy
     applied: int = 0
     schema: TableSchema = field(default_factory=TableSchema)
     table: Table = field(default_factory=lambda: empty_table([]))
@@ -81,8 +88,9 @@ class Interpreter:
     def drain(self) -> None:
         taken = set()
         for path, place in sorted(_table_folders(self._zone)):
-            folder = self._folders.setdefault(path, _Folder(place))
             name = table_name(path, self._settings.default_schema).folded
+            policy = self._settings.policy_of(name)
+            folder = self._folders.setdefault(path, _Folder(place, policy))
             try:
                 if name in taken:
                     raise _pause(Code.TABLE_NAME_COLLISION)
@@ -120,8 +128,10 @@ class Interpreter:
         keyless = [key for key in rules.key_columns if facts.schema.find(key) is None]
         if keyless and facts.rows:
             raise _pause(Code.KEY_COLUMN_MISSING, file.name)
-        union = union_schema(folder.schema, facts.schema)
-        stops = self._settings.policy.type_change is TypeChange.STOP
+        ntz = folder.policy.zoneless is ZonelessTimestamps.NTZ
+        zoneless = ColumnType("timestamp_ntz" if ntz else "timestamp")
+        union = union_schema(folder.schema, in_table(facts.schema, folder.schema, zoneless))
+        stops = folder.policy.type_change is TypeChange.STOP
         if not isinstance(union, SchemaUnion) or (stops and union.widened):
             raise _pause(Code.SCHEMA_MERGE_FAILURE, file.name)
         rows = list(_read(file, facts, union.schema, rules.default_marker))
@@ -131,7 +141,11 @@ class Interpreter:
             if marker != Marker.INSERT and not rules.key_columns:
                 raise _pause(Code.KEY_COLUMNS_UNDECLARED, file.name)
         table = _as_now(folder.table, union.schema, rules)
-        changes = [Change(Marker(marker), row) for marker, row in rows]  # type: ignore[arg-type]
+        upserts = folder.policy.insert is InsertPolicy.UPSERT and rules.key_columns
+        changes = [
+            Change(Marker.UPSERT if upserts and marker == 0 else Marker(marker), row)  # type: ignore[arg-type]
+            for marker, row in rows
+        ]
         apply_file(table, ChangeFile(facts.schema.names, changes))
         folder.schema, folder.table = union.schema, table
 
@@ -229,6 +243,8 @@ def _typed(value: Any, kind: ColumnType) -> Any:
         return None
     if kind == "timestamp":
         return as_moment(value)
+    if kind == "timestamp_ntz":
+        return as_moment(value).replace(tzinfo=None)
     if kind in ("float", "double"):
         return float(value)
     return Decimal(value) if kind.startswith("decimal") else value

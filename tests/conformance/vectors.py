@@ -133,6 +133,8 @@ def _encoded(value: Any, kind: ColumnType) -> Any:
         return value if abs(value) <= _EXACT else str(value)
     if isinstance(value, bytes):
         return value.hex()
+    if isinstance(value, datetime) and kind == "timestamp_ntz":
+        return value.strftime("%Y-%m-%dT%H:%M:%S.%f").rjust(26, "0")
     if isinstance(value, datetime):
         return as_moment(value).strftime("%Y-%m-%dT%H:%M:%S.%fZ").rjust(27, "0")
     return value.isoformat() if isinstance(value, date) else value

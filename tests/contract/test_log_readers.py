@@ -103,6 +103,25 @@ def column_mapping(tables: Tables) -> None:
     ).option("txnAppId", app(1)).option("txnVersion", "5").create()
 
 
+def clustered(tables: Tables) -> None:
+    """By names that files do not have, in a checkpoint, and changed after it."""
+    column_mapping(tables)
+    path = str(tables.path).replace("`", "``")
+    tables.spark.sql(f"ALTER TABLE delta.`{path}` CLUSTER BY (`with space`, id)")
+    tables.spark.sql(
+        f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.checkpointInterval' = '1')"
+    )
+    log = LogReplay(LocalStore(tables.root)).read(TABLE)
+    assert isinstance(log, TableLog)
+    assert log.clustering == ("with space", "id")
+    assert list((tables.path / "_delta_log").glob("*.checkpoint*.parquet"))
+
+
+def clustered_no_more(tables: Tables) -> None:
+    clustered(tables)
+    tables.spark.sql(f"ALTER TABLE delta.`{tables.path}` CLUSTER BY NONE")
+
+
 def missing(tables: Tables) -> None:
     tables.path.mkdir(parents=True)
 
@@ -143,6 +162,8 @@ HISTORIES: dict[Callable[[Tables], None], type[object] | None] = {
     replaced: TableLog,
     checkpointed: TableLog,
     column_mapping: TableLog,
+    clustered: TableLog,
+    clustered_no_more: TableLog,
     missing: None,
     nothing_at_all: None,
     gap_in_the_log: BrokenLog,

@@ -51,40 +51,50 @@ class History:
     key_columns: list[str]
     files: list[pa.Table] = field(default_factory=list)
     changes: list[ChangeFile] = field(default_factory=list)
+    guard: str | None = None
 
     def expected(self) -> Table:
-        return interpret(self.changes, self.key_columns)
-
-    def expected_rows(self) -> list[dict[str, Any]]:
         """As Delta has them: a date that growth made a timestamp is that day's midnight."""
-        expected = self.expected()
         times = {
             fold_case(field.name)
             for file in self.files
             for field in file.schema
             if pa.types.is_timestamp(field.type)
         }
-        grown = {column for column in expected.columns if fold_case(column) in times}
-        return [
-            {
-                name: datetime(value.year, value.month, value.day, tzinfo=UTC)
-                if name in grown and isinstance(value, date) and not isinstance(value, datetime)
-                else value
-                for name, value in row.items()
-            }
-            for row in expected.rows
+        files = [
+            ChangeFile(file.columns, [_grown(change, times) for change in file.changes])
+            for file in self.changes
         ]
+        return interpret(files, self.key_columns, self.guard)
+
+    def expected_rows(self) -> list[dict[str, Any]]:
+        return self.expected().rows
 
     @property
     def metadata(self) -> dict[str, object]:
-        return {"keyColumns": self.key_columns}
+        guard = {"ConditionalUpdateColumn": self.guard} if self.guard else {}
+        return {"keyColumns": self.key_columns, **guard}
 
 
-def random_history(seed: int, keys: int = 300, files: int = 6, rows: int = 500) -> History:
+def _grown(change: Change, times: set[str]) -> Change:
+    row = {
+        name: datetime(value.year, value.month, value.day, tzinfo=UTC)
+        if name in times and isinstance(value, date) and not isinstance(value, datetime)
+        else value
+        for name, value in change.row.items()
+    }
+    return Change(change.marker, row)
+
+
+def random_history(
+    seed: int, keys: int = 300, files: int = 6, rows: int = 500, *, guarded: bool = False
+) -> History:
     """A history in which hundreds of keys change side by side, each many times."""
     draw = random.Random(seed)
     columns = _first_columns(draw)
     history = History(seed, [column.name for column in columns if column.is_key])
+    if guarded:
+        history.guard = _guard(draw, columns)
     pool = [_key(draw, columns) for _ in range(draw.choice([3, keys // 10, keys]))]
     for number in range(draw.randint(2, files)):
         if number:
@@ -100,6 +110,18 @@ def _first_columns(draw: random.Random) -> list[_Column]:
         _Column(name, draw.choice(_KEY_TYPES if at < key_count else _VALUE_TYPES), at < key_count)
         for at, name in enumerate(names[: max(key_count, len(names))])
     ]
+
+
+def _guard(draw: random.Random, columns: list[_Column]) -> str:
+    """A column of any type, seldom a key, that may come with the first file or never."""
+    others = [column.name for column in columns if not column.is_key]
+    if others and draw.random() < 0.8:
+        return draw.choice(others).upper()
+    if draw.random() < 0.8:
+        name = draw.choice([n for n in _NAMES if all(c.name != n for c in columns)])
+        columns.append(_Column(name, draw.choice(_VALUE_TYPES), False))
+        return name
+    return draw.choice([*_NAMES, "never there"])
 
 
 def _evolve(draw: random.Random, columns: list[_Column]) -> None:
@@ -139,6 +161,8 @@ def _add_file(
         for column in present:
             if not column.is_key and column.name not in null_typed:
                 row[column.name] = None if draw.random() < 0.1 else _value(draw, column.type)
+        if history.guard and kind is Marker.DELETE and draw.random() < 0.4:
+            row = {name: v for name, v in row.items() if name in history.key_columns}
         changes.append((kind, row))
     history.files.append(_arrow(draw, changes, present, null_typed, has_marker))
     history.changes.append(

@@ -54,11 +54,11 @@ def _publish(zone: Zone, table: str, history: History) -> None:
         zone.put(table, number, file)
 
 
-def check(mirror: Mirror, seeds: list[int]) -> None:
+def check(mirror: Mirror, seeds: list[int], *, guarded: bool = False) -> None:
     """Publish one table a seed, drain them side by side, replay a prefix, compare."""
     draw = random.Random(seeds[0])
     engine = mirror.engine = Recording(mirror.engine)
-    histories = {f"t{seed}": random_history(seed) for seed in seeds}
+    histories = {f"t{seed}": random_history(seed, guarded=guarded) for seed in seeds}
     for table, history in histories.items():
         _publish(mirror.zone, table, history)
 
@@ -86,7 +86,8 @@ def check(mirror: Mirror, seeds: list[int]) -> None:
             engine.replay(*item)
         assert mirror.versions(table) == before, f"seed {history.seed}: a replay was committed"
         got = bag(mirror.rows(table))
-        assert got == bag(history.expected_rows()), f"replay with: random_history({history.seed})"
+        again = f"replay with: random_history({history.seed}, guarded={guarded})"
+        assert got == bag(history.expected_rows()), again
 
 
 def _seeds(count: int, start: int) -> list[int]:
@@ -99,9 +100,18 @@ def test_random_histories_give_what_the_interpreter_gives(mirror: Mirror) -> Non
     check(mirror, _seeds(25, start))
 
 
+def test_random_histories_of_guarded_tables_give_what_the_interpreter_gives(
+    mirror: Mirror,
+) -> None:
+    start = int(os.environ.get("OPENMIRROR_SEED", "1"))
+    sys.stdout.write(f"OPENMIRROR_SEED={start}\n")
+    check(mirror, _seeds(10, start), guarded=True)
+
+
 @pytest.mark.soak
+@pytest.mark.parametrize("guarded", [False, True])
 @pytest.mark.parametrize("block", range(12))
-def test_many_random_histories(mirror: Mirror, block: int) -> None:
+def test_many_random_histories(mirror: Mirror, block: int, guarded: bool) -> None:
     start = int(os.environ.get("OPENMIRROR_SEED", str(random.SystemRandom().randrange(10**9))))
     sys.stdout.write(f"OPENMIRROR_SEED={start}\n")
-    check(mirror, _seeds(25, start + 25 * block))
+    check(mirror, _seeds(25, start + 25 * block), guarded=guarded)

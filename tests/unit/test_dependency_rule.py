@@ -81,6 +81,9 @@ SDK: dict[str, frozenset[str]] = {
     "local": frozenset({"pyarrow", "watchfiles"}),
     "parquet": frozenset({"pyarrow"}),
     "parquet_conversion": frozenset({"pyarrow"}),
+    "parquet_footer": frozenset({"pyarrow"}),
+    "parquet_json": frozenset({"pyarrow"}),
+    "parquet_values": frozenset({"pyarrow"}),
     # cramjam reads framed Snappy, which pyarrow does not.
     "text": frozenset({"cramjam", "pyarrow"}),
     "telemetry": frozenset({"azure.identity", "azure.monitor", "opentelemetry"}),

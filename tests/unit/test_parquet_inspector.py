@@ -88,10 +88,10 @@ DICTIONARY = pa.array(["a", "b"]).dictionary_encode()
         (pa.array([b"ab"], pa.binary(2)), "binary"),
         (pa.array([1], pa.date32()), "date"),
         (pa.array([86_400_000], pa.date64()), "date"),  # Parquet has one kind of date
-        (pa.array([1], pa.timestamp("ms")), "timestamp"),
-        (pa.array([1], pa.timestamp("us")), "timestamp"),  # no zone is UTC
+        (pa.array([1], pa.timestamp("ms")), "timestamp_ntz"),
+        (pa.array([1], pa.timestamp("us")), "timestamp_ntz"),  # what it becomes is policy
         (pa.array([1], pa.timestamp("us", "Europe/Vienna")), "timestamp"),
-        (pa.array([1], pa.timestamp("s")), "timestamp"),  # written as milliseconds
+        (pa.array([1], pa.timestamp("s")), "timestamp_ntz"),  # written as milliseconds
         (pa.array([1], pa.decimal128(38, 10)), "decimal(38,10)"),
         (pa.array([1], pa.decimal128(29, 0)), "decimal(29,0)"),  # a publisher's real column
         (pa.array([1], pa.decimal32(5, 2)), "decimal(5,2)"),
@@ -101,8 +101,35 @@ DICTIONARY = pa.array(["a", "b"]).dictionary_encode()
 )
 def test_a_supported_type_becomes_the_tables_type(array: pa.Array, kind: str) -> None:
     facts = inspect(one(array))
-    assert facts.broken is None
+    assert (facts.broken, facts.needs_conversion) == (None, False)
     assert [(c.name, c.type) for c in facts.schema.columns] == [("x", kind)]
+
+
+@pytest.mark.parametrize(
+    ("array", "kind"),
+    [
+        (pa.array([1], pa.timestamp("ns")), "timestamp_ntz"),
+        (pa.array([1], pa.timestamp("ns", "Asia/Tokyo")), "timestamp"),
+        (pa.array([1], pa.time32("ms")), "string"),
+        (pa.array([1], pa.time64("us")), "string"),
+        (pa.array([1], pa.time64("ns")), "string"),
+        (pa.array([np.float16(1)]), "float"),
+        (pa.array([b"0" * 16], pa.uuid()), "string"),
+        (pa.array([[1]]), "string"),
+        (pa.array([{"a": [[1]], "b": None}]), "string"),
+        (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), "string"),
+        (pa.array([{"a": 1}], pa.struct([("a", pa.decimal256(50, 2))])), "string"),
+    ],
+)
+def test_a_type_that_spark_refuses_is_converted(array: pa.Array, kind: str) -> None:
+    facts = inspect(one(array))
+    assert (facts.broken, facts.needs_conversion) == (None, True)
+    assert [(c.name, c.type) for c in facts.schema.columns] == [("x", kind)]
+
+
+def test_a_nested_column_may_have_any_name() -> None:
+    facts = inspect(parquet(pa.table({"a.b": [{"c.d": 1, "e": [2]}], "a": [1], " ": [[1]]})))
+    assert facts.schema.names == ("a.b", "a", " ")
 
 
 def test_int96_is_a_timestamp() -> None:
@@ -118,15 +145,7 @@ def test_a_decimal_in_an_integer_is_a_decimal() -> None:
 @pytest.mark.parametrize(
     ("array", "word"),
     [
-        (pa.array([1], pa.timestamp("ns")), "nanoseconds"),
-        (pa.array([1], pa.time32("ms")), "Time"),
-        (pa.array([1], pa.time64("us")), "Time"),
-        (pa.array([np.float16(1)]), "Float16"),
         (pa.array([1], pa.decimal256(50, 2)), "Decimal"),  # Spark ends at 38 digits
-        (pa.array([b"0" * 16], pa.uuid()), "UUID"),  # Spark refuses it
-        (pa.array([[1]]), "nested"),
-        (pa.array([{"a": 1}]), "nested"),
-        (pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64())), "nested"),
     ],
 )
 def test_an_unsupported_type_is_named_with_its_column(array: pa.Array, word: str) -> None:

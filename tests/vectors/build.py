@@ -11,12 +11,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.vectors.catalogue import metadata, rows, schema, sequence, zone
+from tests.vectors.catalogue import guards, metadata, rows, schema, sequence, zone
 from tests.vectors.catalogue.words import Item, Vector
 
 HERE = Path(__file__).parent
 CASES: list[Vector] = [
-    case for module in (zone, sequence, metadata, rows, schema) for case in module.CASES
+    case for module in (zone, sequence, metadata, rows, guards, schema) for case in module.CASES
 ]
 
 

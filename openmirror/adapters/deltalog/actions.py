@@ -17,7 +17,7 @@ from openmirror.ports import Entry, FileStore
 Action = Mapping[str, Any]
 """One action under its kind, such as `txn`."""
 
-_WANTED = ["txn", "metaData", "protocol"]
+_WANTED = ["txn", "metaData", "protocol", "domainMetadata"]
 _BLOCK = 1 << 20
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from openmirror.adapters.deltalog.actions import Action, Damaged
@@ -16,6 +16,7 @@ from openmirror.protocol.sequence import Position
 from openmirror.tablelog import AppId, CommitNote, TableLog
 
 _CATALOG = {"catalogManaged", "catalogOwned-preview"}
+_CLUSTERING = "delta.clustering"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -27,6 +28,10 @@ class State:
     anchor: Entry | None = None
     """The file that this version was read from; as long as it is there, so is this log."""
     has_protocol: bool = False
+    physical: Mapping[str, str] = field(default_factory=dict)
+    """The table's names for the names that its columns have in files."""
+    clustered: tuple[str, ...] = ()
+    """What it is clustered by, under the names in files."""
 
 
 def empty(table: StorePath) -> State:
@@ -45,6 +50,7 @@ def whole(state: State) -> State:
 def after(state: State, version: int, anchor: Entry, actions: Iterable[Action]) -> State:
     """The state after these actions; what is not needed here is passed over."""
     log, has_protocol = state.log, state.has_protocol
+    physical, clustered = state.physical, state.clustered
     transactions = dict(log.transactions)
     for action in actions:
         try:
@@ -52,6 +58,9 @@ def after(state: State, version: int, anchor: Entry, actions: Iterable[Action]) 
                 transactions[AppId(str(txn["appId"]))] = Position(int(txn["version"]))
             elif metadata := action.get("metaData"):
                 log = _described(log, metadata)
+                physical = _physical(metadata["schemaString"])
+            elif (domain := action.get("domainMetadata")) and domain["domain"] == _CLUSTERING:
+                clustered = _clustered(domain)
             elif protocol := action.get("protocol"):
                 if _CATALOG & set(protocol.get("readerFeatures") or ()):
                     raise Damaged("a catalog holds its commits")
@@ -61,7 +70,9 @@ def after(state: State, version: int, anchor: Entry, actions: Iterable[Action]) 
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             kind = next(iter(action), "?")
             raise Damaged(f"version {version}: bad {kind} action ({error!r})") from error
-    return State(replace(log, version=version, transactions=transactions), anchor, has_protocol)
+    clustering = tuple(physical.get(name, name) for name in clustered)
+    log = replace(log, version=version, transactions=transactions, clustering=clustering)
+    return State(log, anchor, has_protocol, physical, clustered)
 
 
 def _described(log: TableLog, metadata: Action) -> TableLog:
@@ -81,6 +92,20 @@ def _schema(text: str) -> TableSchema:
         kind = one["type"] if isinstance(one["type"], str) else one["type"]["type"]
         columns.append(Column(one["name"], ColumnType(kind.replace(" ", ""))))
     return TableSchema(tuple(columns))
+
+
+def _physical(text: str) -> dict[str, str]:
+    """Columns that are called otherwise in files, as under column mapping."""
+    fields = json.loads(text)["fields"]
+    names = ((one["name"], one.get("metadata") or {}) for one in fields)
+    return {str(more.get("delta.columnMapping.physicalName", name)): name for name, more in names}
+
+
+def _clustered(domain: Action) -> tuple[str, ...]:
+    if domain.get("removed"):
+        return ()
+    columns = json.loads(domain["configuration"])["clusteringColumns"]
+    return tuple(".".join(parts) for parts in columns)
 
 
 def _note(info: Action) -> CommitNote | None:

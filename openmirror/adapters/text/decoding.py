@@ -31,11 +31,11 @@ class Undecodable(Exception):
         return f"line {self.line}: the bytes {self.data.hex(' ')} are not {self.encoding}"
 
 
-def decoded(blocks: Iterator[bytes], encoding: str) -> Iterator[str]:
+def decoded(blocks: Iterator[bytes], encoding: str, *, is_all: bool = True) -> Iterator[str]:
     """Text in blocks, without its byte order mark; raises Undecodable, and what `blocks` raises.
 
-    A mark of any Unicode encoding wins over the encoding that is declared, which must be one that
-    `text_encoding` knows.
+    Unless it `is_all` there is, the last letter may be cut. A mark of any Unicode encoding wins
+    over the encoding that is declared, which must be one that `text_encoding` knows.
     """
     head = b""
     for block in blocks:
@@ -46,14 +46,14 @@ def decoded(blocks: Iterator[bytes], encoding: str) -> Iterator[str]:
     name = codecs.lookup(found).name
     lines = _Lines()
     decoder = codecs.getincrementaldecoder(_LITTLE_ENDIAN.get(name, name))("strict")
-    yield from _all(decoder, _with_head(head[len(mark) :], blocks), found, lines)
+    yield from _all(decoder, _with_head(head[len(mark) :], blocks, is_all), name, lines)
 
 
-def _with_head(head: bytes, blocks: Iterator[bytes]) -> Iterator[tuple[bytes, bool]]:
+def _with_head(head: bytes, blocks: Iterator[bytes], is_all: bool) -> Iterator[tuple[bytes, bool]]:
     yield head, False
     for block in blocks:
         yield block, False
-    yield b"", True
+    yield b"", is_all
 
 
 def _all(

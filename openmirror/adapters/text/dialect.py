@@ -15,6 +15,8 @@ from openmirror.protocol.textformat import TextFormat
 
 _LINE_END = r"(?:\r\n|\n|\r(?!\Z))"
 """A return at the end of what was read so far may be the half of a line end."""
+_KNOWN_END = r"(?:\r\n|\n|\r)"
+"""In whole rows it is not."""
 
 
 class Malformed(Exception):
@@ -45,15 +47,15 @@ class Dialect:
     @cached_property
     def values(self) -> re.Pattern[str]:
         """Values and what ends each, over whole rows."""
-        return re.compile(f"({self._value})(?:{self._separator}|{_LINE_END})", re.DOTALL)
+        return re.compile(f"({self._value})(?:{self._separator}|{_KNOWN_END})", re.DOTALL)
 
     def row(self, count: int) -> re.Pattern[str]:
-        """One whole row of so many values, with its line end."""
-        return re.compile(self._row(count), re.DOTALL)
+        """One row of so many values, in text that holds nothing but whole rows."""
+        return re.compile(self._row(count) + _KNOWN_END, re.DOTALL)
 
     def rows(self, count: int) -> re.Pattern[str]:
         """As many whole rows of so many values as there are."""
-        return re.compile(f"(?:{self._row(count)})*+", re.DOTALL)
+        return re.compile(f"(?:{self._row(count)}{_LINE_END})*+", re.DOTALL)
 
     def split(self, row: str, start: int = 0) -> tuple[list[str], int] | None:
         """The values of one row as written, and where it ends; None when its end is not there.
@@ -125,7 +127,7 @@ class Dialect:
         return rf"(?>{quote}{inside}{quote}|[^{quote}{separator}\r\n][^{separator}\r\n]*+|)"
 
     def _row(self, count: int) -> str:
-        return f"(?:{self._value}{self._separator}){{{count - 1}}}{self._value}{_LINE_END}"
+        return f"(?:{self._value}{self._separator}){{{count - 1}}}{self._value}"
 
     @cached_property
     def _escapes(self) -> re.Pattern[str]:

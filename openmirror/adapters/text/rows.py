@@ -15,7 +15,6 @@ from openmirror.adapters.text.columns import Misfit, arrow_type, converted, show
 from openmirror.adapters.text.cutting import cut_columns
 from openmirror.adapters.text.decoding import line_ends
 from openmirror.adapters.text.dialect import Dialect, Malformed
-from openmirror.adapters.text.packing import unpacked
 from openmirror.adapters.text.source import Source
 from openmirror.adapters.text.values import BLANKS
 from openmirror.protocol.rules import Broken, Code
@@ -39,7 +38,7 @@ def read_text(
 
     Raises RowsBroken, whose detail names line, column and value; what `content.read` raises.
     """
-    source = Source(unpacked(content), text.encoding)
+    source = Source(content, text.encoding)
     dialect = Dialect(text)
     names, line = _header(source, dialect)
     columns = tuple(_Column(name, name == marker, text, facts_schema) for name in names)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import BinaryIO
 
 from openmirror.adapters.text.decoding import Undecodable, decoded
-from openmirror.adapters.text.packing import CutOff, Unpackable
+from openmirror.adapters.text.packing import CutOff, Unpackable, unpacked
 
 
 class Source:
     """The text of one file, from front to back."""
 
-    def __init__(self, blocks: Iterator[bytes], encoding: str) -> None:
-        """`blocks` are unpacked bytes."""
-        self._pieces = decoded(blocks, encoding)
+    def __init__(self, content: BinaryIO, encoding: str, *, is_all: bool = True) -> None:
+        """`content` is the whole file, or its beginning."""
+        self.is_all = is_all
+        self._pieces = decoded(unpacked(content), encoding, is_all=is_all)
         self.text = ""
         """What was read and not yet taken."""
         self.is_ended = False
@@ -43,5 +44,5 @@ class Source:
 
     def ended(self) -> str:
         """The text, with a line end behind its last line if that is known to be the last."""
-        is_whole = self.is_ended and self.failure is None
+        is_whole = self.is_all and self.is_ended and self.failure is None
         return self.text + "\n" if is_whole and self.text[-1:] not in ("", "\n") else self.text

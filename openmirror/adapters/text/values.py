@@ -63,7 +63,7 @@ def _double(text: str) -> float:
 
 def _single(text: str) -> float:
     try:
-        value: float = struct.unpack("f", struct.pack("f", _double(text)))[0]
+        value: float = struct.unpack("<f", struct.pack("<f", _double(text)))[0]
     except OverflowError as error:
         raise ValueError("it is too large for its type") from error
     return value

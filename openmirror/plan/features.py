@@ -1,0 +1,124 @@
+"""What a table's policy asks of Delta: properties, and the columns that its rows are laid out by.
+
+Each is turned on by need or by policy alone, because it shuts out readers (OPERATIONS.md lists
+them). What the policy does not speak of stays as the table has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from openmirror.plan.look import TablePolicy
+from openmirror.protocol.names import fold_case
+from openmirror.protocol.schema import Column, SchemaUnion, TableSchema
+from openmirror.tablelog import TableLog
+
+DELETION_VECTORS = "delta.enableDeletionVectors"
+CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
+ZONELESS_TIMESTAMPS = "delta.feature.timestampNtz"
+"""Delta turns this feature on by itself for new tables only."""
+
+_STATISTICS = "delta.dataSkippingNumIndexedCols"
+_WITH_STATISTICS = 32
+"""Delta's default: it keeps statistics of the first columns only, and clusters by no others."""
+_NOT_CLUSTERED = frozenset({"boolean", "binary"})
+_FEED_COLUMNS = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
+
+
+@dataclass(frozen=True)
+class TableFeatures:
+    """What has to be set of a batch's table: at its creation, or before the batch."""
+
+    properties: tuple[tuple[str, str], ...] = ()
+    """Those alone that the table does not have so yet."""
+    clustering: tuple[str, ...] = ()
+    """What the table is clustered by when all is set, in its own spelling."""
+    reclusters: bool = False
+    """Whether that differs from what it is clustered by now."""
+
+    @property
+    def is_due(self) -> bool:
+        """Whether anything has to be set of a table that is there."""
+        return bool(self.properties) or self.reclusters
+
+
+def features_of_new(policy: TablePolicy, schema: TableSchema) -> TableFeatures:
+    """What a table is created with."""
+    properties = {key: _flag(on) for key, on in _wanted(policy, schema).items()}
+    if _has_zoneless(schema):
+        # The table that is replaced may be one without.
+        properties[ZONELESS_TIMESTAMPS] = "supported"
+    return TableFeatures(tuple(properties.items()), clustered_by(policy, schema, {}))
+
+
+def features_of(policy: TablePolicy, union: SchemaUnion, log: TableLog) -> TableFeatures:
+    """What has to be set of a table that is there, before a batch gives it this schema."""
+    properties = {
+        key: _flag(on)
+        for key, on in _wanted(policy, union.schema).items()
+        if (log.properties.get(key, "").lower() == "true") is not on
+    }
+    if _has_zoneless(union.schema) and not _has_zoneless(log.schema):
+        properties[ZONELESS_TIMESTAMPS] = "supported"
+    clustering = log.clustering
+    if policy.clustering is not None:
+        # A column that comes with this batch is there for the next one.
+        clustering = clustered_by(policy, log.schema, log.properties)
+    return TableFeatures(tuple(properties.items()), clustering, clustering != log.clustering)
+
+
+def clustered_by(
+    policy: TablePolicy, schema: TableSchema, properties: Mapping[str, str]
+) -> tuple[str, ...]:
+    """The columns to cluster by, of those that the policy names: what is there and can be."""
+    found = (schema.find(name) for name in policy.clustering or ())
+    return tuple(c.name for c in found if c and not _refusal(c, schema, properties))
+
+
+def unmet(policy: TablePolicy, log: TableLog) -> Iterator[str]:
+    """What the policy asks of a table that it cannot have, in words."""
+    for name in policy.clustering or ():
+        column = log.schema.find(name)
+        if column and (refusal := _refusal(column, log.schema, log.properties)):
+            yield f"clustering by {column.name!r}: {refusal}"
+    if policy.change_data_feed and (refusal := _feed_refusal(log.schema)):
+        yield f"enableDeltaChangeDataFeed: {refusal}"
+
+
+def _wanted(policy: TablePolicy, schema: TableSchema) -> dict[str, bool]:
+    feed = policy.change_data_feed
+    if feed and _feed_refusal(schema):
+        feed = False
+    asked = {DELETION_VECTORS: policy.deletion_vectors, CHANGE_DATA_FEED: feed}
+    return {key: on for key, on in asked.items() if on is not None}
+
+
+def _flag(on: bool) -> str:
+    return str(on).lower()
+
+
+def _has_zoneless(schema: TableSchema) -> bool:
+    return any(column.type == "timestamp_ntz" for column in schema.columns)
+
+
+def _feed_refusal(schema: TableSchema) -> str | None:
+    """Why Delta could not keep a feed of this table."""
+    for column in schema.columns:
+        if fold_case(column.name) in _FEED_COLUMNS:
+            return f"the feed itself has a column {column.name!r}"
+        if "`" in column.name:
+            # Its MERGE then fails: it does not quote the names right.
+            return f"Delta writes no feed of a column with a backquote, {column.name!r}"
+    return None
+
+
+def _refusal(column: Column, schema: TableSchema, properties: Mapping[str, str]) -> str | None:
+    """Why Delta would not cluster by this column."""
+    if column.type in _NOT_CLUSTERED:
+        return f"Delta clusters by no column of type {column.type}"
+    counted = properties.get(_STATISTICS, "")
+    first = int(counted) if counted.lstrip("-").isdecimal() else _WITH_STATISTICS
+    if first >= 0 and schema.columns.index(column) >= first:
+        return f"Delta keeps statistics of the first {first} columns only, and clusters by no other"
+    return None

@@ -1,0 +1,241 @@
+"""mirroring.json: what it says of each table, where it is wrong, and the schema that teaches it."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openmirror.mirroring import Mirroring, parse_mirroring
+from openmirror.mirroring.document import MirroringDocument
+from openmirror.mirroring.schema import schema_text
+from openmirror.plan.look import (
+    InsertPolicy,
+    Limits,
+    TablePolicy,
+    TypeChange,
+    ZonelessTimestamps,
+    limits_of,
+)
+from openmirror.protocol.names import TableName
+from openmirror.protocol.rules import Broken, Code
+
+DOCS = Path(__file__).parents[2] / "docs"
+ORDERS = TableName("dbo", "Orders")
+
+
+def said(document: object) -> Mirroring:
+    parsed = parse_mirroring(json.dumps(document).encode())
+    assert isinstance(parsed, Mirroring), parsed
+    return parsed
+
+
+def wrong(document: object) -> str:
+    data = document if isinstance(document, bytes) else json.dumps(document).encode()
+    parsed = parse_mirroring(data)
+    assert isinstance(parsed, Broken), parsed
+    assert parsed.code is Code.MIRROR_SETTINGS_INVALID
+    return parsed.detail
+
+
+def fabric(**properties: object) -> dict[str, Any]:
+    return {"properties": {"target": {"typeProperties": properties}}}
+
+
+@pytest.mark.parametrize("document", [{}, {"properties": {}, "openmirror": {"tables": {}}}])
+def test_what_is_not_said_is_the_default(document: object) -> None:
+    settings = said(document)
+    assert settings.default_schema == "dbo"
+    assert settings.policy_of(ORDERS) == TablePolicy()
+
+
+def test_every_switch_is_said_of_the_mirror_and_of_a_table_over_it() -> None:
+    settings = said(
+        {
+            **fabric(retentionInDays=3, enableDeltaChangeDataFeed=True, defaultSchema="raw"),
+            "openmirror": {
+                "insert": "upsert",
+                "typeChange": "stop",
+                "zonelessTimestamps": "ntz",
+                "deletionVectors": True,
+                "clustering": ["id"],
+                "dropGrace": "2h",
+                "settle": 30,
+                "tables": {
+                    "DBO.orders": {
+                        "insert": "as-is",
+                        "typeChange": "feature",
+                        "zonelessTimestamps": "utc",
+                        "deletionVectors": False,
+                        "clustering": [],
+                        "dropGrace": "0",
+                        "settle": 0.5,
+                        "enableDeltaChangeDataFeed": False,
+                        "retentionInDays": 30,
+                    },
+                    "dbo.`a.b`": {"settle": "1m"},
+                },
+            },
+        }
+    )
+    everywhere = TablePolicy(
+        type_change=TypeChange.STOP,
+        insert=InsertPolicy.UPSERT,
+        zoneless=ZonelessTimestamps.NTZ,
+        deletion_vectors=True,
+        change_data_feed=True,
+        clustering=("id",),
+        retention=timedelta(days=3),
+        drop_grace=timedelta(hours=2),
+        settle=timedelta(seconds=30),
+    )
+    assert settings.default_schema == "raw"
+    assert settings.policy_of(TableName("dbo", "others")) == everywhere
+    assert settings.policy_of(ORDERS) == TablePolicy(
+        type_change=TypeChange.FEATURE,
+        insert=InsertPolicy.AS_IS,
+        zoneless=ZonelessTimestamps.UTC,
+        deletion_vectors=False,
+        change_data_feed=False,
+        clustering=(),
+        retention=timedelta(days=30),
+        drop_grace=timedelta(0),
+        settle=timedelta(seconds=0.5),
+    )
+    dotted = settings.policy_of(TableName("dbo", "A.B"))
+    assert dotted.settle == timedelta(minutes=1)
+    assert dotted.type_change is TypeChange.STOP
+
+
+def test_what_fabric_writes_besides_is_passed_over_and_null_says_nothing() -> None:
+    document = fabric(format="Delta", compactionFrequency=0, enableDeltaChangeDataFeed=None)
+    document["properties"]["source"] = {"type": "GenericMirror"}
+    document |= {"$schema": "mirroring.schema.json", "openmirror": {"typeChange": None}}
+    assert said(document).policy_of(ORDERS) == TablePolicy()
+
+
+def test_waits_of_a_table_win_over_those_of_the_run() -> None:
+    limits = Limits(settle=timedelta(seconds=5), drop_grace=timedelta(seconds=60))
+    assert limits_of(TablePolicy(), limits) == limits
+    assert limits_of(Broken(Code.MIRROR_SETTINGS_INVALID, ""), limits) == limits
+    own = TablePolicy(settle=timedelta(0), drop_grace=timedelta(days=1))
+    assert limits_of(own, limits).settle == timedelta(0)
+    assert limits_of(own, limits).drop_grace == timedelta(days=1)
+    assert limits_of(own, limits).batch_files == limits.batch_files
+
+
+DURATION = "a number of seconds, or one with a unit: 30, 30s, 10m, 2h, 7d"
+SWITCHES = "insert, typeChange, zonelessTimestamps, deletionVectors, clustering, dropGrace, settle"
+
+
+@pytest.mark.parametrize(
+    ("section", "detail"),
+    [
+        ({"typeChange": "x"}, "typeChange is \"x\", but must be 'rewrite', 'feature' or 'stop'"),
+        ({"insert": 4}, "insert is 4, but must be 'as-is' or 'upsert'"),
+        (
+            {"zonelessTimestamps": "UTC"},
+            "zonelessTimestamps is \"UTC\", but must be 'utc' or 'ntz'",
+        ),
+        ({"deletionVectors": "yes"}, 'deletionVectors is "yes", but must be true or false'),
+        ({"clustering": "id"}, 'clustering is "id", but must be a list: ["…"]'),
+        ({"clustering": [1]}, "clustering[0] is 1, but must be text in quotes"),
+        ({"clustering": [""]}, 'clustering[0] is "", but must be a name that is not empty'),
+        ({"clustering": list("abcde")}, "but must be at most 4 of them"),
+        ({"clustering": ["a", "A"]}, "must be column names that differ by more than their case"),
+        ({"settle": -1}, f"settle is -1, but must be {DURATION}"),
+        ({"settle": True}, f"settle is true, but must be {DURATION}"),
+        ({"settle": [3]}, f"settle is [3], but must be {DURATION}"),
+        ({"dropGrace": "soon"}, f'dropGrace is "soon", but must be {DURATION}'),
+        ({"dropGrace": "99999d"}, 'dropGrace is "99999d", but must be at most 3650d'),
+        ({"dropGrace": 1e300}, "but must be at most 3650d"),
+        ({"deletes": "soft"}, f"deletes is no setting; there are {SWITCHES}, tables"),
+        ({"retentionInDays": 3}, f"retentionInDays is no setting; there are {SWITCHES}, tables"),
+        ({"tables": []}, "tables is [], but must be an object: {…}"),
+        ({"tables": {"Orders": {}}}, "tables.Orders must be a table of this mirror: schema"),
+        ({"tables": {"m/a.b": {}}}, 'tables["m/a.b"] must be a table of this mirror'),
+        ({"tables": {"a.b": {}, "A.B": {}}}, "must be table names that differ by more than"),
+        ({"tables": {"a.b": 1}}, 'tables["a.b"] is 1, but must be an object: {…}'),
+        (
+            {"tables": {"a.b": {"history": "scd2"}}},
+            f'tables["a.b"].history is no setting; there are {SWITCHES}, '
+            "enableDeltaChangeDataFeed, retentionInDays",
+        ),
+    ],
+)
+def test_a_mistake_is_named_with_its_place_and_what_is_allowed(
+    section: dict[str, Any], detail: str
+) -> None:
+    told = wrong({"openmirror": section})
+    assert told.startswith("mirroring.json: openmirror.")
+    assert detail in told
+
+
+@pytest.mark.parametrize(
+    ("document", "detail"),
+    [
+        (
+            fabric(retentionInDays=31),
+            "typeProperties.retentionInDays is 31, but must be at most 30",
+        ),
+        (fabric(retentionInDays=0), "typeProperties.retentionInDays is 0, but must be at least 1"),
+        (fabric(retentionInDays=1.5), "is 1.5, but must be a whole number"),
+        (fabric(defaultSchema="a/b"), 'defaultSchema is "a/b", but must be a name without a slash'),
+        (fabric(defaultSchema=""), 'defaultSchema is "", but must be a name that is not empty'),
+        (fabric(enableDeltaChangeDataFeed="on"), 'is "on", but must be true or false'),
+        ({"openmirror": 3}, "openmirror is 3, but must be an object: {…}"),
+        (b"[]", "the document is [], but must be an object: {…}"),
+        (b"{", "mirroring.json is not JSON at line 1, column 2"),
+        (b"", "mirroring.json is not JSON at line 1, column 1"),
+        (b"\xff{}", "mirroring.json is not UTF-8 text"),
+        (b"[" * 100_000, "mirroring.json is nested too deep"),
+        (b'{"openmirror": {"settle": 1' + b"0" * 5000 + b"}}", "mirroring.json"),
+        (b'{"openmirror": {"settle": NaN}}', f"settle is NaN, but must be {DURATION}"),
+    ],
+)
+def test_no_content_gets_through_or_stops_the_program(document: object, detail: str) -> None:
+    assert detail in wrong(document)
+
+
+def test_all_mistakes_are_told_at_once_and_from_the_sixth_on_counted() -> None:
+    told = wrong({"openmirror": {"typeChange": 1, "insert": 1, "settle": "x"}})
+    assert [part.split()[0] for part in told.removeprefix("mirroring.json: ").split("; ")] == [
+        "openmirror.insert",
+        "openmirror.typeChange",
+        "openmirror.settle",
+    ]
+    many = wrong({"openmirror": {"tables": {f"a.t{n}": {"insert": 1} for n in range(9)}}})
+    assert many.endswith("; and 4 more")
+
+
+# --- The published schema -------------------------------------------------------------------------
+
+
+def test_the_published_schema_is_what_the_model_says() -> None:
+    """To write it anew: python -m openmirror.mirroring.schema > docs/mirroring.schema.json"""
+    assert (DOCS / "mirroring.schema.json").read_text() == schema_text()
+
+
+def test_the_schema_describes_every_setting_and_refuses_unknown_ones_in_our_section() -> None:
+    schema = json.loads(schema_text())
+    sections = {name: one for name, one in schema["$defs"].items() if "properties" in one}
+    for name in ("MirrorSwitches", "TableSwitches"):
+        assert sections[name]["additionalProperties"] is False
+        for key, field in sections[name]["properties"].items():
+            assert len(field["description"]) > 40, key
+    assert "additionalProperties" not in schema
+    assert "additionalProperties" not in sections["TypeProperties"]
+
+
+def _properties(schema: dict[str, Any], section: str) -> set[str]:
+    return set(schema["$defs"][section]["properties"])
+
+
+def test_what_is_said_of_a_table_is_what_is_said_of_a_mirror_and_two_keys_of_fabric() -> None:
+    schema = MirroringDocument.model_json_schema()
+    table, mirror = _properties(schema, "TableSwitches"), _properties(schema, "MirrorSwitches")
+    of_fabric = _properties(schema, "TypeProperties") - {"defaultSchema"}
+    assert table == mirror - {"tables"} | of_fabric
