@@ -6,8 +6,8 @@ of its plans, folds and commits. Rows come from pyarrow.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.plan.look import InsertPolicy, TablePolicy, TypeChange, ZonelessTimestamps
 from openmirror.ports import Entry
 from openmirror.protocol.metadata import TableMetadata, parse_metadata, unsupported
-from openmirror.protocol.names import TablePath, fold_case, is_reserved, table_name
+from openmirror.protocol.names import TableName, TablePath, fold_case, is_reserved, table_name
 from openmirror.protocol.rows import (
     Change,
     ChangeFile,
@@ -41,7 +41,8 @@ from openmirror.protocol.schema import (
     union_schema,
 )
 from openmirror.protocol.sequence import ChangeFileName, NotAChangeFile, parse_change_file
-from tests.conformance.vectors import Outcome, as_moment, encoded
+from tests.conformance.lives import Life, Lives
+from tests.conformance.vectors import Outcome, Step, as_moment, encoded
 
 
 class _Stop(Exception):
@@ -68,10 +69,26 @@ class _Folder:
     pinned: TableMetadata | None = None
     state: Any = "idle"
     warnings: tuple[str, ...] = ()
+    life: Life | None = None
+    """The life of the folder that the rows are of; None to begin anew."""
+    given_up: int = 0
+    """Up to which number those that are missing are passed over."""
+    skipped: set[tuple[str, bytes]] = field(default_factory=set)
+    held: bool = False
+    missed: int = 0
+    """How many drains in a row have missed the folder."""
+
+    @property
+    def is_dropped(self) -> bool:
+        return self.missed > 1
+
+    @property
+    def has_table(self) -> bool:
+        return bool(self.schema.columns) and not self.is_dropped
 
 
 class Interpreter:
-    """One mirror over one landing zone; call `drain` after each step."""
+    """One mirror over one landing zone; call `take` for each step."""
 
     def __init__(self, zone: Path, settings: bytes | None) -> None:
         self._zone = zone
@@ -80,47 +97,115 @@ class Interpreter:
         assert isinstance(parsed, Mirroring)
         self._settings = parsed
         self._folders: dict[TablePath, _Folder] = {}
+        self._lives = Lives()
 
     @property
     def folders(self) -> set[TablePath]:
         return set(self._folders)
 
-    def drain(self) -> None:
-        taken = set()
-        for path, place in sorted(_table_folders(self._zone)):
-            name = table_name(path, self._settings.default_schema).folded
-            policy = self._settings.policy_of(name)
+    def take(self, step: Step) -> None:
+        """What publishers did is on disk already; here it takes effect."""
+        self._lives.take(step)
+        if step.settings:
+            parsed = parse_mirroring(step.settings)
+            assert isinstance(parsed, Mirroring)
+            # The default schema is pinned when a mirror is first used.
+            self._settings = replace(parsed, default_schema=self._settings.default_schema)
+        for asked in step.asked:
+            self._ask(self._folders[TablePath.parse(asked["folder"])], asked)
+        self._drain()
+
+    def _ask(self, folder: _Folder, asked: Mapping[str, str]) -> None:
+        match asked["verb"]:
+            case "pause":
+                folder.held = True
+            case "undrop":
+                folder.held, folder.missed = True, 0
+            case "resume":
+                folder.held = False
+            case "reseed":
+                folder.life = None
+            case "skip" if "file" in asked:
+                content = (folder.path / asked["file"]).read_bytes()
+                folder.skipped.add((asked["file"], content))
+            case "skip":
+                folder.given_up = int(asked["through"])
+            case verb:
+                raise AssertionError(f"there is no verb {verb}")
+
+    def _drain(self) -> None:
+        landed = dict(sorted(_table_folders(self._zone)))
+        owners = {self._name(p): p for p, folder in self._folders.items() if folder.has_table}
+        for path in self._folders.keys() - landed.keys():
+            if self._folders[path].applied or self._folders[path].has_table:
+                self._miss(self._folders[path])
+            else:
+                del self._folders[path]  # nothing of it is left
+        for path, place in landed.items():
+            policy = self._settings.policy_of(self._name(path))
             folder = self._folders.setdefault(path, _Folder(place, policy))
-            try:
-                if name in taken:
-                    raise _pause(Code.TABLE_NAME_COLLISION)
-                taken.add(name)
-                self._apply_all(folder)
-                folder.state = "idle"
-            except _Stop as stop:
-                folder.state = stop.state
-            if folder.applied and not folder.schema.columns:
-                folder.state = {"waiting": "schema"}
+            if folder.held:
+                folder.state = "held"
+                folder.applied *= folder.life is self._lives.of(str(path))
+            elif owners.setdefault(self._name(path), path) != path:
+                folder.state = _pause(Code.TABLE_NAME_COLLISION).state
+            else:
+                self._folders[path] = self._visit(folder, self._lives.of(str(path)))
+
+    def _name(self, path: TablePath) -> TableName:
+        return table_name(path, self._settings.default_schema).folded
+
+    def _miss(self, folder: _Folder) -> None:
+        """The folder is not there: after two drains its table is dropped."""
+        if folder.held:
+            folder.state = "held"
+        else:
+            folder.missed += 1
+            folder.state = "dropped" if folder.is_dropped else {"waiting": "grace"}
+
+    def _visit(self, folder: _Folder, life: Life) -> _Folder:
+        """The folder as it is after this drain: a new life takes the table with its first file."""
+        new = folder if folder.life is life else _Folder(folder.path, folder.policy, life=life)
+        new.missed = folder.missed = 0
+        try:
+            self._apply_all(new)
+            new.state = "idle"
+        except _Stop as stop:
+            new.state = stop.state
+        if new.applied and not new.schema.columns:
+            new.state = {"waiting": "schema"}
+        if new is folder or new.schema.columns or not folder.schema.columns:
+            return new
+        folder.state, folder.warnings, folder.applied = new.state, new.warnings, 0
+        return folder
 
     def outcome(self, path: TablePath) -> Outcome:
         folder = self._folders[path]
-        columns = folder.schema.columns
+        columns = () if folder.is_dropped else folder.schema.columns
         rows = [
             encoded({c.name: _typed(row[c.name], c.type) for c in columns}, columns)
             for row in folder.table.rows
         ]
-        if not columns:
+        if not columns and not folder.is_dropped:
             return Outcome((), [], folder.state, "0", folder.warnings)
+        if not columns:
+            return Outcome((), [], folder.state, str(folder.applied), folder.warnings)
         return Outcome(columns, rows, folder.state, str(folder.applied), folder.warnings)
 
     def _apply_all(self, folder: _Folder) -> None:
         files = _change_files(folder)
         metadata = _rules(folder)
-        while folder.applied < max(files, default=0):
-            sequence = folder.applied + 1
+        sequence = folder.applied
+        while sequence < max(files, default=0):
+            sequence += 1
             if sequence not in files:
+                if sequence <= folder.given_up:
+                    continue
                 raise _Stop({"waiting": "gap", "sequence": str(sequence)})
-            self._apply(folder, files[sequence], metadata)
+            file = files[sequence]
+            if file.is_file() and (file.name, file.read_bytes()) in folder.skipped:
+                continue
+            self._apply(folder, file, metadata)
             folder.applied, folder.pinned = sequence, metadata
 
     def _apply(self, folder: _Folder, file: Path, rules: TableMetadata) -> None:

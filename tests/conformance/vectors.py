@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,53 @@ class Expected:
 
 
 @dataclass(frozen=True)
+class Step:
+    """What happens before one drain: renames and deletions, then files, then requests."""
+
+    folder: Path
+    names: Mapping[str, str]
+
+    @cached_property
+    def _document(self) -> dict[str, Any]:
+        path = self.folder / "step.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        return self._document.get("renamed", {})
+
+    @property
+    def deleted(self) -> list[str]:
+        return self._document.get("deleted", [])
+
+    @property
+    def asked(self) -> list[dict[str, str]]:
+        """Each with a `verb`, a `folder` and what else the verb needs."""
+        return self._document.get("asked", [])
+
+    @property
+    def settings(self) -> bytes | None:
+        """What `mirroring.json` says from here on, where it changes."""
+        path = self.folder / "mirroring.json"
+        return path.read_bytes() if path.exists() else None
+
+    def publish(self, zone: Path) -> None:
+        """Change a landing zone as publishers did; files are as old as the copy."""
+        for path, to in self.renamed.items():
+            (zone / to).parent.mkdir(exist_ok=True)
+            (zone / path).rename(zone / to)
+        for path in self.deleted:
+            there = zone / path
+            shutil.rmtree(there) if there.is_dir() else there.unlink()
+        landing = self.folder / "landing"
+        for file in (path for path in landing.rglob("*") if path.is_file()):
+            parts = file.relative_to(landing).parts
+            place = zone.joinpath(*(self.names.get(part, part) for part in parts))
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, place)
+
+
+@dataclass(frozen=True)
 class Case:
     """One vector on disk."""
 
@@ -64,22 +112,17 @@ class Case:
         tables = [document["expected"], *document.get("others", [])]
         return [Expected.read(table) for table in tables]
 
-    @property
-    def steps(self) -> list[Path]:
-        several = sorted(self.folder.glob("steps/*/landing"), key=lambda p: int(p.parent.name))
-        return several or [self.folder / "landing"]
+    @cached_property
+    def steps(self) -> list[Step]:
+        several = sorted(self.folder.glob("steps/*"), key=lambda path: int(path.name))
+        names = self.document.get("names", {})
+        return [Step(path, names) for path in several or [self.folder]]
 
     @property
-    def settings(self) -> Path | None:
+    def settings(self) -> bytes | None:
+        """What `mirroring.json` says at the beginning."""
         path = self.folder / "mirroring.json"
-        return path if path.exists() else None
-
-    def publish(self, step: int, zone: Path) -> None:
-        """Copy one step's files; they are as old as the copy."""
-        if step < len(self.steps):
-            shutil.copytree(
-                self.steps[step], zone, dirs_exist_ok=True, copy_function=shutil.copyfile
-            )
+        return path.read_bytes() if path.exists() else None
 
 
 CASES = [Case(path.parent) for path in sorted(HERE.glob("*/*/case.json"))]

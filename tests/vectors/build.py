@@ -11,12 +11,22 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.vectors.catalogue import guards, metadata, rows, schema, sequence, zone
-from tests.vectors.catalogue.words import Item, Vector
+from tests.vectors.catalogue import guards, metadata, rows, schema, sequence, tables, zone
+from tests.vectors.catalogue.words import (
+    Asked,
+    Deleted,
+    Event,
+    Item,
+    Renamed,
+    Settings,
+    Vector,
+)
 
 HERE = Path(__file__).parent
 CASES: list[Vector] = [
-    case for module in (zone, sequence, metadata, rows, guards, schema) for case in module.CASES
+    case
+    for module in (zone, tables, sequence, metadata, rows, guards, schema)
+    for case in module.CASES
 ]
 
 
@@ -36,6 +46,7 @@ def _write(folder: Path, case: Vector) -> None:
         "protocol": list(case.protocol),
         "expected": first,
         **({"others": others} if others else {}),
+        **({"names": case.names} if case.names else {}),
     }
     (folder / "case.json").write_text(_shown(document), encoding="utf-8")
     if case.settings is not None:
@@ -43,12 +54,32 @@ def _write(folder: Path, case: Vector) -> None:
     if len(case.steps) == 1:
         _publish(folder / "landing", case.steps[0])
     else:
-        for number, items in enumerate(case.steps, start=1):
-            _publish(folder / "steps" / str(number) / "landing", items)
+        for number, events in enumerate(case.steps, start=1):
+            _write_step(folder / "steps" / str(number), events)
 
 
-def _publish(landing: Path, items: Iterable[Item]) -> None:
-    for item in items:
+def _write_step(folder: Path, events: Iterable[Event]) -> None:
+    renamed = {e.path: e.to for e in events if isinstance(e, Renamed)}
+    deleted = [e.path for e in events if isinstance(e, Deleted)]
+    asked = [_asked(e) for e in events if isinstance(e, Asked)]
+    happens = {"renamed": renamed, "deleted": deleted, "asked": asked}
+    document = {key: value for key, value in happens.items() if value}
+    _publish(folder / "landing", events)
+    if document or not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "step.json").write_text(_shown(document), encoding="utf-8")
+    for settings in (e for e in events if isinstance(e, Settings)):
+        (folder / "mirroring.json").write_text(_shown(settings.document), encoding="utf-8")
+
+
+def _asked(event: Asked) -> dict[str, object]:
+    of = {"file": event.file, "through": str(event.through) if event.through else None}
+    given = {key: value for key, value in of.items() if value is not None}
+    return {"verb": event.verb, "folder": event.folder, **given}
+
+
+def _publish(landing: Path, events: Iterable[Event]) -> None:
+    for item in (e for e in events if isinstance(e, Item)):
         path = landing / item.path
         assert not path.exists(), f"{path} is written twice"
         path.parent.mkdir(parents=True, exist_ok=True)

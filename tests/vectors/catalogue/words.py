@@ -25,36 +25,94 @@ class Item:
 
 
 @dataclass(frozen=True)
+class Deleted:
+    """A file or folder that is gone before the files of its step are published."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Renamed:
+    """A folder that has another name before the files of its step are published."""
+
+    path: str
+    to: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an operator asks for, once the files of its step are there."""
+
+    verb: str
+    folder: str
+    file: str | None = None
+    through: int | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The mirror's settings from this step on."""
+
+    document: Mapping[str, Any]
+
+
+Event = Item | Deleted | Renamed | Asked | Settings
+
+
+@dataclass(frozen=True)
 class Vector:
     """One case: what publishers wrote, step by step, and what must come of it."""
 
     name: str
     title: str
     protocol: tuple[str, ...]
-    steps: tuple[tuple[Item, ...], ...]
+    steps: tuple[tuple[Event, ...], ...]
     expected: tuple[Mapping[str, Any], ...]
     settings: Mapping[str, Any] | None = None
+    names: Mapping[str, str] | None = None
 
 
 def vector(
     name: str,
     title: str,
     protocol: str,
-    *items: Item | tuple[Item, ...],
+    *items: Item | tuple[Event, ...],
     expected: Mapping[str, Any] | tuple[Mapping[str, Any], ...],
     settings: Mapping[str, Any] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> Vector:
-    """A case from single files (one step), or from steps, each with its files."""
+    """A case from single files (one step), or from steps, each with its files.
+
+    `names` says what a folder is really called that has a tamer name in the vector.
+    """
     steps = tuple(item for item in items if not isinstance(item, Item))
     single = tuple(item for item in items if isinstance(item, Item))
     assert not (steps and single), f"{name}: either files or steps"
     tables = expected if isinstance(expected, tuple) else (expected,)
-    return Vector(name, title, tuple(protocol.split()), steps or (single,), tables, settings)
+    sections = tuple(protocol.split())
+    return Vector(name, title, sections, steps or (single,), tables, settings, names)
 
 
-def step(*items: Item) -> tuple[Item, ...]:
-    """What is published before the next drain."""
-    return items
+def step(*events: Event) -> tuple[Event, ...]:
+    """What is published, and what else happens, before the next drain."""
+    return events
+
+
+def deleted(path: str = ORDERS) -> Deleted:
+    """A folder or file that somebody deletes."""
+    return Deleted(path)
+
+
+def renamed(path: str, to: str) -> Renamed:
+    """A folder that somebody renames."""
+    return Renamed(path, to)
+
+
+def asked(
+    verb: str, folder: str = ORDERS, *, file: int | None = None, through: int | None = None
+) -> Asked:
+    """What an operator asks for, by the verbs of OPERATIONS.md."""
+    return Asked(verb, folder, f"{file:020d}.parquet" if file else None, through)
 
 
 def file(
