@@ -45,7 +45,7 @@ def up(
     from openmirror import wiring
     from openmirror.cli.reporter import Reporter
     from openmirror.cli.serving import exposure, how_to_reach
-    from openmirror.cli.showing import warn_of_stopped
+    from openmirror.cli.showing import refuse_wrong_settings, warn_of_stopped
     from openmirror.cli.tables import Names, choose_mirrors, known_mirrors, no_mirrors
     from openmirror.wiring.telemetry import telling
 
@@ -63,6 +63,7 @@ def up(
             chosen = choose_mirrors(parts.store, mirror, settings.root)
         else:
             say(f"{no_mirrors(settings.root)}; waiting for one")
+        refuse_wrong_settings(parts, chosen)
         warn_of_stopped(parts, chosen)
         say("starting Spark")
         with (
@@ -115,7 +116,7 @@ def drain(root: Root = None, mirror: Mirrors = None) -> None:
     """
     from openmirror import wiring
     from openmirror.cli.reporter import Reporter
-    from openmirror.cli.showing import tell_stopped
+    from openmirror.cli.showing import refuse_wrong_settings, tell_stopped
     from openmirror.cli.tables import Names, choose_mirrors
     from openmirror.services.draining import drain as drain_tables
     from openmirror.wiring.telemetry import telling
@@ -128,6 +129,7 @@ def drain(root: Root = None, mirror: Mirrors = None) -> None:
     started = time.monotonic()
     with wiring.locked(settings, say):
         chosen = choose_mirrors(parts.store, mirror, settings.root)
+        refuse_wrong_settings(parts, chosen)
         say("starting Spark")
         with (
             wiring.local_engine(settings, say) as engine,

@@ -138,6 +138,22 @@ def validate(
         raise typer.Exit(EXIT_FOUND)
 
 
+def refuse_wrong_settings(parts: Parts, chosen: list[str]) -> None:
+    """Say which mirrors cannot go on as their mirroring.json is; the others do.
+
+    Raises CannotStart when there are no others.
+    """
+    from openmirror.errors import CannotStart
+    from openmirror.services.mirrors import wrong_settings
+
+    wrong = wrong_settings(parts.store, chosen)
+    told = [f"{mirror}: {detail}" for mirror, detail in wrong.items()]
+    if told and len(told) == len(chosen):
+        raise CannotStart("\n".join(told))
+    for text in told:
+        say(f"{text}; its tables stand still until it is mended")
+
+
 def warn_of_stopped(parts: Parts, chosen: list[str]) -> None:
     """Say which tables will not go on by themselves, before others do."""
     from openmirror.cli.status_table import troubles

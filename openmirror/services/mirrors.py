@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from openmirror import layout
@@ -33,6 +34,12 @@ def read_settings(store: FileStore, mirror: str) -> tuple[Mirroring | Broken, ET
 def policy_for(settings: Mirroring | Broken, name: TableName) -> TablePolicy | Broken:
     """What the settings of a mirror say for one table."""
     return settings if isinstance(settings, Broken) else settings.policy_of(name)
+
+
+def wrong_settings(store: FileStore, mirrors: Iterable[str]) -> dict[str, str]:
+    """The mirrors whose mirroring.json is refused, and what is wrong with each."""
+    read = {mirror: read_settings(store, mirror)[0] for mirror in mirrors}
+    return {mirror: said.detail for mirror, said in read.items() if isinstance(said, Broken)}
 
 
 def default_schema(store: FileStore, mirror: str) -> str:

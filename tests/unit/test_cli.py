@@ -180,6 +180,28 @@ def test_drain_exits_3_when_a_table_is_paused_and_says_what_to_do(root: Root) ->
     assert "Replace the file" in result.stderr
 
 
+@pytest.mark.parametrize("verb", ["drain", "up"])
+def test_no_mirror_whose_settings_are_wrong_is_started(root: Root, verb: str) -> None:
+    root.land(ORDERS, 1)
+    root.store.write(layout.mirror_settings("m"), b'{"openmirror": {"insert": 1, "settle": -1}}')
+    result = root.run(verb)
+    assert result.exit_code == 1
+    assert "m: mirroring.json: openmirror.insert is 1, but must be 'as-is' or" in result.stderr
+    assert "openmirror.settle is -1, but must be a number of seconds" in result.stderr
+
+
+def test_wrong_settings_of_one_mirror_hold_up_no_other(root: Root) -> None:
+    other = table("other", "T")
+    root.land(ORDERS, 1)
+    root.land(other, 1)
+    root.store.write(layout.mirror_settings("m"), b'{"openmirror": {"insert": 1}}')
+    result = root.run("drain")
+    assert result.exit_code == 3
+    assert "its tables stand still until it is mended" in result.stderr
+    assert "m/Sales.Orders is paused by MirrorSettingsInvalid" in result.stderr
+    assert root.table_status("T")["openmirror"]["appliedSequence"] == "1"
+
+
 def test_drain_exits_0_although_a_table_is_held(root: Root) -> None:
     root.land(ORDERS, 1)
     assert root.run("pause", "Sales.Orders").exit_code == 0

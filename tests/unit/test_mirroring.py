@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -239,3 +240,36 @@ def test_what_is_said_of_a_table_is_what_is_said_of_a_mirror_and_two_keys_of_fab
     table, mirror = _properties(schema, "TableSwitches"), _properties(schema, "MirrorSwitches")
     of_fabric = _properties(schema, "TypeProperties") - {"defaultSchema"}
     assert table == mirror - {"tables"} | of_fabric
+
+
+# --- What the documents say -----------------------------------------------------------------------
+
+OPERATIONS = (DOCS / "OPERATIONS.md").read_text()
+SECTION = OPERATIONS.partition("\n## Settings of a mirror")[2].partition("\n## ")[0]
+
+
+def test_every_example_in_the_docs_is_accepted() -> None:
+    examples = [
+        body
+        for path in sorted(DOCS.rglob("*.md"))
+        for body in re.findall(r"^```json\n(.*?)^```", path.read_text(), re.MULTILINE | re.DOTALL)
+        if '"typeProperties"' in body
+    ]
+    assert examples
+    for body in examples:
+        settings = parse_mirroring(body.encode())
+        assert isinstance(settings, Mirroring), body
+        assert settings.tables, body
+
+
+def test_every_setting_is_in_operations_with_what_it_may_be() -> None:
+    schema = json.loads(schema_text())
+    keys = {"TypeProperties": "typeProperties", "MirrorSwitches": "openmirror"}
+    for name, words in keys.items():
+        assert words in SECTION
+        for key, field in schema["$defs"][name]["properties"].items():
+            row = next((one for one in SECTION.splitlines() if one.startswith(f"| `{key}`")), None)
+            assert row or key == "tables", key
+            of = field.get("$ref", "").rpartition("/")[2]
+            for value in schema["$defs"].get(of, {}).get("enum", ()):
+                assert f"`{value}`" in (row or ""), (key, value)
