@@ -140,6 +140,12 @@ def check_file(
     facts = file.facts
     if facts is None:
         raise ValueError(f"{file.path} was not inspected by the look")
+    if facts.settles and facts.completeness is not Completeness.INCOMPLETE:
+        # Before anything else of it is judged: what is wrong may be that half of it is missing.
+        until = file.modified + limits.settle
+        if look.at < until:
+            detail = "text does not say where it ends; it is read once it is left alone"
+            return Wait(Waiting(WaitKind.SETTLE, file.modified, detail, file.sequence, until))
     if facts.completeness is Completeness.BROKEN:
         return _pause(look, file, Code.FILE_UNREADABLE, facts.reason)
     if facts.completeness is Completeness.INCOMPLETE:

@@ -99,9 +99,7 @@ def parse_metadata(content: bytes) -> TableMetadata | Broken:
 def unsupported(metadata: TableMetadata) -> Broken | None:
     """The first declared option that this version does not mirror yet, else None."""
     asked = None
-    if metadata.file_format != "Parquet":
-        asked = f"FileFormat {metadata.file_format}"
-    elif metadata.detection is not Detection.SEQUENTIAL:
+    if metadata.detection is not Detection.SEQUENTIAL:
         asked = f"fileDetectionStrategy {metadata.detection}"
     elif metadata.partitioned:
         asked = "isPartitionEnabled"

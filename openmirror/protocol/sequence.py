@@ -20,8 +20,11 @@ FENCED = Position(2**63 - 1)
 
 LAST_SEQUENCE = Sequence(2**63 - 2)
 
+PARQUET = "parquet"
+"""The extension of change files, where `_metadata.json` names no other."""
+
 _DIGITS = 20
-_CHANGE_FILE = re.compile(r"([0-9]{20})\.([^./]+)\Z")
+_CHANGE_FILE = re.compile(r"([0-9]{20})\.([^/]+)\Z")
 _TWO_EXTENSIONS = re.compile(r"[0-9]{20}\.[^./]+\.[^/]*\Z")
 _ALMOST = re.compile(r"[0-9]+(\.[^/]*)?\Z")
 
@@ -55,20 +58,22 @@ class NotAChangeFile:
 
 
 def parse_change_file(
-    name: str, extension: str = "parquet"
+    name: str, extension: str = PARQUET
 ) -> ChangeFileName | NotAChangeFile | None:
     """What a name in a table folder means; None for reserved names, which are nobody's fault."""
     if is_reserved(name):
         return None
     match = _CHANGE_FILE.match(name)
+    is_right = match is not None and match[2].lower() == extension.lower()
+    if not is_right and _TWO_EXTENSIONS.match(name):
+        return NotAChangeFile(f"a change file's number is followed by .{extension} alone")
     if match is None:
-        if _TWO_EXTENSIONS.match(name):
-            return NotAChangeFile(f"a change file's number is followed by .{extension} alone")
         if _ALMOST.match(name):
             return NotAChangeFile(f"a change file's number has exactly {_DIGITS} digits")
         return NotAChangeFile(f"a change file is called <{_DIGITS} digits>.{extension}")
-    if match[2].lower() != extension.lower():
-        return NotAChangeFile(f"this table's change files end in .{extension}")
+    if not is_right:
+        said = "" if extension == PARQUET else ", as _metadata.json says"
+        return NotAChangeFile(f"this table's change files end in .{extension}{said}")
     number = int(match[1])
     if number == 0:
         return NotAChangeFile("the first change file has the number 1")

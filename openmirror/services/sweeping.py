@@ -52,7 +52,7 @@ def sweep(parts: Parts, mirrors: Iterable[str], doorbell: Doorbell) -> Swept:
 
     This is what makes lost events harmless. Tables that wait or are paused are left alone, so an
     idle mirror rings for nothing, unless the visit would write down what nobody has yet: that a
-    folder is missing, or that a problem began.
+    folder is missing, or that a problem began. A text file that settles is no such wait.
     """
     swept = Swept()
 
@@ -72,12 +72,14 @@ def sweep(parts: Parts, mirrors: Iterable[str], doorbell: Doorbell) -> Swept:
 
 
 def is_for_a_visit(look: Look, decision: Decision) -> bool:
-    """Whether a visit would move the table, or write down what nobody has yet."""
+    """Whether a visit would move the table, soon at least, or write down what nobody has yet."""
     match decision:
         case Apply() | Reset() | Drop() | Continue() | Restore():
             return True
         case Wait(waiting) if waiting.kind is WaitKind.GRACE:
             return look.control.missing_since is None
+        case Wait(waiting) if waiting.kind is WaitKind.SETTLE:
+            return True  # it ends within seconds, and a runner that has the table sits it out
         case Wait(waiting):
             return waiting.until is not None and waiting.until <= look.at
         case Pause(problem):

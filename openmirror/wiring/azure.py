@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from openmirror.account import AccountUrl
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import CannotStart
 from openmirror.ports import FileStore, Leases, Steps, WorkQueue, no_steps
 from openmirror.services.parts import Parts, Watch, nobody_watches
@@ -22,7 +22,7 @@ def azure_parts(
     store = account_store(settings)
     return Parts(
         store=store,
-        inspector=ParquetInspector(store),
+        inspector=ChangeFileInspector(store),
         logs=LogReplay(store),
         clock=utc_now,
         limits=limits(settings),

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from openmirror.account import AccountUrl
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.doorbell import LocalDoorbell
 from openmirror.adapters.local.lock import hold_root
 from openmirror.adapters.local.markers import LocalMarkers
 from openmirror.adapters.local.store import LocalStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import CannotStart
 from openmirror.layout import StorePath
 from openmirror.ports import HistoryReader, Progress, Steps, TableEngine, no_steps
@@ -52,7 +52,7 @@ def local_parts(
     store = LocalStore(local_root(settings), steps)
     return Parts(
         store=store,
-        inspector=ParquetInspector(store),
+        inspector=ChangeFileInspector(store),
         logs=LogReplay(store),
         clock=utc_now,
         limits=limits(settings),
@@ -72,7 +72,7 @@ def validate_on_disk(settings: Settings, folder: Path) -> list[Finding]:
     store = LocalStore(place.parent)
     return validate_folder(
         store,
-        ParquetInspector(store),
+        ChangeFileInspector(store),
         LocalMarkers(place.parent),
         StorePath(place.name),
         limits(settings),

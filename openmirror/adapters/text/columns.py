@@ -30,7 +30,8 @@ TYPES: dict[TextType, ColumnType] = {
     TextType.INT16: ColumnType("short"),
     TextType.INT32: ColumnType("integer"),
     TextType.INT64: ColumnType("long"),
-    TextType.DATE_TIME: ColumnType("timestamp"),
+    # Its zone is not told by the type; a value that has one was brought to UTC.
+    TextType.DATE_TIME: ColumnType("timestamp_ntz"),
     TextType.DATE: ColumnType("date"),
     TextType.TIME: ColumnType("string"),
     TextType.STRING: ColumnType("string"),
