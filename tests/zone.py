@@ -16,10 +16,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.conversion import FileConverter
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.store import LocalStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.control import ControlDocument
 from openmirror.plan import Decision, Limits, Look
 from openmirror.ports import Progress, Step, Steps, TableEngine, no_steps
@@ -125,7 +125,7 @@ class Mirror:
         self.spark = spark
         store = AheadStore(zone.root, steps, self.clock)
         self.parts = Parts(
-            store, ParquetInspector(store), LogReplay(store), self.clock, limits, steps, watch
+            store, ChangeFileInspector(store), LogReplay(store), self.clock, limits, steps, watch
         )
         self.engine: TableEngine = SparkEngine(
             spark, local_places(str(zone.root)), FileConverter(store)
