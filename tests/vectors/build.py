@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.vectors.catalogue import guards, metadata, rows, schema, sequence, tables, zone
+from tests.vectors.catalogue import guards, metadata, policy, rows, schema, sequence, tables, zone
 from tests.vectors.catalogue.words import (
     Asked,
     Deleted,
@@ -25,7 +25,7 @@ from tests.vectors.catalogue.words import (
 HERE = Path(__file__).parent
 CASES: list[Vector] = [
     case
-    for module in (zone, tables, sequence, metadata, rows, guards, schema)
+    for module in (zone, tables, sequence, metadata, rows, guards, schema, policy)
     for case in module.CASES
 ]
 
