@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from openmirror.adapters.local.store import LocalStore
@@ -42,6 +43,7 @@ from openmirror.protocol.schema import (
 )
 from openmirror.protocol.sequence import ChangeFileName, NotAChangeFile, parse_change_file
 from tests.conformance.lives import Life, Lives
+from tests.conformance.nestedtext import held, refuse_times_beyond_a_day
 from tests.conformance.vectors import Outcome, Step, as_moment, encoded
 
 
@@ -342,9 +344,19 @@ def _read(
     for number, field_ in enumerate(table.schema):
         if str(field_.type).startswith("duration"):
             table = table.set_column(number, field_.name, table.column(number).cast("int64"))
-    for row in table.to_pylist():
+    for row in _plain(file, table):
         marker = default if facts.marker is None else _marker(row.pop(facts.marker))
         yield marker, _row(row, schema)
+
+
+def _plain(file: Path, table: pa.Table) -> Iterator[dict[str, Any]]:
+    kinds = {field_.name: field_.type for field_ in table.schema}
+    try:
+        refuse_times_beyond_a_day(table)
+        for row in table.to_pylist():
+            yield {name: held(value, kinds[name]) for name, value in row.items()}
+    except ValueError as error:  # pyarrow's own, of a time that Python cannot say, is one too
+        raise _pause(Code.VALUE_INVALID, file.name) from error
 
 
 def _marker(value: Any) -> int | None:

@@ -137,20 +137,6 @@ CASES = [
         "NotSupportedYet",
         "4.2",
     ),
-    _refused(
-        "metadata/declared-text",
-        "Delimited text is not mirrored",
-        keys("id", FileFormat="CSV"),
-        "NotSupportedYet",
-        "4.2",
-    ),
-    _refused(
-        "metadata/implied-text",
-        "Where the keys of text are there, the format is CSV unless stated",
-        keys("id", SchemaDefinition={"Columns": [{"Name": "id", "DataType": "Int64"}]}),
-        "NotSupportedYet",
-        "4.3",
-    ),
     _read(
         "metadata/declared-parquet",
         "A declared format wins, in any casing",

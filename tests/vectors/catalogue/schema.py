@@ -8,12 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.vectors.catalogue import converted
 from tests.vectors.catalogue.words import (
     Columns,
     Vector,
     expect,
     file,
     keys,
+    mapped,
     paused,
     step,
     table_file,
@@ -79,35 +81,6 @@ def _apart(
         expected=expect(
             [("x", seen[0])], (seen[1],), applied=1, state=paused("SchemaMergeFailure", 2)
         ),
-    )
-
-
-def _mapped(
-    name: str,
-    title: str,
-    columns: dict[str, pa.Array],
-    seen: str,
-    *rows: tuple[Any, ...],
-    protocol: str = "6.5",
-    **options: Any,
-) -> Vector:
-    """One file, and what its Parquet types become."""
-    return vector(
-        name,
-        title,
-        protocol,
-        table_file(1, pa.table(columns), **options),
-        expected=expect(seen, *rows, applied=1),
-    )
-
-
-def _unsupported(name: str, array: pa.Array) -> Vector:
-    return vector(
-        f"types/{name}-is-unsupported",
-        "What has no column type stops the table",
-        "6.5",
-        table_file(1, pa.table({"id": pa.array([1]), "x": array})),
-        expected=expect(applied=0, state=paused("ColumnTypeUnsupported", 1)),
     )
 
 
@@ -563,7 +536,7 @@ GROWTH = [
 ]
 
 TYPES = [
-    _mapped(
+    mapped(
         "types/integers",
         "Whole numbers of every width, at both ends",
         {
@@ -577,7 +550,7 @@ TYPES = [
         (127, 32767, 2**31 - 1, str(2**63 - 1)),
         (None, None, None, None),
     ),
-    _mapped(
+    mapped(
         "types/unsigned-integers",
         "Unsigned numbers become the next wider signed type",
         {
@@ -590,7 +563,7 @@ TYPES = [
         (0, 0, 0, "0"),
         (255, 65535, 2**32 - 1, str(2**64 - 1)),
     ),
-    _mapped(
+    mapped(
         "types/floats",
         "Floats, with NaN and infinities as values",
         {
@@ -603,7 +576,7 @@ TYPES = [
         ("Infinity", "-Infinity"),
         (None, None),
     ),
-    _mapped(
+    mapped(
         "types/booleans-and-text",
         "Booleans, text and large text",
         {
@@ -616,7 +589,7 @@ TYPES = [
         (False, "grün 注文 \U0001f600", 'line\nbreak\t"quote"'),
         (None, None, None),
     ),
-    _mapped(
+    mapped(
         "types/dictionaries",
         "A dictionary is only a way of writing",
         {
@@ -627,7 +600,7 @@ TYPES = [
         *(("Oslo", 1), ("Rome", 2), ("Oslo", 1), (None, None)),
         use_dictionary=True,
     ),
-    _mapped(
+    mapped(
         "types/bytes",
         "Binary of free and of fixed length",
         {
@@ -638,7 +611,7 @@ TYPES = [
         "b:binary l:binary f:binary",
         *(("", "61", "616263"), ("00ff", "", "000102"), (None, None, None)),
     ),
-    _mapped(
+    mapped(
         "types/decimals",
         "Decimals as fixed bytes",
         {
@@ -651,7 +624,7 @@ TYPES = [
         ("-0.01", "1", "0." + "1" * 38, "1234567890.12"),
         ("999.99", "-" + "9" * 38, None, None),
     ),
-    _mapped(
+    mapped(
         "types/decimals-as-integers",
         "Decimals as 32- and 64-bit integers",
         {
@@ -663,7 +636,7 @@ TYPES = [
         ("999.99", None),
         store_decimal_as_integer=True,
     ),
-    _mapped(
+    mapped(
         "types/dates",
         "Dates of all four-digit years",
         {
@@ -674,7 +647,7 @@ TYPES = [
         "d:date",
         *(("0001-01-01",), ("1582-10-04",), ("1970-01-01",), ("9999-12-31",), (None,)),
     ),
-    _mapped(
+    mapped(
         "types/timestamps",
         "Timestamps in milliseconds and microseconds, of any zone, are moments",
         {
@@ -686,7 +659,7 @@ TYPES = [
         (_SHOWN, "2024-02-29T23:59:59.123000Z", _SHOWN),
         (None, None, None),
     ),
-    _mapped(
+    mapped(
         "types/timestamps-without-a-zone",
         "Timestamps without a zone are taken as UTC",
         {
@@ -698,7 +671,7 @@ TYPES = [
         (_SHOWN, "2024-02-29T23:59:59.000000Z", "2024-02-29T23:59:59.000000Z"),
         (None, None, None),
     ),
-    _mapped(
+    mapped(
         "types/timestamps-far-from-now",
         "Moments before 1970 and before 1582 stay what they are",
         {
@@ -715,7 +688,7 @@ TYPES = [
         *(("1969-12-31T23:59:59.999999Z",), ("1500-01-01T00:00:00.000000Z",)),
         ("9999-12-31T23:59:59.000000Z",),
     ),
-    _mapped(
+    mapped(
         "types/int96",
         "INT96 is a moment",
         {"t": pa.array([_AT, datetime(1969, 12, 31, 23, 59, 59, 5, tzinfo=UTC), None], _US)},
@@ -723,7 +696,7 @@ TYPES = [
         *((_SHOWN,), ("1969-12-31T23:59:59.000005Z",), (None,)),
         use_deprecated_int96_timestamps=True,
     ),
-    _mapped(
+    mapped(
         "types/old-converted-types",
         "Files of Parquet's first version say the same in converted types",
         {
@@ -738,21 +711,21 @@ TYPES = [
         (255, -5, 2**32 - 1, "x", _SHOWN, "2024-02-29"),
         version="1.0",
     ),
-    _mapped(
+    mapped(
         "types/arrows-own-schema",
         "Arrow's own schema is not looked at: a duration is the integer that it is stored as",
         {"d": pa.array([1_500_000, None], pa.duration("us"))},
         "d:long",
         *((1_500_000,), (None,)),
     ),
-    _mapped(
+    mapped(
         "types/json",
         "JSON is text",
         {"j": pa.array(['{"a": 1}', None], pa.json_())},
         "j:string",
         *(('{"a": 1}',), (None,)),
     ),
-    _mapped(
+    mapped(
         "types/page-versions-and-codecs",
         "Compression and page versions are Parquet's affair",
         {"n": pa.array([1, 2, None]), "s": pa.array(["a", None, "a"])},
@@ -762,13 +735,7 @@ TYPES = [
         data_page_version="2.0",
         use_dictionary=["s"],
     ),
-    _unsupported("nanoseconds", pa.array([1], pa.timestamp("ns"))),
-    _unsupported("list", pa.array([[1]])),
-    _unsupported("struct", pa.array([{"a": 1}])),
-    _unsupported("map", pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))),
-    _unsupported("time", pa.array([1], pa.time64("us"))),
-    _unsupported("half-float", pa.array([1.0], pa.float16())),
-    _unsupported("uuid", pa.array([b"0123456789abcdef"], pa.uuid())),
+    *converted.TYPES,
 ]
 
 CASES = [*NAMES, *UNION, *GROWTH, *TYPES]

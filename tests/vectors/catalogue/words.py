@@ -194,6 +194,25 @@ def expect(
     }
 
 
+def mapped(
+    name: str,
+    title: str,
+    columns: Mapping[str, pa.Array],
+    seen: str,
+    *rows: tuple[Any, ...],
+    protocol: str = "6.5",
+    **options: Any,
+) -> Vector:
+    """One file, and what its Parquet types become."""
+    return vector(
+        name,
+        title,
+        protocol,
+        table_file(1, pa.table(dict(columns)), **options),
+        expected=expect(seen, *rows, applied=1),
+    )
+
+
 def waits(kind: str, sequence: int | None = None) -> dict[str, Any]:
     """The state of a table that waits."""
     return {"waiting": kind, **({"sequence": str(sequence)} if sequence else {})}
