@@ -1,0 +1,204 @@
+"""What a policy comes to: what Delta is told, a timestamp's type, how long waits last."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from openmirror import layout
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.memory import MemoryStore
+from openmirror.adapters.parquet import ParquetInspector
+from openmirror.layout import StorePath
+from openmirror.plan import Limits
+from openmirror.plan.decisions import Drop, Idle, Wait
+from openmirror.plan.features import TableFeatures, features_of, features_of_new, unmet
+from openmirror.plan.look import TablePolicy
+from openmirror.protocol.rules import Broken
+from openmirror.protocol.schema import Column, ColumnType, TableSchema, in_table, union_schema
+from openmirror.services.cleaning import clean_table
+from openmirror.services.looking import look_at
+from openmirror.services.parts import Parts
+from openmirror.services.visiting import visit
+from openmirror.tablelog import TableLog
+from tests.unit.paper import PaperEngine, land, table
+
+DV, FEED = "delta.enableDeletionVectors", "delta.enableChangeDataFeed"
+NTZ = ("delta.feature.timestampNtz", "supported")
+
+
+def schema(columns: str) -> TableSchema:
+    pairs = (word.partition(":") for word in columns.split())
+    return TableSchema(tuple(Column(name, ColumnType(kind or "long")) for name, _, kind in pairs))
+
+
+def log(columns: str, clustering: tuple[str, ...] = (), **properties: str) -> TableLog:
+    return TableLog(
+        path=StorePath("t"),
+        table_id="i",
+        version=0,
+        transactions={},
+        schema=schema(columns),
+        properties={f"delta.{name}": value for name, value in properties.items()},
+        clustering=clustering,
+    )
+
+
+def due(policy: TablePolicy, there: TableLog, file: str = "id") -> TableFeatures:
+    union = union_schema(there.schema, schema(file))
+    assert not isinstance(union, Broken)
+    return features_of(policy, union, there)
+
+
+# --- What Delta is told ---------------------------------------------------------------------------
+
+
+def test_a_policy_that_says_nothing_asks_nothing_of_delta() -> None:
+    assert features_of_new(TablePolicy(), schema("id")) == TableFeatures()
+    by_hand = log("id", ("id",), enableDeletionVectors="true", enableChangeDataFeed="true")
+    asked = due(TablePolicy(), by_hand)
+    assert (asked.is_due, asked.clustering) == (False, ("id",)), "a rewrite keeps clustering"
+
+
+def test_a_new_table_is_created_with_what_is_said_of_it_true_or_false() -> None:
+    policy = TablePolicy(deletion_vectors=True, change_data_feed=False, clustering=("B", "x", "id"))
+    asked = features_of_new(policy, schema("id b:string at:timestamp_ntz"))
+    assert dict(asked.properties) == {DV: "true", FEED: "false", NTZ[0]: NTZ[1]}
+    assert asked.clustering == ("b", "id")
+
+
+@pytest.mark.parametrize(
+    ("policy", "there", "told"),
+    [
+        (TablePolicy(deletion_vectors=True), log("id"), ((DV, "true"),)),
+        (TablePolicy(deletion_vectors=True), log("id", enableDeletionVectors="TRUE"), ()),
+        (TablePolicy(deletion_vectors=False), log("id"), ()),
+        (
+            TablePolicy(deletion_vectors=False),
+            log("id", enableDeletionVectors="true"),
+            ((DV, "false"),),
+        ),
+        (TablePolicy(change_data_feed=True), log("id"), ((FEED, "true"),)),
+        (TablePolicy(change_data_feed=True), log("id", enableChangeDataFeed="true"), ()),
+    ],
+)
+def test_a_table_that_is_there_is_told_only_what_it_has_otherwise(
+    policy: TablePolicy, there: TableLog, told: tuple[tuple[str, str], ...]
+) -> None:
+    assert due(policy, there).properties == told
+
+
+def test_zoneless_timestamps_are_told_once_with_the_first_such_column() -> None:
+    assert due(TablePolicy(), log("id"), "at:timestamp_ntz").properties == (NTZ,)
+    assert due(TablePolicy(), log("id at:timestamp_ntz"), "b:timestamp_ntz").properties == ()
+
+
+def test_a_feed_ends_before_a_column_comes_that_delta_cannot_feed() -> None:
+    policy, there = TablePolicy(change_data_feed=True), log("id", enableChangeDataFeed="true")
+    for column in ("_Change_Type", "x`y"):
+        assert due(policy, there, column).properties == ((FEED, "false"),)
+        assert features_of_new(policy, schema(column)).properties == ((FEED, "false"),)
+        assert column in "".join(unmet(policy, log(column)))
+
+
+def test_clustering_is_by_what_the_table_has_already_and_set_only_when_it_differs() -> None:
+    policy = TablePolicy(clustering=("later", "ID"))
+    first = due(policy, log("id"), "later")
+    assert (first.clustering, first.reclusters) == (("id",), True)
+    then = due(policy, log("id later", ("id",)))
+    assert (then.clustering, then.reclusters) == (("later", "id"), True)
+    assert not due(policy, log("id later", ("later", "id"))).is_due
+    ended = due(TablePolicy(clustering=()), log("id", ("id",)))
+    assert (ended.clustering, ended.reclusters) == ((), True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "properties", "refused"),
+    [
+        ("id:boolean", {}, True),
+        ("id:binary", {}, True),
+        ("id:timestamp_ntz", {}, False),
+        ("id:decimal(38,2)", {}, False),
+        (" ".join(f"c{n}" for n in range(31)) + " id", {}, False),
+        (" ".join(f"c{n}" for n in range(32)) + " id", {}, True),
+        ("c id", {"dataSkippingNumIndexedCols": "1"}, True),
+        (" ".join(f"c{n}" for n in range(32)) + " id", {"dataSkippingNumIndexedCols": "-1"}, False),
+    ],
+)
+def test_delta_is_not_asked_to_cluster_by_what_it_would_refuse(
+    columns: str, properties: dict[str, str], refused: bool
+) -> None:
+    policy, there = TablePolicy(clustering=("id",)), log(columns, **properties)
+    assert due(policy, there, "new").clustering == (() if refused else ("id",))
+    assert bool(list(unmet(policy, there))) is refused
+
+
+# --- Timestamps without a zone --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("there", "policy", "becomes"),
+    [
+        ("", "timestamp", "timestamp"),
+        ("", "timestamp_ntz", "timestamp_ntz"),
+        ("AT:timestamp", "timestamp_ntz", "timestamp"),
+        ("At:timestamp_ntz", "timestamp", "timestamp_ntz"),
+        ("at:date", "timestamp", "timestamp"),
+        ("at:date", "timestamp_ntz", "timestamp_ntz"),
+        ("at:string", "timestamp_ntz", "timestamp_ntz"),
+    ],
+)
+def test_the_column_decides_and_the_policy_where_there_is_none(
+    there: str, policy: str, becomes: str
+) -> None:
+    seen = in_table(schema("at:timestamp_ntz z:timestamp"), schema(there), ColumnType(policy))
+    assert seen == schema(f"at:{becomes} z:timestamp")
+
+
+# --- Waits and retention of one table -------------------------------------------------------------
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+ORDERS, ITEMS = table("m", "Orders"), table("m", "Items")
+
+
+class World:
+    """Two tables that were applied, in memory, at a time of the test's own."""
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self.now = NOW
+        self.store = MemoryStore(lambda: self.now)
+        content = json.dumps({"openmirror": {"tables": settings}}).encode()
+        self.store.put(layout.mirror_settings("m"), content)
+        inspector, logs = ParquetInspector(self.store), LogReplay(self.store)
+        limits = Limits(drop_grace=timedelta(minutes=1))
+        self.parts = Parts(self.store, inspector, logs, lambda: self.now, limits)
+        self.engine = PaperEngine(self.store, now=lambda: self.now.timestamp())
+        for folder in (ORDERS, ITEMS):
+            land(self.store, folder, 1)
+            self.visit(folder)
+            assert isinstance(self.visit(folder), Idle)
+            self.store.delete_folder(layout.table_folder(folder))
+            assert isinstance(self.visit(folder), Wait)
+
+    def visit(self, folder: Any) -> object:
+        return visit(self.parts, self.engine, folder).decision
+
+    def is_aside(self, folder: Any) -> bool:
+        return look_at(self.parts, folder).look.aside is not None
+
+
+def test_drop_grace_and_retention_of_one_table_hold_for_it_alone() -> None:
+    world = World({"DBO.orders": {"dropGrace": "2h", "retentionInDays": 2}})
+    world.now += timedelta(minutes=2)
+    assert isinstance(world.visit(ITEMS), Drop)
+    assert isinstance(world.visit(ORDERS), Wait)
+    world.now += timedelta(hours=2)
+    assert isinstance(world.visit(ORDERS), Drop)
+    for days, left in ((1.5, (True, True)), (1, (False, True)), (5, (False, False))):
+        world.now += timedelta(days=days)
+        for folder in (ORDERS, ITEMS):
+            clean_table(world.parts, folder)
+        assert (world.is_aside(ORDERS), world.is_aside(ITEMS)) == left
