@@ -25,5 +25,7 @@ def clean_mirrors(timer: func.TimerRequest) -> None:
     done = clean(app.parts, mirrors(app.parts.store))
     for cleaned in done.cleaned:
         _log.info("%s", cleaned)
+    for mirror, count in done.leftovers.items():
+        _log.info("%s: %s broken-off conversions deleted", mirror, count)
     for name, reason in done.unreadable.items():
         _log.warning("%s cannot be looked at: %s", name, reason)

@@ -188,7 +188,9 @@ def clean(
                 typer.echo(f"{names(table.folder)}: {len(files)} files {would}{what}: {span}")
         if table.dropped_removed:
             typer.echo(f"{names(table.folder)}: the dropped table {would}deleted")
-    if not done.cleaned:
+    for of_mirror, count in done.leftovers.items():
+        typer.echo(f"{of_mirror}: {count} broken-off conversions {would}deleted")
+    if not done.cleaned and not done.leftovers:
         typer.echo("nothing to clean")
     for what, reason in done.unreadable.items():
         say(f"{what}: {reason}")

@@ -29,6 +29,7 @@ from openmirror.ports import Doorbell, Progress
 from openmirror.protocol.names import TableFolder
 from openmirror.services.cleaning import Cleaned, clean_table
 from openmirror.services.discovery import discover
+from openmirror.services.leftovers import clear_leftovers
 from openmirror.services.looking import look_at
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
@@ -94,13 +95,15 @@ class CleanedAll:
 
     cleaned: list[Cleaned] = field(default_factory=list)
     """Tables with something to clean."""
+    leftovers: dict[str, int] = field(default_factory=dict)
+    """Mirrors that had remains of broken-off conversions, and how many."""
     unreadable: dict[str, str] = field(default_factory=dict)
     """Tables and mirrors that could not be looked at, and why."""
 
 
 def clean(parts: Parts, mirrors: Iterable[str], *, dry_run: bool = False) -> CleanedAll:
     """One cleanup pass over all tables; with `dry_run` only says what it would do."""
-    cleanup = CleanedAll()
+    cleanup, chosen = CleanedAll(), list(mirrors)
 
     def clean_one(folder: TableFolder) -> None:
         try:
@@ -109,7 +112,10 @@ def clean(parts: Parts, mirrors: Iterable[str], *, dry_run: bool = False) -> Cle
         except Exception as error:  # noqa: BLE001 - judged there
             _stays_with(parts, folder, error, cleanup.unreadable)
 
-    side_by_side(parts, _folders(parts, mirrors, cleanup.unreadable), clean_one)
+    side_by_side(parts, _folders(parts, chosen, cleanup.unreadable), clean_one)
+    for mirror in chosen:
+        if left := clear_leftovers(parts, mirror, dry_run=dry_run):
+            cleanup.leftovers[mirror] = len(left)
     return cleanup
 
 

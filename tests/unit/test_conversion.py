@@ -1,0 +1,269 @@
+"""A converted change file holds every row, in order, in the types of its facts."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+import pytest
+
+from openmirror.adapters.changefiles import ChangeFileInspector
+from openmirror.adapters.conversion import FileConverter
+from openmirror.adapters.memory import MemoryStore
+from openmirror.control import Pinned
+from openmirror.errors import ConditionFailed, NotThere, Unavailable
+from openmirror.layout import StorePath, conversion
+from openmirror.plan.facts import FileFacts, LandedFile
+from openmirror.ports import Content, Converted, Entry
+from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.sequence import Sequence
+from openmirror.protocol.textformat import TextColumn, TextFormat, TextType
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+PATH = StorePath("landing/m/Files/LandingZone/T/Year=2024/part-0001.parquet")
+INTO = conversion("m", "r")
+NS = pa.timestamp("ns", "UTC")
+
+
+class Store(MemoryStore):
+    """A store whose reads may fail, or find the file replaced, after so many were fine."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: AT)
+        self.reads_left: int | None = None
+        self.trouble: Exception | None = None
+
+    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
+        if self.reads_left is not None:
+            self.reads_left -= 1
+            if self.reads_left < 0 and self.trouble is not None:
+                raise self.trouble
+        return super().read(path, offset, length)
+
+
+def parquet(table: pa.Table, **options: Any) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(table, buffer, **options)
+    return buffer.getvalue()
+
+
+def landed(store: MemoryStore, data: bytes, text: TextFormat | None = None) -> LandedFile:
+    """A file that was looked into; its name says nothing of its sequence."""
+    etag = store.write(PATH, data)
+    entry = Entry("part-0001.parquet", False, len(data), AT, etag)
+    facts = ChangeFileInspector(store).inspect(PATH, entry, text)
+    assert facts.broken is None, facts
+    return LandedFile(Sequence(7), "part-0001.parquet", PATH, etag, len(data), AT, facts=facts)
+
+
+def convert(data: bytes, pinned: Pinned = Pinned(), **sizes: int) -> tuple[Any, MemoryStore]:  # noqa: B008
+    store = Store()
+    file = landed(store, data, pinned.text)
+    return FileConverter(store, **sizes).convert(file, pinned, INTO), store
+
+
+def parts(data: bytes, **sizes: int) -> list[tuple[str, int, pa.Table]]:
+    done, store = convert(data, **sizes)
+    assert isinstance(done, Converted), done
+    tables = (pq.read_table(io.BytesIO(store.read(part.path).data)) for part in done.parts)
+    return [
+        (part.path.removeprefix(f"{INTO}/"), part.first_row, table)
+        for part, table in zip(done.parts, tables, strict=True)
+    ]
+
+
+def broken(data: bytes) -> Broken:
+    done, _ = convert(data)
+    assert isinstance(done, Broken), done
+    return done
+
+
+def moments(count: int) -> pa.Array:
+    return pa.array([number * 1000 for number in range(count)], NS)
+
+
+def test_a_part_is_named_by_the_sequence_and_its_first_row() -> None:
+    [(name, first, table)] = parts(parquet(pa.table({"id": [1, 2], "t": moments(2)})))
+    assert (name, first) == ("00000000000000000007-00000000000000000000.parquet", 0)
+    assert [str(kind) for kind in table.schema.types] == ["int64", "timestamp[us, tz=UTC]"]
+
+
+@pytest.mark.parametrize("sizes", [{"most_rows": 7}, {"most_bytes": 7 * 16}])
+@pytest.mark.parametrize("group", [3, 100])
+def test_parts_are_small_and_hold_every_row_in_order(sizes: dict[str, int], group: int) -> None:
+    table = pa.table({"id": list(range(50)), "t": moments(50)})
+    made = parts(parquet(table, row_group_size=group), **sizes)
+    assert len(made) > 6
+    assert max(part.num_rows for _, _, part in made) <= 7
+    ids = [(first, part.column("id").to_pylist()) for _, first, part in made]
+    assert [number for _, numbers in ids for number in numbers] == list(range(50))
+    assert all(numbers[0] == first for first, numbers in ids)
+    assert [name for name, _, _ in made] == sorted(name for name, _, _ in made)
+
+
+def test_a_file_without_rows_has_one_part_with_its_columns() -> None:
+    [(_, _, table)] = parts(parquet(pa.table({"id": pa.array([], pa.int8()), "t": moments(0)})))
+    assert table.num_rows == 0
+    assert table.schema.names == ["id", "t"]
+
+
+def test_null_typed_columns_are_left_out_and_rows_stay() -> None:
+    nothing = pa.table({"n": pa.nulls(3), "l": pa.array([[]] * 3, pa.list_(pa.null()))})
+    [(_, _, table)] = parts(parquet(nothing))
+    assert table.to_pylist() == [{"l": "[]"}] * 3
+
+
+def test_the_marker_keeps_its_name_and_type() -> None:
+    data = pa.table({"__ROWMARKER__": pa.array([1, None], pa.uint8()), "t": moments(2)})
+    [(_, _, table)] = parts(parquet(data))
+    assert table.column("__ROWMARKER__").to_pylist() == [1, None]
+    assert table.schema.field("__ROWMARKER__").type == pa.int16()
+
+
+def test_what_arrows_own_schema_says_counts_for_nothing() -> None:
+    table = pa.table({"t": moments(2), "d": pa.array([1, 2], pa.duration("us"))})
+    table = table.append_column("c", pa.array(["a", "b"]).dictionary_encode())
+    for store_schema in (True, False):
+        [(_, _, made)] = parts(parquet(table, store_schema=store_schema))
+        assert made.select(["d", "c"]).to_pylist() == [{"d": 1, "c": "a"}, {"d": 2, "c": "b"}]
+
+
+def test_types_that_spark_reads_come_through_unchanged_beside_one_that_it_does_not() -> None:
+    same = {
+        "b": pa.array([True, None]),
+        "i8": pa.array([-128, 127], pa.int8()),
+        "f": pa.array([0.1, float("nan")], pa.float32()),
+        "d": pa.array([-(2**63), 2**63 - 1]),
+        "dec": pa.array([None, 1], pa.decimal128(38, 10)),
+        "text": pa.array(["ü", ""]),
+        "bin": pa.array([b"\xff", b""]),
+        "day": pa.array([-719_162, 2_932_896], pa.date32()),
+        "us": pa.array([-1, 2**60], pa.timestamp("us")),
+    }
+    others = {
+        "u8": pa.array([255, None], pa.uint8()),
+        "u64": pa.array([2**64 - 1, 0], pa.uint64()),
+        "ms": pa.array([1, -1], pa.timestamp("ms", "UTC")),
+        "fixed": pa.array([b"ab", b"cd"], pa.binary(2)),
+        "large": pa.array(["x", None], pa.large_string()),
+    }
+    [(_, _, table)] = parts(parquet(pa.table({"t": moments(2), **same, **others})))
+    for name, array in same.items():
+        assert table.column(name).combine_chunks().equals(array) or name == "f", name
+        assert table.schema.field(name).type == array.type
+    kinds = {name: str(table.schema.field(name).type) for name in others}
+    assert kinds == {
+        "u8": "int16",
+        "u64": "decimal128(20, 0)",
+        "ms": "timestamp[us, tz=UTC]",
+        "fixed": "binary",
+        "large": "string",
+    }
+    assert [str(value) for value in table.column("u64").to_pylist()] == [str(2**64 - 1), "0"]
+    assert table.column("ms").cast(pa.int64()).to_pylist() == [1000, -1000]
+
+
+@pytest.mark.parametrize(
+    ("array", "detail"),
+    [
+        (pa.array([0, None, 1001], NS), "row 3, column 'x y': 1001 nanoseconds are no whole"),
+        (pa.array([0, 1], pa.time64("ns")), "row 2, column 'x y': 1 nanoseconds are no whole"),
+        (pa.array([-1], pa.time64("us")), "row 1, column 'x y': -1 microseconds are no time"),
+        (pa.array([86_400_000], pa.time32("ms")), "86400000000 microseconds are no time of day"),
+        (pa.array([[1], [86_400]], pa.list_(pa.time32("s"))), "row 2, column 'x y': 86400000 of"),
+        (pa.array([[2**31 - 1]], pa.list_(pa.date32())), "lie outside the years 1 to 9999"),
+        (
+            pa.array([[("a", 1)], [("a", 1), ("b", 2), ("a", 3)]], pa.map_(pa.string(), pa.int8())),
+            "row 2, column 'x y': a map has the key \"a\" twice",
+        ),
+        (
+            pa.array([[b"\xff"]], pa.list_(pa.binary())).cast(pa.list_(pa.string()), safe=False),
+            "row 1, column 'x y': a text inside is not UTF-8",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else str(value.type),
+)
+def test_a_value_that_no_table_can_hold_is_named(array: pa.Array, detail: str) -> None:
+    found = broken(parquet(pa.table({"x y": array})))
+    assert found.code is Code.VALUE_INVALID
+    assert detail in found.detail
+
+
+def test_the_row_is_counted_through_all_row_groups() -> None:
+    many = pa.array([*range(0, 200_000_000, 1000), 1], NS)
+    found = broken(parquet(pa.table({"t": many}), row_group_size=70_001))
+    assert found.detail.startswith("row 200001, column 't'")
+
+
+def test_a_timestamp_beyond_the_range_of_microseconds_is_named() -> None:
+    table = pa.table({"t": pa.array([0, 2**60], pa.timestamp("ms")), "u": [[1], [2]]})
+    assert broken(parquet(table)).detail.startswith("row 2, column 't'")
+
+
+def test_damaged_pages_are_a_problem_of_the_file() -> None:
+    data = bytearray(parquet(pa.table({"t": moments(2000), "s": ["text"] * 2000})))
+    data[4:3000] = bytes(2996)
+    assert broken(bytes(data)).code is Code.FILE_UNREADABLE
+
+
+def test_a_footer_that_miscounts_its_rows_is_a_problem_of_the_file() -> None:
+    store = Store()
+    file = landed(store, parquet(pa.table({"t": moments(2)})))
+    assert file.facts is not None
+    wrong = FileFacts(
+        etag=file.etag,
+        completeness=file.facts.completeness,
+        rows=3,
+        schema=file.facts.schema,
+    )
+    of_three = LandedFile(
+        file.sequence, file.name, file.path, file.etag, file.size, AT, facts=wrong
+    )
+    done = FileConverter(store).convert(of_three, Pinned(), INTO)
+    assert isinstance(done, Broken)
+    assert done.detail == "its footer says 3 rows, and there are 2"
+
+
+def test_a_file_that_was_replaced_is_not_converted() -> None:
+    store = Store()
+    file = landed(store, parquet(pa.table({"t": moments(2)})))
+    store.write(PATH, parquet(pa.table({"t": moments(3)})))
+    with pytest.raises(ConditionFailed):
+        FileConverter(store).convert(file, Pinned(), INTO)
+
+
+@pytest.mark.parametrize("trouble", [NotThere("gone"), Unavailable("busy")])
+@pytest.mark.parametrize("reads", range(3))
+def test_the_stores_own_trouble_is_no_damaged_file(trouble: Exception, reads: int) -> None:
+    store = Store()
+    # Large enough that one read ahead does not fetch all of it.
+    table = pa.table({"t": moments(3), "s": ["x" * 6_000_000, "y", "z" * 6_000_000]})
+    file = landed(store, parquet(table, compression="none", use_dictionary=False))
+    store.reads_left, store.trouble = reads, trouble
+    with pytest.raises(type(trouble)):
+        FileConverter(store).convert(file, Pinned(), INTO)
+
+
+def test_delimited_text_is_converted_by_what_was_pinned() -> None:
+    text = TextFormat(columns=(TextColumn("id", TextType.INT64),))
+    data = b"id,__rowMarker__,name\r\n1,4,a\r\n2,2,\r\n"
+    done, store = convert(data, Pinned(text=text))
+    assert isinstance(done, Converted), done
+    [part] = done.parts
+    table = pq.read_table(io.BytesIO(store.read(part.path).data))
+    assert table.to_pylist() == [
+        {"id": 1, "name": "a", "__rowMarker__": "4"},
+        {"id": 2, "name": None, "__rowMarker__": "2"},
+    ]
+
+
+def test_discarding_removes_all_parts_and_is_harmless_twice() -> None:
+    done, store = convert(parquet(pa.table({"t": moments(2)})))
+    converter = FileConverter(store)
+    converter.discard(INTO)
+    converter.discard(INTO)
+    with pytest.raises(NotThere):
+        store.read(done.parts[0].path)
