@@ -12,12 +12,13 @@ from dataclasses import replace
 
 import pytest
 
+from openmirror.plan.facts import Completeness
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.textformat import TextColumn, TextType
 from tests.text.dialects import ENCODINGS, PRODUCT, Compression, Dialect, dialect
 from tests.text.files import Cell, FileColumn, TextFile, made, written
 from tests.text.packing import packed
-from tests.text.reading import Read, read
+from tests.text.reading import Read, inspected, read, text_format
 
 # None of these fits, though some of them do for a lenient parser: Python's own takes underscores,
 # other scripts' digits, weeks and dates without dashes.
@@ -206,3 +207,91 @@ def test_packed_files_that_were_cut_anywhere_are_never_read_as_whole(
         # A part of a file that is a whole file by itself cannot be told.
         complete += isinstance(found, Read)
     assert complete <= 8
+
+
+@pytest.mark.parametrize("compression", _PACKED)
+def test_packed_files_with_a_flipped_bit_are_refused_or_read_as_they_were(
+    compression: Compression,
+) -> None:
+    draw = random.Random(f"bits of {compression.value}")
+    whole = _long_file(compression, draw)
+    total = read(whole)
+    assert isinstance(total, Read)
+    refused = 0
+    for _ in range(200):
+        data = bytearray(whole.content)
+        # Behind the first bytes, which say what a file is.
+        data[draw.randrange(10, len(data))] ^= 1 << draw.randrange(8)
+        found = read(replace(whole, content=bytes(data)))
+        refused += isinstance(found, Broken)
+        if isinstance(found, Read) and compression is not Compression.ZSTD:
+            # These have checksums; zstd has them where its writer wants it so.
+            lost = len(total.rows) - len(found.rows)
+            assert found.rows == total.rows or (lost and compression is Compression.SNAPPY)
+    assert refused > 50
+
+
+def test_text_behind_a_closing_quote_is_named_with_its_line() -> None:
+    draw = random.Random(4)
+    for of in _dialects(draw):
+        if of.quote:
+            behind = Cell(f"{of.quote}closed{of.quote}text", None, "")
+            row = (_cell("x", of, draw), behind, _cell("y", of, draw))
+            file, line = _with(row, of, draw)
+            _refused(file, Code.FILE_UNREADABLE, line, "text")
+
+
+@pytest.mark.timeout(60)
+def test_a_row_of_a_million_values_is_refused_without_taking_time_by_its_square() -> None:
+    draw = random.Random(5)
+    of = replace(_dialects(draw)[0], compression=Compression.NONE)
+    file, line = _with([Cell("", None, "")] * 1_000_000, of, draw)
+    _refused(file, Code.FILE_UNREADABLE, line, "1000000 values")
+
+
+@pytest.mark.timeout(60)
+def test_millions_of_empty_lines_are_passed_over() -> None:
+    draw = random.Random(6)
+    of = replace(_dialects(draw)[0], compression=Compression.GZIP)
+    file, _ = _with(_good_row(of, draw), of, draw)
+    lines = (3_000_000 * of.line_end).encode(of.encoding.codec)
+    text = of.encoding.mark + (file.decoded + of.line_end).encode(of.encoding.codec)
+    found = read(replace(file, content=packed(text + lines, of.compression, draw)))
+    assert isinstance(found, Read)
+    assert len(found.rows) == len(file.rows)
+
+
+def _headed(names: Sequence[str], of: Dialect, draw: random.Random) -> TextFile:
+    """A file of text columns of these names, and one row."""
+    columns = [FileColumn(name, TextType.STRING, None) for name in names]
+    row = [_cell("x", of, draw) for _ in names]
+    return made("a wrong header", of, (), columns, [row], draw)
+
+
+@pytest.mark.parametrize(
+    ("names", "code", "words"),
+    [
+        (("id", "b", "ID"), Code.COLUMNS_DUPLICATE, ("'id'", "'ID'")),
+        (("id", "b", "b"), Code.COLUMNS_DUPLICATE, ("'b'",)),
+        (("__rowMarker__", "id", "__ROWMARKER__"), Code.COLUMNS_DUPLICATE, ("__ROWMARKER__",)),
+        (("id", "", "b"), Code.FILE_UNREADABLE, ("column 2",)),
+        (("id", "\x01", "b"), Code.FILE_UNREADABLE, ("header",)),
+    ],
+)
+def test_a_header_that_names_no_columns_is_refused(
+    names: tuple[str, ...], code: Code, words: tuple[str, ...]
+) -> None:
+    draw = random.Random(7)
+    for of in _dialects(draw):
+        _refused(_headed(names, of, draw), code, None, *words)
+
+
+@pytest.mark.parametrize("number", range(len(ENCODINGS)))
+def test_a_file_without_a_header_is_still_being_written(number: int) -> None:
+    draw = random.Random(number)
+    of = replace(_dialects(draw)[0], encoding=ENCODINGS[number], quote='"', escape='"')
+    text = text_format(_headed(("id", "b"), of, draw))
+    open_quote = of.encoding.mark + '"id'.encode(of.encoding.codec)
+    for content in (b"", of.encoding.mark, open_quote):
+        facts = inspected(content, text)
+        assert facts.completeness is Completeness.INCOMPLETE, (content, facts)

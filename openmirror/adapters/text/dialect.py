@@ -37,7 +37,7 @@ class Dialect:
     @cached_property
     def blanks(self) -> re.Pattern[str]:
         """Lines with nothing in them."""
-        return re.compile(f"{_LINE_END}+")
+        return re.compile(f"{_LINE_END}++")
 
     @cached_property
     def value(self) -> re.Pattern[str]:
@@ -69,7 +69,7 @@ class Dialect:
             assert match is not None  # it matches nothing, too
             written.append(match[0])
             at = match.end()
-            if at == len(row) or row[at:] == "\r":
+            if at == len(row) or (row[at] == "\r" and at + 1 == len(row)):
                 return None
             if end := self.blanks.match(row, at):
                 return written, at + (2 if end[0].startswith("\r\n") else 1)
