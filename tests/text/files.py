@@ -43,6 +43,7 @@ _COLUMN_TYPES = {
     TextType.BOOLEAN: "boolean",
     TextType.BYTES: "binary",
 }
+_EMPTY: dict[TextType, Value] = {TextType.STRING: "", TextType.BYTES: b""}
 _LINE_END = re.compile("\r\n|\r|\n")
 
 
@@ -213,10 +214,11 @@ def drawn_cell(column: FileColumn, of: Dialect, draw: random.Random) -> Cell:
         return Cell(written(marker, of, draw) or "", marker, marker)
     nullable = column.declared is None or column.declared.nullable
     if draw.random() < (0.15 if nullable else 0.05):
-        # IsNullable forbids nothing: deletes carry only their keys. But where nothing is not NULL,
-        # it is an empty text.
-        is_empty = not nullable and column.type is TextType.STRING and not of.null
-        return Cell(of.null, "" if is_empty else None, of.null)
+        # IsNullable forbids nothing: deletes carry only their keys. But where an empty value may be
+        # meant, it is no NULL.
+        is_empty = not nullable and not of.null
+        value = _EMPTY.get(column.type) if is_empty else None
+        return Cell(of.null, value, of.null)
     while True:
         value, text = spelled(column.type, draw, of.encoding.letters)
         found = written(text, of, draw)

@@ -178,7 +178,7 @@ def _boolean(draw: random.Random, _: str) -> Spelled:
 
 
 def _bytes(draw: random.Random, _: str) -> Spelled:
-    value = draw.randbytes(draw.choice((1, 2, 3, 20)))
+    value = draw.randbytes(draw.choice((0, 1, 2, 3, 20)))
     return value, base64.b64encode(value).decode()
 
 

@@ -65,11 +65,15 @@ def converted(strings: Any, column: TextColumn, null: str) -> Any:
 
     Raises Misfit.
     """
-    if column.type is TextType.STRING:
+    may_be_empty = column.type in (TextType.STRING, TextType.BYTES)
+    if may_be_empty and not column.nullable and not null:
         # Nothing but an empty text can stand for "no text" in a column that is never NULL.
-        return pc.fill_null(strings, "") if not column.nullable and not null else strings
+        strings = pc.fill_null(strings, "")
+    if column.type is TextType.STRING:
+        return strings
     trimmed = pc.utf8_trim(strings, BLANKS)
-    trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+    if not may_be_empty:
+        trimmed = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
     try:
         fast = _at_once(trimmed, column.type)
     except pa.ArrowInvalid:
