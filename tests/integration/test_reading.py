@@ -1,0 +1,241 @@
+"""Spark reads each change file under whatever name it has, and each row at its own place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from openmirror import layout
+from openmirror.account import AccountUrl
+from openmirror.adapters.azure.store import AzureStore
+from openmirror.adapters.changefiles import ChangeFileInspector
+from openmirror.adapters.conversion import FileConverter
+from openmirror.adapters.local.store import LocalStore
+from openmirror.control import BatchKind, Pinned
+from openmirror.errors import ConditionFailed, NotThere
+from openmirror.layout import StorePath
+from openmirror.plan import Batch
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.features import TableFeatures
+from openmirror.plan.look import TablePolicy
+from openmirror.ports import BadFile, Entry, FileStore
+from openmirror.protocol.names import Incarnation, TableFolder, TablePath
+from openmirror.protocol.rules import Code
+from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
+from openmirror.protocol.sequence import Position, Sequence
+from openmirror.spark import reading
+from openmirror.spark.access import abfs_settings
+from openmirror.spark.engine import SparkEngine, SparkPrepared
+from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional
+from openmirror.spark.places import account_places, local_places
+from openmirror.tablelog import Epoch
+from tests.endpoint_server import EndpointServer
+from tests.spark_accounts import forget
+
+FOLDER = TableFolder("m", TablePath("", "T"))
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+# Every one that a store can hold; the last ones Hadoop does not read, or passes over in silence.
+NAMES = [
+    "00000000000000000001.parquet",
+    "part-0001.parquet",
+    "Year=2024/00000000000000000001.parquet",
+    "Year=2025/00000000000000000001.parquet",
+    "Year=2024/Region=EU west/part-0001.parquet",
+    "id=5/n=x.parquet",
+    "Hour=10:00/p.parquet",
+    "00000000000000000002.parquet",  # neither the second nor the ninth is its sequence
+    "a b.parquet",
+    "100%.parquet",
+    "%20x.parquet",
+    "e\u0301é.parquet",
+    "nb\u00a0sp.parquet",
+    "a[1]{b}*?.parquet",
+    "h#h+p&p;c,omma.parquet",
+    "quo'te.parquet",
+    "😀~$^|!@.parquet",
+    "no extension ",
+    "2024-01-01T10:00:00.parquet",
+    ".hidden.parquet",
+    "x._COPYING_",
+]
+
+
+@dataclass
+class Place:
+    """A root, and an engine that reads it."""
+
+    store: FileStore
+    engine: SparkEngine
+
+
+def local(root: Path, spark: SparkSession) -> Place:
+    store = LocalStore(root)
+    return Place(store, SparkEngine(spark, local_places(str(root)), converter(store)))
+
+
+def converter(store: FileStore) -> FileConverter:
+    """One that makes several parts of a small file."""
+    return FileConverter(store, most_rows=2)
+
+
+@pytest.fixture
+def served_place(served: EndpointServer, spark: SparkSession) -> Iterator[Place]:
+    account = AccountUrl.parse(f"{served.url}/{served.account}")
+    store = AzureStore.connect(account, served.key)
+    access = abfs_settings(account, served.key, {})
+    yield Place(store, SparkEngine(spark, account_places(account), converter(store), access))
+    store.close()
+    forget(spark, account)
+
+
+def parquet(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink)
+    return sink.getvalue().to_pybytes()
+
+
+def batch(place: Place, files: Iterable[tuple[str, pa.Table | bytes]]) -> Batch:
+    """A batch of such files, in this order; sequences count from 1 whatever the names."""
+    inspector, landed = ChangeFileInspector(place.store), []
+    schema = TableSchema()
+    for number, (name, content) in enumerate(files, start=1):
+        path = StorePath(f"{layout.table_folder(FOLDER)}/{name}")
+        data = content if isinstance(content, bytes) else parquet(content)
+        etag = place.store.write(path, data)
+        facts = inspector.inspect(path, Entry(name, False, len(data), AT, etag))
+        assert facts.broken is None
+        merged = union_schema(schema, facts.schema)
+        assert isinstance(merged, SchemaUnion)
+        schema = merged.schema
+        landed.append(
+            LandedFile(Sequence(number), name, path, facts.etag, len(data), AT, facts=facts)
+        )
+    return Batch(
+        folder=FOLDER,
+        table=StorePath("lake/m/Tables/dbo/T"),
+        kind=BatchKind.REPLACE,
+        epoch=Epoch(FOLDER, Incarnation("i"), 1),
+        first=Sequence(1),
+        last=Position(len(landed)),
+        files=tuple(landed),
+        pinned=Pinned(("id",)),
+        union=SchemaUnion(schema),
+        policy=TablePolicy(),
+        features=TableFeatures(),
+        applied=Position(0),
+        may_create=True,
+    )
+
+
+def read(place: Place, of: Batch) -> list[tuple[object, ...]]:
+    """Sequence, row, marker and values of each row, in order."""
+    held = place.engine.read(of)
+    assert isinstance(held, SparkPrepared), held
+    columns = [SEQUENCE, ROW, MARKER, *positional(len(of.union.schema.columns))]
+    rows = sorted(tuple(row) for row in held.changes.select(*columns).collect())
+    held.release()
+    return rows
+
+
+def leftovers(place: Place) -> tuple[Entry, ...]:
+    return place.store.list_folder(layout.conversions("m")).entries
+
+
+def table(number: int, *, nested: bool = False) -> pa.Table:
+    """Three rows that say which file they are of; names of folders are names of columns too."""
+    columns = {"id": [number] * 3, "Year": ["a", "b", "c"], "n": [0, 1, 2]}
+    more = {"l": [[number]] * 3} if nested else {}
+    return pa.table({**columns, "__rowMarker__": [4, 0, 4], **more})
+
+
+def of_names(names: list[str]) -> list[tuple[str, pa.Table]]:
+    """Every third has to be converted for what is in it."""
+    return [(name, table(at, nested=at % 3 == 0)) for at, name in enumerate(names, start=1)]
+
+
+def expected(count: int) -> list[tuple[object, ...]]:
+    rows = []
+    for number in range(1, count + 1):
+        text = f"[{number}]" if number % 3 == 0 else None
+        rows += [(number, row, (4, 0, 4)[row], number, "abc"[row], row, text) for row in range(3)]
+    return rows
+
+
+def test_every_name_is_read_and_no_number_is_taken_from_one(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "MOST_LISTED", 4)  # several lists
+    place = local(tmp_path, spark)
+    assert read(place, batch(place, of_names(NAMES))) == expected(len(NAMES))
+    assert leftovers(place) == ()
+
+
+def test_so_it_is_on_a_storage_account(served_place: Place) -> None:
+    assert read(served_place, batch(served_place, of_names(NAMES))) == expected(len(NAMES))
+    assert leftovers(served_place) == ()
+
+
+def damaged(of: pa.Table) -> bytes:
+    data = bytearray(parquet(of))
+    data[4:60] = bytes(56)
+    return bytes(data)
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_damaged_file_is_named_as_it_lies_in_the_folder(
+    tmp_path: Path, spark: SparkSession, *, nested: bool
+) -> None:
+    place = local(tmp_path, spark)
+    bad = ("Year=2025/a %20[b].parquet", damaged(table(2, nested=nested)))
+    files = [("Year=2024/a %20[b].parquet", table(1)), bad, ("z.parquet", table(3, nested=True))]
+    found = place.engine.read(batch(place, files))
+    assert isinstance(found, BadFile), found
+    assert (found.name, found.broken.code) == (bad[0], Code.FILE_UNREADABLE)
+    assert leftovers(place) == ()
+
+
+def test_a_wrong_marker_is_named_by_its_row_in_the_change_file(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    place = local(tmp_path, spark)
+    wrong = pa.table({"id": [1] * 6, "l": [[1]] * 6, "__rowMarker__": [0, 0, 0, 0, 7, 9]})
+    found = place.engine.read(batch(place, [("a.parquet", table(1)), ("b/c.parquet", wrong)]))
+    assert isinstance(found, BadFile), found
+    assert found.name == "b/c.parquet"
+    assert found.broken.detail == "row 5 has __rowMarker__ = 7; allowed are 0, 1, 2 and 4"
+    assert leftovers(place) == ()
+
+
+def test_the_first_file_whose_conversion_fails_is_the_one_that_is_named(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    place = local(tmp_path, spark)
+    finer = pa.table({"id": [1, 1], "t": pa.array([1000, 1], pa.timestamp("ns"))})
+    files = [(f"{number}.parquet", finer) for number in range(2, 6)]
+    found = place.engine.read(batch(place, [("1.parquet", table(1, nested=True)), *files]))
+    assert isinstance(found, BadFile), found
+    assert (found.name, found.broken.code) == ("2.parquet", Code.VALUE_INVALID)
+    assert found.broken.detail.startswith("row 2, column 't': 1 nanoseconds")
+    assert leftovers(place) == ()
+
+
+def test_a_file_that_goes_or_changes_while_it_is_converted_is_a_lost_race(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    place = local(tmp_path, spark)
+    planned = batch(place, [("a.parquet", table(1, nested=True))])
+    path = planned.files[0].path
+    place.store.write(path, parquet(table(2, nested=True)))
+    with pytest.raises(ConditionFailed):
+        place.engine.read(planned)
+    place.store.delete_file(path)
+    with pytest.raises(NotThere):
+        place.engine.read(planned)
