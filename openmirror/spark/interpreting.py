@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DateType,
+    IntegerType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from openmirror.protocol.rows import Marker
 from openmirror.spark.folding import DELETE, EXTRA
 from openmirror.spark.frames import KIND, MARKER, MAY_INSERT, ROW, SEQUENCE
 from openmirror.spark.guarded_folding import GROUP
-from openmirror.spark.interpreter import KEY, interpreter_of
+from openmirror.spark.interpreter import rows_left
 
 _BEFORE_ALL = -1
 _FEW = 10_000
@@ -40,27 +48,39 @@ def interpreted(
         wanted = one_of_each.select(*(F.col(key).alias(f"of_{key}") for key in keys), GROUP)
         wanted = wanted if found > _FEW else F.broadcast(wanted)
         rows = _as_inserts(present, wanted, data, keys).unionByName(entangled)
-    ordered = (
-        rows.select(
-            *data,
-            MARKER,
-            SEQUENCE,
-            ROW,
-            F.col(GROUP)[SEQUENCE].alias(KEY[0]),
-            F.col(GROUP)[ROW].alias(KEY[1]),
-        )
-        .repartition(*KEY)
-        .sortWithinPartitions(*KEY, SEQUENCE, ROW)
+    change = F.struct(SEQUENCE, ROW, MARKER, F.struct(*data).alias("values"))
+    by_key = rows.groupBy(GROUP).agg(F.sort_array(F.collect_list(change)).alias("changes"))
+    kind = entangled.schema[guard].dataType
+    guards = F.transform("changes", lambda one: as_python_orders(one["values"][guard], kind))
+    changes, left = F.col("changes"), F.col("left")
+    after = by_key.select(changes, left_of(changes[MARKER], guards).alias("left")).select(
+        F.explode(F.transform(left, lambda at: changes[at]["values"])).alias("values")
     )
-    schema = StructType([ordered.schema[name] for name in data]).add(KIND, StringType())
-    work = interpreter_of(list(data), guard, MARKER, KIND, DELETE, EXTRA)
-    # The row that stands for a delete must count, so it has no guard's value.
-    no_guard = F.when(F.col(KIND) != DELETE, F.col(guard)).alias(guard)
-    return ordered.mapInArrow(work, schema).select(
-        *(no_guard if name == guard else F.col(name) for name in data),
-        KIND,
-        F.lit(False).alias(MAY_INSERT),
+    extras = after.select(*(F.col("values")[name].alias(name) for name in data), _is(EXTRA))
+    # What stands for the deletes must count for every row, so it has no guard's value.
+    nothing = F.lit(None).cast(kind).alias(guard)
+    deletes = one_of_each.select(
+        *(nothing if name == guard else F.col(name) for name in data), _is(DELETE)
     )
+    return deletes.unionByName(extras).withColumn(MAY_INSERT, F.lit(False))
+
+
+def left_of(markers: Column, guards: Column) -> Column:
+    """`rows_left` of arrays. Not by Arrow, for which Spark wants pandas at hand."""
+    return F.udf(rows_left, ArrayType(IntegerType()), useArrow=False)(markers, guards)
+
+
+def as_python_orders(value: Column, kind: DataType) -> Column:
+    """A value that Python orders as PROTOCOL §5.6 says: text by bytes, times of any year."""
+    if isinstance(kind, StringType):
+        return value.cast("binary")
+    if isinstance(kind, (TimestampType, TimestampNTZType)):
+        return F.unix_micros(value.cast("timestamp"))
+    return F.unix_date(value) if isinstance(kind, DateType) else value
+
+
+def _is(kind: str) -> Column:
+    return F.lit(kind).alias(KIND)
 
 
 def _as_inserts(

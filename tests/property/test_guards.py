@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from openmirror.protocol.rows import Change, ChangeFile, Marker, interpret
+from openmirror.spark import interpreting
 from tests.zone import Mirror, bag
 
 _GUARDS = (None, 1, 2, 3)
@@ -26,7 +27,7 @@ def _histories() -> Iterator[tuple[tuple[int | None, ...], tuple[_Step, ...]]]:
         yield from product(_TABLES, product(_STEPS, repeat=length))
     for steps in product(_STEPS, repeat=3):
         yield draw.choice(_TABLES), steps
-    for _ in range(1200):
+    for _ in range(700):
         steps = tuple(draw.choice(_STEPS) for _ in range(draw.randint(4, 7)))
         yield draw.choice(_TABLES), steps
 
@@ -58,8 +59,11 @@ def _arrow(rows: list[_Row], guard: pa.DataType) -> pa.Table:
 
 @pytest.mark.parametrize("kind", ["merge", "replace", "rewrite"])
 def test_every_short_history_of_a_guarded_key_gives_what_the_interpreter_gives(
-    mirror: Mirror, kind: str
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
+    if kind == "rewrite":
+        # As with too many keys to send to where the table is read.
+        monkeypatch.setattr(interpreting, "_FEW", 10)
     files = _files()
     mirror.zone.metadata("t", {"keyColumns": ["id"], "ConditionalUpdateColumn": "g"})
     mirror.zone.put("t", 1, _arrow(files[0], pa.int32()))

@@ -43,8 +43,7 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         _EDGE | _PLACES,
         frozenset({"cramjam", "pyarrow", "watchfiles", "azure", "opentelemetry", "databricks"}),
     ),
-    # pyarrow is how Spark hands rows to Python workers.
-    "spark": (_EDGE | _PLACES, frozenset({"pyspark", "delta", "py4j", "pyarrow"})),
+    "spark": (_EDGE | _PLACES, frozenset({"pyspark", "delta", "py4j"})),
     "account": (frozenset(), frozenset()),
     "connection": (frozenset({"account"}), frozenset()),
     "endpoint": (
