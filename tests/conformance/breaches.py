@@ -1,0 +1,395 @@
+"""Every problem and every warning: the bytes that cause it, whom it names, and what mends it.
+
+Each breach has a mirror of its own, called after its code, with one table folder.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from openmirror import layout
+from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.rules import Code
+from openmirror.services import requests
+from openmirror.services.cleaning import clean_table
+from openmirror.services.parts import Parts
+from tests.zone import file_name
+
+ME = requests.Operator("me", "to show that it works")
+TABLE = "t"
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One mirror of a real root, for whoever publishes, breaks and mends there."""
+
+    parts: Parts
+    root: Path
+    mirror: str
+
+    @property
+    def zone(self) -> Path:
+        return self.root / layout.landing_zone(self.mirror)
+
+    @property
+    def folder(self) -> Path:
+        return self.zone / TABLE
+
+    @property
+    def delta(self) -> Path:
+        return self.root / "lake" / self.mirror / "Tables" / "dbo" / TABLE
+
+    @property
+    def table(self) -> TableFolder:
+        return TableFolder(self.mirror, TablePath("", TABLE))
+
+    @property
+    def control(self) -> Path:
+        return self.root / layout.control_document(self.table)
+
+    def bytes(self, name: str, data: bytes, folder: str = TABLE) -> Path:
+        path = self.zone / folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        staged = path.with_name("_" + name)
+        staged.write_bytes(data)
+        return staged.rename(path)
+
+    def put(self, number: int, data: Mapping[str, Any] | pa.Table, folder: str = TABLE) -> Path:
+        return self.bytes(file_name(number), parquet(data), folder)
+
+    def rows(self, number: int, *ids: int, folder: str = TABLE) -> Path:
+        return self.put(number, {"id": list(ids), "v": ["x"] * len(ids)}, folder)
+
+    def metadata(self, document: Mapping[str, object] | bytes, folder: str = TABLE) -> None:
+        data = document if isinstance(document, bytes) else json.dumps(document).encode()
+        self.bytes("_metadata.json", data, folder)
+
+    def settings(self, text: str) -> None:
+        path = self.root / layout.mirror_settings(self.mirror)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+def parquet(data: Mapping[str, Any] | pa.Table) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(data if isinstance(data, pa.Table) else pa.table(dict(data)), buffer)
+    return buffer.getvalue()
+
+
+Deed = Callable[[Scene], object]
+
+
+def first(scene: Scene) -> None:
+    """A table with one row."""
+    scene.metadata({"keyColumns": ["id"]})
+    scene.rows(1, 1)
+
+
+def two(scene: Scene) -> None:
+    first(scene)
+    scene.rows(2, 2)
+
+
+def nothing(scene: Scene) -> None:
+    scene.zone.mkdir(parents=True, exist_ok=True)
+
+
+def mend(scene: Scene) -> None:
+    """Replace the second file by a good one."""
+    bad = scene.folder / file_name(2)
+    if bad.is_dir():
+        shutil.rmtree(bad)
+    scene.rows(2, 2)
+
+
+def second(data: Mapping[str, Any] | pa.Table) -> Deed:
+    return lambda scene: scene.put(2, data)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Breach:
+    """How one code comes to be, and how it ends."""
+
+    code: Code
+    breaks: Deed
+    names: str
+    """Whom the detail must name."""
+    remedy: Deed
+    """What OPERATIONS.md tells to do."""
+    file: str | None = None
+    before: Deed = first
+    folder: str = TABLE
+    stays: tuple[int, ...] = (1,)
+    """The ids that readers see while it is broken."""
+    then: tuple[int, ...] = (1, 2)
+    """And those once it is mended, in the table that `then_in` names."""
+    then_in: str = TABLE
+    ends: bool = True
+
+    @property
+    def warned_of(self) -> str | None:
+        """The file that a warning names."""
+        return "_metadata.json" if self.code is Code.METADATA_REPAIRED else self.file
+
+
+def of_second_file(code: Code, breaks: Deed, names: str, remedy: Deed = mend) -> Breach:
+    return Breach(code=code, breaks=breaks, names=names, remedy=remedy, file=file_name(2))
+
+
+def _marked(*rows: tuple[int, int]) -> dict[str, Any]:
+    markers, ids = zip(*rows, strict=True)
+    return {"__rowMarker__": list(markers), "id": list(ids), "v": ["x"] * len(ids)}
+
+
+def _left_empty_long_ago(scene: Scene) -> None:
+    path, then = scene.bytes(file_name(2), b""), time.time() - 11 * 60
+    os.utime(path, (then, then))
+
+
+def _folder(scene: Scene) -> None:
+    part = scene.folder / file_name(2) / "part-00000.parquet"
+    part.parent.mkdir()
+    part.write_bytes(parquet({"id": [2], "v": ["x"]}))
+
+
+def _twins(scene: Scene) -> None:
+    mend(scene)
+    scene.bytes(f"{2:020d}.PARQUET", parquet({"id": [9], "v": ["x"]}))
+
+
+def _ask_for_a_reseed_and_lose_a_file(scene: Scene) -> None:
+    requests.reseed(scene.parts, scene.table, ME)
+    (scene.folder / file_name(1)).rename(scene.folder / "_lost")
+
+
+def _collide(scene: Scene) -> None:
+    scene.rows(1, 7, folder="dbo.schema/t")
+
+
+def _stranger(scene: Scene) -> None:
+    first(scene)
+    deltalake.write_deltalake(str(scene.delta), pa.table({"id": [100]}))
+
+
+def _log(scene: Scene, version: int) -> Path:
+    return scene.delta / "_delta_log" / f"{version:020d}.json"
+
+
+def _start_again(scene: Scene) -> None:
+    clean_table(scene.parts, scene.table)
+    scene.rows(1, 5)
+
+
+def _re_create(scene: Scene) -> None:
+    scene.folder.rename(scene.zone / "_former")
+    two(scene)
+
+
+BREACHES = [
+    Breach(
+        code=Code.METADATA_INVALID,
+        breaks=lambda scene: scene.metadata(b'{\n  "keyColumns": ["id" "v"]\n}'),
+        names="line 2, column 23",
+        remedy=lambda scene: (scene.metadata({"keyColumns": ["id"]}), scene.rows(2, 2)),
+    ),
+    Breach(
+        code=Code.MIRROR_SETTINGS_INVALID,
+        breaks=lambda scene: (
+            scene.settings('{"openmirror": {"typeChange": "rewrit"}}'),
+            scene.rows(2, 2),
+        ),
+        names="typeChange",
+        remedy=lambda scene: scene.settings('{"openmirror": {"typeChange": "rewrite"}}'),
+    ),
+    Breach(
+        code=Code.KEY_COLUMNS_CHANGED,
+        breaks=lambda scene: (scene.metadata({"keyColumns": ["v"]}), scene.rows(2, 2)),
+        names="['v']",
+        remedy=lambda scene: scene.metadata({"keyColumns": ["id"]}),
+    ),
+    Breach(
+        code=Code.PINNED_OPTION_CHANGED,
+        breaks=lambda scene: (
+            scene.metadata({"keyColumns": ["id"], "isUpsertDefaultRowMarker": True}),
+            scene.rows(2, 2),
+        ),
+        names="isUpsertDefaultRowMarker",
+        remedy=lambda scene: scene.metadata({"keyColumns": ["id"]}),
+    ),
+    Breach(
+        code=Code.KEY_COLUMNS_UNDECLARED,
+        before=lambda scene: scene.rows(1, 1),
+        breaks=second(_marked((4, 2))),
+        file=file_name(2),
+        names="= 4",
+        remedy=lambda scene: scene.metadata({"keyColumns": ["id"]}),
+    ),
+    of_second_file(Code.KEY_COLUMN_MISSING, second({"v": ["x"]}), "'id'"),
+    of_second_file(Code.ROW_MARKER_INVALID, second(_marked((0, 2), (3, 3))), "= 3"),
+    of_second_file(Code.FILE_INCOMPLETE, _left_empty_long_ago, "empty"),
+    of_second_file(
+        Code.FILE_UNREADABLE,
+        lambda scene: scene.bytes(file_name(2), b"id,v\n2,x\n"),
+        "CSV",
+        # The other remedy that its row names.
+        lambda scene: (
+            requests.skip_file(scene.parts, scene.table, file_name(2), ME),
+            scene.rows(3, 2),
+        ),
+    ),
+    of_second_file(
+        Code.VALUE_INVALID,
+        second(pa.table({"id": [2], "v": ["x"], "at": pa.array([1_001], pa.timestamp("ns"))})),
+        "'at'",
+    ),
+    of_second_file(Code.NOT_A_FILE, _folder, "is a folder"),
+    of_second_file(
+        Code.SEQUENCE_TWICE,
+        _twins,
+        f"{2:020d}.PARQUET",
+        lambda scene: (scene.folder / f"{2:020d}.PARQUET").unlink(),
+    ),
+    of_second_file(Code.COLUMNS_DUPLICATE, second({"id": [2], "v": ["x"], "V": ["y"]}), "'V'"),
+    of_second_file(
+        Code.COLUMN_TYPE_UNSUPPORTED,
+        second(pa.table({"id": [2], "x": pa.array([1], pa.decimal256(50, 2))})),
+        "'x'",
+    ),
+    of_second_file(Code.SCHEMA_MERGE_FAILURE, second({"id": ["two"], "v": ["x"]}), "'id'"),
+    Breach(
+        code=Code.APPLIED_FILE_CHANGED,
+        before=two,
+        breaks=lambda scene: (scene.rows(2, 9), scene.rows(3, 3)),
+        file=file_name(2),
+        names=file_name(2),
+        stays=(1, 2),
+        remedy=lambda scene: requests.skip_file(scene.parts, scene.table, file_name(2), ME),
+        then=(1, 2, 3),
+    ),
+    Breach(
+        code=Code.APPLY_FAILED,
+        before=nothing,
+        # A file where the table's folder has to be: what a full disk would be elsewhere.
+        breaks=lambda scene: (
+            two(scene),
+            scene.delta.parent.mkdir(parents=True),
+            scene.delta.write_bytes(b"in the way"),
+        ),
+        file=file_name(1),
+        names="3 times",
+        stays=(),
+        remedy=lambda scene: (
+            scene.delta.unlink(),
+            requests.retry(scene.parts, scene.table, ME),
+        ),
+    ),
+    Breach(
+        code=Code.RESEED_INCOMPLETE,
+        before=two,
+        breaks=_ask_for_a_reseed_and_lose_a_file,
+        names=f"{1:020d}",
+        stays=(1, 2),
+        remedy=lambda scene: (scene.folder / "_lost").rename(scene.folder / file_name(1)),
+    ),
+    Breach(
+        code=Code.TABLE_NAME_COLLISION,
+        breaks=_collide,
+        folder="dbo.schema/t",
+        names="belongs to the landing folder TableNameCollision/t",
+        remedy=lambda scene: (scene.zone / "dbo.schema" / "t").rename(scene.zone / "other"),
+        then=(7,),
+        then_in="other",
+    ),
+    Breach(
+        code=Code.TABLE_NAME_INVALID,
+        before=nothing,
+        breaks=lambda scene: scene.rows(1, 1, folder="w" * 251),
+        folder="w" * 251,
+        names="251 bytes",
+        stays=(),
+        remedy=lambda scene: (scene.zone / ("w" * 251)).rename(scene.folder),
+        then=(1,),
+    ),
+    Breach(
+        code=Code.TABLE_NOT_OURS,
+        before=nothing,
+        breaks=_stranger,
+        names="Tables/dbo/t",
+        stays=(100,),
+        remedy=lambda scene: scene.delta.rename(scene.root / "moved-away"),
+        then=(1,),
+    ),
+    Breach(
+        code=Code.TABLE_LOG_BROKEN,
+        breaks=lambda scene: (
+            shutil.copy(_log(scene, 0), scene.root / "backup"),
+            _log(scene, 0).write_text("{ damaged"),
+            scene.rows(2, 2),
+        ),
+        names="Tables/dbo/t",
+        stays=(),
+        remedy=lambda scene: shutil.copy(scene.root / "backup", _log(scene, 0)),
+    ),
+    Breach(
+        code=Code.CONTROL_DOCUMENT_INVALID,
+        breaks=lambda scene: (scene.control.write_text("{ damaged"), scene.rows(2, 2)),
+        names="folders/t.json",
+        remedy=lambda scene: scene.control.rename(scene.root / "damaged.json"),
+    ),
+    # Warnings: the table goes on all the while.
+    Breach(
+        code=Code.SEQUENCE_REUSED,
+        before=two,
+        breaks=_start_again,
+        file=file_name(1),
+        names=file_name(1),
+        stays=(1, 2),
+        remedy=_re_create,
+    ),
+    Breach(
+        code=Code.FILE_NAME_INVALID,
+        breaks=lambda scene: scene.rows(2, 2).rename(scene.folder / "2.parquet"),
+        file="2.parquet",
+        names="20 digits",
+        remedy=lambda scene: (scene.folder / "2.parquet").rename(scene.folder / file_name(2)),
+    ),
+    Breach(
+        code=Code.METADATA_REPAIRED,
+        breaks=lambda scene: (scene.metadata(b'{"keyColumns": ["id"],}'), scene.rows(2, 2)),
+        names="comma",
+        stays=(1, 2),
+        remedy=lambda scene: scene.metadata({"keyColumns": ["id"]}),
+    ),
+    Breach(
+        code=Code.CONTROL_DOCUMENT_REBUILT,
+        breaks=lambda scene: (scene.control.unlink(), scene.rows(2, 2)),
+        names="was lost",
+        stays=(1, 2),
+        # Nothing to do: the table goes on, and the warning stays.
+        remedy=lambda scene: scene.rows(3, 3),
+        then=(1, 2, 3),
+        ends=False,
+    ),
+    Breach(
+        code=Code.TABLE_SETTING_UNMET,
+        breaks=lambda scene: (
+            scene.settings('{"openmirror": {"clustering": ["open"]}}'),
+            scene.put(2, {"id": [2], "open": [True]}),
+        ),
+        names="open",
+        stays=(1, 2),
+        remedy=lambda scene: scene.settings("{}"),
+    ),
+]
