@@ -203,6 +203,16 @@ class Act:
     why: str = ""
 
 
+@dataclass(frozen=True)
+class Ended:
+    """A problem that is over, kept for `history`."""
+
+    problem: Problem
+    at: datetime
+    how: str
+    """What ended it: what has changed, or what an operator did."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ControlDocument:
     """Everything decided about one landing folder."""
@@ -227,6 +237,8 @@ class ControlDocument:
     rebuilt: datetime | None = None
     """When this document was made anew beside a log that already had an epoch of ours."""
     acts: tuple[Act, ...] = field(default=())
+    ended: tuple[Ended, ...] = ()
+    """The last problems that are over, oldest first."""
 
     def life_of(self, incarnation: Incarnation) -> Life:
         """What is known of this incarnation: nothing yet for a new one."""
@@ -251,6 +263,15 @@ MOST_ACTS = 100
 def with_act(control: ControlDocument, act: Act) -> ControlDocument:
     """Remember what an operator did; the oldest go first."""
     return replace(control, acts=(*control.acts, act)[-MOST_ACTS:])
+
+
+MOST_ENDED = 20
+
+
+def with_end(control: ControlDocument, problem: Problem, at: datetime, how: str) -> ControlDocument:
+    """Remember that a problem is over, and why; the oldest go first."""
+    ended = (*control.ended, Ended(problem, at, how))[-MOST_ENDED:]
+    return replace(control, ended=ended)
 
 
 def decide(

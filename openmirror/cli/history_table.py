@@ -10,14 +10,15 @@ from rich.table import Table
 from rich.text import Text
 
 from openmirror.cli.console import clock_time, short
-from openmirror.control import Act
+from openmirror.control import Act, Ended
+from openmirror.errors import Problem
 from openmirror.lifecycle import iso
-from openmirror.services.reporting import HistoryLine
+from openmirror.services.reporting import HistoryLine, Standing
 from openmirror.tablelog import CommitNote
 
 
 def history_table(lines: Iterable[HistoryLine], now: datetime) -> Table:
-    """One line for each commit, and for each thing that an operator did."""
+    """One line for each commit, each problem, and each thing that an operator did."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     shown.add_column("when", no_wrap=True)
     shown.add_column("what", overflow="fold")
@@ -30,10 +31,14 @@ def history_table(lines: Iterable[HistoryLine], now: datetime) -> Table:
     return shown
 
 
-def _cells(event: CommitNote | Act) -> tuple[Text | str, ...]:
+def _cells(event: CommitNote | Act | Standing | Ended) -> tuple[Text | str, ...]:
     if isinstance(event, Act):
         why = f": {event.why}" if event.why else ""
         return Text(f"{event.what}, by {event.by}{why}"), "", "", ""
+    if isinstance(event, Standing):
+        return Text(f"paused by {_stopped_by(event.problem)}"), "", "", ""
+    if isinstance(event, Ended):
+        return Text(f"no longer {_stopped_by(event.problem)}: {event.how}"), "", "", ""
     signs = (("inserts", "+"), ("updates", "~"), ("deletes", "-"))
     changes = " ".join(
         f"{sign}{event.rows[kind]:,}" for kind, sign in signs if event.rows.get(kind)
@@ -41,6 +46,10 @@ def _cells(event: CommitNote | Act) -> tuple[Text | str, ...]:
     span = str(event.last) if event.first == event.last else f"{event.first}-{event.last}"
     lag = event.lag_seconds
     return Text(event.kind), span, changes or "none", "" if lag is None else short(lag)
+
+
+def _stopped_by(problem: Problem) -> str:
+    return f"{problem.code.value} at {problem.file}" if problem.file else problem.code.value
 
 
 def history_json(lines: Iterable[HistoryLine]) -> dict[str, object]:
@@ -53,6 +62,17 @@ def _line_json(line: HistoryLine) -> dict[str, object]:
     event = line.event
     if isinstance(event, Act):
         return {"at": at, "event": "act", "what": event.what, "by": event.by, "why": event.why}
+    if isinstance(event, Standing | Ended):
+        problem = event.problem
+        return {
+            "at": at,
+            "event": "problem",
+            "code": problem.code.value,
+            "file": problem.file,
+            "detail": problem.detail,
+            "since": iso(problem.since) if problem.since else None,
+            "ended": event.how if isinstance(event, Ended) else None,
+        }
     return {
         "at": at,
         "event": "commit",

@@ -145,7 +145,9 @@ def check_file(
         until = file.modified + limits.settle
         if look.at < until:
             detail = "text does not say where it ends; it is read once it is left alone"
-            return Wait(Waiting(WaitKind.SETTLE, file.modified, detail, file.sequence, until))
+            return Wait(
+                Waiting(WaitKind.SETTLE, file.modified, detail, file.sequence, until, file.name)
+            )
     if facts.completeness is Completeness.BROKEN:
         return _pause(look, file, Code.FILE_UNREADABLE, facts.reason)
     if facts.completeness is Completeness.INCOMPLETE:

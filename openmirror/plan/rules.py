@@ -49,14 +49,24 @@ def still_stands(look: Look, problem: Problem) -> bool:
 
 def is_unchanged(look: Look, problem: Problem) -> bool:
     """Whether nothing that the problem was judged by has changed."""
+    return what_changed(look, problem) is None
+
+
+def what_changed(look: Look, problem: Problem) -> str | None:
+    """What of all that a problem was judged by is another now; None when nothing is."""
     if problem.incarnation != look.incarnation:
-        return False
-    if (problem.metadata_etag, problem.settings_etag) != (look.metadata_etag, look.policy_etag):
-        return False
-    if problem.file is None:
-        return True
-    there = next((file for file in look.files.values() if file.name == problem.file), None)
-    return there is not None and there.etag == problem.etag
+        return "the folder was made again" if look.incarnation else "the folder is gone"
+    if problem.file is not None:
+        there = next((file for file in look.files.values() if file.name == problem.file), None)
+        if there is None:
+            return "the file is gone"
+        if there.etag != problem.etag:
+            return "the file was replaced"
+    if problem.metadata_etag != look.metadata_etag:
+        return "_metadata.json was changed"
+    if problem.settings_etag != look.policy_etag:
+        return "mirroring.json was changed"
+    return None
 
 
 def table_rules(look: Look, limits: Limits, now: datetime) -> Pinned | Stop:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from openmirror import layout
-from openmirror.control import Act, MirrorDocument
-from openmirror.errors import SOLUTIONS, ConditionFailed, DocumentUnreadable, NotThere
+from openmirror.control import Act, ControlDocument, Ended, MirrorDocument
+from openmirror.errors import SOLUTIONS, ConditionFailed, DocumentUnreadable, NotThere, Problem
 from openmirror.layout import StorePath
 from openmirror.lifecycle import (
     Dropped,
@@ -206,12 +206,19 @@ def _as_bytes(content: dict[str, object]) -> bytes:
 
 
 @dataclass(frozen=True)
+class Standing:
+    """A problem that pauses the table now."""
+
+    problem: Problem
+
+
+@dataclass(frozen=True)
 class HistoryLine:
-    """One thing that happened to a table: a commit, or what an operator did."""
+    """One thing that happened to a table: a commit, a problem, or what an operator did."""
 
     at: datetime | None
-    """None for a commit whose log does not say when."""
-    event: CommitNote | Act
+    """None for a commit whose log does not say when. A problem that is over has its end here."""
+    event: CommitNote | Act | Standing | Ended
 
 
 def history(
@@ -227,17 +234,26 @@ def history(
     # A path may hold another folder's table; a damaged log still has commits that can be read.
     foreign = log is None or (isinstance(log, TableLog) and folder not in log.owners)
     notes = [] if foreign or log is None else reader.history(log.path, limit)
-    acts = sorted(look.control.acts, key=lambda act: act.at, reverse=True)
-    return list(_merged(notes, acts))[:limit]
+    others = sorted(_beside_commits(look.control), key=lambda other: other[0], reverse=True)
+    return list(_merged(notes, others))[:limit]
 
 
-def _merged(notes: list[CommitNote], acts: list[Act]) -> Iterator[HistoryLine]:
+_Other = tuple[datetime, Act | Standing | Ended]
+
+
+def _beside_commits(control: ControlDocument) -> Iterator[_Other]:
+    yield from ((act.at, act) for act in control.acts)
+    yield from ((ended.at, ended) for ended in control.ended)
+    if control.problem and control.problem.since:
+        yield control.problem.since, Standing(control.problem)
+
+
+def _merged(notes: list[CommitNote], others: list[_Other]) -> Iterator[HistoryLine]:
     """Both newest first. Commits keep the log's own order, whatever a writer's clock said."""
-    waiting = list(acts)
+    waiting = list(others)
     for note in notes:
         at = note.committed_at or datetime.min.replace(tzinfo=UTC)
-        while waiting and waiting[0].at >= at:
-            act = waiting.pop(0)
-            yield HistoryLine(act.at, act)
+        while waiting and waiting[0][0] >= at:
+            yield HistoryLine(*waiting.pop(0))
         yield HistoryLine(note.committed_at, note)
-    yield from (HistoryLine(act.at, act) for act in waiting)
+    yield from (HistoryLine(*other) for other in waiting)

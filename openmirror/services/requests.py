@@ -15,6 +15,7 @@ from openmirror.control import (
     RequestKind,
     Skip,
     with_act,
+    with_end,
     with_life,
 )
 from openmirror.errors import ConditionFailed, WrongRequest
@@ -253,6 +254,9 @@ def _change(
         if seen.etag is ABSENT and seen.look.incarnation is None and seen.look.log is None:
             raise WrongRequest(f"there is no table {seen.look.name}: no folder, no Delta table")
         control = with_act(change(seen.look), act)
+        problem = seen.look.control.problem
+        if problem is not None and control.problem is None:
+            control = with_end(control, problem, act.at, f"{what}, by {operator.name}")
         try:
             Documents(parts.store).save_table(folder, control, seen.etag)
         except ConditionFailed:

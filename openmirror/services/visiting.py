@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from openmirror.control import Applied, ControlDocument, Failures, RequestKind
+from openmirror.control import Applied, ControlDocument, Failures, RequestKind, with_end
 from openmirror.errors import (
     ConditionFailed,
     Disposition,
@@ -27,7 +27,7 @@ from openmirror.plan.decisions import (
     WaitKind,
 )
 from openmirror.plan.look import Look
-from openmirror.plan.rules import judged, still_stands
+from openmirror.plan.rules import judged, still_stands, what_changed
 from openmirror.ports import Progress, Step, TableEngine
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Broken, Code
@@ -147,15 +147,26 @@ def _learned(look: Look, decision: Decision) -> ControlDocument:
         control = replace(control, request=None)  # its retention ended: nothing to bring back
     if isinstance(decision, Pause):
         if not decision.problem.same_as(control.problem):
+            before, now = control.problem, decision.problem
+            if before and (before.code, before.file) != (now.code, now.file):
+                control = _with_end(look, control)
             since = decision.problem.since or look.at
             control = replace(control, problem=replace(decision.problem, since=since))
     elif control.problem and not still_stands(look, control.problem):
-        control = replace(control, problem=None, failures=None)
+        control = replace(_with_end(look, control), problem=None, failures=None)
     if isinstance(decision, Wait) and decision.waiting.kind is WaitKind.GRACE:
         control = replace(control, missing_since=control.missing_since or look.at)
     if look.incarnation is not None and control.missing_since is not None:
         control = replace(control, missing_since=None)
     return control
+
+
+def _with_end(look: Look, control: ControlDocument) -> ControlDocument:
+    """The document with the end of the problem that it has, if it has one."""
+    problem = control.problem
+    if problem is None:
+        return control
+    return with_end(control, problem, look.at, what_changed(look, problem) or "its cause is gone")
 
 
 FIRST_DELAY = timedelta(seconds=1)
