@@ -147,8 +147,8 @@ def _learned(look: Look, decision: Decision) -> ControlDocument:
         control = replace(control, request=None)  # its retention ended: nothing to bring back
     if isinstance(decision, Pause):
         if not decision.problem.same_as(control.problem):
-            before, now = control.problem, decision.problem
-            if before and (before.code, before.file) != (now.code, now.file):
+            old, new = control.problem, decision.problem
+            if old and (old.code, old.file) != (new.code, new.file):
                 control = _with_end(look, control)
             since = decision.problem.since or look.at
             control = replace(control, problem=replace(decision.problem, since=since))
