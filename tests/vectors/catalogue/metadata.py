@@ -130,12 +130,11 @@ CASES = [
         meta({"keyColumns": "id"}),
         protocol="4.2",
     ),
-    _refused(
-        "metadata/partitions",
-        "Partition folders are not mirrored",
-        keys("id", isPartitionEnabled="true"),
-        "NotSupportedYet",
-        "4.2",
+    _read(
+        "metadata/partitions-as-text",
+        "Partition folders may be asked for in text, and nobody has to use them",
+        keys("id", isPartitionEnabled="TRUE"),
+        protocol="4.2",
     ),
     _read(
         "metadata/declared-parquet",
