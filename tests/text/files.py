@@ -10,7 +10,7 @@ from typing import Any
 
 from openmirror.protocol.schema import ColumnType
 from openmirror.protocol.textformat import TextColumn, TextType
-from tests.text.dialects import Dialect, dialect
+from tests.text.dialects import LINE_ENDS, Dialect, dialect
 from tests.text.packing import packed
 from tests.text.values import Value, spelled
 
@@ -156,9 +156,13 @@ def made(
         first_lines.append(here)
         lines.append(of.separator.join(cell.written for cell in row))
         here += _height(lines[-1])
-    decoded = of.line_end.join(lines)
+    ends = [of.line_end] * len(lines)
+    if len(columns) > 1 and not blanks and draw.random() < 0.1:
+        ends = draw.choices(LINE_ENDS, k=len(lines))  # as in files that several programs wrote
     # Without its end, a last line of nothing would not be there.
-    decoded += of.line_end if of.ended or not lines[-1] else ""
+    if not of.ended and lines[-1]:
+        ends[-1] = ""
+    decoded = "".join(line + end for line, end in zip(lines, ends, strict=True))
     decoded += 2 * of.line_end if blanks else ""
     data = of.encoding.mark + decoded.encode(of.encoding.codec)
     return TextFile(

@@ -1,0 +1,68 @@
+"""One text has one meaning, whether it is read alone or in a column of thousands."""
+
+from __future__ import annotations
+
+import random
+
+import pyarrow as pa
+import pytest
+
+from openmirror.adapters.text.columns import Misfit, converted
+from openmirror.adapters.text.values import BLANKS, read_value
+from openmirror.protocol.textformat import TextColumn, TextType
+from tests.text.reading import exact
+from tests.text.test_generated_files import seed
+from tests.text.values import spelled
+
+_LETTERS = "0123456789+-.:,/= TZeEinfatrus_"
+_TYPED = [kind for kind in TextType if kind is not TextType.STRING]
+
+
+def _almost(text: str, draw: random.Random) -> str:
+    """The text with a letter or two put in, left out or changed."""
+    letters = list(text)
+    for _ in range(draw.choice((0, 1, 1, 2))):
+        place = draw.randrange(len(letters) + 1)
+        letters[place : place + draw.randint(0, 1)] = draw.choice(("", draw.choice(_LETTERS)))
+    return "".join(letters)
+
+
+def _alone(kind: TextType, text: str) -> str | None:
+    """What the definition says of a text; None when it says that it does not fit."""
+    plain = text.strip(BLANKS)
+    if not plain and kind is not TextType.BYTES:
+        return exact(None)
+    try:
+        return exact(read_value(kind, plain))
+    except ValueError:
+        return None
+
+
+def _in_a_column(kind: TextType, texts: list[str]) -> list[str] | int:
+    """The values of a column, or the place of the first that does not fit."""
+    try:
+        return [
+            exact(v) for v in converted(pa.array(texts), TextColumn("c", kind), "N").to_pylist()
+        ]
+    except Misfit as misfit:
+        return misfit.row
+
+
+@pytest.mark.parametrize("kind", _TYPED)
+def test_a_value_means_the_same_alone_and_in_a_column(kind: TextType) -> None:
+    draw = random.Random(f"{seed()} {kind}")
+    texts = [_almost(spelled(kind, draw, "")[1], draw) for _ in range(1500)]
+    alone = [_alone(kind, text) for text in texts]
+    for text, meaning in zip(texts, alone, strict=True):
+        assert _in_a_column(kind, [text]) == (0 if meaning is None else [meaning]), repr(text)
+    fitting = [(t, m) for t, m in zip(texts, alone, strict=True) if m is not None]
+    assert 100 < len(fitting) < len(texts) - 100
+    assert _in_a_column(kind, [text for text, _ in fitting]) == [m for _, m in fitting]
+    assert _in_a_column(kind, texts) == alone.index(None)
+
+
+@pytest.mark.parametrize("kind", list(TextType))
+def test_every_spelling_means_the_value_that_it_was_drawn_for(kind: TextType) -> None:
+    draw = random.Random(f"{seed()} {kind}")
+    drawn = [spelled(kind, draw, "é") for _ in range(1500)]
+    assert _in_a_column(kind, [text for _, text in drawn]) == [exact(value) for value, _ in drawn]
