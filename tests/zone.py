@@ -38,7 +38,10 @@ MOST_VISITS = 20
 """More than any test needs; a table that is never at rest is a failure."""
 
 NO_WAITS = Limits(
-    metadata_grace=timedelta(0), incomplete_grace=timedelta(minutes=10), drop_grace=timedelta(0)
+    metadata_grace=timedelta(0),
+    incomplete_grace=timedelta(minutes=10),
+    settle=timedelta(0),
+    drop_grace=timedelta(0),
 )
 
 
