@@ -10,8 +10,8 @@ from openmirror.ports.files import (
     FileStore,
     Inspector,
     Listing,
-    MarkerReader,
     Part,
+    RowReader,
 )
 from openmirror.ports.running import (
     Clock,
@@ -62,12 +62,12 @@ __all__ = [
     "Leases",
     "Listing",
     "LogReader",
-    "MarkerReader",
     "NoTelemetry",
     "Part",
     "Prepared",
     "Progress",
     "Ring",
+    "RowReader",
     "Standing",
     "Step",
     "Steps",

@@ -116,14 +116,23 @@ class Inspector(Protocol):
         ...
 
 
-class MarkerReader(Protocol):
-    """Reads the row marker column of one change file, and nothing else of it."""
+class RowReader(Protocol):
+    """Reads the rows of one change file, only to see what is wrong with them."""
 
-    def markers(self, path: StorePath, column: str) -> Iterator[object]:
+    def markers(
+        self, path: StorePath, facts: FileFacts, text: TextFormat | None
+    ) -> Iterator[object]:
         """Every row's marker in row order, as it is in the file; None for NULL.
 
-        Raises ValueError when the file's data cannot be read.
+        For files with a marker column. Those of text end before the first row that breaks a rule.
+        Raises ValueError when the data of a Parquet file cannot be read.
         """
+        ...
+
+    def first_broken(
+        self, path: StorePath, facts: FileFacts, text: TextFormat | None
+    ) -> Broken | None:
+        """The first rule that the values break of a file that has to be converted for Spark."""
         ...
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from openmirror.control import ControlDocument, Pinned
 from openmirror.errors import SOLUTIONS, NotThere
@@ -14,10 +15,12 @@ from openmirror.layout import StorePath, join, name_of
 from openmirror.plan import Limits, Look
 from openmirror.plan.cut import check_file, merge_file
 from openmirror.plan.decisions import Pause, Stop, Wait, WaitKind
-from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import Oddity
+from openmirror.plan.facts import FileFacts, LandedFile
+from openmirror.plan.filing import filing_of, text_of
+from openmirror.plan.numbering import placed
 from openmirror.plan.rules import table_rules
-from openmirror.ports import Entry, FileStore, Inspector, Listing, MarkerReader
+from openmirror.ports import Entry, FileStore, Inspector, RowReader
+from openmirror.protocol.filing import Filing
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import (
     ARCHIVE_FOLDER,
@@ -30,7 +33,8 @@ from openmirror.protocol.names import (
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import WARNINGS, Broken, Code
 from openmirror.protocol.schema import TableSchema
-from openmirror.protocol.sequence import ChangeFileName, NotAChangeFile, Sequence, parse_change_file
+from openmirror.protocol.sequence import Sequence
+from openmirror.services.landed import list_landed, sorted_out
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Finding:
 def validate_folder(
     store: FileStore,
     inspector: Inspector,
-    markers: MarkerReader,
+    rows: RowReader,
     folder: StorePath,
     limits: Limits | None = None,
 ) -> list[Finding]:
@@ -58,72 +62,52 @@ def validate_folder(
     Reads only; needs no mirror around the folder. Raises NotThere when there is no such folder.
     """
     look = _look(store, folder)
-    return list(_Check(inspector, markers, look, limits or Limits()).findings(_first(store, look)))
+    # Whoever asks is done with writing: nothing has to settle.
+    limits = replace(limits or Limits(), settle=timedelta())
+    return list(_Check(inspector, rows, look, limits).findings(_first(store, look)))
 
 
 def _look(store: FileStore, folder: StorePath) -> Look:
     """A look at a folder that no mirror knows: no control document, no table yet."""
     listing = store.list_folder(folder)
-    files, oddities = _sorted_out(folder, listing)
     metadata, etag = None, None
     if any(entry.name == METADATA_FILE and not entry.is_folder for entry in listing.entries):
         content = store.read(join(folder, METADATA_FILE))
         metadata = parse_metadata(content.data) if content.data.strip() else None
         etag = content.etag
-    return Look(
+    filing = filing_of(metadata) if isinstance(metadata, TableMetadata) else Filing()
+    landed = sorted_out(store, folder, listing, filing)
+    look = Look(
         folder=TableFolder("", TablePath("", name_of(folder))),
         name=TableName("", name_of(folder)),
         table=folder,
         at=listing.at,
         incarnation=Incarnation("validated"),
         control=ControlDocument(folder=folder),
-        files=files,
-        oddities=oddities,
+        filing=filing,
+        landed=landed.files,
+        oddities=landed.oddities,
         metadata=metadata,
         metadata_etag=etag,
     )
-
-
-def _sorted_out(
-    folder: StorePath, listing: Listing
-) -> tuple[dict[Sequence, LandedFile], tuple[Oddity, ...]]:
-    files: dict[Sequence, LandedFile] = {}
-    oddities: list[Oddity] = []
-    for entry in sorted(listing.entries, key=lambda entry: entry.name):
-        parsed = parse_change_file(entry.name)
-        if isinstance(parsed, NotAChangeFile):
-            oddities.append(Oddity(entry.name, parsed.reason))
-        if isinstance(parsed, ChangeFileName):
-            twin = files.get(parsed.sequence)
-            files[parsed.sequence] = LandedFile(
-                sequence=parsed.sequence,
-                name=entry.name,
-                path=join(folder, entry.name),
-                etag=entry.etag,
-                size=entry.size,
-                modified=entry.modified,
-                is_folder=entry.is_folder,
-                twin=twin.name if twin else None,
-            )
-    return dict(sorted(files.items())), tuple(oddities)
+    return placed(look)
 
 
 def _first(store: FileStore, look: Look) -> int:
     """The number that the folder must begin with: 1, unless earlier files were archived."""
     try:
-        archive = store.list_folder(join(look.table, ARCHIVE_FOLDER))
+        archived = list_landed(store, join(look.table, ARCHIVE_FOLDER), look.filing).files
     except NotThere:
         return 1
-    names = (parse_change_file(entry.name) for entry in archive.entries)
-    archived = [name.sequence for name in names if isinstance(name, ChangeFileName)]
     # Archives are purged after a while, from below: what is gone there is no gap.
-    return max(archived, default=0) + 1 if archived else min(look.files, default=Sequence(1))
+    last = max((file.sequence for file in archived), default=0)
+    return last + 1 if archived else min(look.files, default=Sequence(1))
 
 
 @dataclass(frozen=True)
 class _Check:
     inspector: Inspector
-    markers: MarkerReader
+    rows: RowReader
     look: Look
     limits: Limits
 
@@ -145,9 +129,7 @@ class _Check:
         rules = table_rules(self.look, self.limits, self.look.at)
         if isinstance(rules, Pause):
             yield replace(_stopped(rules), file=METADATA_FILE)
-            if rules.problem.code is Code.NOT_SUPPORTED_YET:
-                return  # its files would be judged by rules that are not theirs
-        yield from self._gaps(first)
+        yield from self._gaps(first) if not self.look.filing.has_ledger else self._partition_gaps()
         yield from self._files(rules)
 
     def _gaps(self, first: int) -> Iterator[Finding]:
@@ -165,6 +147,19 @@ class _Check:
                 )
             expected = max(expected, sequence + 1)
 
+    def _partition_gaps(self) -> Iterator[Finding]:
+        for partition in self.look.ledger.partitions:
+            if partition.missing is not None:
+                where = f"{partition.name}/" if partition.name else ""
+                first = partition.waiting[0].name
+                yield Finding(
+                    WaitKind.GAP,
+                    f"{where}{partition.missing:020d} missing; {first} and what follows would wait "
+                    "for it",
+                    "Publish it: numbers start at 1 in each partition.",
+                    first,
+                )
+
     def _files(self, rules: Pinned | Stop) -> Iterator[Finding]:
         # Without rules a file is judged by itself alone.
         pinned = rules if isinstance(rules, Pinned) else Pinned()
@@ -174,24 +169,34 @@ class _Check:
             file = landed
             if not landed.is_folder and not landed.twin:
                 entry = Entry(landed.name, False, landed.size, landed.modified, landed.etag)
-                file = replace(landed, facts=self.inspector.inspect(landed.path, entry))
+                facts = self.inspector.inspect(landed.path, entry, text_of(self.look))
+                file = replace(landed, facts=facts)
             stop = check_file(self.look, file, pinned, self.limits, self.look.at)
             merged = stop or merge_file(self.look, schema or TableSchema(), file)
             if isinstance(merged, TableSchema):
                 schema = merged
             else:
                 yield replace(_stopped(merged), file=file.name)
-            if stop is None and file.facts and file.facts.marker is not None:
+            if stop is None and file.facts is not None:
+                broken = self.rows.first_broken(file.path, file.facts, text_of(self.look))
+                if broken is not None:
+                    yield _found(broken.code, broken.detail, file.name)
                 keyed = bool(pinned.key_columns) or not knows_keys
-                yield from self._marker_values(file, file.facts.marker, keyed)
+                yield from self._marker_values(file, file.facts, keyed)
         if schema is not None and not schema.columns:
             detail = "no file has a typed column yet, so no table could be created"
             yield Finding(WaitKind.SCHEMA, detail, "Publish a file with the table's columns.")
 
-    def _marker_values(self, file: LandedFile, column: str, has_keys: bool) -> Iterator[Finding]:
+    def _marker_values(
+        self, file: LandedFile, facts: FileFacts, has_keys: bool
+    ) -> Iterator[Finding]:
         """The first wrong marker of a file; a writer that is wrong once is wrong throughout."""
+        column = facts.marker
+        if column is None:
+            return
         try:
-            for number, value in enumerate(self.markers.markers(file.path, column), start=1):
+            markers = self.rows.markers(file.path, facts, text_of(self.look))
+            for number, value in enumerate(markers, start=1):
                 where = f"row {number} has {column} = {'NULL' if value is None else repr(value)}"
                 marker = _marker(value)
                 if marker is None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from openmirror.account import AccountUrl
 from openmirror.adapters.changefiles import ChangeFileInspector
+from openmirror.adapters.checking import ChangeFileRows
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.doorbell import LocalDoorbell
 from openmirror.adapters.local.lock import hold_root
-from openmirror.adapters.local.markers import LocalMarkers
 from openmirror.adapters.local.store import LocalStore
 from openmirror.errors import CannotStart
 from openmirror.layout import StorePath
@@ -73,7 +73,7 @@ def validate_on_disk(settings: Settings, folder: Path) -> list[Finding]:
     return validate_folder(
         store,
         ChangeFileInspector(store),
-        LocalMarkers(place.parent),
+        ChangeFileRows(store),
         StorePath(place.name),
         limits(settings),
     )

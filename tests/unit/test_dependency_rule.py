@@ -72,6 +72,7 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
 SDK: dict[str, frozenset[str]] = {
     "arrow_types": frozenset({"pyarrow"}),
     "azure": frozenset({"azure.core", "azure.identity", "azure.storage"}),
+    "checking": frozenset({"pyarrow"}),
     "conversion": frozenset({"pyarrow"}),
     # Its tokens come from Azure's identity.
     "databricks": frozenset({"azure.core", "databricks.sdk"}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,30 +12,14 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
+from openmirror.adapters.changefiles import ChangeFileInspector
+from openmirror.adapters.checking import ChangeFileRows
 from openmirror.adapters.local.store import LocalStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import NotThere
 from openmirror.layout import StorePath
-from openmirror.ports import FileStore
 from openmirror.services.validating import Finding, validate_folder
 
 KEYS = {"keyColumns": ["id"]}
-
-
-class ParquetMarkers:
-    """MarkerReader for Parquet."""
-
-    def __init__(self, store: FileStore) -> None:
-        self._store = store
-
-    def markers(self, path: StorePath, column: str) -> Iterator[object]:
-        """Every row's marker in row order."""
-        data = pa.BufferReader(self._store.read(path).data)
-        try:
-            for batch in pq.ParquetFile(data).iter_batches(columns=[column]):
-                yield from batch.column(0).to_pylist()
-        except (pa.ArrowException, OSError) as error:
-            raise ValueError(str(error)) from error
 
 
 class Folder:
@@ -61,7 +44,7 @@ class Folder:
     def validate(self) -> list[Finding]:
         store = LocalStore(self.path.parent)
         return validate_folder(
-            store, ParquetInspector(store), ParquetMarkers(store), StorePath(self.path.name)
+            store, ChangeFileInspector(store), ChangeFileRows(store), StorePath(self.path.name)
         )
 
     def rules(self) -> list[tuple[str, str | None]]:
@@ -185,12 +168,6 @@ def test_a_default_marker_that_needs_keys_is_found_in_the_metadata(folder: Folde
     assert folder.rules() == [("KeyColumnsUndeclared", "_metadata.json")]
 
 
-def test_a_format_that_is_not_mirrored_is_the_only_finding_about_it(folder: Folder) -> None:
-    folder.metadata({"fileDetectionStrategy": "LastUpdateTimeFileDetection"})
-    folder.land(5)
-    assert folder.rules() == [("NotSupportedYet", "_metadata.json")]
-
-
 @pytest.mark.parametrize("marker", [3, -1, None, "x", "", 40])
 def test_a_marker_that_is_none_of_0_1_2_4_is_found_with_its_row(
     folder: Folder, marker: object
@@ -266,3 +243,61 @@ def test_a_folder_without_any_typed_column_makes_no_table(folder: Folder) -> Non
     folder.metadata({})
     folder.land(1, v=pa.nulls(2))
     assert [rule for rule, _ in folder.rules()] == ["schema"]
+
+
+# --- Delimited text -------------------------------------------------------------------------------
+
+TEXT = {
+    "FileFormat": "CSV",
+    "SchemaDefinition": {"Columns": [{"Name": "id", "DataType": "Int32"}]},
+}
+
+
+def put(folder: Folder, number: int, content: str, extension: str = "csv") -> str:
+    called = f"{number:020d}.{extension}"
+    (folder.path / called).write_text(content, newline="")
+    return called
+
+
+def test_right_text_has_no_findings_however_new_it_is(folder: Folder) -> None:
+    folder.metadata({**TEXT, **KEYS})
+    put(folder, 1, "id,v,__rowMarker__\n1,a,0\n1,b,4\n")
+    put(folder, 2, "id\n")
+    assert folder.validate() == []
+
+
+def test_every_kind_of_mistake_in_text_is_found_with_its_line(folder: Folder) -> None:
+    folder.metadata({**TEXT, **KEYS})
+    contents = {
+        "id\n1\nx\n": ("ValueInvalid", "line 3, column 'id': 'x' does not fit Int32"),
+        "id,v\n1,a\n1\n": ("FileUnreadable", "line 3 has 1 value; the header has 2"),
+        'id,v\n1,"a\n\n': ("FileUnreadable", "the quote that begins in line 2 is never closed"),
+        'id,v\n1,"a"b\n': ("FileUnreadable", "line 2: text follows a closing quote"),
+        "id,ID\n1,1\n": ("ColumnsDuplicate", "are one name"),
+        "v\na\n": ("KeyColumnMissing", "'id'"),
+        "id,__rowMarker__\n1,7\n": ("RowMarkerInvalid", "row 1 has __rowMarker__ = '7'"),
+        "": ("incomplete", "empty"),
+        "\0\1\n": ("FileUnreadable", "header cannot be read"),
+    }
+    names = [put(folder, number, content) for number, content in enumerate(contents, start=1)]
+    findings = {finding.file: finding for finding in folder.validate()}
+    assert list(findings) == names
+    for called, (rule, words) in zip(names, contents.values(), strict=True):
+        assert findings[called].rule == rule
+        assert words in findings[called].detail
+
+
+def test_the_markers_of_text_are_judged_once_its_values_are_right(folder: Folder) -> None:
+    folder.metadata({**TEXT, **KEYS})
+    put(folder, 1, "id,__rowMarker__\n1,7\nx,0\n")
+    assert [rule for rule, _ in folder.rules()] == ["ValueInvalid"]
+    put(folder, 1, "id,__rowMarker__\n1,7\n2,0\n")
+    assert [rule for rule, _ in folder.rules()] == ["RowMarkerInvalid"]
+
+
+def test_parquet_in_a_folder_of_text_is_no_change_file(folder: Folder) -> None:
+    folder.metadata(TEXT)
+    folder.land(1)
+    (finding,) = folder.validate()
+    assert finding.rule == "FileNameInvalid"
+    assert finding.detail == "this table's change files end in .csv, as _metadata.json says"
