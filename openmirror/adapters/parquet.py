@@ -19,7 +19,6 @@ from openmirror.ports import Entry, FileStore
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import Column, TableSchema, duplicate_column
-from openmirror.protocol.textformat import TextFormat
 
 _ENCRYPTED = b"PARE"
 _SMALLEST = 12  # head, footer length, tail
@@ -34,18 +33,13 @@ class _Changed(Exception):
 
 
 class ParquetInspector:
-    """Inspector for Parquet; safe to share between threads."""
+    """What of Parquet can be told without its rows; safe to share between threads."""
 
     def __init__(self, store: FileStore, remember: int = 4096) -> None:
         self._store = store
         self._remembered = Remembered(remember)
 
-    def inspect(
-        self,
-        path: StorePath,
-        entry: Entry,
-        text: TextFormat | None = None,  # noqa: ARG002 - Parquet describes itself
-    ) -> FileFacts:
+    def inspect(self, path: StorePath, entry: Entry) -> FileFacts:
         """What this file is; raises ConditionFailed when it keeps changing while it is read."""
         return self._remembered.facts(
             (path, entry.etag),

@@ -27,8 +27,8 @@ from openmirror.adapters.azure.clients import RETRIES, Clients
 from openmirror.adapters.azure.credentials import account_credential
 from openmirror.adapters.azure.paths import place
 from openmirror.adapters.azure.store import AzureStore
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.endpoint import dfs_filesystems
 from openmirror.errors import (
     AccessDenied,
@@ -118,7 +118,7 @@ def test_the_shape_of_a_file_costs_the_same_bytes_whatever_its_size(rig: Rig, si
         file.write(footer)
     (entry,) = rig.store.list_folder(TABLE).entries
     rig.cost()
-    facts = ParquetInspector(rig.store).inspect(FILE, entry)
+    facts = ChangeFileInspector(rig.store).inspect(FILE, entry)
     cost = rig.cost()
     assert (facts.completeness, facts.rows) == (Completeness.COMPLETE, 2)
     assert facts.etag == entry.etag
@@ -199,7 +199,7 @@ def test_an_incarnation_is_the_time_of_creation_in_ticks(rig: Rig) -> None:
 def parts_of(rig: Rig) -> Parts:
     return Parts(
         store=rig.store,
-        inspector=ParquetInspector(rig.store),
+        inspector=ChangeFileInspector(rig.store),
         logs=LogReplay(rig.store),
         clock=lambda: datetime.now(UTC),
         limits=Limits(metadata_grace=timedelta(0)),

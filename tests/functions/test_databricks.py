@@ -13,12 +13,12 @@ from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 
 from openmirror import layout
 from openmirror.adapters import databricks
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.databricks import SCOPE, DatabricksJob
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.doorbell import QueueDoorbell
 from openmirror.adapters.memory import MemoryStore
 from openmirror.adapters.memory_work import MemoryWorkQueue
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.events import EventKind, LandingEvent
 from openmirror.layout import join
 from openmirror.ports import Ring
@@ -314,7 +314,7 @@ def test_tables_that_wait_or_are_paused_start_no_run_however_long_and_whatever_l
 ) -> None:
     world = World(api)
     store = MemoryStore(lambda: world.now)
-    parts = Parts(store, ParquetInspector(store), LogReplay(store), lambda: world.now)
+    parts = Parts(store, ChangeFileInspector(store), LogReplay(store), lambda: world.now)
     engine = PaperEngine(store)
     gap, paused = table("m", "Gap"), table("m", "Paused")
     land(store, gap, 1, 3)

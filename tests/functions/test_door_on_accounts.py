@@ -15,11 +15,11 @@ from azure.storage.filedatalake import DataLakeServiceClient
 from openmirror import layout
 from openmirror.account import AccountUrl
 from openmirror.adapters.azure.store import AzureStore
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.doorbell import QueueDoorbell
 from openmirror.adapters.eventgrid import read_events
 from openmirror.adapters.memory_work import MemoryWorkQueue
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.protocol.rules import Code
 from openmirror.services.door import Answer, Found, Ignored, Rung
 from openmirror.services.parts import Parts
@@ -41,7 +41,9 @@ class World:
         self.server = server
         account = AccountUrl.parse(f"{server.url}/{server.account}")
         self.store = AzureStore.connect(account, server.key)
-        self.parts = Parts(self.store, ParquetInspector(self.store), LogReplay(self.store), utc_now)
+        self.parts = Parts(
+            self.store, ChangeFileInspector(self.store), LogReplay(self.store), utc_now
+        )
         self.work = MemoryWorkQueue(utc_now)
         self.service = DataLakeServiceClient(str(account), credential=server.credential)
         self.landing = self.service.get_file_system_client("landing")

@@ -13,8 +13,8 @@ from click.testing import Result
 from typer.testing import CliRunner
 
 from openmirror.adapters.azure.store import AzureStore
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.cli.app import app
 from openmirror.plan import Limits
 from openmirror.services.draining import drain
@@ -36,7 +36,7 @@ class Rig:
     def drain(self) -> None:
         parts = Parts(
             store=self.store,
-            inspector=ParquetInspector(self.store),
+            inspector=ChangeFileInspector(self.store),
             logs=LogReplay(self.store),
             clock=lambda: datetime.now(UTC),
             limits=Limits(metadata_grace=timedelta(0)),

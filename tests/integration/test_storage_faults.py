@@ -14,8 +14,8 @@ from azure.core.pipeline.transport import HttpTransport
 
 from openmirror import layout
 from openmirror.adapters.azure.store import AzureStore
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import NotThere, OpenmirrorError
 from openmirror.plan import Limits
 from openmirror.ports import FileStore
@@ -79,7 +79,7 @@ def stormy_parts(server: EndpointServer, refusing: str, weather: Weather) -> Ite
 def parts_over(store: FileStore) -> Parts:
     return Parts(
         store=store,
-        inspector=ParquetInspector(store),
+        inspector=ChangeFileInspector(store),
         logs=LogReplay(store),
         clock=lambda: datetime.now(UTC),
         limits=Limits(metadata_grace=timedelta(0), batch_files=3),

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.control import Hold, Request, RequestKind, Skip
 from openmirror.events import EventKind, LandingEvent
 from openmirror.layout import join
@@ -68,7 +68,7 @@ class World:
         self.store = MemoryStore(lambda: NOW + timedelta(minutes=1))
         self.parts = Parts(
             self.store,
-            ParquetInspector(self.store),
+            ChangeFileInspector(self.store),
             LogReplay(self.store),
             lambda: NOW + timedelta(minutes=1),
         )

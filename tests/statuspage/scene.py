@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.layout import join
 from openmirror.plan import Limits
 from openmirror.ports import Counts
@@ -54,7 +54,9 @@ class Scene:
         self.store.make_folder(layout.LAKE)
         limits = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
         logs = LogReplay(self.store)
-        self.parts = Parts(self.store, ParquetInspector(self.store), logs, lambda: self.now, limits)
+        self.parts = Parts(
+            self.store, ChangeFileInspector(self.store), logs, lambda: self.now, limits
+        )
         self.engine = _Engine(self.store, now=lambda: self.now.timestamp())
 
     def at(self, before: timedelta) -> None:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.layout import StorePath, join
 from openmirror.plan import Limits
 from openmirror.ports import ABSENT, Absent, Standing, Step
@@ -76,7 +76,7 @@ class World:
     def parts(self, telemetry: Any = None) -> Parts:
         limits = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
         logs = LogReplay(self.store)
-        found = Parts(self.store, ParquetInspector(self.store), logs, lambda: self.now, limits)
+        found = Parts(self.store, ChangeFileInspector(self.store), logs, lambda: self.now, limits)
         return replace(found, telemetry=telemetry) if telemetry is not None else found
 
     def land(self, folder: TableFolder, number: int, **columns: list[Any]) -> None:

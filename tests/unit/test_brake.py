@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.layout import StorePath
 from openmirror.plan import plan
 from openmirror.plan.decisions import Wait, WaitKind
@@ -53,7 +53,7 @@ class World:
         self.store = store = Store()
         store.make_folder(layout.LAKE)
         self.parts = Parts(
-            store, ParquetInspector(store), LogReplay(store), lambda: self.store.clock
+            store, ChangeFileInspector(store), LogReplay(store), lambda: self.store.clock
         )
         self.engine = PaperEngine(store)
         self.tables = [table("m", f"T{number:02}") for number in range(count)]

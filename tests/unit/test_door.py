@@ -14,10 +14,10 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
 from openmirror.adapters.memory_work import MemoryWorkQueue
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.control import ControlDocument, Hold, Request, RequestKind, Skip
 from openmirror.errors import ConditionFailed, NotThere, Problem, Unavailable
 from openmirror.events import EventKind, LandingEvent
@@ -69,7 +69,7 @@ class World:
         self.now = START
         self.store = CountingStore(lambda: self.now)
         self.parts = Parts(
-            self.store, ParquetInspector(self.store), LogReplay(self.store), lambda: self.now
+            self.store, ChangeFileInspector(self.store), LogReplay(self.store), lambda: self.now
         )
         self.work = MemoryWorkQueue(lambda: self.now)
         self.engine = PaperEngine(self.store)

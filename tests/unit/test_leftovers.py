@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.layout import StorePath
 from openmirror.services.leftovers import clear_leftovers
 from openmirror.services.mirrors import open_mirror
@@ -34,7 +34,7 @@ def clock() -> Clock:
 @pytest.fixture
 def parts(clock: Clock) -> Parts:
     store = MemoryStore(clock)
-    return Parts(store, ParquetInspector(store), LogReplay(store), clock)
+    return Parts(store, ChangeFileInspector(store), LogReplay(store), clock)
 
 
 def convert(parts: Parts, reading: str) -> StorePath:

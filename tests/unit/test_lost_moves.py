@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Apply, Idle
 from openmirror.services.parts import Parts
@@ -26,7 +26,7 @@ def applied_then_moved(*moved: int) -> tuple[Parts, PaperEngine]:
     store.make_folder(layout.landing_zone("m"))
     limits = Limits(metadata_grace=timedelta(), batch_files=1)
     parts = Parts(
-        store, ParquetInspector(store), LogReplay(store), lambda: datetime.now(UTC), limits
+        store, ChangeFileInspector(store), LogReplay(store), lambda: datetime.now(UTC), limits
     )
     engine = PaperEngine(store)
     land(store, FOLDER, 1, 2, 3, 4)

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.commitnote import encode
 from openmirror.control import Act, ControlDocument, Dropped, Life
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
@@ -45,7 +45,7 @@ class World:
         self.now = START
         self.store = MemoryStore(lambda: self.now)
         self.logs = LogReplay(self.store)
-        self.parts = Parts(self.store, ParquetInspector(self.store), self.logs, lambda: self.now)
+        self.parts = Parts(self.store, ChangeFileInspector(self.store), self.logs, lambda: self.now)
         self.store.make_folder(layout.landing_zone("m"))
         self.store.make_folder(layout.LAKE)
 
@@ -194,7 +194,7 @@ def test_a_zone_that_cannot_be_listed_is_an_error_and_not_an_empty_mirror(world:
 
 
 def test_a_table_that_never_stands_still_does_not_hide_the_others(world: World) -> None:
-    class Restless(ParquetInspector):
+    class Restless(ChangeFileInspector):
         def inspect(
             self, path: StorePath, entry: Entry, text: TextFormat | None = None
         ) -> FileFacts:
@@ -213,7 +213,7 @@ def test_a_table_that_never_stands_still_does_not_hide_the_others(world: World) 
 
 
 def test_a_zone_that_vanishes_while_it_is_looked_at_is_the_mirrors_error(world: World) -> None:
-    class Unmounting(ParquetInspector):
+    class Unmounting(ChangeFileInspector):
         def inspect(
             self, path: StorePath, entry: Entry, text: TextFormat | None = None
         ) -> FileFacts:

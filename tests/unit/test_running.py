@@ -10,10 +10,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.doorbell import LocalDoorbell
 from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import CannotStart
 from openmirror.plan import Batch, Limits
 from openmirror.plan.decisions import Apply, Idle, Pause, Wait, WaitKind
@@ -60,7 +60,7 @@ class World:
     def parts(self) -> Parts:
         return Parts(
             self.store,
-            ParquetInspector(self.store),
+            ChangeFileInspector(self.store),
             LogReplay(self.store),
             lambda: datetime.now(UTC),
             self.limits,
@@ -512,7 +512,7 @@ def test_status_after_a_sweep_costs_no_further_look_and_says_the_same() -> None:
     assert world.store.read(path).data == shared
 
 
-class _Meeting(ParquetInspector):
+class _Meeting(ChangeFileInspector):
     """Lets a look go on only once another table is looked at as well."""
 
     def __init__(self, store: MemoryStore) -> None:

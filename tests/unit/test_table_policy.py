@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.layout import StorePath
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Drop, Idle, Wait
@@ -172,7 +172,7 @@ class World:
         self.store = MemoryStore(lambda: self.now)
         content = json.dumps({"openmirror": {"tables": settings}}).encode()
         self.store.put(layout.mirror_settings("m"), content)
-        inspector, logs = ParquetInspector(self.store), LogReplay(self.store)
+        inspector, logs = ChangeFileInspector(self.store), LogReplay(self.store)
         limits = Limits(drop_grace=timedelta(minutes=1))
         self.parts = Parts(self.store, inspector, logs, lambda: self.now, limits)
         self.engine = PaperEngine(self.store, now=lambda: self.now.timestamp())

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
 from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import CannotStart, Unavailable
 from openmirror.layout import StorePath
 from openmirror.plan import Batch, Limits
@@ -129,7 +129,7 @@ class World:
     def parts(self, steps: Steps = no_steps) -> Parts:
         return Parts(
             self.store,
-            ParquetInspector(self.store),
+            ChangeFileInspector(self.store),
             LogReplay(self.store),
             self.clock,
             self.limits,
