@@ -11,7 +11,17 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.vectors.catalogue import guards, metadata, policy, rows, schema, sequence, tables, zone
+from tests.vectors.catalogue import (
+    columns,
+    guards,
+    metadata,
+    policy,
+    rows,
+    schema,
+    sequence,
+    tables,
+    zone,
+)
 from tests.vectors.catalogue.words import (
     Asked,
     Deleted,
@@ -25,7 +35,7 @@ from tests.vectors.catalogue.words import (
 HERE = Path(__file__).parent
 CASES: list[Vector] = [
     case
-    for module in (zone, tables, sequence, metadata, rows, guards, schema, policy)
+    for module in (zone, tables, sequence, metadata, rows, guards, schema, columns, policy)
     for case in module.CASES
 ]
 

@@ -1,0 +1,126 @@
+"""Folders that go or come again under a runner that reads them, and the ways back."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import openmirror.spark.engine as spark_engine
+from openmirror.errors import WrongRequest
+from openmirror.plan.decisions import Held, Idle, Wait, WaitKind
+from openmirror.services.cleaning import clean_table
+from openmirror.services.requests import Operator, reseed, undrop
+from tests.zone import Mirror, Zone
+
+ME = Operator("me", "by mistake")
+FILES = 6
+
+
+def _rows(*ids: int) -> dict[str, Any]:
+    return {"id": list(ids), "v": [f"value {n}" for n in ids]}
+
+
+def _ids(mirror: Mirror) -> list[int]:
+    return sorted(row["id"] for row in mirror.rows("t"))
+
+
+def _delete(zone: Zone) -> None:
+    shutil.rmtree(zone.folder("t"))
+
+
+def _make_again(zone: Zone) -> None:
+    _delete(zone)
+    zone.put("t", 1, _rows(*range(100, 200)))
+    zone.put("t", 2, _rows(7))
+
+
+@pytest.mark.parametrize("at", ["before it is opened", "once it is listed"])
+@pytest.mark.parametrize("deed", [_delete, _make_again])
+def test_a_folder_that_goes_while_spark_reads_it_is_nobodys_problem(
+    deed: Callable[[Zone], None],
+    at: str,
+    zone: Zone,
+    mirror: Mirror,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    zone.put("t", 1, _rows(1))
+    mirror.settle("t")
+    for number in range(2, 2 + FILES):
+        zone.put("t", number, _rows(number))
+    real, done = spark_engine.read_changes, []
+
+    def read(*words: Any) -> Any:
+        if not done and at == "before it is opened":
+            deed(zone)
+        frame = real(*words)
+        if not done and at == "once it is listed":
+            deed(zone)
+        done.append(at)
+        return frame
+
+    monkeypatch.setattr(spark_engine, "read_changes", read)
+    decision = mirror.settle("t")
+    assert done
+    control = mirror.control("t")
+    assert (control.problem, control.failures, control.ended) == (None, None, ())
+    if deed is _delete:
+        assert isinstance(decision, Wait)
+        assert decision.waiting.kind is WaitKind.GRACE
+        assert _ids(mirror) == [1], "nothing of what was half read is in the table"
+        mirror.settle("t")
+        assert not mirror.delta_path("t").exists()
+    else:
+        assert isinstance(decision, Idle)
+        assert _ids(mirror) == [7, *range(100, 200)]
+
+
+def test_a_dropped_table_can_be_had_back_until_its_retention_ends(
+    zone: Zone, mirror: Mirror
+) -> None:
+    folder = mirror.table("t")
+    zone.put("t", 1, _rows(1, 2))
+    zone.put("u", 1, _rows(3))
+    mirror.settle_all()
+    _delete(zone)
+    for _ in range(2):
+        mirror.settle("t")
+    aside = zone.root / "lake" / "m" / "_openmirror" / "dropped" / "dbo" / "t"
+
+    mirror.clock.ahead = timedelta(days=6)
+    assert not clean_table(mirror.parts, folder).dropped_removed
+    undrop(mirror.parts, folder, ME)
+    assert isinstance(mirror.settle("t"), Held)
+    assert _ids(mirror) == [1, 2]
+    assert not _contents(aside)
+
+    folder = mirror.table("u")
+    shutil.rmtree(zone.folder("u"))
+    for _ in range(2):
+        mirror.settle("u")
+    mirror.clock.ahead += timedelta(days=8)
+    assert clean_table(mirror.parts, folder).dropped_removed
+    with pytest.raises(WrongRequest, match="no dropped life"):
+        undrop(mirror.parts, folder, ME)
+
+
+def _contents(folder: Path) -> list[Path]:
+    return list(folder.iterdir()) if folder.exists() else []
+
+
+def test_a_reseed_has_the_rows_of_folder_and_archive_again(zone: Zone, mirror: Mirror) -> None:
+    zone.metadata("t", {"keyColumns": ["v"]})
+    for number in (1, 2, 3):
+        zone.put("t", number, {"__rowMarker__": [4], "id": [number % 2], "v": [f"{number}"]})
+    mirror.settle("t")
+    clean_table(mirror.parts, mirror.table("t"))
+    assert [path.name for path in sorted(zone.folder("t").glob("0*"))] == [f"{3:020d}.parquet"]
+    zone.metadata("t", {"keyColumns": ["id"]})
+    mirror.settle("t")
+    reseed(mirror.parts, mirror.table("t"), ME)
+    assert isinstance(mirror.settle("t"), Idle)
+    assert sorted((row["id"], row["v"]) for row in mirror.rows("t")) == [(0, "2"), (1, "3")]
