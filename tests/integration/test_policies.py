@@ -14,12 +14,12 @@ from pyspark.errors import PySparkException
 from openmirror import layout
 from openmirror.lifecycle import table_status
 from openmirror.plan import Decision, plan
-from openmirror.plan.decisions import Idle, Pause
+from openmirror.plan.decisions import Idle, Pause, Wait, WaitKind
 from openmirror.protocol.rules import Code
 from openmirror.spark import committing
 from openmirror.spark.transacting import activate, fresh_session
 from openmirror.tablelog import TableLog
-from tests.zone import MIRROR, Mirror, Zone, bag
+from tests.zone import MIRROR, Mirror, Zone, bag, file_name
 
 
 def settings(zone: Zone, table: str | None = None, feed: bool | None = None, **ours: Any) -> None:
@@ -265,6 +265,25 @@ def test_a_column_keeps_its_kind_of_timestamp_when_the_switch_changes(
     assert isinstance(stopped, Pause)
     assert stopped.problem.code is Code.SCHEMA_MERGE_FAILURE
     assert "'ntz'" in stopped.problem.detail
+
+
+def test_a_table_of_text_settles_as_it_says_and_keeps_times_without_a_zone(
+    zone: Zone, mirror: Mirror
+) -> None:
+    columns = [{"Name": "id", "DataType": "Int64"}, {"Name": "at", "DataType": "DateTime"}]
+    zone.metadata("t", {"FileFormat": "CSV", "SchemaDefinition": {"Columns": columns}})
+    rows = b"id,at\n1,2026-03-29 02:30:00.5\n2,2026-03-29T02:30:00+02:00\n3,\n"
+    settings(zone, "dbo.t", zonelessTimestamps="ntz", settle="9d")
+    zone.put_bytes("t", file_name(1, "csv"), rows)
+    waits = mirror.settle("t")
+    assert isinstance(waits, Wait)
+    assert waits.waiting.kind is WaitKind.SETTLE
+    settings(zone, zonelessTimestamps="ntz")
+    assert isinstance(mirror.settle("t"), Idle)
+    assert log_of(mirror, "t").schema.columns[1].type == "timestamp_ntz"
+    first = datetime(2026, 3, 29, 2, 30, 0, 500_000, tzinfo=UTC).replace(tzinfo=None)
+    second = datetime(2026, 3, 29, 0, 30, tzinfo=UTC).replace(tzinfo=None)
+    assert [row["at"] for row in mirror.rows("t")] == [first, second, None]
 
 
 def test_upserting_inserts_make_no_second_row_and_tables_without_keys_grow(
