@@ -471,3 +471,14 @@ def test_a_linked_name_of_the_same_folder_is_still_the_same_file(
     with pytest.raises(AlreadyThere):
         local.move_file(FILE, StorePath(f"landing/alias/{FIRST}"), etag)
     assert local.read(FILE).data == b"content"
+
+
+def test_a_name_that_is_no_text_is_listed_as_text_that_can_be_written_down(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "landing"
+    folder.mkdir()
+    (folder / os.fsdecode(b"a\xff.txt")).write_bytes(b"")
+    (entry,) = LocalStore(tmp_path).list_folder(StorePath("landing")).entries
+    assert entry.name == "a\N{REPLACEMENT CHARACTER}.txt"
+    assert entry.name.encode()

@@ -388,6 +388,23 @@ def test_an_unreadable_control_document_stops_only_its_own_table() -> None:
     assert result.outcomes[B] == Idle()
 
 
+def test_a_folder_whose_name_no_document_can_have_stops_only_itself() -> None:
+    world = World()
+    refused = [table("m", "w" * 251), table("m", "no text\N{REPLACEMENT CHARACTER}")]
+    for folder in (*refused, A):
+        land(world.store, folder, 1)
+    result = world.drain()
+    for folder in refused:
+        paused = result.stopped[folder]
+        assert isinstance(paused, Pause)
+        assert paused.problem.code is Code.TABLE_NAME_INVALID
+    assert result.outcomes[A] == Idle()
+    shown = {status.folder: status.problem for status in statuses(world.parts, ["m"])}
+    assert {folder: problem.code for folder, problem in shown.items() if problem} == dict.fromkeys(
+        refused, "TableNameInvalid"
+    )
+
+
 def test_a_zone_that_cannot_be_listed_is_reported_and_nothing_of_it_is_dropped() -> None:
     world = World()
     other = table("other", "T")
