@@ -193,9 +193,6 @@ SOLUTIONS: dict[Code, str] = {
     Code.MIRROR_SETTINGS_INVALID: (
         "Correct mirroring.json; every table looks again when it changes."
     ),
-    Code.NOT_SUPPORTED_YET: (
-        "Publish this table as Parquet files numbered 1, 2, 3 … without partition folders."
-    ),
     Code.KEY_COLUMNS_CHANGED: (
         "Restore the former keyColumns, or delete and re-create the table folder with a new "
         "initial load; `openmirror reseed` rebuilds from the files that are still there."
@@ -221,7 +218,7 @@ SOLUTIONS: dict[Code, str] = {
         "starts with _ and rename when it is complete."
     ),
     Code.FILE_UNREADABLE: (
-        "Replace the file, under the same name, by a valid Parquet file, or `openmirror skip` it."
+        "Replace the file, under the same name, by one that is whole, or `openmirror skip` it."
     ),
     Code.VALUE_INVALID: (
         "Replace the file, under the same name, by one whose values fit their column's type, or "

@@ -145,20 +145,14 @@ def check_file(
         until = file.modified + limits.settle
         if look.at < until:
             detail = "text does not say where it ends; it is read once it is left alone"
-            return Wait(
-                Waiting(WaitKind.SETTLE, file.modified, detail, file.sequence, until, file.name)
-            )
+            return _not_ready(look, file, WaitKind.SETTLE, detail, until)
     if facts.completeness is Completeness.BROKEN:
         return _pause(look, file, Code.FILE_UNREADABLE, facts.reason)
     if facts.completeness is Completeness.INCOMPLETE:
         until = file.modified + limits.incomplete_grace
         if now >= until:
             return _pause(look, file, Code.FILE_INCOMPLETE, facts.reason)
-        return Wait(
-            Waiting(
-                WaitKind.INCOMPLETE, file.modified, facts.reason, file.sequence, until, file.name
-            )
-        )
+        return _not_ready(look, file, WaitKind.INCOMPLETE, facts.reason, until)
     if facts.broken:
         return Pause(judged(look, facts.broken, file))
     missing = [name for name in rules.key_columns if facts.schema.find(name) is None]
@@ -167,6 +161,14 @@ def check_file(
             look, file, Code.KEY_COLUMN_MISSING, f"no values in key column {missing[0]!r}"
         )
     return None
+
+
+def _not_ready(look: Look, file: LandedFile, kind: WaitKind, detail: str, until: datetime) -> Wait:
+    """A wait for this file, by its own number: its place in a ledger is not decided yet."""
+    has_ledger = look.filing.has_ledger
+    number = file.number if has_ledger else file.sequence
+    partition = file.partition if has_ledger and number is not None else None
+    return Wait(Waiting(kind, file.modified, detail, number, until, file.name, partition))
 
 
 def merge_file(look: Look, schema: TableSchema, file: LandedFile) -> TableSchema | Pause:

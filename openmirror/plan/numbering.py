@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from openmirror.control import BatchKind, FileDigest, Life
@@ -53,7 +53,7 @@ def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None =
     if look.filing.is_numbered:
         behind, rest = _parted(rest, lambda f: (f.number or 0) <= counted.get(f.partition, 0))
         again_there += behind
-        runs, partitions = _runs(life, rest, counted)
+        runs, partitions = _runs(life, rest, counted, skipped)
         ordered = _merged(runs)
     else:
         ordered = iter(sorted(rest, key=lambda f: (f.modified, f.name)))
@@ -155,7 +155,10 @@ def number_of(look: Look, name: str) -> tuple[str, Sequence | None]:
 
 
 def _runs(
-    life: Life, rest: Iterable[LandedFile], counted: Mapping[str, Sequence]
+    life: Life,
+    rest: Iterable[LandedFile],
+    counted: Mapping[str, Sequence],
+    skipped: Iterable[LandedFile],
 ) -> tuple[list[list[LandedFile]], list[PartitionView]]:
     """For each partition the files that follow each other, and how it stands."""
     by_partition: dict[str, dict[Sequence, LandedFile]] = {name: {} for name in counted}
@@ -164,11 +167,13 @@ def _runs(
         assert file.number is not None
         twin = numbers.get(file.number)
         numbers[file.number] = replace(file, twin=twin.name) if twin else file
+    passed = {(file.partition, file.number) for file in skipped}
     runs: list[list[LandedFile]] = []
     views: list[PartitionView] = []
     for name, numbers in sorted(by_partition.items()):
         applied = counted.get(name, Sequence(0))
-        run, missing = _run(life, name, numbers, applied)
+        there = {number for partition, number in passed if partition == name}
+        run, missing = _run(life, name, numbers, applied, there)
         runs.append(run)
         behind = tuple(f for n, f in sorted(numbers.items()) if missing and n > missing)
         views.append(PartitionView(name, applied, missing, behind))
@@ -176,12 +181,19 @@ def _runs(
 
 
 def _run(
-    life: Life, partition: str, numbers: Mapping[Sequence, LandedFile], applied: Sequence
+    life: Life,
+    partition: str,
+    numbers: Mapping[Sequence, LandedFile],
+    applied: Sequence,
+    passed: Container[Sequence | None],
 ) -> tuple[list[LandedFile], Sequence | None]:
     run: list[LandedFile] = []
     following = Sequence(applied + 1)
     for number in sorted(numbers):
         while following < number:
+            if following in passed:  # its file is there, and an operator passed over it
+                following = Sequence(following + 1)
+                continue
             skip = life.skipped(following, None, partition)
             if skip is None:
                 return run, following

@@ -9,7 +9,7 @@ from openmirror.errors import Problem, problem_from
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Limits, Look
-from openmirror.protocol.metadata import TableMetadata, unsupported
+from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
@@ -82,8 +82,6 @@ def table_rules(look: Look, limits: Limits, now: datetime) -> Pinned | Stop:
             return before
         wait = _metadata_wait(look, limits, now)
         return wait if wait else Pinned()
-    if refused := unsupported(metadata):
-        return Pause(judged(look, refused))
     if broken := _changed(metadata, pinned):
         return Pause(judged(look, broken))
     if broken := _keyless(metadata):

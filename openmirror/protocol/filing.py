@@ -14,6 +14,7 @@ from openmirror.protocol.metadata import Detection
 from openmirror.protocol.names import is_reserved
 from openmirror.protocol.sequence import (
     LAST_SEQUENCE,
+    PARQUET,
     ChangeFileName,
     NotAChangeFile,
     Sequence,
@@ -32,7 +33,7 @@ class Filing:
 
     detection: Detection = Detection.SEQUENTIAL
     partitioned: bool = False
-    extension: str = "parquet"
+    extension: str = PARQUET
 
     @property
     def has_ledger(self) -> bool:

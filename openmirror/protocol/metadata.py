@@ -96,16 +96,6 @@ def parse_metadata(content: bytes) -> TableMetadata | Broken:
     )
 
 
-def unsupported(metadata: TableMetadata) -> Broken | None:
-    """The first declared option that this version does not mirror yet, else None."""
-    asked = None
-    if metadata.detection is not Detection.SEQUENTIAL:
-        asked = f"fileDetectionStrategy {metadata.detection}"
-    elif metadata.partitioned:
-        asked = "isPartitionEnabled"
-    return Broken(Code.NOT_SUPPORTED_YET, f"{asked} is not mirrored yet") if asked else None
-
-
 def _key_columns(value: JsonValue) -> tuple[str, ...] | Broken:
     if value is None:
         return ()

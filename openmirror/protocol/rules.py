@@ -14,7 +14,6 @@ class Code(StrEnum):
 
     METADATA_INVALID = "MetadataInvalid"
     MIRROR_SETTINGS_INVALID = "MirrorSettingsInvalid"
-    NOT_SUPPORTED_YET = "NotSupportedYet"
     KEY_COLUMNS_CHANGED = "KeyColumnsChanged"
     PINNED_OPTION_CHANGED = "PinnedOptionChanged"
     KEY_COLUMNS_UNDECLARED = "KeyColumnsUndeclared"

@@ -20,7 +20,7 @@ from openmirror.control import (
 )
 from openmirror.errors import ConditionFailed, WrongRequest
 from openmirror.plan import Decision, plan
-from openmirror.plan.decisions import Held, Pause, Wait
+from openmirror.plan.decisions import Held, Pause, Wait, WaitKind
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Look
 from openmirror.plan.table import first_missing
@@ -120,7 +120,8 @@ def _stops_at(look: Look, decision: Decision, file: LandedFile) -> bool:
         case Pause(problem):
             return problem.file == file.name and problem.etag == file.etag
         case Wait(waiting):
-            return waiting.file == file.name
+            # What only settles is a good file: passed over, it would be lost.
+            return waiting.kind is not WaitKind.SETTLE and waiting.file == file.name
         case Held():
             known = look.control.problem
             return known is not None and (known.file, known.etag) == (file.name, file.etag)

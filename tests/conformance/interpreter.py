@@ -6,6 +6,7 @@ of its plans, folds and commits. Rows come from pyarrow.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
@@ -15,14 +16,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.local.store import LocalStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.layout import StorePath
 from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.plan.look import InsertPolicy, TablePolicy, TypeChange, ZonelessTimestamps
 from openmirror.ports import Entry
-from openmirror.protocol.metadata import TableMetadata, parse_metadata, unsupported
+from openmirror.protocol.filing import FiledAs, Filing, Through, is_partition, read_name
+from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import TableName, TablePath, fold_case, is_reserved, table_name
 from openmirror.protocol.rows import (
     Change,
@@ -41,7 +43,10 @@ from openmirror.protocol.schema import (
     in_table,
     union_schema,
 )
-from openmirror.protocol.sequence import ChangeFileName, NotAChangeFile, parse_change_file
+from openmirror.protocol.sequence import NotAChangeFile
+from openmirror.protocol.textformat import TextFormat
+from tests.conformance import delimited
+from tests.conformance.ledger import Done, Filed, Gap, has_ledger, heads, in_order
 from tests.conformance.lives import Life, Lives
 from tests.conformance.nestedtext import held, refuse_times_beyond_a_day
 from tests.conformance.vectors import Outcome, Step, as_moment, encoded
@@ -76,6 +81,8 @@ class _Folder:
     given_up: int = 0
     """Up to which number those that are missing are passed over."""
     skipped: set[tuple[str, bytes]] = field(default_factory=set)
+    done: Done = field(default_factory=Done)
+    """What names alone do not tell of a table that has a ledger."""
     held: bool = False
     missed: int = 0
     """How many drains in a row have missed the folder."""
@@ -94,7 +101,7 @@ class Interpreter:
 
     def __init__(self, zone: Path, settings: bytes | None) -> None:
         self._zone = zone
-        self._inspector = ParquetInspector(LocalStore(zone))
+        self._inspector = ChangeFileInspector(LocalStore(zone))
         parsed = parse_mirroring(settings or b"{}")
         assert isinstance(parsed, Mirroring)
         self._settings = parsed
@@ -131,7 +138,14 @@ class Interpreter:
                 content = (folder.path / asked["file"]).read_bytes()
                 folder.skipped.add((asked["file"], content))
             case "skip":
-                folder.given_up = int(asked["through"])
+                through = Through.parse(asked["through"])
+                if through.partition is None:
+                    folder.given_up = through.last
+                else:
+                    folder.done.given_up[through.partition] = through.last
+            case "clean":
+                filed = _change_files(folder, _declared(folder))
+                folder.done.archive(filed, folder.path / "_ProcessedFiles")
             case verb:
                 raise AssertionError(f"there is no verb {verb}")
 
@@ -168,6 +182,10 @@ class Interpreter:
     def _visit(self, folder: _Folder, life: Life) -> _Folder:
         """The folder as it is after this drain: a new life takes the table with its first file."""
         new = folder if folder.life is life else _Folder(folder.path, folder.policy, life=life)
+        if folder.life is None:
+            new.done.to_read_again = list(folder.done.contents)
+            new.done.archived, new.done.given_up = folder.done.archived, folder.done.given_up
+            new.skipped, new.given_up = folder.skipped, folder.given_up
         new.missed = folder.missed = 0
         try:
             self._apply_all(new)
@@ -195,8 +213,12 @@ class Interpreter:
         return Outcome(columns, rows, folder.state, str(folder.applied), folder.warnings)
 
     def _apply_all(self, folder: _Folder) -> None:
-        files = _change_files(folder)
+        filed = _change_files(folder, _declared(folder))
         metadata = _rules(folder)
+        if has_ledger(metadata):
+            self._apply_in_turn(folder, filed, metadata)
+            return
+        files = {one.number or 0: one.path for one in filed}
         sequence = folder.applied
         while sequence < max(files, default=0):
             sequence += 1
@@ -210,8 +232,53 @@ class Interpreter:
             self._apply(folder, file, metadata)
             folder.applied, folder.pinned = sequence, metadata
 
+    def _apply_in_turn(self, folder: _Folder, filed: list[Filed], rules: TableMetadata) -> None:
+        done, archive = folder.done, folder.path / "_ProcessedFiles"
+        for one in filed:
+            known = None if one.name in done.archived else done.contents.get(one.name)
+            if known not in (None, one.content):
+                raise _pause(Code.APPLIED_FILE_CHANGED, one.name)
+        skipped = {one.name for one in filed if (one.name, one.content) in folder.skipped}
+        if any(done.again(filed, skipped)):
+            folder.warnings = (*folder.warnings, Code.SEQUENCE_REUSED.value)
+        for name in done.to_read_again:
+            place = (archive if name in done.archived else folder.path) / name
+            self._apply_next(folder, Filed(place, name, None), rules)
+        done.to_read_again = []
+        unready: dict[str, _Stop] = {}
+        while ready := in_order(
+            [
+                head
+                for head in heads(filed, done, skipped)
+                if isinstance(head, Filed) and head.lane not in unready
+            ]
+        ):
+            try:
+                self._apply_next(folder, ready[0], rules)
+            except _Stop as stop:
+                if "waiting" not in stop.state:
+                    raise
+                unready[ready[0].lane] = stop
+        left = list(heads(filed, done, skipped))
+        for file in in_order([head for head in left if isinstance(head, Filed)]):
+            raise unready[file.lane]
+        for gap in sorted((g for g in left if isinstance(g, Gap)), key=lambda gap: gap.since):
+            of = {"sequence": str(gap.number), "partition": gap.partition}
+            raise _Stop({"waiting": "gap", **of})
+
+    def _apply_next(self, folder: _Folder, one: Filed, rules: TableMetadata) -> None:
+        try:
+            self._apply(folder, one.path, rules)
+        except _Stop as stop:
+            if "waiting" in stop.state:
+                of = {"sequence": str(one.number), "partition": one.partition}
+                raise _Stop({"waiting": "incomplete", **(of if one.number else {})}) from stop
+            raise _Stop({**stop.state, "file": one.name}) from stop
+        folder.done.contents[one.name] = one.content
+        folder.applied, folder.pinned = folder.applied + 1, rules
+
     def _apply(self, folder: _Folder, file: Path, rules: TableMetadata) -> None:
-        facts = self._facts(file)
+        facts = self._facts(file, rules.text)
         keyless = [key for key in rules.key_columns if facts.schema.find(key) is None]
         if keyless and facts.rows:
             raise _pause(Code.KEY_COLUMN_MISSING, file.name)
@@ -221,7 +288,7 @@ class Interpreter:
         stops = folder.policy.type_change is TypeChange.STOP
         if not isinstance(union, SchemaUnion) or (stops and union.widened):
             raise _pause(Code.SCHEMA_MERGE_FAILURE, file.name)
-        rows = list(_read(file, facts, union.schema, rules.default_marker))
+        rows = list(_read(file, facts, union.schema, rules))
         for marker, _ in rows:
             if marker not in set(Marker):
                 raise _pause(Code.ROW_MARKER_INVALID, file.name)
@@ -236,14 +303,17 @@ class Interpreter:
         apply_file(table, ChangeFile(facts.schema.names, changes))
         folder.schema, folder.table = union.schema, table
 
-    def _facts(self, file: Path) -> FileFacts:
+    def _facts(self, file: Path, text: TextFormat | None) -> FileFacts:
         if file.is_dir():
             raise _pause(Code.NOT_A_FILE, file.name)
         path = StorePath(file.relative_to(self._zone).as_posix())
-        facts = self._inspector.inspect(path, Entry(file.name, False, 0, None, ""))  # type: ignore[arg-type]
+        entry = Entry(file.name, False, 0, None, "")  # type: ignore[arg-type]
+        facts = self._inspector.inspect(path, entry, text)
         if facts.completeness is Completeness.INCOMPLETE:
+            if time.time() - file.stat().st_mtime > 600:
+                raise _pause(Code.FILE_INCOMPLETE, file.name)
             raise _Stop(
-                {"waiting": "incomplete", "sequence": str(int(file.name.partition(".")[0]))}
+                {"waiting": "incomplete", "sequence": file.name.partition(".")[0].lstrip("0")}
             )
         if facts.completeness is Completeness.BROKEN:
             raise _pause(Code.FILE_UNREADABLE, file.name)
@@ -266,17 +336,38 @@ def _visible_folders(place: Path) -> Iterator[Path]:
     return (p for p in place.iterdir() if p.is_dir() and not is_reserved(p.name))
 
 
-def _change_files(folder: _Folder) -> dict[int, Path]:
-    files: dict[int, Path] = {}
+def _declared(folder: _Folder) -> TableMetadata:
+    """What is declared, as far as it can be read; how files are found never changes in a life."""
+    place = folder.path / "_metadata.json"
+    content = place.read_bytes() if place.exists() else b""
+    pinned = folder.pinned
+    declared = parse_metadata(content) if content.strip() else pinned
+    if not isinstance(declared, TableMetadata):
+        return pinned or TableMetadata()
+    if pinned is None:
+        return declared
+    return replace(declared, detection=pinned.detection, partitioned=pinned.partitioned)
+
+
+def _change_files(folder: _Folder, rules: TableMetadata) -> list[Filed]:
+    extension = rules.text.extension if rules.text else "parquet"
+    filing = Filing(rules.detection, rules.partitioned, extension)
+    found: list[Filed] = []
     warnings: dict[str, None] = {}
-    for file in folder.path.iterdir():
-        parsed = parse_change_file(file.name)
-        if isinstance(parsed, ChangeFileName):
-            files[parsed.sequence] = file
-        elif isinstance(parsed, NotAChangeFile):
-            warnings[Code.FILE_NAME_INVALID.value] = None
+    places = [folder.path]
+    while places:
+        for file in sorted(places.pop().iterdir()):
+            if rules.partitioned and file.is_dir() and is_partition(file.name):
+                places.append(file)
+                continue
+            name = file.relative_to(folder.path).as_posix()
+            match read_name(filing, name):
+                case FiledAs(_, number):
+                    found.append(Filed(file, name, number))
+                case NotAChangeFile():
+                    warnings[Code.FILE_NAME_INVALID.value] = None
     folder.warnings = tuple(warnings)
-    return files
+    return found
 
 
 def _rules(folder: _Folder) -> TableMetadata:
@@ -289,12 +380,11 @@ def _rules(folder: _Folder) -> TableMetadata:
         raise _pause(metadata.code)
     if metadata.repairs:
         folder.warnings = (*folder.warnings, Code.METADATA_REPAIRED.value)
-    if refused := unsupported(metadata):
-        raise _pause(refused.code)
     if pinned := folder.pinned:
         if pinned.key_columns and _names(metadata) != _names(pinned):
             raise _pause(Code.KEY_COLUMNS_CHANGED)
-        if metadata.default_marker is not pinned.default_marker:
+        options = [(m.default_marker, m.detection, m.partitioned) for m in (metadata, pinned)]
+        if options[0] != options[1]:
             raise _pause(Code.PINNED_OPTION_CHANGED)
         if fold_case(metadata.guard or "") != fold_case(pinned.guard or ""):
             raise _pause(Code.PINNED_OPTION_CHANGED)
@@ -338,15 +428,28 @@ def _typed(value: Any, kind: ColumnType) -> Any:
 
 
 def _read(
-    file: Path, facts: FileFacts, schema: TableSchema, default: Marker
+    file: Path, facts: FileFacts, schema: TableSchema, rules: TableMetadata
 ) -> Iterator[tuple[int | None, Row]]:
+    for row in _read_text(file, rules.text) if rules.text else _read_parquet(file):
+        marker = rules.default_marker if facts.marker is None else _marker(row.pop(facts.marker))
+        yield marker, _row(row, schema)
+
+
+def _read_text(file: Path, text: TextFormat) -> Iterator[dict[str, Any]]:
+    try:
+        yield from delimited.rows(file, text)
+    except delimited.Unreadable as error:
+        raise _pause(Code.FILE_UNREADABLE, file.name) from error
+    except ValueError as error:
+        raise _pause(Code.VALUE_INVALID, file.name) from error
+
+
+def _read_parquet(file: Path) -> Iterator[dict[str, Any]]:
     table = pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read()
     for number, field_ in enumerate(table.schema):
         if str(field_.type).startswith("duration"):
             table = table.set_column(number, field_.name, table.column(number).cast("int64"))
-    for row in _plain(file, table):
-        marker = default if facts.marker is None else _marker(row.pop(facts.marker))
-        yield marker, _row(row, schema)
+    yield from _plain(file, table)
 
 
 def _plain(file: Path, table: pa.Table) -> Iterator[dict[str, Any]]:

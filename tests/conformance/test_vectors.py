@@ -18,11 +18,12 @@ from openmirror.lifecycle import table_status
 from openmirror.lifecycle.stages import is_dropped
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import Held, Idle, Pause, Wait, WaitKind
+from openmirror.protocol.filing import Through
 from openmirror.protocol.names import TableFolder, TablePath, table_name
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType
-from openmirror.protocol.sequence import Sequence
 from openmirror.services import requests
+from openmirror.services.cleaning import clean_table
 from openmirror.services.discovery import discover
 from openmirror.services.documents import Documents
 from openmirror.services.draining import drain
@@ -59,7 +60,7 @@ def test_the_interpreter_gives_what_a_vector_says(case: Case, tmp_path: Path) ->
 
 
 _ME = requests.Operator("a vector", "it says so")
-_ASKING: dict[str, Callable[[Parts, TableFolder, Mapping[str, str]], None]] = {
+_ASKING: dict[str, Callable[[Parts, TableFolder, Mapping[str, str]], object]] = {
     "pause": lambda parts, folder, _: requests.hold(parts, folder, _ME),
     "resume": lambda parts, folder, _: requests.resume(parts, folder, _ME),
     "undrop": lambda parts, folder, _: requests.undrop(parts, folder, _ME),
@@ -67,8 +68,9 @@ _ASKING: dict[str, Callable[[Parts, TableFolder, Mapping[str, str]], None]] = {
     "skip": lambda parts, folder, of: (
         requests.skip_file(parts, folder, of["file"], _ME)
         if "file" in of
-        else requests.skip_through(parts, folder, Sequence(int(of["through"])), _ME)
+        else requests.skip_through(parts, folder, Through.parse(of["through"]), _ME)
     ),
+    "clean": lambda parts, folder, _: clean_table(parts, folder),
 }
 
 
@@ -155,7 +157,8 @@ def _state(decision: Decision) -> object:
             return {"paused": problem.code.value, "file": problem.file}
         case Wait(waiting):
             sequence = {"sequence": str(waiting.sequence)} if waiting.sequence else {}
-            return {"waiting": waiting.kind.value, **sequence}
+            where = {} if waiting.partition is None else {"partition": waiting.partition}
+            return {"waiting": waiting.kind.value, **sequence, **where}
     return repr(decision)
 
 
@@ -229,11 +232,14 @@ def test_the_vectors_are_small() -> None:
 
 
 def _rules_of_protocol() -> set[str]:
-    """The sections of §2 to §7, and the numbered rules of §3."""
+    """The sections of §2 to §7, and the numbered rules of §3 and of its sections."""
     text = PROTOCOL.read_text(encoding="utf-8")
     sections = set(re.findall(r"^###? ([2-7](?:\.\d)?)\.? ", text, re.MULTILINE))
     third = text.partition("\n## 3")[2].partition("\n## 4")[0]
-    return sections | {f"3.{rule}" for rule in re.findall(r"^(\d)\. ", third, re.MULTILINE)}
+    parts = re.split(r"^### (3\.\d) ", "3\n" + third, flags=re.MULTILINE)
+    for section, part in zip(["3", *parts[1::2]], parts[0::2], strict=True):
+        sections |= {f"{section}.{rule}" for rule in re.findall(r"^(\d)\. ", part, re.MULTILINE)}
+    return sections
 
 
 @pytest.mark.skipif(not PROTOCOL.exists(), reason="there is no PROTOCOL.md to compare with")
@@ -242,5 +248,5 @@ def test_every_rule_about_names_files_rows_schema_and_tables_has_a_vector() -> N
     assert {"2.1", "3.8", "4.5", "5.5", "6.5"} <= rules
     cited = {section for case in CASES for section in case.document["protocol"]}
     assert cited <= rules, "a vector names a section that is not there"
-    parents = {rule.partition(".")[0] for rule in rules if "." in rule}
+    parents = {rule.rpartition(".")[0] for rule in rules}
     assert rules - parents <= cited, "a section has no vector"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,6 +67,11 @@ class Step:
         return self._document.get("deleted", [])
 
     @property
+    def modified(self) -> dict[str, str]:
+        """When files were last written, where that matters."""
+        return self._document.get("modified", {})
+
+    @property
     def asked(self) -> list[dict[str, str]]:
         """Each with a `verb`, a `folder` and what else the verb needs."""
         return self._document.get("asked", [])
@@ -77,7 +83,7 @@ class Step:
         return path.read_bytes() if path.exists() else None
 
     def publish(self, zone: Path) -> None:
-        """Change a landing zone as publishers did; files are as old as the copy."""
+        """Change a landing zone as publishers did; files are as old as the copy, or as is said."""
         for path, to in self.renamed.items():
             (zone / to).parent.mkdir(exist_ok=True)
             (zone / path).rename(zone / to)
@@ -90,6 +96,11 @@ class Step:
             place = zone.joinpath(*(self.names.get(part, part) for part in parts))
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, place)
+        for path, moment in self.modified.items():
+            seconds = datetime.fromisoformat(moment).timestamp()
+            os.utime(
+                zone.joinpath(*(self.names.get(p, p) for p in path.split("/"))), (seconds,) * 2
+            )
 
 
 @dataclass(frozen=True)

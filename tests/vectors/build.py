@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.vectors.catalogue import (
     columns,
+    filing,
     guards,
     metadata,
     policy,
@@ -20,6 +21,7 @@ from tests.vectors.catalogue import (
     schema,
     sequence,
     tables,
+    text,
     zone,
 )
 from tests.vectors.catalogue.words import (
@@ -35,7 +37,19 @@ from tests.vectors.catalogue.words import (
 HERE = Path(__file__).parent
 CASES: list[Vector] = [
     case
-    for module in (zone, tables, sequence, metadata, rows, guards, schema, columns, policy)
+    for module in (
+        zone,
+        tables,
+        sequence,
+        filing,
+        metadata,
+        text,
+        rows,
+        guards,
+        schema,
+        columns,
+        policy,
+    )
     for case in module.CASES
 ]
 
@@ -62,7 +76,7 @@ def _write(folder: Path, case: Vector) -> None:
     if case.settings is not None:
         (folder / "mirroring.json").write_text(_shown(case.settings), encoding="utf-8")
     if len(case.steps) == 1:
-        _publish(folder / "landing", case.steps[0])
+        _write_step(folder, case.steps[0])
     else:
         for number, events in enumerate(case.steps, start=1):
             _write_step(folder / "steps" / str(number), events)
@@ -71,8 +85,9 @@ def _write(folder: Path, case: Vector) -> None:
 def _write_step(folder: Path, events: Iterable[Event]) -> None:
     renamed = {e.path: e.to for e in events if isinstance(e, Renamed)}
     deleted = [e.path for e in events if isinstance(e, Deleted)]
+    modified = {e.path: e.modified for e in events if isinstance(e, Item) and e.modified}
     asked = [_asked(e) for e in events if isinstance(e, Asked)]
-    happens = {"renamed": renamed, "deleted": deleted, "asked": asked}
+    happens = {"renamed": renamed, "deleted": deleted, "modified": modified, "asked": asked}
     document = {key: value for key, value in happens.items() if value}
     _publish(folder / "landing", events)
     if document or not folder.exists():
@@ -83,7 +98,7 @@ def _write_step(folder: Path, events: Iterable[Event]) -> None:
 
 
 def _asked(event: Asked) -> dict[str, object]:
-    of = {"file": event.file, "through": str(event.through) if event.through else None}
+    of = {"file": event.file, "through": event.through}
     given = {key: value for key, value in of.items() if value is not None}
     return {"verb": event.verb, "folder": event.folder, **given}
 

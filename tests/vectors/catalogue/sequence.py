@@ -7,7 +7,6 @@ from tests.vectors.catalogue.words import (
     expect,
     file,
     keys,
-    meta,
     paused,
     raw,
     step,
@@ -190,13 +189,5 @@ CASES = [
         "A folder is not a change file, whatever lies in it",
         paused("NotAFile", 2),
         raw("part-00000.parquet", _WHOLE, folder=f"Orders/{_SECOND}"),
-    ),
-    vector(
-        "sequence/not-sequential",
-        "Order by modification time is not mirrored",
-        "3 4.2",
-        meta({"keyColumns": ["id"], "fileDetectionStrategy": "LastUpdateTimeFileDetection"}),
-        file(1, _ID, (1,)),
-        expected=expect(applied=0, state=paused("NotSupportedYet")),
     ),
 ]

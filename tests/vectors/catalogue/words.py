@@ -22,6 +22,8 @@ class Item:
 
     path: str
     data: bytes
+    modified: str | None = None
+    """When it was last written; None: just now."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Asked:
     verb: str
     folder: str
     file: str | None = None
-    through: int | None = None
+    through: str | None = None
 
 
 @dataclass(frozen=True)
@@ -109,10 +111,15 @@ def renamed(path: str, to: str) -> Renamed:
 
 
 def asked(
-    verb: str, folder: str = ORDERS, *, file: int | None = None, through: int | None = None
+    verb: str,
+    folder: str = ORDERS,
+    *,
+    file: int | str | None = None,
+    through: int | str | None = None,
 ) -> Asked:
     """What an operator asks for, by the verbs of OPERATIONS.md."""
-    return Asked(verb, folder, f"{file:020d}.parquet" if file else None, through)
+    name = f"{file:020d}.parquet" if isinstance(file, int) else file
+    return Asked(verb, folder, name, None if through is None else str(through))
 
 
 def file(
@@ -213,14 +220,15 @@ def mapped(
     )
 
 
-def waits(kind: str, sequence: int | None = None) -> dict[str, Any]:
+def waits(kind: str, sequence: int | None = None, partition: str | None = None) -> dict[str, Any]:
     """The state of a table that waits."""
-    return {"waiting": kind, **({"sequence": str(sequence)} if sequence else {})}
+    number = {"sequence": str(sequence)} if sequence else {}
+    return {"waiting": kind, **number, **({} if partition is None else {"partition": partition})}
 
 
-def paused(code: str, number: int | None = None) -> dict[str, Any]:
+def paused(code: str, file: int | str | None = None) -> dict[str, Any]:
     """The state of a table that a problem stops, in front of a file or as a whole."""
-    return {"paused": code, "file": f"{number:020d}.parquet" if number else None}
+    return {"paused": code, "file": f"{file:020d}.parquet" if isinstance(file, int) else file}
 
 
 def _pairs(columns: Columns) -> list[tuple[str, Any]]:
