@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from openmirror.adapters.changefiles import ChangeFileInspector
-
 from openmirror.adapters.memory import MemoryStore
 from openmirror.adapters.rows_broken import RowsBroken
 from openmirror.adapters.text.rows import read_text
@@ -75,8 +74,8 @@ def inspected(content: bytes, text: TextFormat) -> FileFacts:
     return ChangeFileInspector(store).inspect(_PATH, entry, text)
 
 
-def read(file: TextFile) -> Read | Broken:
-    """Inspect and read it; a third of the files come a few bytes at a time."""
+def read(file: TextFile, *, slowly: bool = False) -> Read | Broken:
+    """Inspect and read it; a third of the files come a few bytes at a time, or all."""
     text = text_format(file)
     facts = inspected(file.content, text)
     if facts.completeness is not Completeness.COMPLETE:
@@ -84,7 +83,7 @@ def read(file: TextFile) -> Read | Broken:
     if facts.broken:
         return facts.broken
     draw = random.Random(file.name)
-    slow = draw.random() < 0.33 and len(file.content) < 20_000
+    slow = (slowly or draw.random() < 0.33) and len(file.content) < 20_000
     content: Any = _Trickle(file.content, draw) if slow else io.BytesIO(file.content)
     try:
         batches = list(read_text(content, text, facts.schema, facts.marker))

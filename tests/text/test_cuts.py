@@ -12,7 +12,8 @@ import pytest
 
 from openmirror.adapters.text import rows
 from openmirror.plan.facts import Completeness
-from openmirror.protocol.textformat import TextType
+from openmirror.protocol.rules import Broken
+from openmirror.protocol.textformat import TextColumn, TextType
 from tests.text.dialects import (
     ENCODINGS,
     LINE_ENDS,
@@ -22,7 +23,7 @@ from tests.text.dialects import (
     Encoding,
     dialect,
 )
-from tests.text.files import Cell, FileColumn, TextFile, generated, made
+from tests.text.files import Cell, FileColumn, TextFile, drawn_cell, generated, made
 from tests.text.reading import Read, inspected, read, text_format
 from tests.text.test_generated_files import check, seed
 
@@ -33,7 +34,45 @@ FIRST_READ = 1 << 16
 @pytest.mark.parametrize("piece", [1, 2, 13, 97])
 def test_pieces_of_any_size_give_the_same_rows(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rows, "_PIECE", piece)
-    check(generated(seed(), number) for number in range(piece, PRODUCT, 4))
+    files = (generated(seed(), number) for number in range(piece, PRODUCT, 4))
+    check(files, slowly=True)
+
+
+@pytest.mark.parametrize("piece", [1, 13])
+def test_a_mistake_is_on_the_same_line_however_a_file_is_cut(
+    piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "_PIECE", piece)
+    draw = random.Random(f"{seed()} lines")
+    for number in draw.sample(range(PRODUCT), 120):
+        of = dialect(number, draw)
+        columns = [FileColumn(n, TextType.DATE, TextColumn(n, TextType.DATE)) for n in ("a", "b")]
+        drawn = [[drawn_cell(column, of, draw) for column in columns] for _ in range(12)]
+        drawn[draw.randrange(12)][1] = Cell("no day", None, "no day")
+        declared = [column.declared for column in columns if column.declared]
+        file = made(f"mistake {number}", of, declared, columns, drawn, draw)
+        found = read(file, slowly=True)
+        place = [row[1].written for row in file.rows].index("no day")
+        assert isinstance(found, Broken)
+        assert found.detail.startswith(f"line {file.first_lines[place]}, column 'b'"), found
+
+
+@pytest.mark.parametrize("piece", [1, 13])
+def test_a_line_end_that_is_cut_in_two_is_one_line_end(
+    piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "_PIECE", piece)
+    draw = random.Random(piece)
+    plain = replace(dialect(0, draw), null="N", compression=Compression.NONE, line_end="\r\n")
+    column = FileColumn("a", TextType.STRING, None)
+    for length in range(60):
+        texts = ("x" * length, "", "yy", "", "z")
+        cells = [[Cell(text, text, text)] for text in texts]
+        # In a file of one column, a second line end would be a row.
+        file = made(f"cut {length}", plain, (), [column], cells, draw)
+        found = read(file, slowly=True)
+        assert isinstance(found, Read)
+        assert [row["a"] for row in found.rows] == list(texts)
 
 
 def _headed(name: str, of: Dialect, draw: random.Random) -> TextFile:

@@ -27,9 +27,9 @@ def seed() -> int:
     return chosen
 
 
-def wrong(file: TextFile) -> str | None:
+def wrong(file: TextFile, *, slowly: bool = False) -> str | None:
     """How the product's reading of a file differs from what was drawn; None when it does not."""
-    found = read(file)
+    found = read(file, slowly=slowly)
     if not isinstance(found, Read):
         return f"{found.code}: {found.detail}"
     columns = tuple(
@@ -53,8 +53,8 @@ def wrong(file: TextFile) -> str | None:
     return None
 
 
-def check(files: Iterable[TextFile]) -> None:
-    found = [(file, difference) for file in files if (difference := wrong(file))]
+def check(files: Iterable[TextFile], *, slowly: bool = False) -> None:
+    found = [(file, difference) for file in files if (difference := wrong(file, slowly=slowly))]
     told = "\n".join(
         f"{file.name}: {file.dialect}\n    {difference}\n"
         f"    python -m tests.text.show '{file.name}'"

@@ -57,6 +57,8 @@ _LOOKALIKES = (
 
 def text(draw: random.Random, letters: str) -> str:
     """Text that wants to be taken for something else."""
+    if "\ufeff" in letters and draw.random() < 0.03:
+        return "\ufeffa"  # a byte order mark only at the very beginning of a file
     match draw.randrange(8):
         case 0 | 1:
             return draw.choice(_LOOKALIKES)
