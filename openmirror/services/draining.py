@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from openmirror import layout
 from openmirror.errors import MOST_ATTEMPTS, NotThere
 from openmirror.lifecycle import leaves_undone
 from openmirror.plan import Decision
-from openmirror.plan.decisions import Apply, Pause, Reset, Wait, WaitKind
+from openmirror.plan.decisions import Apply, Pause, Reset, Wait, Waiting, WaitKind
 from openmirror.ports import Progress, TableEngine
 from openmirror.protocol.filing import ANY_FILE
 from openmirror.protocol.names import Incarnation, TableFolder
+from openmirror.protocol.sequence import Sequence
 from openmirror.services.discovery import discover
 from openmirror.services.landed import sorted_out
 from openmirror.services.lanes import SECONDS_TO_FINISH, Again, Lanes
@@ -51,6 +52,8 @@ class DrainResult:
 
 _WAITED_OUT = (WaitKind.METADATA, WaitKind.SETTLE)
 """Waits that a drain sits through: they end by themselves within seconds."""
+_LONGEST_SETTLING = timedelta(minutes=1)
+"""A text file that grows for longer than this is not sat out: nobody knows when it will end."""
 _LONGEST_WAIT = timedelta(seconds=1)
 """What is waited for may come before its time is up, and nobody rings in a drain."""
 
@@ -99,6 +102,8 @@ class _Draining:
         self._parts = parts
         self._engine = engine
         self._there: dict[TableFolder, _There] = {}
+        self._settling: dict[tuple[TableFolder, Sequence | None], datetime] = {}
+        """When each file that settles would first have been done with it."""
         self._tries = Tries()
         self._lock = threading.Lock()
 
@@ -110,7 +115,7 @@ class _Draining:
         match done.outcome:
             case Unreadable(may_pass=True) if tries < MOST_ATTEMPTS:
                 return Again(FIRST_DELAY * tries, deaf=True)
-            case Wait(waiting) if waiting.kind in _WAITED_OUT and waiting.until:
+            case Wait(waiting) if waiting.until and self._sits_out(folder, waiting):
                 left = waiting.until - self._parts.clock()
                 return Again(max(SHORTEST_WAIT, min(left, _LONGEST_WAIT)))
             case Apply() | Reset() if self._has_passed(folder, done.outcome):
@@ -122,6 +127,13 @@ class _Draining:
                 self.outcomes[folder] = Unreadable(reason)
             return None
         return Again(done.delay, deaf=bool(done.delay)) if done.again else None
+
+    def _sits_out(self, folder: TableFolder, waiting: Waiting) -> bool:
+        if waiting.kind is not WaitKind.SETTLE or waiting.until is None:
+            return waiting.kind in _WAITED_OUT
+        with self._lock:
+            first = self._settling.setdefault((folder, waiting.sequence), waiting.until)
+        return waiting.until <= first + _LONGEST_SETTLING
 
     def _remember(self, folder: TableFolder) -> None:
         if folder not in self._there:

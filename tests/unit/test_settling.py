@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -181,6 +182,22 @@ def test_a_drain_sits_out_what_settles() -> None:
     assert not done.stopped
     assert world.applied() == 1
     assert set(world.waited()) == {"settle"}
+
+
+def test_a_drain_leaves_a_file_that_grows_and_grows() -> None:
+    world = World(timedelta(seconds=60))
+    world.put(FIRST, "a\n1\n")
+
+    def write_on(progress: Progress) -> None:
+        if progress.event == "waiting":
+            world.now += timedelta(seconds=59)
+            world.put(FIRST, "a\n" + "1\n" * len(world.told))
+        world.told.append(progress)
+
+    parts = replace(world.parts, watch=write_on)
+    done = drain(parts, world.engine, ["m"], lanes=1)
+    assert [type(outcome) for outcome in done.stopped.values()] == [Wait]
+    assert world.waited() == ["settle"] * 3
 
 
 @pytest.mark.parametrize("count", [1, 3])
