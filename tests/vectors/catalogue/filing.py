@@ -687,7 +687,7 @@ BOTH = [
     vector(
         "filing/both-are-only-places",
         "Found by their time, files of all partitions make one order, without any gap",
-        "3.2.5 3.1.1",
+        "3.2.5 3.1.1 3.1.3",
         keys("id", **_BOTH),
         _in(_A, 7, 10, (4, 1, "ten"), (4, 2, "ten")),
         _named(f"{_B}/x.parquet", 20, (4, 1, "twenty"), (4, 2, "twenty")),
