@@ -11,7 +11,8 @@ from openmirror import layout
 from openmirror.control import MOST_ENDED, Act, ControlDocument, with_act, with_end
 from openmirror.errors import Problem
 from openmirror.protocol.rules import Code
-from tests.unit.test_cli import ORDERS, Root, root  # noqa: F401 - a fixture
+from tests.unit.paper import table
+from tests.unit.test_cli import ITEMS, ORDERS, Root, root  # noqa: F401 - a fixture
 
 TABLE = "Sales.Orders"
 SECOND = f"{2:020d}.parquet"
@@ -120,6 +121,27 @@ def test_a_reseed_reads_folder_and_archive_and_is_remembered(root: Root) -> None
     assert built["files"] == 3
     assert (act["what"], act["why"]) == ("reseed", "keys were wrong")
     assert first["kind"] == "replace"
+
+
+def test_a_folder_that_moved_into_the_default_schema_is_adopted_with_its_rows(
+    root: Root,  # noqa: F811
+) -> None:
+    root.land(ITEMS, 1, 2)
+    assert root.run("drain").exit_code == 0
+    zone = root.path / layout.landing_zone("m")
+    (zone / "dbo.schema").mkdir()
+    (zone / "Items").rename(zone / "dbo.schema" / "Items")
+    for _ in range(2):
+        assert root.run("drain").exit_code == 3, "one table is the other's until it is adopted"
+    for verb, folder in (("undrop", "m/Items"), ("adopt", "m/dbo.schema/Items")):
+        assert root.run(verb, folder).exit_code == 0
+        root.run("drain")
+    assert root.run("resume", "m/Items").exit_code == 0
+    root.land(table("m", "dbo.schema/Items"), 3)
+    assert root.run("drain").exit_code == 0
+    said = root.run("history", "m/dbo.schema/Items", "--json").stdout
+    newest = json.loads(said)["data"][0]
+    assert (newest["kind"], newest["firstSequence"]) == ("extend", "3")
 
 
 def test_the_oldest_problems_are_forgotten_and_no_act_for_them() -> None:
