@@ -5,11 +5,11 @@ The rules are those of the plan, called one file after another; only a plan stop
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from openmirror.control import ControlDocument, Pinned
+from openmirror.control import ControlDocument, Life, Pinned, Skip, with_life
 from openmirror.errors import SOLUTIONS, NotThere
 from openmirror.layout import StorePath, join, name_of
 from openmirror.plan import Limits, Look
@@ -33,7 +33,7 @@ from openmirror.protocol.names import (
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import WARNINGS, Broken, Code
 from openmirror.protocol.schema import TableSchema
-from openmirror.protocol.sequence import Sequence
+from openmirror.protocol.sequence import LAST_SEQUENCE, START, Sequence, next_sequence
 from openmirror.services.landed import list_landed, sorted_out
 
 
@@ -62,9 +62,11 @@ def validate_folder(
     Reads only; needs no mirror around the folder. Raises NotThere when there is no such folder.
     """
     look = _look(store, folder)
+    archived = _archived(store, look)
+    look = _in_order(look, archived or ())
     # Whoever asks is done with writing: nothing has to settle.
     limits = replace(limits or Limits(), settle=timedelta())
-    return list(_Check(inspector, rows, look, limits).findings(_first(store, look)))
+    return list(_Check(inspector, rows, look, limits, archived).findings())
 
 
 def _look(store: FileStore, folder: StorePath) -> Look:
@@ -77,12 +79,12 @@ def _look(store: FileStore, folder: StorePath) -> Look:
         etag = content.etag
     filing = filing_of(metadata) if isinstance(metadata, TableMetadata) else Filing()
     landed = sorted_out(store, folder, listing, filing)
-    look = Look(
+    return Look(
         folder=TableFolder("", TablePath("", name_of(folder))),
         name=TableName("", name_of(folder)),
         table=folder,
         at=listing.at,
-        incarnation=Incarnation("validated"),
+        incarnation=_LIFE,
         control=ControlDocument(folder=folder),
         filing=filing,
         landed=landed.files,
@@ -90,18 +92,32 @@ def _look(store: FileStore, folder: StorePath) -> Look:
         metadata=metadata,
         metadata_etag=etag,
     )
-    return placed(look)
 
 
-def _first(store: FileStore, look: Look) -> int:
-    """The number that the folder must begin with: 1, unless earlier files were archived."""
+_LIFE = Incarnation("validated")
+
+
+def _archived(store: FileStore, look: Look) -> tuple[LandedFile, ...] | None:
+    """What a mirror has applied and moved away; None where none has ever done so."""
     try:
-        archived = list_landed(store, join(look.table, ARCHIVE_FOLDER), look.filing).files
+        return list_landed(store, join(look.table, ARCHIVE_FOLDER), look.filing).files
     except NotThere:
-        return 1
-    # Archives are purged after a while, from below: what is gone there is no gap.
-    last = max((file.sequence for file in archived), default=0)
-    return last + 1 if archived else min(look.files, default=Sequence(1))
+        return None
+
+
+def _in_order(look: Look, archived: Iterable[LandedFile]) -> Look:
+    """Every file at its place, as if nothing were missing before it."""
+    applied: dict[str, Sequence] = {}
+    for file in archived:
+        if file.number is not None:
+            applied[file.partition] = max(file.number, applied.get(file.partition, file.number))
+    given_up = tuple(
+        Skip(next_sequence(START), LAST_SEQUENCE, "", look.at, "", partition=partition)
+        for partition in {file.partition for file in look.landed}
+    )
+    life = Life(_LIFE, skips=given_up, partitions=applied)
+    used = frozenset(file.name for file in archived)
+    return placed(replace(look, control=with_life(look.control, life)), used)
 
 
 @dataclass(frozen=True)
@@ -110,8 +126,9 @@ class _Check:
     rows: RowReader
     look: Look
     limits: Limits
+    archived: tuple[LandedFile, ...] | None
 
-    def findings(self, first: int) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Finding]:
         metadata = self.look.metadata
         for oddity in self.look.oddities:
             yield _found(Code.FILE_NAME_INVALID, oddity.reason, oddity.name)
@@ -129,36 +146,47 @@ class _Check:
         rules = table_rules(self.look, self.limits, self.look.at)
         if isinstance(rules, Pause):
             yield replace(_stopped(rules), file=METADATA_FILE)
-        yield from self._gaps(first) if not self.look.filing.has_ledger else self._partition_gaps()
+        for file in self.look.ledger.reused:
+            yield _found(Code.SEQUENCE_REUSED, "used before; never read, never moved", file.name)
+        yield from self._gaps()
         yield from self._files(rules)
 
-    def _gaps(self, first: int) -> Iterator[Finding]:
-        expected = first
-        for sequence, file in self.look.files.items():
-            if sequence > expected:
-                numbers = f"{expected:020d}"
-                if sequence > expected + 1:
-                    numbers += f" to {sequence - 1:020d}"
+    def _gaps(self) -> Iterator[Finding]:
+        numbered: dict[str, list[tuple[Sequence, LandedFile]]] = {}
+        has_ledger = self.look.filing.has_ledger
+        for file in self.look.files.values():
+            number = file.number if has_ledger else file.sequence
+            if number is not None:
+                numbered.setdefault(file.partition, []).append((number, file))
+        for partition, files in sorted(numbered.items()):
+            yield from self._gaps_in(partition, files)
+
+    def _gaps_in(
+        self, partition: str, files: list[tuple[Sequence, LandedFile]]
+    ) -> Iterator[Finding]:
+        where = f"{partition}/" if partition else ""
+        expected = self._first(partition, min(number for number, _ in files))
+        for number, file in sorted(files, key=lambda item: item[0]):
+            if number > expected:
+                numbers = f"{where}{expected:020d}"
+                if number > expected + 1:
+                    numbers += f" to {number - 1:020d}"
                 yield Finding(
                     WaitKind.GAP,
                     f"{numbers} missing; {file.name} and what follows would wait for it",
                     "Publish it: numbers start at 1, and only archived ones may be absent.",
                     file.name,
                 )
-            expected = max(expected, sequence + 1)
+            expected = max(expected, number + 1)
 
-    def _partition_gaps(self) -> Iterator[Finding]:
-        for partition in self.look.ledger.partitions:
-            if partition.missing is not None:
-                where = f"{partition.name}/" if partition.name else ""
-                first = partition.waiting[0].name
-                yield Finding(
-                    WaitKind.GAP,
-                    f"{where}{partition.missing:020d} missing; {first} and what follows would wait "
-                    "for it",
-                    "Publish it: numbers start at 1 in each partition.",
-                    first,
-                )
+    def _first(self, partition: str, lowest: int) -> int:
+        """The number that a partition must begin with: 1, unless earlier files were archived."""
+        if self.archived is None:
+            return 1
+        there = (file for file in self.archived if file.partition == partition)
+        last = max((file.number or file.sequence for file in there), default=0)
+        # Archives are purged after a while, from below: what is gone there is no gap.
+        return last + 1 if last else lowest
 
     def _files(self, rules: Pinned | Stop) -> Iterator[Finding]:
         # Without rules a file is judged by itself alone.

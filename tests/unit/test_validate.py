@@ -301,3 +301,117 @@ def test_parquet_in_a_folder_of_text_is_no_change_file(folder: Folder) -> None:
     (finding,) = folder.validate()
     assert finding.rule == "FileNameInvalid"
     assert finding.detail == "this table's change files end in .csv, as _metadata.json says"
+
+
+# --- Files found by their time, and partitions ----------------------------------------------------
+
+BY_TIME = {**KEYS, "fileDetectionStrategy": "LastUpdateTimeFileDetection"}
+PARTITIONS = {**KEYS, "isPartitionEnabled": True}
+
+
+def _written(path: Path, minute: int) -> None:
+    at = datetime(2024, 2, 29, 12, minute, tzinfo=UTC).timestamp()
+    os.utime(path, (at, at))
+
+
+@pytest.mark.parametrize("more", [{}, {"isPartitionEnabled": True}])
+def test_files_found_by_their_time_have_any_name_and_no_gaps(
+    folder: Folder, more: dict[str, object]
+) -> None:
+    folder.metadata({**BY_TIME, **more})
+    folder.land("part-00000-0a1b.c000.snappy.parquet", id=[1])
+    folder.land(7, id=[1], __rowMarker__=[2])
+    folder.land("b [1].parquet", id=[1])
+    assert folder.validate() == []
+
+
+def test_mistakes_in_files_found_by_their_time_come_in_the_order_of_time(folder: Folder) -> None:
+    folder.metadata(BY_TIME)
+    _written(folder.land("b.parquet", id=[1], v=["text"]), 10)
+    _written(folder.land("a.parquet", id=[1], v=[1]), 20)
+    _written(folder.land("0.parquet", v=["text"]), 5)
+    folder.land("c.csv")
+    assert folder.rules() == [
+        ("FileNameInvalid", "c.csv"),
+        ("KeyColumnMissing", "0.parquet"),
+        ("SchemaMergeFailure", "a.parquet"),
+    ]
+
+
+def test_a_name_that_lies_in_the_archive_is_found(folder: Folder) -> None:
+    folder.metadata(BY_TIME)
+    folder.land("_ProcessedFiles/a.parquet", id=[1])
+    folder.land("a.parquet", id=["nobody reads it"])
+    folder.land("b.parquet", id=[1])
+    (finding,) = folder.validate()
+    assert (finding.rule, finding.file, finding.stops) == ("SequenceReused", "a.parquet", False)
+
+
+def test_each_partition_is_judged_by_its_own_numbers(folder: Folder) -> None:
+    folder.metadata(PARTITIONS)
+    for partition in ("Year=2024", "Year=2025/Region=North", "."):
+        (folder.path / partition).mkdir(parents=True, exist_ok=True)
+        for number in (1, 2):
+            folder.land(f"{partition}/{name(number)}", id=[number])
+    assert folder.validate() == []
+
+
+def test_all_mistakes_of_all_partitions_are_found_those_behind_a_gap_as_well(
+    folder: Folder,
+) -> None:
+    folder.metadata(PARTITIONS)
+    folder.land(2, id=[1])
+    folder.land(f"Year=2024/{name(1)}", id=[1])
+    folder.land(f"Year=2024/{name(3)}", v=[1])
+    folder.land(f"Year=2024/{name(7)}", id=[1], __rowMarker__=[3])
+    folder.land(f"Year=2025/{name(1)}", id=["text"])
+    folder.land("Year=2025/part-1.parquet")
+    folder.land(f"Year/{name(1)}")
+    findings = folder.validate()
+    assert sorted((finding.rule, finding.file or "") for finding in findings) == [
+        ("FileNameInvalid", "Year"),
+        ("FileNameInvalid", "Year=2025/part-1.parquet"),
+        ("KeyColumnMissing", f"Year=2024/{name(3)}"),
+        ("RowMarkerInvalid", f"Year=2024/{name(7)}"),
+        ("SchemaMergeFailure", f"Year=2025/{name(1)}"),
+        ("gap", name(2)),
+        ("gap", f"Year=2024/{name(3)}"),
+        ("gap", f"Year=2024/{name(7)}"),
+    ]
+    missing = [finding.detail for finding in findings if finding.rule == "gap"]
+    assert missing[-1].startswith(f"Year=2024/{4:020d} to {6:020d} missing; ")
+
+
+def test_a_partition_goes_on_from_its_own_archive(folder: Folder) -> None:
+    folder.metadata(PARTITIONS)
+    (folder.path / "_ProcessedFiles").mkdir()
+    for number in (1, 2):
+        folder.land(f"_ProcessedFiles/Year=2024/{name(number)}")
+    folder.land(f"Year=2024/{name(3)}")
+    folder.land(f"Year=2024/{name(5)}")
+    folder.land(f"Year=2024/{name(2)}", id=["used before"])
+    folder.land(f"Year=2025/{name(9)}")
+    assert folder.rules() == [
+        ("SequenceReused", f"Year=2024/{name(2)}"),
+        ("gap", f"Year=2024/{name(5)}"),
+    ]
+
+
+def test_two_files_with_one_number_in_a_partition_and_a_folder_in_place_of_a_file_are_found(
+    folder: Folder,
+) -> None:
+    folder.metadata(PARTITIONS)
+    folder.land(f"Year=2024/{name(1)}")
+    folder.land(f"Year=2024/{1:020d}.PARQUET")
+    folder.land(f"Year=2025/{name(1)}")
+    folder.land(f"Year=2025/{1:020d}.PARQUET")
+    (folder.path / "Year=2024" / name(2)).mkdir()
+    rules = sorted(rule for rule, _ in folder.rules())
+    assert rules == ["NotAFile", "SequenceTwice", "SequenceTwice"]
+
+
+def test_partition_folders_of_a_table_without_partitions_are_told(folder: Folder) -> None:
+    folder.metadata()
+    folder.land(1)
+    folder.land(f"Year=2024/{name(1)}")
+    assert folder.rules() == [("FileNameInvalid", "Year=2024")]
