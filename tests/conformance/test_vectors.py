@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import deltalake
@@ -13,11 +14,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from openmirror import layout
+from openmirror.adapters.local.store import LocalStore
+from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import SOLUTIONS
+from openmirror.layout import StorePath
 from openmirror.lifecycle import table_status
 from openmirror.lifecycle.stages import is_dropped
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import Held, Idle, Pause, Wait, WaitKind
+from openmirror.ports import Entry
 from openmirror.protocol.filing import Through
 from openmirror.protocol.names import TableFolder, TablePath, table_name
 from openmirror.protocol.rules import Code
@@ -224,6 +229,41 @@ def _content(path: Path) -> object:
         except (OSError, ValueError):
             pass
     return path.read_bytes()
+
+
+_ARE_OTHER = ("string", "binary", "boolean")
+
+
+def _family(kind: str) -> str:
+    return "other" if kind in _ARE_OTHER else "decimal" if kind.startswith("decimal") else kind
+
+
+def _types_in_vectors() -> Iterator[tuple[str, str]]:
+    """Each column of a table of the growth vectors, and the type that it has in one file."""
+    for landing in HERE.glob("growth/*/**/landing"):
+        case = landing.relative_to(HERE).parts[1]
+        inspector = ParquetInspector(LocalStore(HERE))
+        for file in sorted(landing.rglob("*.parquet")):
+            path = StorePath(file.relative_to(HERE).as_posix())
+            entry = Entry(file.name, False, 0, None, "")  # type: ignore[arg-type]
+            for column in inspector.inspect(path, entry).schema.columns:
+                yield f"{case}/{file.parent.name}/{column.name}", _family(column.type)
+
+
+@pytest.mark.skipif(not PROTOCOL.exists(), reason="there is no PROTOCOL.md to compare with")
+def test_every_pair_of_types_has_a_vector_that_grows_or_does_not() -> None:
+    table = PROTOCOL.read_text(encoding="utf-8").partition("### 6.3")[2].partition("\n- (d)")[0]
+    kinds = [
+        name.strip().partition("(")[0]
+        for name in re.findall(r"^\| \|(.+)\|$", table, re.M)[0].split("|")
+    ]
+    assert kinds[0] == "byte"
+    assert kinds[-1] == "other"
+    by_column: dict[str, set[str]] = {}
+    for column, kind in _types_in_vectors():
+        by_column.setdefault(column, set()).add(kind)
+    seen = {pair for found in by_column.values() for pair in combinations(sorted(found), 2)}
+    assert {tuple(sorted(pair)) for pair in combinations(kinds, 2)} <= seen
 
 
 def test_the_vectors_are_small() -> None:

@@ -26,6 +26,9 @@ from tests.vectors.catalogue.words import (
 _STOP = {"openmirror": {"typeChange": "stop"}}
 _FEATURE = {"openmirror": {"typeChange": "feature"}}
 _US = pa.timestamp("us", "UTC")
+_REQUIRED = pa.schema(
+    [pa.field("id", pa.int64(), nullable=False), pa.field("x", pa.string(), nullable=False)]
+)
 
 
 def _bad_column(name: str, title: str, code: str, second: Any, protocol: str) -> Vector:
@@ -143,6 +146,31 @@ NAMES = [
         ),
     ),
     vector(
+        "schema/names-of-spark-and-delta",
+        "Nor are names that an engine has use for",
+        "6.1",
+        step(
+            keys("_metadata"),
+            file(
+                1,
+                "_metadata:int64 file_path:string row_index:int64 _commit_version:int64 i:int64",
+                *((1, "a", 5, 6, 0), (2, "b", 7, 8, 1)),
+            ),
+        ),
+        step(
+            file(
+                2,
+                "m _metadata:int64 file_path:string row_index:int64 _commit_version:int64",
+                *((1, 1, "A", 50, 60), (2, 2, None, None, None), (4, 3, "C", 9, 10)),
+            )
+        ),
+        expected=expect(
+            "_metadata:long file_path:string row_index:long _commit_version:long i:long",
+            *((1, "A", 50, 60, None), (3, "C", 9, 10, None)),
+            applied=2,
+        ),
+    ),
+    vector(
         "schema/names-with-dots-and-quotes",
         "A name may hold dots, quotes, percent signs and letters of any script",
         "6.1 6.4",
@@ -230,6 +258,16 @@ NAMES = [
 ]
 
 UNION = [
+    vector(
+        "schema/required-columns",
+        "A column that is required in a file may be missing, or NULL, in the next",
+        "6.2",
+        table_file(1, pa.table({"id": [1], "x": ["a"]}, schema=_REQUIRED)),
+        table_file(2, pa.table({"id": [2]})),
+        table_file(3, pa.table({"id": [3], "x": pa.array([None], pa.string())})),
+        table_file(4, pa.table({"id": [4], "x": ["d"]}, schema=_REQUIRED)),
+        expected=expect("id:long x:string", (1, "a"), (2, None), (3, None), (4, "d"), applied=4),
+    ),
     vector(
         "schema/column-added",
         "A new column is NULL in the rows before it",
@@ -534,6 +572,50 @@ GROWTH = [
         ("timestamp", _SHOWN),
     ),
 ]
+
+# One of each type, with what a table shows of it.
+_ONE_OF = {
+    "byte": ("int8", 1, "byte", 1),
+    "short": ("int16", 1, "short", 1),
+    "integer": ("int32", 1, "integer", 1),
+    "long": ("int64", 1, "long", 1),
+    "float": ("float", 0.5, "float", 0.5),
+    "double": ("double", 0.5, "double", 0.5),
+    "decimal": ("decimal(5,2)", Decimal("1.25"), "decimal(5,2)", "1.25"),
+    "date": ("date32", date(2024, 1, 1), "date", "2024-01-01"),
+    "timestamp": (_US, _AT, "timestamp", _SHOWN),
+    "text": ("string", "1", "string", "1"),
+}
+_NEVER = [
+    *((number, "date") for number in ("byte", "short", "integer", "long", "decimal")),
+    *((number, "timestamp") for number in ("byte", "short", "integer", "decimal")),
+    *((real, other) for real in ("float", "double") for other in ("date", "timestamp")),
+    ("float", "decimal"),
+    *((kind, "text") for kind in ("byte", "short", "integer", "float", "double", "decimal")),
+    ("timestamp", "text"),
+]
+GROWTH.append(
+    vector(
+        "growth/never",
+        "Pairs of types that no type of a table holds both of",
+        "6.3",
+        *(
+            file(number, [("x", _ONE_OF[kind][0])], (_ONE_OF[kind][1],), folder=f"{a}-{b}")
+            for a, b in _NEVER
+            for number, kind in ((1, a), (2, b))
+        ),
+        expected=tuple(
+            expect(
+                [("x", _ONE_OF[a][2])],
+                (_ONE_OF[a][3],),
+                applied=1,
+                state=paused("SchemaMergeFailure", 2),
+                folder=f"{a}-{b}",
+            )
+            for a, b in _NEVER
+        ),
+    )
+)
 
 TYPES = [
     mapped(
