@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.conversion import FileConverter
@@ -16,7 +18,7 @@ from openmirror.adapters.memory import MemoryStore
 from openmirror.control import Pinned
 from openmirror.errors import ConditionFailed, NotThere, Unavailable
 from openmirror.layout import StorePath, conversion
-from openmirror.plan.facts import FileFacts, LandedFile
+from openmirror.plan.facts import Completeness, FileFacts, LandedFile
 from openmirror.ports import Content, Converted, Entry
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.sequence import Sequence
@@ -207,6 +209,46 @@ def test_damaged_pages_are_a_problem_of_the_file() -> None:
     data = bytearray(parquet(pa.table({"t": moments(2000), "s": ["text"] * 2000})))
     data[4:3000] = bytes(2996)
     assert broken(bytes(data)).code is Code.FILE_UNREADABLE
+
+
+_ODD = pa.table(
+    {
+        "id": range(120),
+        "t": moments(120),
+        "s": ["abc" * (number % 5) for number in range(120)],
+        "l": [[{"a": number}] * (number % 3) for number in range(120)],
+    }
+)
+_DAMAGED = [
+    parquet(_ODD, compression="none"),
+    parquet(_ODD, data_page_version="2.0", compression="zstd", row_group_size=50),
+]
+
+
+@given(
+    st.sampled_from(_DAMAGED),
+    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255)), min_size=1),
+)
+@settings(max_examples=200, deadline=None)
+def test_no_damaged_bytes_do_worse_than_a_problem(
+    data: bytes, changes: list[tuple[float, int]]
+) -> None:
+    damaged = bytearray(data)
+    for place, value in changes:
+        damaged[4 + int(place * (len(data) - 12))] = value
+    store = Store()
+    etag = store.write(PATH, bytes(damaged))
+    entry = Entry("part-0001.parquet", False, len(data), AT, etag)
+    facts = ChangeFileInspector(store).inspect(PATH, entry)
+    if facts.completeness is not Completeness.COMPLETE or facts.broken is not None:
+        return
+    file = LandedFile(Sequence(7), "f", PATH, etag, len(data), AT, facts=facts)
+    done = FileConverter(store).convert(file, Pinned(), INTO)
+    if isinstance(done, Broken):
+        assert done.code in (Code.FILE_UNREADABLE, Code.VALUE_INVALID)
+        return
+    read = (pq.read_table(io.BytesIO(store.read(part.path).data)) for part in done.parts)
+    assert sum(part.num_rows for part in read) == facts.rows
 
 
 def test_a_footer_that_miscounts_its_rows_is_a_problem_of_the_file() -> None:
