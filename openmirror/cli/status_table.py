@@ -22,6 +22,9 @@ from openmirror.lifecycle import (
 )
 from openmirror.plan.decisions import Waiting
 
+MOST_PARTITIONS = 10
+"""Of those that wait, so many are told one by one."""
+
 _STYLES = {Paused: "red", Unreadable: "red", Waits: "yellow", OnHold: "yellow", Dropped: "dim"}
 
 
@@ -64,9 +67,17 @@ def in_brief(table: TableStatus) -> str:
         return "dropped"
     if table.waiting_for:
         waiting = table.waiting_for.waiting
-        number = f" {waiting.sequence}" if waiting.sequence is not None else ""
-        return f"waits: {waiting.kind.value}{number}"
+        others = len(table.other_waits)
+        return f"waits: {what_for(waiting)}" + (f", and {others} more" if others else "")
+    if table.other_waits:
+        return f"waits: {what_for(table.other_waits[0])}"
     return table.warnings[0].code if table.warnings else ""
+
+
+def what_for(waiting: Waiting) -> str:
+    """The kind of a wait, and where."""
+    number = f" {waiting.sequence}" if waiting.sequence is not None else ""
+    return waiting.kind.value + number + (f" in {waiting.partition}" if waiting.partition else "")
 
 
 def troubles(
@@ -80,6 +91,7 @@ def troubles(
             yield f"{name} is paused by {table.problem.code}{since}\n  {message_of(table.problem)}"
         elif table.waiting_for:
             yield f"{name} {wait_text(table.waiting_for.waiting, name, now)}"
+        yield from _of_partitions(table, name, now)
         for warning in table.warnings:
             if only_stopped and not isinstance(table.stage, OnHold):
                 continue
@@ -87,6 +99,16 @@ def troubles(
                 f"{warning.file}: " if warning.file and warning.file not in warning.detail else ""
             )
             yield f"{name}: {warning.code}\n  {where}{warning.detail}. {warning.solution}"
+
+
+def _of_partitions(table: TableStatus, name: str, now: datetime) -> Iterator[str]:
+    waits = table.other_waits
+    for waiting in waits[:MOST_PARTITIONS]:
+        which = waiting.partition or "outside of every partition"
+        yield f"{name}, {which}, {wait_text(waiting, name, now)}"
+    if len(waits) > MOST_PARTITIONS:
+        more = len(waits) - MOST_PARTITIONS
+        yield f"{name}: {more} more partition(s) wait\n  `openmirror status --json` lists them."
 
 
 def wait_text(waiting: Waiting, name: str, now: datetime) -> str:

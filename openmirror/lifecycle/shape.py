@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from uuid import NAMESPACE_URL, uuid5
 
-from openmirror.lifecycle.status import TableStatus, WaitingFor
+from openmirror.lifecycle.status import TableStatus
 from openmirror.lifecycle.words import Trouble, iso, message_of
+from openmirror.plan.decisions import Waiting
 
 
 def to_json(tables: Iterable[TableStatus]) -> dict[str, object]:
@@ -58,7 +59,7 @@ def _table_json(table: TableStatus) -> dict[str, object]:
         "openmirror": {
             "appliedSequence": str(table.applied),
             "pendingFiles": table.pending_files,
-            "waitingFor": _waiting_json(table.waiting_for) if table.waiting_for else None,
+            "waitingFor": _waiting_json(table.waiting_for.waiting) if table.waiting_for else None,
             "problem": _problem_json(problem) if problem else None,
             "warnings": [
                 {"code": w.code, "file": w.file, "detail": w.detail, "solution": w.solution}
@@ -81,24 +82,21 @@ def _partitions_json(table: TableStatus) -> dict[str, object]:
                 if partition.applied is not None
                 else None,
                 "pendingFiles": partition.pending_files,
-                "waitingFor": _waiting_json(WaitingFor(partition.waiting))
-                if partition.waiting
-                else None,
+                "waitingFor": _waiting_json(partition.waiting) if partition.waiting else None,
             }
             for partition in table.partitions
         ]
     }
 
 
-def _waiting_json(waiting_for: WaitingFor) -> dict[str, object]:
-    waiting = waiting_for.waiting
+def _waiting_json(waiting: Waiting) -> dict[str, object]:
     shown: dict[str, object] = {"kind": waiting.kind.value}
     if waiting.sequence is not None:
         shown["sequence"] = str(waiting.sequence)
     if waiting.partition is not None:
         shown["partition"] = waiting.partition
-    if waiting_for.file is not None:
-        shown["file"] = waiting_for.file
+    if waiting.file is not None:
+        shown["file"] = waiting.file
     shown["since"] = iso(waiting.since)
     if waiting.until is not None:
         shown["until"] = iso(waiting.until)

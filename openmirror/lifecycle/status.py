@@ -7,9 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from openmirror.control import Pinned
 from openmirror.lifecycle.stages import (
     QUIET_WAITS,
+    Dropped,
     Lifecycle,
+    OnHold,
     Paused,
     Unreadable,
     fabric_status,
@@ -20,15 +23,18 @@ from openmirror.lifecycle.stages import (
 )
 from openmirror.lifecycle.warnings import warnings
 from openmirror.lifecycle.words import FabricStatus, Trouble, Warn
-from openmirror.plan import Decision, Look
-from openmirror.plan.cut import gap_of
-from openmirror.plan.decisions import Continue, Held, Pause, Waiting
+from openmirror.plan import Decision, Limits, Look
+from openmirror.plan.cut import check_file, gap_of
+from openmirror.plan.decisions import Continue, Held, Pause, Wait, Waiting
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.look import limits_of
 from openmirror.plan.rules import still_stands
 from openmirror.protocol.names import TableFolder, TableName
 from openmirror.protocol.partner import Partner
 from openmirror.protocol.sequence import START, Position, Sequence
 from openmirror.tablelog import BrokenLog, TableLog, Totals
+
+_LIMITS = Limits()
 
 
 @dataclass(frozen=True)
@@ -70,6 +76,15 @@ class TableStatus:
     """None in tables without partitions."""
 
     @property
+    def other_waits(self) -> tuple[Waiting, ...]:
+        """What partitions wait for, besides what the table as a whole waits for."""
+        if isinstance(self.stage, OnHold | Dropped):
+            return ()
+        own = self.waiting_for.waiting.partition if self.waiting_for else None
+        partitions = (p for p in self.partitions or () if p.name != own)
+        return tuple(partition.waiting for partition in partitions if partition.waiting)
+
+    @property
     def status(self) -> FabricStatus:
         """Fabric's word."""
         return fabric_status(self.stage)
@@ -98,8 +113,13 @@ def is_listed(look: Look) -> bool:
     return isinstance(look.log, TableLog) and look.folder in look.log.owners
 
 
-def table_status(look: Look, decision: Decision, partner: Partner | None = None) -> TableStatus:
-    """What status says of a table that was looked at, and for which `decision` was planned."""
+def table_status(
+    look: Look, decision: Decision, partner: Partner | None = None, limits: Limits = _LIMITS
+) -> TableStatus:
+    """What status says of a table that was looked at, and for which `decision` was planned.
+
+    `limits` are those that it was planned by.
+    """
     position = position_of(look, decision)
     pending = _pending(look, position)
     totals, synced_at = _metrics(look, decision)
@@ -117,23 +137,41 @@ def table_status(look: Look, decision: Decision, partner: Partner | None = None)
         warnings=tuple(warnings(look, decision, position)),
         lag_seconds=max(0.0, (look.at - oldest).total_seconds()),
         partner=partner,
-        partitions=_partitions(look, pending) if look.filing.partitioned else None,
+        partitions=_partitions(look, pending, limits) if look.filing.partitioned else None,
     )
 
 
-def _partitions(look: Look, pending: list[LandedFile]) -> tuple[PartitionStatus, ...]:
+def _partitions(
+    look: Look, pending: list[LandedFile], limits: Limits
+) -> tuple[PartitionStatus, ...]:
     counts = Counter(file.partition for file in pending)
+    unready = _unready(look, pending, limits_of(look.policy, limits))
     return tuple(
-        PartitionStatus(view.name, view.applied, counts[view.name], gap_of(view))
+        PartitionStatus(
+            view.name, view.applied, counts[view.name], unready.get(view.name) or gap_of(view)
+        )
         for view in look.ledger.partitions
     )
 
 
+def _unready(look: Look, pending: list[LandedFile], limits: Limits) -> dict[str, Waiting]:
+    """Partitions whose next file is not ready, where that holds up what follows in them."""
+    found: dict[str, Waiting] = {}
+    seen: set[str] = set()
+    for file in pending if look.filing.is_numbered else ():
+        if file.partition not in seen and file.facts is not None:
+            stop = check_file(look, file, Pinned(), limits, look.at)
+            if isinstance(stop, Wait):
+                found[file.partition] = stop.waiting
+        seen.add(file.partition)
+    return found
+
+
 def listed_status(
-    look: Look, decision: Decision, partner: Partner | None = None
+    look: Look, decision: Decision, partner: Partner | None = None, limits: Limits = _LIMITS
 ) -> TableStatus | None:
     """The status of a table that is one; None for a folder that status does not show."""
-    return table_status(look, decision, partner) if is_listed(look) else None
+    return table_status(look, decision, partner, limits) if is_listed(look) else None
 
 
 def unreadable(

@@ -109,7 +109,7 @@ def _of_table(parts: Parts, folder: TableFolder, partner: Partner | None) -> Tab
         trouble = Trouble(Word.TABLE_UNREADABLE, str(error), solution)
     else:
         decision = plan(look, parts.limits, look.at)
-        return listed_status(look, decision, partner)
+        return listed_status(look, decision, partner, parts.limits)
     name = table_name(folder.path, _default_schema(parts.store, folder.mirror))
     return unreadable(folder, name, trouble, partner)
 

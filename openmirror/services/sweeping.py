@@ -61,7 +61,7 @@ def sweep(parts: Parts, mirrors: Iterable[str], doorbell: Doorbell) -> Swept:
         try:
             found = look_at(parts, folder).look
             decision = plan(found, parts.limits, found.at)
-            swept.seen[folder] = listed_status(found, decision)
+            swept.seen[folder] = listed_status(found, decision, limits=parts.limits)
             if is_for_a_visit(found, decision):
                 doorbell.ring(folder)
                 swept.rung.append(folder)

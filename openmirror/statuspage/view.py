@@ -98,6 +98,9 @@ class MirrorView:
     """Where the tables that follow are shown."""
 
 
+MOST_WAITS = 10
+"""Of the partitions of one table that wait, so many are told one by one."""
+
 _MIRROR_TONES = {"Running": Tone.GOOD, "Initialized": Tone.BUSY, "Stopped": Tone.ERROR}
 
 
@@ -166,18 +169,23 @@ def _notes(table: TableStatus) -> Iterator[Note]:
             trouble.file,
             trouble.since,
         )
-    if table.waiting_for:
-        waiting = table.waiting_for.waiting
+    waits = [table.waiting_for.waiting] if table.waiting_for else []
+    waits += table.other_waits
+    for waiting in waits[:MOST_WAITS]:
         number = f" at {waiting.sequence}" if waiting.sequence is not None else ""
+        where = f" in {waiting.partition}" if waiting.partition else ""
         yield Note(
             Tone.WAITING,
-            f"{waiting.kind.value}{number}",
+            f"{waiting.kind.value}{number}{where}",
             waiting.detail,
             wait_remedy(waiting, name),
-            table.waiting_for.file,
+            waiting.file,
             waiting.since,
             waiting.until,
         )
+    if more := len(waits[MOST_WAITS:]):
+        detail = f"{more} more partition(s) of this table wait"
+        yield Note(Tone.WAITING, "and more", detail, "`openmirror status --json` lists them.")
     for warning in table.warnings:
         held = isinstance(table.stage, OnHold | Dropped)
         yield Note(

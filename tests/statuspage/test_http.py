@@ -163,6 +163,40 @@ def test_the_page_is_html_that_no_cache_keeps(site: Site) -> None:
     assert "?code=secret&amp;refresh=1" in still
 
 
+def test_partitions_that_wait_are_on_the_page_and_in_the_answer_and_can_be_given_up(
+    site: Site,
+) -> None:
+    north, south = "Region=North", "Region=<b>South"
+    land(site.store, ORDERS, 1)
+    good = site.store.read(join(layout.table_folder(ORDERS), f"{1:020d}.parquet")).data
+    place = layout.table_folder(ITEMS)
+    options = b'{"keyColumns": ["id"], "isPartitionEnabled": true}'
+    site.store.write(join(place, "_metadata.json"), options)
+    for partition, number in ((north, 1), (north, 3), (south, 2)):
+        site.store.write(join(place, partition, f"{number:020d}.parquet"), good)
+    site.run(ITEMS)
+
+    def items() -> dict[str, Any]:
+        data = said(site.ask("getTablesMirroringStatus"))["data"]
+        return next(one["openmirror"] for one in data if one["sourceTableName"] == "items")
+
+    applied = [(p["partition"], p["appliedSequence"]) for p in items()["partitions"]]
+    assert applied == [(south, "0"), (north, "1")]
+    page = site.ask("status", "GET", code="secret").get_body().decode()
+    assert f"gap at 2 in {north}" in page
+    assert "gap at 1 in Region=&lt;b&gt;South" in page
+    assert f"skip m/dbo.items --through {north}/2 --why" in page
+    assert "<b>South" not in page
+
+    refused = site.operate("skip", table="dbo.items", through="Region/2", why="x")
+    assert refused.status_code == 400
+    for through in (f"{north}/2", f"{south}/1"):
+        assert site.operate("skip", table="dbo.items", through=through, why="x").status_code == 202
+    site.run(ITEMS)
+    assert [p["waitingFor"] for p in items()["partitions"]] == [None, None]
+    assert items()["appliedSequence"] == "3"
+
+
 def test_an_operator_holds_and_resumes_a_table(site: Site) -> None:
     land(site.store, ITEMS, 1)
     site.run(ITEMS)

@@ -1,0 +1,175 @@
+"""What operators see of tables that have partitions, or whose files are found by their time."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from openmirror import layout
+from openmirror.protocol.names import TableFolder
+from tests.unit.paper import table
+from tests.unit.test_cli import ITEMS, Root, root, run  # noqa: F401 - a fixture
+
+VISITS = table("m", "Visits")
+NORTH, SOUTH = "Region=North", "Region=South"
+
+
+def _good() -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"id": [1]}), buffer)
+    return buffer.getvalue()
+
+
+GOOD = _good()
+
+
+def _declare(root: Root, folder: TableFolder, **options: object) -> None:  # noqa: F811
+    text = json.dumps({"keyColumns": ["id"], **options})
+    root.put(folder, "_metadata.json", text.encode())
+
+
+def _partitioned(root: Root, *files: str) -> None:  # noqa: F811
+    _declare(root, VISITS, isPartitionEnabled=True)
+    for file in files:
+        partition, _, number = file.rpartition("/")
+        name = f"{int(number):020d}.parquet"
+        root.put(VISITS, f"{partition}/{name}" if partition else name, GOOD)
+
+
+def _partitions(root: Root) -> list[dict[str, Any]]:  # noqa: F811
+    return root.table_status("Visits")["openmirror"]["partitions"]
+
+
+def _without_since(partition: dict[str, Any]) -> dict[str, Any]:
+    waiting = partition["waitingFor"]
+    if waiting:
+        since = datetime.fromisoformat(waiting.pop("since"))
+        assert (datetime.now(UTC) - since).total_seconds() < 600
+    return partition
+
+
+def test_each_partition_has_its_own_sequence_pending_files_and_wait(root: Root) -> None:  # noqa: F811
+    _partitioned(root, f"{NORTH}/1", f"{NORTH}/2", f"{SOUTH}/1", f"{SOUTH}/3", f"{SOUTH}/4", "2")
+    assert root.run("drain").exit_code == 3
+    assert [_without_since(partition) for partition in _partitions(root)] == [
+        {
+            "partition": "",
+            "appliedSequence": "0",
+            "pendingFiles": 1,
+            "waitingFor": {"kind": "gap", "sequence": "1", "partition": ""},
+        },
+        {"partition": NORTH, "appliedSequence": "2", "pendingFiles": 0, "waitingFor": None},
+        {
+            "partition": SOUTH,
+            "appliedSequence": "1",
+            "pendingFiles": 2,
+            "waitingFor": {"kind": "gap", "sequence": "2", "partition": SOUTH},
+        },
+    ]
+    status = root.table_status("Visits")["openmirror"]
+    assert (status["appliedSequence"], status["pendingFiles"]) == ("3", 3)
+    assert status["waitingFor"]["kind"] == "gap"
+
+
+def test_a_file_that_is_still_written_is_the_wait_of_its_partition(root: Root) -> None:  # noqa: F811
+    _partitioned(root, f"{NORTH}/1", f"{SOUTH}/1", f"{SOUTH}/3")
+    name = f"{SOUTH}/{2:020d}.parquet"
+    root.put(VISITS, name, b"")
+    assert root.run("drain").exit_code == 3
+    north, south = _partitions(root)
+    assert north["waitingFor"] is None
+    assert south["pendingFiles"] == 2
+    waiting = south["waitingFor"]
+    assert (waiting["kind"], waiting["sequence"], waiting["file"]) == ("incomplete", "2", name)
+    assert waiting["until"] > waiting["since"]
+    assert root.table_status("Visits")["openmirror"]["waitingFor"] == waiting
+
+
+def test_people_are_told_which_partitions_wait_and_what_ends_each_wait(root: Root) -> None:  # noqa: F811
+    _partitioned(root, f"{NORTH}/1", f"{NORTH}/3", f"{SOUTH}/2", "5")
+    root.run("drain")
+    shown = " ".join(run("status", root=root.path, env={"COLUMNS": "300"}).stdout.split())
+    assert "waits: gap" in shown
+    assert ", and 2 more" in shown
+    for wanted in (f"{NORTH}/2", f"{SOUTH}/1", "/1"):
+        assert f"openmirror skip m/dbo.Visits --through {wanted} --why" in shown
+    assert shown.count("waits since") == 3
+
+
+def test_many_waiting_partitions_are_not_all_told_one_by_one(root: Root) -> None:  # noqa: F811
+    _partitioned(root, "1", *(f"Day={day}/2" for day in range(30)))
+    root.run("drain")
+    shown = root.run("status").stdout
+    assert shown.count("openmirror skip") == 11
+    assert "19 more partition(s) wait" in shown
+    assert len(_partitions(root)) == 31
+
+
+def test_skipping_what_a_partition_lacks_lets_it_go_on(root: Root) -> None:  # noqa: F811
+    _partitioned(root, f"{NORTH}/1", f"{NORTH}/3", f"{SOUTH}/2")
+    root.run("drain")
+    done = root.run("skip", "dbo.Visits", "--through", f"{NORTH}/2", "--why", "lost for good")
+    assert done.exit_code == 0
+    assert root.run("drain").exit_code == 3
+    north, south = _partitions(root)
+    assert (north["appliedSequence"], north["waitingFor"]) == ("3", None)
+    assert south["waitingFor"]["sequence"] == "1"
+
+
+def test_a_bad_file_of_a_partition_that_is_skipped_leaves_no_gap(root: Root) -> None:  # noqa: F811
+    _partitioned(root, f"{NORTH}/1", f"{NORTH}/3")
+    bad = f"{NORTH}/{2:020d}.parquet"
+    root.put(VISITS, bad, b"certainly no parquet file")
+    assert root.run("drain").exit_code == 3
+    assert root.table_status("Visits")["openmirror"]["problem"]["file"] == bad
+    assert root.run("skip", "dbo.Visits", "--file", bad, "--why", "not needed").exit_code == 0
+    assert root.run("drain").exit_code == 0
+    (north,) = _partitions(root)
+    assert (north["appliedSequence"], north["waitingFor"]) == ("3", None)
+
+
+def test_partitions_of_files_found_by_their_time_have_no_sequence_and_no_wait(
+    root: Root,  # noqa: F811
+) -> None:
+    _declare(
+        root, VISITS, isPartitionEnabled=True, fileDetectionStrategy="LastUpdateTimeFileDetection"
+    )
+    root.put(VISITS, f"{NORTH}/a.parquet", GOOD)
+    root.put(VISITS, f"{NORTH}/b.parquet", b"")
+    root.put(VISITS, f"{SOUTH}/a.parquet", GOOD)
+    assert root.run("drain").exit_code == 3
+    assert _partitions(root) == [
+        {"partition": NORTH, "appliedSequence": None, "pendingFiles": 1, "waitingFor": None},
+        {"partition": SOUTH, "appliedSequence": None, "pendingFiles": 0, "waitingFor": None},
+    ]
+    waiting = root.table_status("Visits")["openmirror"]["waitingFor"]
+    assert (waiting["kind"], waiting["file"]) == ("incomplete", f"{NORTH}/b.parquet")
+    assert "sequence" not in waiting
+
+
+def test_tables_without_partitions_have_no_such_list(root: Root) -> None:  # noqa: F811
+    root.land(ITEMS, 1)
+    _declare(root, VISITS, fileDetectionStrategy="LastUpdateTimeFileDetection")
+    root.put(VISITS, "a.parquet", GOOD)
+    assert root.run("drain").exit_code == 0
+    for name in ("Items", "Visits"):
+        assert "partitions" not in root.table_status(name)["openmirror"]
+
+
+def test_a_good_file_of_text_that_only_settles_cannot_be_skipped(root: Root) -> None:  # noqa: F811
+    _declare(root, VISITS, FileFormat="CSV", fileDetectionStrategy="LastUpdateTimeFileDetection")
+    root.put(VISITS, "a.csv", b"id,v\r\n1,x\r\n")
+    place = root.path / layout.join(layout.table_folder(VISITS), "a.csv")
+    ahead = datetime.now(UTC).timestamp() + 3600
+    os.utime(place, (ahead, ahead))  # as a clock that is fast would leave it
+    waiting = root.table_status("Visits")["openmirror"]["waitingFor"]
+    assert (waiting["kind"], waiting["file"]) == ("settle", "a.csv")
+    refused = root.run("skip", "dbo.Visits", "--file", "a.csv", "--why", "x")
+    assert refused.exit_code != 0
+    assert "nothing stops at a.csv" in " ".join(refused.stderr.split())
