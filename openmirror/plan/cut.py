@@ -219,7 +219,7 @@ def _gap_of_a_partition(look: Look) -> Wait | None:
     if not gaps:
         return None
     first = min(gaps, key=lambda gap: gap.since)
-    others = f"; so do {len(gaps) - 1} other partition(s)" if len(gaps) > 1 else ""
+    others = f"; {len(gaps) - 1} other partition(s) wait as well" if len(gaps) > 1 else ""
     return Wait(replace(first, detail=first.detail + others))
 
 
