@@ -261,7 +261,7 @@ def test_files_behind_one_that_is_still_being_written_stay_silent(world: World) 
         ("marker range", parquet(id=[1], __rowMarker__=[7]), Code.ROW_MARKER_INVALID),
         ("marker type", parquet(id=[1], __rowMarker__=[0.5]), Code.ROW_MARKER_INVALID),
         ("columns", parquet(id=[1], ID=[2]), Code.COLUMNS_DUPLICATE),
-        ("schema", parquet(id=[[1]]), Code.COLUMN_TYPE_UNSUPPORTED),
+        ("schema", parquet(id=pa.array([1], pa.decimal256(39))), Code.COLUMN_TYPE_UNSUPPORTED),
         ("merge", parquet(id=["text"]), Code.SCHEMA_MERGE_FAILURE),
     ],
 )
