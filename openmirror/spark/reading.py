@@ -18,7 +18,8 @@ from openmirror.spark.pieces import MOST_LISTED, Naming, Piece, row_of, sequence
 from openmirror.spark.places import Place
 
 _PATTERN_LETTERS = frozenset("\\[]{}*?")
-_Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None, Naming, int]
+_PATTERNS = "__globPaths__"
+_Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None, Naming, int, str]
 
 
 def read_changes(
@@ -30,14 +31,16 @@ def read_changes(
     read covers only some type pairs, a cast after the read covers all. A column that a file lacks
     is NULL. An unreadable marker is NULL too, which `check_markers` refuses.
     """
-    frames = [_read_shape(session, place, shape, batch) for shape in _by_shape(read).values()]
+    frames = [
+        _read_shape(session, place, shape, batch) for shape in _by_shape(place, read).values()
+    ]
     changes = frames[0]
     for frame in frames[1:]:
         changes = changes.unionByName(frame)
     return changes
 
 
-def _by_shape(read: Iterable[Piece]) -> dict[_Shape, list[Piece]]:
+def _by_shape(place: Place, read: Iterable[Piece]) -> dict[_Shape, list[Piece]]:
     shapes: dict[_Shape, list[Piece]] = {}
     listed = 0
     for piece in read:
@@ -45,7 +48,8 @@ def _by_shape(read: Iterable[Piece]) -> dict[_Shape, list[Piece]]:
         columns = tuple((column.name, column.type) for column in facts.schema.columns)
         listed += piece.naming is Naming.LISTED
         group = listed // MOST_LISTED if piece.naming is Naming.LISTED else 0
-        shape = (columns, facts.marker, facts.marker_type, piece.naming, group)
+        alone = piece.path if _must_be_read_alone(place(piece.path)) else ""
+        shape = (columns, facts.marker, facts.marker_type, piece.naming, group, alone)
         shapes.setdefault(shape, []).append(piece)
     return shapes
 
@@ -72,17 +76,25 @@ def open_pieces(session: SparkSession, place: Place, read: Sequence[Piece]) -> D
     columns = [f"{quoted(column.name)} {sql_type(column.type)}" for column in facts.schema.columns]
     if facts.marker is not None:
         columns.append(f"{quoted(facts.marker)} {sql_type(facts.marker_type)}")  # type: ignore[arg-type]
-    paths = (_literal(place(piece.path)) for piece in read)
     # Spark parses no empty text; files without a typed column still have rows.
-    schema = ", ".join(columns) or StructType()
-    return session.read.schema(schema).parquet(*paths)
+    reader = session.read.schema(", ".join(columns) or StructType())
+    if len(read) == 1 and _must_be_read_alone(place(read[0].path)):
+        return reader.option(_PATTERNS, "false").parquet(place(read[0].path))
+    return reader.parquet(*(_literal(place(piece.path)) for piece in read))
+
+
+def _must_be_read_alone(path: str) -> bool:
+    """Whether a path has a pattern's letter and a colon, which Hadoop's patterns cannot have.
+
+    Spark's switch against patterns is no help for several: it reads every file twice once two paths
+    hold such letters.
+    """
+    below = path.rpartition("://")[2]
+    return ":" in below and not _PATTERN_LETTERS.isdisjoint(below)
 
 
 def _literal(path: str) -> str:
-    """A path that means itself: to Spark, `a[1]` and `x{y}` are patterns.
-
-    Spark's own switch against patterns reads every file twice once two paths hold such letters.
-    """
+    """A path that means itself: to Spark, `a[1]` and `x{y}` are patterns."""
     return "".join("\\" + letter if letter in _PATTERN_LETTERS else letter for letter in path)
 
 
