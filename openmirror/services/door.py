@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openmirror import layout
+from openmirror.control import BatchKind
 from openmirror.errors import (
     ConditionFailed,
     DocumentUnreadable,
@@ -18,7 +19,7 @@ from openmirror.errors import (
     Unavailable,
 )
 from openmirror.events import Elsewhere, EventKind, Inside, LandingEvent, place_of
-from openmirror.plan import plan
+from openmirror.plan import Look, plan
 from openmirror.plan.decisions import Apply, Held, Idle, Pause, Reset, Wait, WaitKind
 from openmirror.plan.rules import is_unchanged
 from openmirror.ports import Ring, Step, WorkQueue
@@ -133,9 +134,7 @@ def _judged(parts: Parts, glance: Glance, announced: str | None) -> Answer:
     if standing and is_unchanged(look, standing):
         return Ignored(f"the table is paused: {standing.code.value}")
     if look.incarnation and look.filing.has_ledger:
-        if look.control.hold:
-            return Ignored(f"the table is held by {look.control.hold.by}")
-        return Rung((look.folder,))  # its order takes a whole look
+        return _in_a_ledger(glance, announced)
     decision = plan(look, parts.limits, look.at)
     match decision:
         case Held(hold):
@@ -161,3 +160,28 @@ def _judged(parts: Parts, glance: Glance, announced: str | None) -> Answer:
             return Ignored(f"the table will wait: {glance.missing:020d} is missing")
         case _:
             return Rung((look.folder,))
+
+
+def _in_a_ledger(glance: Glance, announced: str | None) -> Answer:
+    """What can be told without the order of all files; the rest takes a whole look."""
+    look = glance.look
+    if look.control.hold:
+        return Ignored(f"the table is held by {look.control.hold.by}")
+    if look.control.request:
+        return Rung((look.folder,))
+    if glance.missing:
+        return Ignored(f"its partition will wait: {glance.missing:020d} is missing")
+    if announced is not None and _is_applied(look, announced):
+        return Ignored("it is applied already")
+    return Rung((look.folder,))
+
+
+def _is_applied(look: Look, name: str) -> bool:
+    """Whether the very content that lies there under this name was applied."""
+    etags = {file.etag for file in look.files.values() if file.name == name}
+    return any(
+        digest.name == name and digest.etag in etags
+        for batch in (look.life.batches if look.life else ())
+        if batch.kind is not BatchKind.CONTINUE and batch.last <= look.applied
+        for digest in batch.files
+    )

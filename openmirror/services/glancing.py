@@ -16,9 +16,12 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.filing import filing_of_look
 from openmirror.plan.look import Look
 from openmirror.plan.needs import decided_files, reads_from
+from openmirror.plan.numbering import number_of
+from openmirror.ports import ABSENT
 from openmirror.protocol.filing import FiledAs, read_name
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.sequence import (
+    START,
     ChangeFileName,
     NotAChangeFile,
     Sequence,
@@ -75,7 +78,9 @@ def glance_at(parts: Parts, folder: TableFolder, announced: str | None) -> Glanc
     paused_over = standing.file if standing else None
     if look.filing.has_ledger:
         names = dict.fromkeys(name for name in (announced, paused_over) if name)
-        return Glance(replace(seen, look=_with_names(parts, look, landing, list(names))))
+        look = with_logs(parts, _with_names(parts, look, landing, list(names)))
+        missing = _missing_in_partition(parts, look, landing, announced) if announced else None
+        return Glance(replace(seen, look=look), missing if seen.etag is not ABSENT else None)
     own = _numbered(look, announced)
     for name in (own, _numbered(look, paused_over)):
         if name is not None:
@@ -154,6 +159,27 @@ def _missing_before(
     if before in look.files or _file(parts, look, landing, replace(announced, sequence=before)):
         return None
     return before
+
+
+def _missing_in_partition(
+    parts: Parts, look: Look, landing: StorePath, announced: str
+) -> Sequence | None:
+    """The same among a partition's own numbers."""
+    partition, number = number_of(look, announced)
+    if number is None or number == next_sequence(START) or look.life is None:
+        return None
+    before = Sequence(number - 1)
+    known = {look.life.partitions.get(partition)}
+    for batch in look.life.batches:
+        own = (number_of(look, digest.name) for digest in batch.files)
+        known |= {counted for of, counted in own if of == partition}
+    if any(counted is not None and before <= counted for counted in known):
+        return None
+    if look.life.skipped(before, None, partition):
+        return None
+    extension = announced.rpartition(".")[2]
+    name = "/".join([*filter(None, [partition]), str(ChangeFileName(before, extension))])
+    return None if _at(parts, look, landing, name, before) else before
 
 
 def _with_next(

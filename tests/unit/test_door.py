@@ -632,3 +632,184 @@ class _Bell:
 
 def at(number: int) -> StorePath:
     return join(PLACE, file_name(number))
+
+
+# --- Files found by their time, and partitions ----------------------------------------------------
+
+BY_TIME = {"keyColumns": ["id"], "fileDetectionStrategy": "LastUpdateTimeFileDetection"}
+PARTITIONS = {"keyColumns": ["id"], "isPartitionEnabled": True}
+BOTH = {**BY_TIME, **PARTITIONS}
+NORTH, SOUTH = "Year=2024/Region=North", "Year=2024/Region=South"
+
+
+def _numbered(partition: str, number: int) -> str:
+    return f"{partition}/{file_name(number)}"
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (BY_TIME, "part-00000-0a1b.c000.snappy.parquet"),
+        (BY_TIME, "orders [1] 100%.PARQUET"),
+        (PARTITIONS, file_name(1)),
+        (PARTITIONS, _numbered(NORTH, 1)),
+        (PARTITIONS, _numbered("at=12%3A00 =x", 1)),
+        (BOTH, f"{NORTH}/x y.parquet"),
+        ({**BOTH, "FileFormat": "CSV"}, f"{NORTH}/x.csv"),
+    ],
+)
+def test_a_file_of_any_name_and_place_that_its_table_reads_rings_until_it_is_applied(
+    world: World, options: object, name: str
+) -> None:
+    world.metadata(options)
+    data = b"id\r\n1\r\n" if name.endswith("csv") else parquet()
+    event = world.write(name, data)
+    assert admit(world.parts, world.work, event) == Rung((ORDERS,))
+    assert [ring.folder for ring in world.rings()] == [ORDERS]
+    world.now += timedelta(minutes=1)
+    world.apply()
+    assert isinstance(world.judge(event), Ignored)
+    assert not sweep(world.parts, ["m"], _Bell(world)).rung
+    again = world.write(name, data + data)
+    assert world.judge(again) == Rung((ORDERS,)), "its content changed after it was applied"
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        (BY_TIME, "notes.txt"),
+        (BY_TIME, f"{NORTH}/x.parquet"),
+        (PARTITIONS, "part-1.parquet"),
+        (PARTITIONS, f"{NORTH}/part-1.parquet"),
+        (PARTITIONS, f"{NORTH}/{1:020d}.csv"),
+        (BOTH, f"{NORTH}/x.csv"),
+        ({**BOTH, "FileFormat": "CSV"}, f"{NORTH}/x.parquet"),
+    ],
+)
+def test_what_is_no_change_file_there_is_ignored_in_such_tables_as_well(
+    world: World, options: object, name: str
+) -> None:
+    world.metadata(options)
+    answer = world.judge(world.write(name, b"abc"))
+    assert isinstance(answer, Ignored)
+    assert answer.reason
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"_ProcessedFiles/{NORTH}/{file_name(1)}",
+        f"_tmp=1/{file_name(1)}",
+        f"{NORTH}/_{file_name(1)}",
+        f"North/{file_name(1)}",
+        f"Year=2024/North/{file_name(1)}",
+    ],
+)
+def test_what_can_lie_in_no_partition_is_ignored_without_a_request(world: World, name: str) -> None:
+    world.metadata(PARTITIONS)
+    event = world.write(name, parquet())
+    world.store.requests = 0
+    assert isinstance(world.judge(event), Ignored)
+    assert world.store.requests == 0
+
+
+def test_a_file_behind_a_gap_of_its_own_partition_does_not_ring_and_others_do(
+    world: World,
+) -> None:
+    world.metadata(PARTITIONS)
+    world.write(_numbered(NORTH, 1), parquet())
+    world.apply()
+    for number in (3, 5):
+        late = world.judge(world.write(_numbered(NORTH, number), parquet()))
+        assert isinstance(late, Ignored)
+        assert f"{number - 1:020d} is missing" in late.reason
+    assert world.judge(world.write(_numbered(NORTH, 4), parquet())) == Rung((ORDERS,))
+    assert world.judge(world.write(_numbered(SOUTH, 1), parquet())) == Rung((ORDERS,))
+    assert world.judge(world.write(_numbered(NORTH, 2), parquet())) == Rung((ORDERS,))
+    world.apply()
+    assert world.judge(world.write(_numbered(NORTH, 6), parquet())) == Rung((ORDERS,))
+
+
+def test_numbers_of_a_partition_go_on_behind_its_archive_and_behind_what_is_given_up(
+    world: World,
+) -> None:
+    world.metadata(PARTITIONS)
+    for number in (1, 2, 3):
+        world.write(_numbered(NORTH, number), parquet())
+    world.apply()
+    clean_table(world.parts, ORDERS)
+    world.delete(_numbered(NORTH, 3))  # a publisher that cleans up behind itself
+    clean_table(world.parts, ORDERS)
+    assert world.judge(world.write(_numbered(NORTH, 4), parquet())) == Rung((ORDERS,))
+    lost = Skip(Sequence(1), Sequence(6), "ann", START, "lost", partition=SOUTH)
+
+    def passed(control: ControlDocument) -> ControlDocument:
+        assert control.life is not None
+        return replace(control, life=replace(control.life, skips=(lost,)))
+
+    world.change(passed)
+    assert world.judge(world.write(_numbered(SOUTH, 7), parquet())) == Rung((ORDERS,))
+    assert isinstance(world.judge(world.write(_numbered(SOUTH, 9), parquet())), Ignored)
+
+
+@pytest.mark.parametrize("options", [BY_TIME, PARTITIONS, BOTH])
+def test_such_a_table_that_is_paused_or_held_stays_silent_until_that_changes(
+    world: World, options: dict[str, Any]
+) -> None:
+    numbered = "fileDetectionStrategy" not in options
+    inside = f"{NORTH}/" if "isPartitionEnabled" in options else ""
+    first, second = (inside + (file_name(n) if numbered else f"{n}.parquet") for n in (1, 2))
+    world.metadata(options)
+    world.write(first, b"junk" * 9)
+    world.apply()
+    problem = world.control().problem
+    assert problem is not None
+    assert problem.file == first
+    good = world.write(second, parquet())
+    assert isinstance(world.judge(good), Ignored)
+    assert world.judge(world.write(first, parquet())) == Rung((ORDERS,))
+    world.change(lambda control: replace(control, hold=Hold(START, "ann", "audit"), problem=None))
+    held = world.judge(good)
+    assert isinstance(held, Ignored)
+    assert "held by ann" in held.reason
+
+
+def test_a_partition_that_moves_in_as_a_folder_rings_and_a_new_one_does_not(world: World) -> None:
+    world.metadata(PARTITIONS)
+    world.store.make_folder(join(PLACE, "Year=2024"))
+    empty = world.event(EventKind.FOLDER_CREATED, join(PLACE, "Year=2024"))
+    assert isinstance(world.judge(empty), Ignored)
+    staged = join(layout.landing_zone("m"), "_staging", "2025")
+    world.store.put(join(staged, file_name(1)), parquet())
+    there = join(PLACE, "Year=2025")
+    world.store.move_folder(staged, there)
+    moved = world.event(EventKind.FOLDER_RENAMED, there, source=staged)
+    assert world.judge(moved) == Rung((ORDERS,))
+
+
+@pytest.mark.parametrize("options", [BY_TIME, PARTITIONS, BOTH])
+@pytest.mark.parametrize("pending", [False, True], ids=["next", "with others pending"])
+def test_an_event_costs_the_same_in_such_tables_at_10_and_at_2_000_files(
+    options: dict[str, Any], pending: bool
+) -> None:
+    inside = "isPartitionEnabled" in options
+    costs = []
+    for files in (10, 2_000):
+        world = World()
+        world.metadata(options)
+        data = parquet()
+
+        def name(number: int) -> str:
+            of, own = (number % 5, number // 5) if inside else (0, number)
+            return (f"Day={of}/" if inside else "") + file_name(own + 1)
+
+        for number in range(files):
+            world.store.put(join(PLACE, name(number)), data)
+        if not pending:
+            world.apply()
+        event = world.write(name(files), data)
+        world.judge(event)  # a process that has seen this table's log before
+        world.store.requests = 0
+        assert world.judge(event) == Rung((ORDERS,))
+        costs.append(world.store.requests)
+    assert costs[0] == costs[1] <= 16
