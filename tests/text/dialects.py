@@ -64,6 +64,13 @@ ENCODINGS = (
     Encoding("KOI8-R", "koi8-r", "жЩяЁ─"),
     Encoding("IBM437", "cp437", "Çü░┐ß"),
     Encoding("windows-1250", "cp1250", "ŁąŹž€"),
+    Encoding("Cp1252", "cp1252", _LATIN),
+    Encoding("UTF8", "utf-8", _ALL),
+    Encoding("utf-16", "utf-16-le", _ALL),
+    # A byte order mark wins over what is declared.
+    Encoding("windows-1252", "utf-8", _ALL, b"\xef\xbb\xbf"),
+    Encoding("UTF-8", "utf-16-be", _ALL, b"\xfe\xff"),
+    Encoding("ascii", "utf-32-be", _ALL, b"\x00\x00\xfe\xff"),
 )
 NULLS = ("", "N/A", "null", "\\N", "NULL", "-", "0")
 SEPARATORS = (",", ";", "|", "\t")
@@ -99,6 +106,8 @@ class Dialect:
     """Whether the last line has a line end too."""
     doubles: bool = False
     """Whether a quote in a quoted value is doubled although there is another escape."""
+    spares: bool = False
+    """Whether an escape stands alone where it can: `"C:\\temp"` in text."""
 
     def document(self, columns: tuple[TextColumn, ...] = ()) -> dict[str, Any]:
         """What `_metadata.json` says of it."""
@@ -147,6 +156,7 @@ def dialect(number: int, draw: random.Random) -> Dialect:
         declared_line_end=draw.choice((line_end, *LINE_ENDS)),
         ended=draw.random() < 0.6,
         doubles=escape in ("", quote) or draw.random() < 0.5,
+        spares=draw.random() < 0.2,
     )
 
 

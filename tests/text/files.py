@@ -44,6 +44,7 @@ _COLUMN_TYPES = {
     TextType.BYTES: "binary",
 }
 _EMPTY: dict[TextType, Value] = {TextType.STRING: "", TextType.BYTES: b""}
+_TRIES = 100
 _LINE_END = re.compile("\r\n|\r|\n")
 
 
@@ -123,7 +124,11 @@ class TextFile:
 def generated(seed: int, number: int) -> TextFile:
     """The file of this seed and number; the number alone decides most of its dialect."""
     draw = random.Random(f"{seed}/{number}")
-    of = dialect(number, draw)
+    return drawn_file(f"generated({seed}, {number})", dialect(number, draw), draw)
+
+
+def drawn_file(name: str, of: Dialect, draw: random.Random) -> TextFile:
+    """A file of random columns and rows in this dialect."""
     columns = tuple(_columns(of, draw))
     count = 0 if draw.random() < 0.03 else draw.randint(1, 300 if draw.random() < 0.02 else 14)
     rows = tuple(tuple(drawn_cell(c, of, draw) for c in columns) for _ in range(count))
@@ -133,7 +138,7 @@ def generated(seed: int, number: int) -> TextFile:
         draw.shuffle(declared)
         if draw.random() < 0.2:
             declared.append(TextColumn("not in this file", TextType.INT32))
-    return made(f"generated({seed}, {number})", of, tuple(declared), columns, rows, draw)
+    return made(name, of, tuple(declared), columns, rows, draw)
 
 
 def made(
@@ -200,7 +205,10 @@ def _stands_bare(text: str, of: Dialect) -> bool:
 
 def _quoted(text: str, of: Dialect) -> str:
     if of.escape and of.escape != of.quote:
-        text = text.replace(of.escape, 2 * of.escape)
+        escape = re.escape(of.escape)
+        # Before anything else than a quote, an escape or the end, it may be written once.
+        needs = f"(?=[{escape}{re.escape(of.quote)}]|\\Z)" if of.spares else ""
+        text = re.sub(escape + needs, lambda match: 2 * match[0], text)
     before = of.quote if of.doubles else of.escape
     return of.quote + text.replace(of.quote, before + of.quote) + of.quote
 
@@ -223,11 +231,13 @@ def drawn_cell(column: FileColumn, of: Dialect, draw: random.Random) -> Cell:
         is_empty = not nullable and not of.null
         value = _EMPTY.get(column.type) if is_empty else None
         return Cell(of.null, value, of.null)
-    while True:
+    for _ in range(_TRIES):
         value, text = spelled(column.type, draw, of.encoding.letters)
         found = written(text, of, draw)
         if found is not None:
             return Cell(found, value, text)
+    # No time of day can be written without quotes where a colon separates.
+    return Cell(of.null, _EMPTY.get(column.type) if not nullable and not of.null else None, of.null)
 
 
 def _columns(of: Dialect, draw: random.Random) -> Iterator[FileColumn]:

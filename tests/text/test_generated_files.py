@@ -9,12 +9,13 @@ import os
 import random
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
 from openmirror.protocol.schema import Column
-from tests.text.dialects import AXES, PRODUCT, dialect, met
-from tests.text.files import TextFile, generated
+from tests.text.dialects import AXES, ENCODINGS, PRODUCT, dialect, met
+from tests.text.files import TextFile, drawn_file, generated
 from tests.text.reading import Read, exact, read
 
 FILES = 3 * PRODUCT
@@ -67,6 +68,22 @@ def check(files: Iterable[TextFile], *, slowly: bool = False) -> None:
 def test_every_file_is_read_as_it_was_drawn(block: int) -> None:
     chosen = seed()
     check(generated(chosen, number) for number in range(block, FILES, BLOCKS))
+
+
+@pytest.mark.parametrize("separator", ["^", "\x01", "\x1f", " ", "~", ":", "¦", "\u2063"])
+def test_other_separators_and_escapes_that_are_allowed_are_read_too(separator: str) -> None:
+    draw = random.Random(f"{seed()} {separator}")
+    unicode = [encoding for encoding in ENCODINGS if "\u2028" in encoding.letters]
+    files = []
+    for number in draw.sample(range(PRODUCT), 40):
+        of = dialect(number, draw)
+        encoding = draw.choice(unicode)
+        encoding = replace(encoding, letters=encoding.letters + 5 * separator)
+        of = replace(of, separator=separator, encoding=encoding)
+        if of.quote and draw.random() < 0.3:
+            of = replace(of, escape=of.quote, doubles=True)
+        files.append(drawn_file(f"{separator!r}, {number}", of, draw))
+    check(files)
 
 
 @pytest.mark.soak
@@ -126,6 +143,8 @@ def _csv_reads_it_as_we_do(file: TextFile) -> bool:
     escape = file.dialect.escape
     if len(file.columns) == 1:
         return False  # what is a row of nothing there, is none here
+    if file.dialect.spares:
+        return False  # csv drops every escape
     if not file.dialect.quote or escape in ("", file.dialect.quote):
         return True
     names = [column.name for column in file.columns]

@@ -127,6 +127,11 @@ def _date(draw: random.Random, _: str) -> Spelled:
     return value, value.isoformat()
 
 
+def _day(draw: random.Random, letters: str) -> Spelled:
+    value, text = _date(draw, letters)
+    return value, text + draw.choices(("", "T00:00:00", " 00:00"), (9, 1, 1))[0]
+
+
 def _time_of_day(draw: random.Random) -> time:
     edges = (time(0), time(23, 59, 59, 999999), time(12, 30))
     drawn = time(draw.randint(0, 23), draw.randint(0, 59), draw.randint(0, 59))
@@ -191,7 +196,7 @@ _DRAWS: dict[TextType, Callable[[random.Random, str], Spelled]] = {
     TextType.INT32: _whole(32),
     TextType.INT64: _whole(64),
     TextType.DATE_TIME: _moment,
-    TextType.DATE: _date,
+    TextType.DATE: _day,
     TextType.TIME: _clock_time,
     TextType.STRING: _string,
     TextType.BOOLEAN: _boolean,
