@@ -65,12 +65,13 @@ class World:
     """One table in memory."""
 
     def __init__(self) -> None:
-        self.store = MemoryStore(lambda: NOW + timedelta(minutes=1))
+        self.now = NOW + timedelta(minutes=1)
+        self.store = MemoryStore(lambda: self.now)
         self.parts = Parts(
             self.store,
             ChangeFileInspector(self.store),
             LogReplay(self.store),
-            lambda: NOW + timedelta(minutes=1),
+            lambda: self.now,
         )
         self.store.make_folder(PLACE)
 
@@ -202,3 +203,64 @@ def test_whatever_has_happened_the_door_answers_and_finds_only_what_a_look_finds
             # That another file was overwritten after it was applied, only a look at all files sees.
             is_seen_by_all = decision.problem.code is Code.APPLIED_FILE_CHANGED
             assert is_seen_by_all or decision.problem.same_as(answer.problem)
+
+
+# --- Tables with a ledger -------------------------------------------------------------------------
+
+WAYS = {
+    "partitions": b'{"keyColumns": ["id"], "isPartitionEnabled": true}',
+    "by time": b'{"keyColumns": ["id"], "fileDetectionStrategy": "LastUpdateTimeFileDetection"}',
+    "both": b'{"keyColumns": ["id"], "isPartitionEnabled": true, '
+    b'"fileDetectionStrategy": "LastUpdateTimeFileDetection"}',
+}
+
+publications = st.lists(
+    st.tuples(
+        st.sampled_from(["Day=1/", "Day=2/", ""]),
+        st.integers(1, 4),
+        st.sampled_from(["good", "good", "good", "cut off", "no parquet", "same"]),
+        st.booleans(),
+    ),
+    max_size=14,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(sorted(WAYS)), publications)
+def test_visits_that_the_door_rings_for_leave_nothing_undone_in_tables_with_a_ledger(
+    way: str, published: list[tuple[str, int, str, bool]]
+) -> None:
+    world = World()
+    world.store.put(join(PLACE, "_metadata.json"), WAYS[way])
+    for partition, number, content, cleans in published:
+        # A file that comes with an older time than what its table is paused over is the sweep's.
+        world.now += timedelta(seconds=1)
+        path = join(PLACE, f"{'' if way == 'by time' else partition}{number:020d}.parquet")
+        if content != "same":
+            world.store.put(path, CONTENT[content])
+        event = LandingEvent(identity="e", kind=EventKind.FILE_WRITTEN, path=path, size=1)
+        if isinstance(judge(world.parts, event), Rung):
+            settle(world.parts, PaperEngine(world.store), ORDERS)
+        # Which one of several overwritten files a paused table names, the sweep may tell anew.
+        assert not world.wants_a_visit() or _is_paused(world)
+        # What was read once rings no more, however often its event comes.
+        assert not isinstance(judge(world.parts, event), Rung) or _is_behind(world, path)
+        if cleans:
+            clean_table(world.parts, ORDERS)
+
+
+def _is_paused(world: World) -> bool:
+    look = look_at(world.parts, ORDERS).look
+    decision = plan(look, world.parts.limits, look.at)
+    return isinstance(decision, Pause) and look.control.problem is not None
+
+
+def _is_behind(world: World, path: str) -> bool:
+    """Whether a file is there and not applied: one that waits, or whose name was used before."""
+    look = look_at(world.parts, ORDERS).look
+    there = (*look.files.values(), *look.ledger.reused, *look.ledger.skipped)
+    waiting = [file for view in look.ledger.partitions for file in view.waiting]
+    return any(
+        file.path == path and (file in waiting or not 0 < file.sequence <= look.applied)
+        for file in (*there, *waiting)
+    )
