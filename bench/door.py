@@ -23,11 +23,11 @@ from rich.table import Table
 from bench.measuring import load, machine
 from openmirror.account import AccountUrl
 from openmirror.adapters.azure.store import AzureStore
+from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.eventgrid import read_events
 from openmirror.adapters.local.store import LocalStore
 from openmirror.adapters.memory_work import MemoryWorkQueue
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.endpoint.access import DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY
 from openmirror.endpoint.server import Options, Server
 from openmirror.ports import FileStore
@@ -163,7 +163,7 @@ def _measure(store: FileStore, files: int, message: bytes, events: int) -> Cost:
 
 
 def _handler(store: FileStore) -> Callable[[bytes], None]:
-    parts = Parts(store, ParquetInspector(store), LogReplay(store), utc_now)
+    parts = Parts(store, ChangeFileInspector(store), LogReplay(store), utc_now)
     work = MemoryWorkQueue(utc_now)
     starter = Starter(work, None, utc_now)
 
