@@ -62,6 +62,7 @@ def _batches(content: BinaryIO, metadata: Any) -> Iterator[pa.RecordBatch]:
         pre_buffer=False,
         coerce_int96_timestamp_unit="us",
         arrow_extensions_enabled=False,
+        page_checksum_verification=True,
     ) as file:
         for group in range(file.num_row_groups):
             yield from file.iter_batches(_BATCH_ROWS, row_groups=[group], use_threads=False)

@@ -211,6 +211,16 @@ def test_damaged_pages_are_a_problem_of_the_file() -> None:
     assert broken(bytes(data)).code is Code.FILE_UNREADABLE
 
 
+def test_damage_that_only_checksums_tell_is_found() -> None:
+    table = pa.table({"t": moments(5000)})
+    whole = parquet(table, compression="none", use_dictionary=False, write_page_checksum=True)
+    data = bytearray(whole)
+    data[9000] ^= 0xFF
+    assert broken(bytes(data)).code is Code.FILE_UNREADABLE
+    [(_, _, made)] = parts(whole)
+    assert made.num_rows == 5000
+
+
 _ODD = pa.table(
     {
         "id": range(120),
