@@ -135,6 +135,12 @@ class Life:
         """The highest number that was ever moved to the archive."""
         return max((item.through for item in self.archived), default=0)
 
+    @property
+    def known_through(self) -> Position:
+        """The highest number that this life remembers of any file."""
+        decided = (b.last for b in self.batches if b.kind is not BatchKind.CONTINUE)
+        return Position(max(self.archived_through, *decided, START))
+
     def skipped(
         self, sequence: Sequence, etag: ETag | None, partition: str | None = None
     ) -> Skip | None:
@@ -275,11 +281,16 @@ def with_end(control: ControlDocument, problem: Problem, at: datetime, how: str)
 
 
 def decide(
-    control: ControlDocument, batch: DecidedBatch, pinned: Pinned | None, applied: Position
+    control: ControlDocument,
+    batch: DecidedBatch,
+    pinned: Pinned | None,
+    applied: Position,
+    again_through: Position = START,
 ) -> ControlDocument:
     """The document once `batch` is decided; `applied` is the live position that it extends.
 
-    `pinned` None leaves what is pinned as it is.
+    `pinned` None leaves what is pinned as it is. Up to `again_through` files of a ledger are read
+    that were applied before.
 
     Batches that were cut and never applied are void and forgotten here: an extend drops those
     above the live position, a replace drops all (PROTOCOL has no say in it; ARCHITECTURE §4).
@@ -287,7 +298,7 @@ def decide(
     incarnation = batch.epoch.incarnation
     life = control.life_of(incarnation)
     kept = tuple(b for b in life.batches if b.kind is not BatchKind.CONTINUE)
-    reseeding = life.reseeding_until
+    reseeding = Position(max(life.reseeding_until, again_through))
     if batch.kind is BatchKind.EXTEND:
         kept = tuple(b for b in kept if b.last <= applied)
     elif batch.kind is BatchKind.REPLACE:
@@ -333,10 +344,16 @@ def _including(epochs: tuple[AppId, ...], more: Iterable[AppId]) -> tuple[AppId,
 
 
 def rebuilt_from_log(
-    control: ControlDocument, epochs: Iterable[Epoch], now: datetime
+    control: ControlDocument, epochs: Iterable[Epoch], forgotten: Epoch | None, now: datetime
 ) -> ControlDocument:
-    """A lost document made anew from the epochs that the log remembers."""
+    """A lost document made anew from the epochs that log and ledger remember.
+
+    `forgotten` follows them all. It may have been decided, and its runner may be stalled: it is
+    remembered to be fenced, and its number is not used again.
+    """
     ours = sorted(epochs, key=lambda epoch: epoch.number)
+    if forgotten is not None:
+        ours.append(forgotten)
     return replace(
         control,
         epoch=max((epoch.number for epoch in ours), default=0),

@@ -33,8 +33,10 @@ def effective(
     """What the entries of one life say in the end, by file name, up to a number.
 
     An epoch that goes on from another one supersedes what that one had decided behind that place;
-    an epoch that replaces the table counts its files again, by the same numbers.
+    an epoch that replaces the table counts its files again, by the same numbers: as far as it has
+    not come yet, the one before tells.
     """
+    before: dict[Sequence, FileDigest] = {}
     numbers: dict[Sequence, FileDigest] = {}
     begun: set[int] = set()
     for entry in sorted(entries, key=lambda entry: (entry.epoch, entry.last)):
@@ -42,8 +44,11 @@ def effective(
             continue
         if entry.epoch not in begun and entry.kind is BatchKind.EXTEND:
             numbers = {number: file for number, file in numbers.items() if number < entry.first}
+        elif entry.epoch not in begun:
+            before, numbers = {**before, **numbers}, {}
         begun.add(entry.epoch)
         numbers.update((file.sequence, file) for file in entry.files)
+    numbers = {**before, **numbers}
     return {file.name: file for number, file in sorted(numbers.items()) if number <= through}
 
 

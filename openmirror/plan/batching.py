@@ -87,6 +87,7 @@ def _batch(
         applied=look.applied,
         may_create=look.log is None and look.aside is None,
         is_decided=opening.decided is not None,
+        again_through=look.ledger.again_through,
     )
 
 

@@ -27,7 +27,7 @@ from openmirror.protocol.schema import (
     in_table,
     union_schema,
 )
-from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
+from openmirror.protocol.sequence import Position, Sequence, next_sequence
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def lane_of(look: Look, file: LandedFile) -> str:
 
 def _may_pass(look: Look, file: LandedFile) -> bool:
     """Whether others go on while this file waits: not those that are read once more."""
-    until = look.life.reseeding_until if look.life else START
+    until = look.ledger.again_through
     return look.filing.has_ledger and file.sequence > until
 
 

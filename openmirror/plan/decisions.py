@@ -76,6 +76,8 @@ class Batch:
     may_create: bool
     """Whether look found no log, here or aside."""
     is_decided: bool = False
+    again_through: Position = START
+    """Up to this number the table reads files that were applied before."""
 
     @property
     def digest(self) -> DecidedBatch:

@@ -119,6 +119,10 @@ class LedgerView:
     """Files whose name, or number, was used before: never read."""
     skipped: tuple[LandedFile, ...] = ()
     """Files that an operator passed over."""
+    again_through: Position = START
+    """Up to this number files are read that were applied before."""
+    is_read: bool = False
+    """Whether entries were read for this look, which then must not be newer than all else."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,7 @@ from openmirror.control import BatchKind, FileDigest, Life
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import LedgerView, Look, PartitionView
 from openmirror.protocol.filing import FiledAs, read_name
-from openmirror.protocol.sequence import START, Position, Sequence
+from openmirror.protocol.sequence import FENCED, START, Position, Sequence
 from openmirror.tablelog import TableLog
 
 UNPLACED = Sequence(0)
@@ -25,8 +25,10 @@ class Again:
     """Whether nothing of it counts as applied."""
     archived: tuple[LandedFile, ...]
     """Everything in the archive folder."""
+    through: Position
+    """Up to this number files were applied before."""
     recorded: Mapping[str, FileDigest]
-    """What the ledger says of files that were applied before, by name."""
+    """What the ledger says of them, by name."""
 
 
 def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None = None) -> Look:
@@ -44,7 +46,7 @@ def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None =
     rest = [f for f in look.landed if f.name not in known and f.name not in recorded]
     if again is not None:
         there = {file.name for file in (*look.landed, *files.values())}
-        rest += [f for f in again.archived if f.name not in there and f.name not in recorded]
+        rest += [f for f in again.archived if f.name not in there and f.name not in again.recorded]
     skipped, rest = _parted(rest, lambda f: life.skipped_file(f.name, f.etag) is not None)
     again_there, rest = _parted(rest, lambda f: f.name in used)
     counted = {} if again is not None and again.replaces else dict(life.partitions)
@@ -62,7 +64,17 @@ def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None =
     for number, file in enumerate(ordered, start=last + 1):
         files[Sequence(number)] = replace(file, sequence=Sequence(number))
     reused += again_there
-    view = LedgerView(tuple(partitions), tuple(reused), tuple(skipped))
+    read_before = [n for n, file in files.items() if file.archived]
+    read_before += [digest.sequence for digest in recorded.values()]
+    if again is not None and again.through != FENCED:
+        read_before.append(Sequence(again.through))
+    view = LedgerView(
+        tuple(partitions),
+        tuple(reused),
+        tuple(skipped),
+        again_through=Position(max(read_before, default=START)),
+        is_read=bool(recorded),
+    )
     return replace(look, files=dict(sorted(files.items())), ledger=view)
 
 
@@ -89,6 +101,24 @@ def placed_through(look: Look) -> Position:
     epoch, position = log.last_fenced
     same = (epoch.folder, epoch.incarnation) == (look.folder, look.incarnation)
     return position if same else START
+
+
+def applied_before(look: Look) -> Position:
+    """Up to which number the ledger tells of files that were applied, by whatever epoch.
+
+    A batch that is decided counts as well: it may land while this is read. Where another life has
+    the table by now, the log has forgotten it: then the control document tells, and where that was
+    lost as well, the ledger is believed to its end.
+    """
+    life, decided = look.life, look.control.decided
+    assert life is not None
+    if placed := placed_through(look):
+        return Position(max(placed, life.reseeding_until, life.known_through))
+    log = look.log if isinstance(look.log, TableLog) else None
+    if decided in life.batches and (log is None or decided.app_id not in log.transactions):
+        life = replace(life, batches=tuple(b for b in life.batches if b != decided))
+        return Position(max(life.reseeding_until, life.known_through))
+    return Position(max(life.reseeding_until, life.known_through)) or FENCED
 
 
 def _by_name(landed: Iterable[LandedFile]) -> dict[Sequence, LandedFile]:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from openmirror.control import (
     BatchKind,
     ControlDocument,
     DecidedBatch,
-    Life,
     rebuilt_from_log,
     with_life,
 )
 from openmirror.ledger import LedgerEntry, effective
 from openmirror.plan.look import Look
 from openmirror.plan.numbering import placed_through
+from openmirror.protocol.sequence import FENCED, Position
 from openmirror.tablelog import Epoch, TableLog
 
 
-def restored(look: Look, entries: list[LedgerEntry]) -> ControlDocument:
-    """The document of a look that found none beside a log of ours."""
+def restored(look: Look, entries: Iterable[LedgerEntry]) -> ControlDocument:
+    """The document of a look that found none, where a log or a ledger of ours is.
+
+    What was decided last may be lost, and its runner stalled. So nothing is added to the live
+    epoch: the number of the next one lies further on, and all before it are fenced.
+    """
     log = look.log or look.aside
     epochs = set(log.epochs) if isinstance(log, TableLog) else set()
     if look.incarnation is not None:
@@ -28,20 +33,29 @@ def restored(look: Look, entries: list[LedgerEntry]) -> ControlDocument:
     ours = [epoch for epoch in epochs if epoch.folder == look.folder]
     if not ours:
         return look.control
-    control = rebuilt_from_log(look.control, ours, look.at)
-    before = (log.live or log.last_fenced) if isinstance(log, TableLog) else None
-    if look.incarnation is None or before is None or before[0].incarnation != look.incarnation:
-        return control
-    known = tuple(effective(entries, look.filing, placed_through(look)).values())
-    batches = (
-        (DecidedBatch(BatchKind.EXTEND, before[0].app_id, known[0].sequence, before[1], known),)
-        if known
-        else ()
-    )
-    following = [
-        DecidedBatch(entry.kind, before[0].app_id, entry.first, entry.last, entry.files)
-        for entry in entries
-        if look.live and entry.epoch == look.live[0].number and entry.last > look.live[1]
-    ]
-    control = with_life(control, Life(look.incarnation, batches=(*batches, *following)))
-    return replace(control, decided=following[-1]) if following else control
+    forgotten = None
+    if look.incarnation is not None:
+        following = max(epoch.number for epoch in ours) + 1
+        forgotten = Epoch(look.folder, look.incarnation, following)
+    return rebuilt_from_log(look.control, ours, forgotten, look.at)
+
+
+def has_forgotten(look: Look) -> bool:
+    """Whether files have their places for good that the control document does not know."""
+    life = look.life
+    return life is not None and look.filing.has_ledger and life.known_through < placed_through(look)
+
+
+def remembered(look: Look, entries: Iterable[LedgerEntry]) -> ControlDocument | None:
+    """The document with what the ledger says of those files; None when it does not reach so far."""
+    life, through = look.life, placed_through(look)
+    assert life is not None
+    said = tuple(effective(entries, look.filing, FENCED).values())
+    known = tuple(digest for digest in said if digest.sequence <= through)
+    if not known or known[-1].sequence < through:
+        return None
+    epoch = look.live[0] if look.live else Epoch(look.folder, life.incarnation, look.control.epoch)
+    batch = DecidedBatch(BatchKind.EXTEND, epoch.app_id, known[0].sequence, through, known)
+    # It may have been lost in the middle of a reseed.
+    until = Position(max(life.reseeding_until, *(digest.sequence for digest in said)))
+    return with_life(look.control, replace(life, batches=(batch,), reseeding_until=until))

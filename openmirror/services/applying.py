@@ -56,7 +56,7 @@ def is_unchanged(parts: Parts, batch: Batch) -> bool:
     landing = layout.table_folder(batch.folder)
     found = {}
     try:
-        for folder in {layout.folder_of(file.path) for file in batch.files}:
+        for folder in dict.fromkeys(layout.folder_of(file.path) for file in batch.files):
             for entry in parts.store.list_folder(folder).entries:
                 found[layout.join(folder, entry.name)] = entry.etag
     except NotThere:
@@ -75,7 +75,7 @@ def _decide_and_commit(
 ) -> None:
     control = seen.look.control
     if not batch.is_decided:
-        control = decide(control, batch.digest, batch.pinned, batch.applied)
+        control = decide(control, batch.digest, batch.pinned, batch.applied, batch.again_through)
         control = Documents(parts.store).save_table(batch.folder, control, seen.etag).value
         parts.steps(Step.DECIDED)
     write_entry(parts.store, batch)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache
 
 from pydantic import TypeAdapter, ValidationError
@@ -49,11 +50,13 @@ def read_entries(
         epochs = store.list_folder(place).entries
     except NotThere:
         return []
-    return [
-        _read(store, layout.join(place, epoch.name, entry.name))
-        for epoch in epochs
-        for entry in store.list_folder(layout.join(place, epoch.name)).entries
-    ]
+    entries: list[LedgerEntry] = []
+    for epoch in epochs:
+        folder_of_epoch = layout.join(place, epoch.name)
+        for entry in store.list_folder(folder_of_epoch).entries:
+            with suppress(NotThere):  # another purge was faster
+                entries.append(_read(store, layout.join(folder_of_epoch, entry.name)))
+    return entries
 
 
 def _read(store: FileStore, path: layout.StorePath) -> LedgerEntry:

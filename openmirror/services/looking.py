@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from openmirror import layout
-from openmirror.errors import ConditionFailed, NotThere
+from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere
 from openmirror.layout import StorePath
 from openmirror.ledger import LedgerEntry
 from openmirror.plan.cut import lane_of, pending
@@ -14,10 +14,10 @@ from openmirror.plan.filing import filing_of_look, text_of
 from openmirror.plan.look import Look
 from openmirror.plan.needs import decided_files, needs_archive, reads_from
 from openmirror.plan.numbering import placed
-from openmirror.plan.restoring import restored
+from openmirror.plan.restoring import has_forgotten, remembered, restored
 from openmirror.ports import ABSENT, Absent, Entry, FileStore, Listing
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
-from openmirror.protocol.names import METADATA_FILE, ETag, TableFolder, table_name
+from openmirror.protocol.names import METADATA_FILE, ETag, Incarnation, TableFolder, table_name
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.sequence import Sequence
 from openmirror.services.discovery import discover, landed_folders
@@ -79,9 +79,16 @@ def _look_once(parts: Parts, folder: TableFolder, listing_last: bool) -> Seen | 
         if incarnation is None and store.incarnation(landing) is None:
             raise  # the zone itself cannot be listed
         return None  # the folder, or a file of it, has gone since it was listed
+    if look.ledger.is_read and _is_rewritten(parts, seen):
+        return None
     if store.incarnation(landing) != incarnation:
         return None
     return Seen(look, seen.etag)
+
+
+def _is_rewritten(parts: Parts, seen: Seen) -> bool:
+    """Whether entries of the ledger may be newer than the document that was read before them."""
+    return Documents(parts.store).table(seen.look.folder).etag != seen.etag
 
 
 def first_reads(parts: Parts, folder: TableFolder) -> Seen:
@@ -263,11 +270,25 @@ def find_rival(parts: Parts, look: Look) -> TableFolder | None:
 
 
 def rebuilt(parts: Parts, look: Look, etag: ETag | Absent) -> Look:
-    """A control document that is lost beside a log of ours is made anew."""
-    log = look.log or look.aside
-    if etag is not ABSENT or not isinstance(log, TableLog):
-        return look
+    """A control document that is lost beside a log or a ledger of ours is made anew.
+
+    Raises DocumentUnreadable when the ledger is lost as well: nobody knows then which of the files
+    in the folder were applied.
+    """
     entries: list[LedgerEntry] = []
-    if look.incarnation is not None and look.filing.has_ledger:
+    if look.filing.has_ledger and look.incarnation and (etag is ABSENT or has_forgotten(look)):
         entries = read_entries(parts.store, look.folder, look.incarnation)
-    return replace(look, control=restored(look, entries))
+    if entries and _is_rewritten(parts, Seen(look, etag)):
+        raise ConditionFailed(f"the control document of {look.folder} was written meanwhile")
+    if etag is ABSENT:
+        look = replace(look, control=restored(look, entries))
+    if has_forgotten(look):
+        control = remembered(look, entries)
+        if control is None:
+            place = layout.ledger(look.folder, look.incarnation or Incarnation(""))
+            raise DocumentUnreadable(
+                f"{place} does not tell which files were applied, and neither does the control "
+                "document; delete the folder and create it again, with all its data"
+            )
+        look = replace(look, control=control)
+    return look

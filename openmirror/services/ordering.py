@@ -12,7 +12,7 @@ from openmirror.plan.cut import pending
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Look
 from openmirror.plan.needs import reads_again, reads_from, replaces
-from openmirror.plan.numbering import Again, placed
+from openmirror.plan.numbering import Again, applied_before, placed
 from openmirror.plan.table import applied_file_changed
 from openmirror.services.landed import list_landed
 from openmirror.services.ledgers import read_entries
@@ -49,8 +49,8 @@ def _again(parts: Parts, look: Look) -> Again:
     except NotThere:
         pass
     entries = read_entries(parts.store, look.folder, look.incarnation)
-    through = max(look.applied, look.life.reseeding_until)
-    return Again(replaces(look), archived, effective(entries, look.filing, through))
+    through = applied_before(look)
+    return Again(replaces(look), archived, through, effective(entries, look.filing, through))
 
 
 def _doubtful(parts: Parts, look: Look) -> Iterator[str]:

@@ -29,10 +29,15 @@ def archived_through(parts: Parts, look: Look, through: int) -> Iterator[StorePa
         return
     entries = read_entries(parts.store, look.folder, look.incarnation)
     number = {name: d.sequence for name, d in effective(entries, look.filing, FENCED).items()}
-    yield from (file.path for file in files if number.get(file.name, through + 1) <= through)
-    # Last: what a purge leaves behind when it dies, the next one finds again. An entry of a file
-    # that still lies in the folder is all that tells, should the control document be lost.
+    # A name that lies in the folder came again: the archive is all that tells.
     there = {file.name for file in look.landed}
+    old = (f for f in files if number.get(f.name, through + 1) <= through and f.name not in there)
+    yield from (file.path for file in old)
+    # Last: what a purge leaves behind when it dies, the next one finds again. An entry of a file
+    # that still lies in the folder is all that tells, should the control document be lost, and the
+    # newest one tells how far the ledger goes.
+    newest = max((entry.last for entry in entries), default=0)
     for entry in entries:
-        if entry.last <= through and not any(digest.name in there for digest in entry.files):
+        kept = entry.last == newest or any(digest.name in there for digest in entry.files)
+        if entry.last <= through and not kept:
             yield layout.ledger_entry(look.folder, look.incarnation, entry.epoch, entry.last)

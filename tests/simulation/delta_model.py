@@ -21,13 +21,18 @@ from openmirror.adapters.memory import MemoryStore
 from openmirror.control import BatchKind
 from openmirror.layout import StorePath, join
 from openmirror.plan import Batch
-from openmirror.ports import CommitResult, Counts, Transaction
+from openmirror.ports import BadFile, CommitResult, Counts, Transaction
+from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import FENCED, START, Position
 from openmirror.tablelog import AppId, CommitNote, Epoch, TableLog
 
 Stall = Callable[[str, object], None]
 """Told of every effect just before it; the scheduler may let others go first."""
+
+
+UNFINISHED = b"..."
+"""What a simulated change file holds for as long as it is being written."""
 
 
 class InjectedError(Exception):
@@ -39,13 +44,16 @@ class Row(NamedTuple):
 
     incarnation: str
     sequence: int
+    """Which file it was: its number, or where its name says none, the publisher's own count."""
     content: int
+    place: int
+    """The file's place in the table's order."""
 
 
-def row_of(data: bytes) -> Row:
+def row_of(data: bytes, place: int) -> Row:
     """The one change in a simulated change file."""
     incarnation, sequence, content = data.split()
-    return Row(incarnation.decode(), int(sequence), int(content))
+    return Row(incarnation.decode(), int(sequence), int(content), place)
 
 
 @dataclass(slots=True)
@@ -103,7 +111,7 @@ class ModelDelta:
         store: MemoryStore,
         stall: Stall,
         wrong: Callable[[str], None],
-        landed: Callable[[Epoch], None],
+        landed: Callable[[Epoch, list[Row]], None],
         rng: Random,
     ) -> None:
         self._store = store
@@ -156,11 +164,15 @@ class ModelDelta:
             )
         return seen
 
-    def read(self, batch: Batch) -> ModelPrepared:
+    def read(self, batch: Batch) -> ModelPrepared | BadFile:
         rows = []
         for file in batch.files:
             self._stall("file", file.path)
-            rows.append(row_of(self._store.read(file.path).data))
+            data = self._store.read(file.path).data
+            if data == UNFINISHED:
+                broken = Broken(Code.FILE_UNREADABLE, "it is being written")
+                return BadFile(file.name, broken)
+            rows.append(row_of(data, file.sequence))
         self._may_fail()
         return ModelPrepared(rows)
 
@@ -239,7 +251,7 @@ class ModelDelta:
         self._check(log)
         epoch = Epoch.parse(app)
         if rows and epoch is not None:
-            self._landed(epoch)
+            self._landed(epoch, log.rows)
         return CommitResult.DONE
 
     def _made(self, table: StorePath, schema: TableSchema) -> Log:
@@ -264,11 +276,12 @@ class ModelDelta:
             return
         epoch = Epoch.parse(live[0])
         assert epoch is not None
-        numbers = [row.sequence for row in log.rows]
+        numbers = [row.place for row in log.rows]
+        files = {row.sequence for row in log.rows}
         if any(row.incarnation != epoch.incarnation for row in log.rows):
             self._wrong(f"a row of another life under {live[0]}: {log.rows}")
-        elif len(set(numbers)) < len(numbers):
-            self._wrong(f"a row twice: {numbers}")
+        elif len(files) < len(numbers):
+            self._wrong(f"a row twice: {log.rows}")
         elif numbers != sorted(numbers):
             self._wrong(f"rows out of order: {numbers}")
         elif numbers != list(range(1, log.transactions[live[0]] + 1)):

@@ -17,6 +17,7 @@ from openmirror.plan.opening import Opening, opening_of
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.services import applying, cleaning, dropping, epochs, looking, visiting
 from openmirror.services.parts import Parts
+from tests.simulation.ledgers import of_a_ledger
 
 Patch = tuple[object, str, Any]
 
@@ -196,3 +197,12 @@ CHOSEN: dict[str, dict[str, Any]] = {
     "the_newest_epoch_rule": _RETURNING,
 }
 """The kind of schedule in which each guard matters most."""
+OF_THE_LEDGER: dict[str, dict[str, Any]] = {}
+"""Guards that only tables with a ledger have, and what else of their schedules is chosen."""
+
+
+def chosen_for(seed: int, name: str = "", *, has_ledger: bool = False) -> dict[str, Any]:
+    """What is chosen of a schedule that shows whether this guard is missed; else nothing is."""
+    if has_ledger or name in OF_THE_LEDGER:
+        return {**of_a_ledger(seed), **OF_THE_LEDGER.get(name, {})}
+    return CHOSEN.get(name, {})

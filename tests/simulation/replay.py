@@ -1,19 +1,23 @@
-"""Replay one seed with a trace: `python -m tests.simulation.replay SEED [GUARD TAKEN OUT]`."""
+"""Replay one seed with a trace: `python -m tests.simulation.replay SEED [GUARD TAKEN OUT]`.
+
+`--ledger` before the seed replays the schedule of a table with a ledger.
+"""
 
 from __future__ import annotations
 
 import sys
 
-from tests.simulation.mutilations import CHOSEN, mutilated
+from tests.simulation.mutilations import chosen_for, mutilated
 from tests.simulation.world import World
 
 
 def main() -> None:
     """Print every effect of the schedule, in order, and how it ended."""
-    seed, without = int(sys.argv[1]), sys.argv[2:]
-    chosen = CHOSEN[without[0]] if without else None
+    has_ledger = sys.argv[1] == "--ledger"
+    seed, *without = sys.argv[2:] if has_ledger else sys.argv[1:]
+    chosen = chosen_for(int(seed), *without, has_ledger=has_ledger)
     with mutilated(*without):
-        outcome = World(seed, tell=lambda line: print(line), chosen=chosen).run()  # noqa: T201
+        outcome = World(int(seed), tell=lambda line: print(line), chosen=chosen).run()  # noqa: T201
     print(outcome)  # noqa: T201
     sys.exit(outcome.wrong is not None)
 

@@ -5,29 +5,31 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from tests.simulation.mutilations import CHOSEN, MUTILATIONS, mutilated
-from tests.simulation.world import Outcome, run
+from tests.simulation.mutilations import MUTILATIONS, chosen_for, mutilated
+from tests.simulation.world import Outcome, run, run_ledger
 
 DEFAULT_SCHEDULES = 2_000
+LEDGER_SCHEDULES = 600
 SOAK_SCHEDULES = 100_000
 
 
-def outcomes(seeds: Iterable[int]) -> list[Outcome]:
+def outcomes(seeds: Iterable[int], schedule: Callable[[int], Outcome]) -> list[Outcome]:
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(os.cpu_count(), mp_context=spawn) as pool:
-        return list(pool.map(run, seeds, chunksize=20))
+        return list(pool.map(schedule, seeds, chunksize=20))
 
 
-def assert_all_right(seeds: range) -> None:
-    ended = outcomes(seeds)
+def assert_all_right(seeds: range, schedule: Callable[[int], Outcome] = run) -> Counter[str]:
+    ended = outcomes(seeds, schedule)
     wrong = [outcome for outcome in ended if outcome.wrong]
+    flag = "--ledger " if schedule is run_ledger else ""
     told = "\n".join(
-        f"{outcome.wrong}\n    python -m tests.simulation.replay {outcome.seed}"
+        f"{outcome.wrong}\n    python -m tests.simulation.replay {flag}{outcome.seed}"
         for outcome in wrong[:5]
     )
     assert not wrong, f"{len(wrong)} of {len(ended)} schedules went wrong:\n{told}"
@@ -38,10 +40,17 @@ def assert_all_right(seeds: range) -> None:
         events.update(outcome.counts)
     seen = ("committed", "cleaned", "dropped", "restored", "paused", "failed", "purged")
     assert all(events[event] for event in seen), f"something never happened: {events}"
+    return events
 
 
 def test_every_schedule_gives_the_table_that_was_published() -> None:
     assert_all_right(range(DEFAULT_SCHEDULES))
+
+
+def test_every_schedule_of_a_ledger_applies_each_file_once_and_in_its_order() -> None:
+    events = assert_all_right(range(LEDGER_SCHEDULES), run_ledger)
+    assert events["lost"]
+    assert events["entry purged"]
 
 
 @pytest.mark.soak
@@ -50,6 +59,7 @@ def test_many_more_schedules_give_the_table_that_was_published() -> None:
     count = int(os.environ.get("OPENMIRROR_SCHEDULES", SOAK_SCHEDULES))
     first = int(os.environ.get("OPENMIRROR_SEED_FROM", DEFAULT_SCHEDULES))
     assert_all_right(range(first, first + count))
+    assert_all_right(range(first, first + count // 3), run_ledger)
 
 
 MOST_SEEDS = 700
@@ -63,7 +73,7 @@ which is read before the listing in either order, so a file of them that is abse
 def first_noticed(name: str) -> str | None:
     with mutilated(name):
         for seed in range(MOST_SEEDS):
-            if wrong := run(seed, chosen=CHOSEN[name]).wrong:
+            if wrong := run(seed, chosen=chosen_for(seed, name)).wrong:
                 return wrong
     return None
 

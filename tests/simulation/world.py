@@ -18,29 +18,33 @@ from greenlet import getcurrent, greenlet
 
 from openmirror import layout
 from openmirror.adapters.memory import MemoryStore
+from openmirror.control import Applied
 from openmirror.errors import ConditionFailed, NotThere, WrongRequest
 from openmirror.layout import StorePath
+from openmirror.ledger import effective
 from openmirror.plan import Decision, Limits, Look
 from openmirror.plan.decisions import Continue, Held, Idle, Pause, Wait, WaitKind
 from openmirror.plan.facts import Completeness, FileFacts
-from openmirror.ports import Absent, Content, Entry, Listing, Progress, Step
-from openmirror.protocol.names import ETag, Incarnation, TableFolder, TablePath
+from openmirror.ports import ABSENT, Absent, Content, Entry, Listing, Progress, Step
+from openmirror.protocol.filing import Filing
+from openmirror.protocol.names import ETag, Incarnation
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
+from openmirror.protocol.sequence import Position
 from openmirror.protocol.textformat import TextFormat
 from openmirror.services import cleaning, requests, visiting
 from openmirror.services.documents import Documents
+from openmirror.services.ledgers import read_entries
 from openmirror.services.looking import look_at
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
 from openmirror.services.requests import Operator
 from openmirror.tablelog import Epoch
-from tests.simulation.delta_model import ModelDelta, ModelLogs, Row
+from tests.simulation.delta_model import UNFINISHED, ModelDelta, ModelLogs, Row
+from tests.simulation.ledgers import PARTITIONS, LedgerPublisher, of_a_ledger
+from tests.simulation.publishing import FOLDER, LANDING, Publisher
 
-FOLDER = TableFolder("m", TablePath("", "T"))
-LANDING = layout.table_folder(FOLDER)
 TABLE = StorePath("lake/m/Tables/dbo/T")
-BIN = StorePath("bin")
 SCHEMA = TableSchema((Column("v", ColumnType("integer")),))
 DROPPED = "lake/m/_openmirror/dropped/"
 
@@ -92,7 +96,7 @@ class StallingStore:
 
 @dataclass
 class ModelInspector:
-    """Every change file is a complete one with one row of one column."""
+    """Every change file has one row of one column, once its writer is done."""
 
     stall: Callable[[str, object], None]
     store: MemoryStore
@@ -102,117 +106,10 @@ class ModelInspector:
         parent, _, name = path.rpartition("/")
         for there in self.store.list_folder(StorePath(parent)).entries:
             if there.name == name:
+                if self.store.read(path).data == UNFINISHED:
+                    return FileFacts(there.etag, Completeness.INCOMPLETE, "it is being written")
                 return FileFacts(there.etag, Completeness.COMPLETE, rows=1, schema=SCHEMA)
         raise NotThere(path)
-
-
-class Publisher:
-    """Writes change files, and knows what the table must hold in the end.
-
-    Its effects are immediate: it acts between two steps of the others.
-    """
-
-    def __init__(self, store: MemoryStore, rng: Random) -> None:
-        self._store = store
-        self._rng = rng
-        self._contents = 0
-        self._bin: list[tuple[Incarnation, int]] = []
-        self._newest: Incarnation | None = None
-        self._again: set[tuple[Incarnation | None, int]] = set()
-        """Numbers that came again, by life: whatever is written under them is never read."""
-        self.came_back: set[str] = set()
-        """Lives that came back after another one: the digests of their files are forgotten."""
-        self.truth: dict[str, dict[int, list[int]]] = {}
-        """By life and number, every content that was ever written, the newest last."""
-
-    @property
-    def life(self) -> Incarnation | None:
-        return self._store.incarnation(LANDING)
-
-    @property
-    def in_folder(self) -> list[int]:
-        entries = self._store.list_folder(LANDING).entries
-        return [int(entry.name.partition(".")[0]) for entry in entries if not entry.is_folder]
-
-    def create(self) -> None:
-        self._store.make_folder(LANDING)
-        assert self.life is not None
-        self.truth[self.life] = {}
-        self._newest = self.life
-
-    def write(self) -> None:
-        assert self.life is not None
-        self._put(len(self.truth[self.life]) + 1)
-
-    def overwrite(self, table: list[Row], *, applied: bool) -> None:
-        """Replace a file that is believed to be unread, or one that was read."""
-        life = self.life
-        read = {row.sequence for row in table if row.incarnation == life}
-        numbers = [number for number in self.in_folder if (number in read) == applied]
-        if numbers:
-            self._put(self._rng.choice(numbers))
-
-    def reuse(self) -> None:
-        """Write a number again that is no longer in the folder, as a confused publisher does."""
-        assert self.life is not None
-        gone = set(self.truth[self.life]) - set(self.in_folder)
-        if gone:
-            number = self._rng.choice(sorted(gone))
-            self._again.add((self.life, number))
-            self._write(number)
-
-    def empty_archive(self) -> None:
-        """Delete what was applied and moved, as publishers may."""
-        archive = layout.archive_folder(FOLDER)
-        if self._store.incarnation(archive) is None:
-            return
-        for entry in self._store.list_folder(archive).entries:
-            self._store.delete_file(layout.join(archive, entry.name))
-
-    def delete(self, step: int) -> None:
-        life = self.life
-        assert life is not None
-        self._store.move_folder(LANDING, layout.join(BIN, life))
-        self._bin.append((life, step))
-
-    def restore(self, unchecked_since: int, wanted: Incarnation | None = None) -> bool:
-        """Bring back a life that was deleted lately, or the one that is wanted.
-
-        A look, and a read of files by their names, notices another life only by what is there
-        before and after: nobody takes it away and back while one is underway.
-        """
-        if not self._bin:
-            return False
-        if wanted is None:
-            at = self._rng.randrange(max(0, len(self._bin) - 2), len(self._bin))
-        else:
-            at = max((n for n, item in enumerate(self._bin) if item[0] == wanted), default=0)
-        life, left = self._bin[at]
-        if life != (wanted or life):
-            return False
-        if unchecked_since <= left:
-            return False
-        swapped = life != self._newest
-        del self._bin[at]
-        self._store.move_folder(layout.join(BIN, life), LANDING)
-        self._newest = life
-        if swapped:
-            self.came_back.add(life)
-        return True
-
-    def empty_bin(self) -> None:
-        self._bin.clear()
-
-    def _put(self, number: int) -> None:
-        content = self._write(number)
-        if (self.life, number) not in self._again:
-            self.truth[self.life or ""].setdefault(number, []).append(content)
-
-    def _write(self, number: int) -> int:
-        self._contents += 1
-        data = f"{self.life} {number} {self._contents}".encode()
-        self._store.put(layout.join(LANDING, f"{number:020d}.parquet"), data)
-        return self._contents
 
 
 @dataclass
@@ -256,7 +153,8 @@ class World:
         self.stalling = StallingStore(
             self.store, self.stall, self.delta.moved_aside, self.was_purged
         )
-        self.publisher = Publisher(self.store, rng)
+        filing = (chosen or {}).get("filing", Filing())
+        self.publisher = _publisher(self.store, rng, filing)
         self.errors: list[str] = []
         self.counts: dict[str, int] = {}
         self.still: object = None
@@ -297,10 +195,21 @@ class World:
         self.days = rng.choice([0.0, 0.0, 0.002])
         self.dozing = rng.choice([0.0, 0.0, 0.0, 0.2])
         self.taking_back = rng.choice([0.0, 0.0, 0.0, 0.5])
+        self.filing = filing
+        self.late = 0.0
+        self.slow = 0.0
+        self.losing = 0.0
+        """How often the control document is lost."""
+        self.lost = False
+        self.order: dict[str, dict[int, int]] = {}
+        """By life, which file took which place when it was applied first."""
+        self.last_landed: tuple[Epoch, list[Row]] | None = None
         self.asleep: dict[str, int] = {}
         """Until when an actor that has just done a step of its own is passed over."""
         for name, value in (chosen or {}).items():
             setattr(self, name, value)
+        if isinstance(self.publisher, LedgerPublisher):
+            self.publisher.late, self.publisher.slow = self.late, self.slow
 
     # What the ports call.
 
@@ -352,8 +261,17 @@ class World:
         return (
             Documents(self.store).table(FOLDER).etag,
             log and (log.identity, log.version),
-            [[entry.etag for entry in self.store.list_folder(at).entries] for at in there],
+            [self.etags(at) for at in there],
         )
+
+    def etags(self, folder: StorePath) -> list[object]:
+        """What lies in a folder and its partitions."""
+        return [
+            self.etags(layout.join(folder, entry.name))
+            if entry.is_folder and "=" in entry.name
+            else entry.etag
+            for entry in self.store.list_folder(folder).entries
+        ]
 
     def rest(self, before: object) -> None:
         """Note a pass that began when all stood like `before`, and found nothing to do."""
@@ -482,6 +400,8 @@ class World:
             if self.kills and rng.random() < self.kills:
                 self.kill(rng.randrange(len(bodies)), bodies)
             self.pass_time()
+            if self.losing and rng.random() < self.losing:
+                self.lose()
             awake = [
                 0 if self.asleep.get(actor.name, 0) > step else weight
                 for actor, weight in zip(self.actors, weights, strict=True)
@@ -519,6 +439,21 @@ class World:
             self.now += timedelta(days=self.rng.choice([1, 8]))
             if self.publisher.life is None:
                 self.publisher.empty_bin()  # nobody brings a folder back after retention
+
+    def lose(self) -> None:
+        """The control document is gone, at any moment but while an epoch is being opened.
+
+        Nobody could know of that one's runner, should the folder be re-created meanwhile.
+        """
+        log = self.delta.log_at(TABLE)
+        stored = Documents(self.store).table(FOLDER)
+        if stored.etag is ABSENT or log is None or set(stored.value.epochs) - set(log.transactions):
+            return
+        self.store.delete_file(layout.control_document(FOLDER))
+        self.lost = True
+        self.count("lost")
+        if self.tell:
+            self.tell(f"{self.step:5} the control document is lost")
 
     def publish(self) -> None:
         rng, publisher = self.rng, self.publisher
@@ -563,6 +498,8 @@ class World:
         if not back:
             publisher.create()
         publisher.write()
+        if self.step >= self.steps:
+            publisher.finish()
         if self.tell:
             self.tell(f"{self.step:5} P takes back: {publisher.life} {publisher.in_folder}")
         return back
@@ -573,7 +510,9 @@ class World:
         self.actors.pop(_OPERATOR_AT).throw()
         if publisher.life is None:
             publisher.create()
+        publisher.finish()
         publisher.write()
+        publisher.finish()
         if self.tell:
             self.tell(f"{self.step:5} P end: {publisher.life} {publisher.in_folder}")
         for step in range(self.steps, self.steps + MOST_END_STEPS):
@@ -616,7 +555,7 @@ class World:
                 complete = True
             case Pause(problem) if problem.code in LEGITIMATE:
                 complete = False
-            case Wait(waiting) if (life, waiting.sequence) in self.purged:
+            case Wait(waiting) if self.is_purged(life, waiting.sequence):
                 complete = False
             case _:
                 self.is_wrong(f"in the end the table is not idle: {_brief(final)}")
@@ -624,7 +563,7 @@ class World:
         mine = [row for row in rows if row.incarnation == life]
         if not complete:
             return
-        if [row.sequence for row in mine] != sorted(truth) or len(mine) != len(rows):
+        if sorted(row.sequence for row in mine) != sorted(truth) or len(mine) != len(rows):
             self.is_wrong(f"wanted {truth}, got {rows}")
             return
         for row in mine:
@@ -632,6 +571,30 @@ class World:
             allowed = truth[row.sequence][-1:] if known else truth[row.sequence]
             if row.content not in allowed:
                 self.is_wrong(f"{row} is not the newest of {truth[row.sequence]}, unnoticed")
+        if self.filing.has_ledger and life is not None:
+            self.judge_ledger(life, mine)
+
+    def judge_ledger(self, life: Incarnation, rows: list[Row]) -> None:
+        """What is written down is what was applied, and each partition's own numbers ascend."""
+        publisher = self.publisher
+        assert isinstance(publisher, LedgerPublisher)
+        names = publisher.names[life]
+        entries = read_entries(self.store, FOLDER, life)
+        for name, digest in effective(entries, self.filing, Position(len(rows))).items():
+            if names[rows[digest.sequence - 1].sequence - 1] != name:
+                self.is_wrong(f"the ledger has {name} at {digest.sequence}, the table {rows}")
+        if self.filing.is_numbered:
+            applied = [names[row.sequence - 1] for row in rows]
+            for partition in PARTITIONS:
+                own = [name for name in applied if name.rpartition("/")[0] == partition]
+                if own != sorted(own):
+                    self.is_wrong(f"out of order in {partition!r}: {own}")
+
+    def is_purged(self, life: str | None, number: int | None) -> bool:
+        """Whether what has this place is rightly gone for good."""
+        if self.filing.has_ledger:
+            number = self.order.get(life or "", {}).get(number or 0)
+        return (life, number) in self.purged
 
     def watched_plan(self, look: Look, limits: Limits, now: datetime) -> Decision:
         """The product's plan, and what it may never say."""
@@ -639,22 +602,54 @@ class World:
         if look.control.hold and look.log is not None and not isinstance(decision, Held):
             self.is_wrong(f"a held table is not left alone: {_brief(decision)}")
         if isinstance(decision, Wait) and decision.waiting.kind is WaitKind.GAP:
-            number = decision.waiting.sequence
-            if (look.incarnation, number) not in self.purged:
+            number, partition = decision.waiting.sequence, decision.waiting.partition
+            holes = getattr(self.publisher, "holes", ())
+            if partition is not None:
+                is_one = (look.incarnation, partition, number) in holes
+            else:
+                is_one = self.is_purged(look.incarnation, number)
+            if not is_one:
                 self.is_wrong(f"a gap at {number} where the publisher left none")
         return decision
 
-    def landed(self, epoch: Epoch) -> None:
+    def landed(self, epoch: Epoch, rows: list[Row]) -> None:
         """Whatever lands, nothing of an epoch before it was decided later."""
-        decided = Documents(self.store).table(FOLDER).value.decided
+        control = Documents(self.store).table(FOLDER).value
+        self.check_order(epoch, rows, control.applied)
+        if self.lost:
+            return  # nobody knows any more what was decided
+        decided = control.decided
         if decided is None or decided.epoch.number < epoch.number:
             later = f"{decided.kind} {decided.app_id}" if decided else "nothing"
             self.is_wrong(f"{epoch.app_id} lands after {later} was decided")
 
+    def check_order(self, epoch: Epoch, rows: list[Row], applied: Applied | None) -> None:
+        """What was applied, and seen to be, keeps its place for good.
+
+        A replace that was given up may land just before it is fenced: the one that follows it has
+        an order of its own.
+        """
+        landed, before = self.last_landed or (epoch, [])
+        if applied is not None and applied.app_id == landed.app_id:
+            order = self.order.setdefault(landed.incarnation, {})
+            order.update((row.place, row.sequence) for row in before[: applied.position])
+        order = self.order.setdefault(epoch.incarnation, {})
+        for row in rows:
+            if order.get(row.place, row.sequence) != row.sequence:
+                self.is_wrong(f"{row} has another's place: {order}")
+        self.last_landed = epoch, rows
+
     def was_purged(self, path: StorePath) -> None:
-        number = int(layout.name_of(path).partition(".")[0])
-        self.purged.add((self.publisher.life, number))
+        if not path.startswith(layout.archive_folder(FOLDER)):
+            self.count("entry purged")
+            return
+        name = path.removeprefix(layout.archive_folder(FOLDER) + "/")
+        self.purged.add((self.publisher.life, self.publisher.number_of(name)))
         self.count("purged")
+
+
+def _publisher(store: MemoryStore, rng: Random, filing: Filing) -> Publisher:
+    return LedgerPublisher(store, rng, filing) if filing.has_ledger else Publisher(store, rng)
 
 
 def _brief(decision: Decision) -> str:
@@ -681,3 +676,8 @@ _OPERATOR_AT = 4
 def run(seed: int, steps: int = 1200, chosen: Mapping[str, Any] | None = None) -> Outcome:
     """Run one schedule."""
     return World(seed, steps, chosen=chosen).run()
+
+
+def run_ledger(seed: int) -> Outcome:
+    """Run one schedule of a table with a ledger."""
+    return run(seed, chosen=of_a_ledger(seed))

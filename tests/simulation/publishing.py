@@ -1,0 +1,134 @@
+"""A publisher of numbered files, and what its tables must come to."""
+
+from __future__ import annotations
+
+from random import Random
+
+from openmirror import layout
+from openmirror.adapters.memory import MemoryStore
+from openmirror.layout import StorePath
+from openmirror.protocol.names import Incarnation, TableFolder, TablePath
+from tests.simulation.delta_model import Row
+
+FOLDER = TableFolder("m", TablePath("", "T"))
+LANDING = layout.table_folder(FOLDER)
+BIN = StorePath("bin")
+
+
+class Publisher:
+    """Writes change files, and knows what the table must hold in the end.
+
+    Its effects are immediate: it acts between two steps of the others.
+    """
+
+    def __init__(self, store: MemoryStore, rng: Random) -> None:
+        self._store = store
+        self._rng = rng
+        self._contents = 0
+        self._bin: list[tuple[Incarnation, int]] = []
+        self._newest: Incarnation | None = None
+        self._again: set[tuple[Incarnation | None, int]] = set()
+        """Numbers that came again, by life: whatever is written under them is never read."""
+        self.came_back: set[str] = set()
+        """Lives that came back after another one: the digests of their files are forgotten."""
+        self.truth: dict[str, dict[int, list[int]]] = {}
+        """By life and number, every content that was ever written, the newest last."""
+
+    @property
+    def life(self) -> Incarnation | None:
+        return self._store.incarnation(LANDING)
+
+    @property
+    def in_folder(self) -> list[int]:
+        return [self.number_of(name) for name in self._files(LANDING)]
+
+    def _files(self, folder: StorePath) -> list[str]:
+        """Change files there, by their names from the folder on."""
+        return [e.name for e in self._store.list_folder(folder).entries if not e.is_folder]
+
+    def number_of(self, name: str) -> int:
+        """Which file has this name."""
+        return int(name.partition(".")[0])
+
+    def create(self) -> None:
+        self._store.make_folder(LANDING)
+        assert self.life is not None
+        self.truth[self.life] = {}
+        self._newest = self.life
+
+    def write(self) -> None:
+        assert self.life is not None
+        self._put(len(self.truth[self.life]) + 1)
+
+    def finish(self) -> None:
+        """Nothing is left undone."""
+
+    def overwrite(self, table: list[Row], *, applied: bool) -> None:
+        """Replace a file that is believed to be unread, or one that was read."""
+        life = self.life
+        read = {row.sequence for row in table if row.incarnation == life}
+        numbers = [number for number in self.in_folder if (number in read) == applied]
+        if numbers:
+            self._put(self._rng.choice(numbers))
+
+    def reuse(self) -> None:
+        """Write a number again that is no longer in the folder, as a confused publisher does."""
+        assert self.life is not None
+        gone = set(self.truth[self.life]) - set(self.in_folder)
+        if gone:
+            number = self._rng.choice(sorted(gone))
+            self._again.add((self.life, number))
+            self._write(number)
+
+    def empty_archive(self) -> None:
+        """Delete what was applied and moved, as publishers may."""
+        archive = layout.archive_folder(FOLDER)
+        if self._store.incarnation(archive) is None:
+            return
+        for name in self._files(archive):
+            self._store.delete_file(layout.join(archive, *name.split("/")))
+
+    def delete(self, step: int) -> None:
+        life = self.life
+        assert life is not None
+        self._store.move_folder(LANDING, layout.join(BIN, life))
+        self._bin.append((life, step))
+
+    def restore(self, unchecked_since: int, wanted: Incarnation | None = None) -> bool:
+        """Bring back a life that was deleted lately, or the one that is wanted.
+
+        A look, and a read of files by their names, notices another life only by what is there
+        before and after: nobody takes it away and back while one is underway.
+        """
+        if not self._bin:
+            return False
+        if wanted is None:
+            at = self._rng.randrange(max(0, len(self._bin) - 2), len(self._bin))
+        else:
+            at = max((n for n, item in enumerate(self._bin) if item[0] == wanted), default=0)
+        life, left = self._bin[at]
+        if life != (wanted or life):
+            return False
+        if unchecked_since <= left:
+            return False
+        swapped = life != self._newest
+        del self._bin[at]
+        self._store.move_folder(layout.join(BIN, life), LANDING)
+        self._newest = life
+        if swapped:
+            self.came_back.add(life)
+        return True
+
+    def empty_bin(self) -> None:
+        self._bin.clear()
+
+    def _put(self, number: int) -> None:
+        content = self._write(number)
+        if (self.life, number) not in self._again:
+            self.truth[self.life or ""].setdefault(number, []).append(content)
+
+    def _write(self, number: int) -> int:
+        self._contents += 1
+        data = f"{self.life} {number} {self._contents}".encode()
+        self._store.put(layout.join(LANDING, f"{number:020d}.parquet"), data)
+        return self._contents
