@@ -39,6 +39,8 @@ def text_table(seed: int, number: int, files: int) -> TextTable:
     columns = [FileColumn(f"c_{kind}", kind, _declared(f"c_{kind}", kind)) for kind in TextType]
     columns.insert(0, FileColumn("id", TextType.INT32, _declared("id", TextType.INT32)))
     columns.append(FileColumn("undeclared", TextType.STRING, None))
+    mixed = [*columns, FileColumn("__rowMarker__", TextType.STRING, None, is_marker=True)]
+    draw.shuffle(mixed)
     written_files = []
     for place in range(files):
         here = replace(
@@ -46,10 +48,7 @@ def text_table(seed: int, number: int, files: int) -> TextTable:
             compression=list(Compression)[(number + place) % len(Compression)],
             ended=draw.random() < 0.5,
         )
-        order = [*columns]
-        if place:
-            order.append(FileColumn("__rowMarker__", TextType.STRING, None, is_marker=True))
-            draw.shuffle(order)
+        order = mixed if place else columns
         rows = []
         for key in _keys_of(place, draw):
             id_text = str(key)

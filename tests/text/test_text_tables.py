@@ -84,6 +84,7 @@ def test_a_file_of_many_splits_keeps_its_row_order_and_its_quoted_newlines(
 
 
 @pytest.mark.soak
+@pytest.mark.timeout(3600)
 def test_a_file_larger_than_a_split_of_spark_keeps_its_row_order(
     zone: Zone, spark: SparkSession
 ) -> None:
