@@ -15,6 +15,7 @@ from typing import Self
 
 from watchfiles import Change, watch
 
+from openmirror.adapters.local.paths import OURS
 from openmirror.layout import LANDING
 from openmirror.ports import Doorbell
 from openmirror.protocol.names import (
@@ -57,13 +58,13 @@ def heard(changed: PurePath) -> TableFolder | Wide | None:
         path, inside = TablePath(schema, below[1]), below[2:]
     if is_reserved(path.table) or (not path.schema and path.table.endswith(SCHEMA_SUFFIX)):
         return None
-    if inside and inside[0] != METADATA_FILE and _is_not_read(inside[0]):
+    if inside != (METADATA_FILE,) and any(_is_not_read(name) for name in inside):
         return None
     return TableFolder(parts[0], path)
 
 
 def _is_not_read(name: str) -> bool:
-    return is_reserved(name) or name.startswith(".")
+    return is_reserved(name) or name.startswith(OURS)
 
 
 class LandingWatch:
