@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from openmirror.control import Life, Pinned
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
@@ -109,8 +109,13 @@ def cut_batch(
         first = next_sequence(after)
         files = [replace(file, sequence=Sequence(first + i)) for i, file in enumerate(files)]
     if not files and stop is None:
-        stop = next(iter(passed.values()), None) or _gap_of_a_partition(look)
+        stop = min(passed.values(), key=_end, default=None) or _gap_of_a_partition(look)
     return Cut(tuple(files), union, stop)
+
+
+def _end(wait: Wait) -> datetime:
+    """When a wait ends at the latest: the table must be looked at again for the first that does."""
+    return wait.waiting.until or datetime.max.replace(tzinfo=UTC)
 
 
 def lane_of(look: Look, file: LandedFile) -> str:
