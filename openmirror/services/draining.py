@@ -15,7 +15,6 @@ from openmirror.plan.decisions import Apply, Pause, Reset, Wait, Waiting, WaitKi
 from openmirror.ports import Progress, TableEngine
 from openmirror.protocol.filing import ANY_FILE
 from openmirror.protocol.names import Incarnation, TableFolder
-from openmirror.protocol.sequence import Sequence
 from openmirror.services.discovery import discover
 from openmirror.services.landed import sorted_out
 from openmirror.services.lanes import SECONDS_TO_FINISH, Again, Lanes
@@ -102,7 +101,7 @@ class _Draining:
         self._parts = parts
         self._engine = engine
         self._there: dict[TableFolder, _There] = {}
-        self._settling: dict[tuple[TableFolder, Sequence | None], datetime] = {}
+        self._settling: dict[tuple[TableFolder, str | None], datetime] = {}
         """When each file that settles would first have been done with it."""
         self._tries = Tries()
         self._lock = threading.Lock()
@@ -132,7 +131,7 @@ class _Draining:
         if waiting.kind is not WaitKind.SETTLE or waiting.until is None:
             return waiting.kind in _WAITED_OUT
         with self._lock:
-            first = self._settling.setdefault((folder, waiting.sequence), waiting.until)
+            first = self._settling.setdefault((folder, waiting.file), waiting.until)
         return waiting.until <= first + _LONGEST_SETTLING
 
     def _remember(self, folder: TableFolder) -> None:

@@ -173,3 +173,20 @@ def test_a_good_file_of_text_that_only_settles_cannot_be_skipped(root: Root) -> 
     refused = root.run("skip", "dbo.Visits", "--file", "a.csv", "--why", "x")
     assert refused.exit_code != 0
     assert "nothing stops at a.csv" in " ".join(refused.stderr.split())
+
+
+def test_a_drain_sits_out_what_settles_beside_what_is_still_written(
+    root: Root,  # noqa: F811
+) -> None:
+    _declare(root, VISITS, FileFormat="CSV", isPartitionEnabled=True)
+    empty = f"{NORTH}/{1:020d}.csv"
+    root.put(VISITS, empty, b"")
+    place = root.path / layout.table_folder(VISITS) / empty
+    before = datetime.now(UTC).timestamp() - 60
+    os.utime(place, (before, before))
+    root.put(VISITS, f"{SOUTH}/{1:020d}.csv", b"id,v\r\n1,x\r\n")
+    drained = run("drain", root=root.path, env={"OPENMIRROR_SETTLE": "1"})
+    assert drained.exit_code == 3
+    north, south = _partitions(root)
+    assert north["waitingFor"]["kind"] == "incomplete"
+    assert (south["appliedSequence"], south["waitingFor"]) == ("1", None)
