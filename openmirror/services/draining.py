@@ -145,8 +145,10 @@ class _Draining:
         there = self._there[folder]
         if decision.batch.epoch.incarnation != there.incarnation:
             return True  # what was there has been deleted since, with its folder
-        batch = decision.batch
-        return isinstance(decision, Apply) and not any(f.name in there.names for f in batch.files)
+        if isinstance(decision, Reset):
+            return False
+        # What a reseed reads from the archive was there before anything in the folder.
+        return not any(f.archived or f.name in there.names for f in decision.batch.files)
 
 
 def _what_is_there(parts: Parts, folder: TableFolder) -> _There:

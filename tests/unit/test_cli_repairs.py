@@ -12,7 +12,7 @@ from openmirror.control import MOST_ENDED, Act, ControlDocument, with_act, with_
 from openmirror.errors import Problem
 from openmirror.protocol.rules import Code
 from tests.unit.paper import table
-from tests.unit.test_cli import ITEMS, ORDERS, Root, root  # noqa: F401 - a fixture
+from tests.unit.test_cli import ITEMS, ORDERS, Root, root, run  # noqa: F401 - a fixture
 
 TABLE = "Sales.Orders"
 SECOND = f"{2:020d}.parquet"
@@ -152,3 +152,18 @@ def test_the_oldest_problems_are_forgotten_and_no_act_for_them() -> None:
         control = with_end(control, problem, at, "the file was replaced")
     assert [over.problem.file for over in control.ended] == [str(n) for n in range(5, 25)]
     assert control.acts
+
+
+def test_one_drain_rebuilds_a_table_from_its_archive_however_small_its_batches_are(
+    root: Root,  # noqa: F811
+) -> None:
+    root.land(ORDERS, 1, 2, 3, 4)
+    root.run("drain")
+    assert root.run("clean").exit_code == 0
+    place = root.path / layout.archive_folder(ORDERS)
+    assert len(list(place.iterdir())) == 3
+    assert root.run("reseed", TABLE, "--why", "to see it").exit_code == 0
+    drained = run("drain", root=root.path, env={"OPENMIRROR_BATCH_FILES": "1"})
+    assert drained.exit_code == 0
+    status = root.table_status("Orders")
+    assert (status["status"], status["openmirror"]["appliedSequence"]) == ("Replicating", "4")
