@@ -27,6 +27,7 @@ from openmirror.lifecycle import TableStatus, table_status
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import Idle, Pause, Wait, WaitKind
 from openmirror.ports import Step
+from openmirror.protocol.filing import Through
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import LAST_SEQUENCE, Sequence
@@ -206,8 +207,8 @@ class Story:
         zone, mirror = self.zone, self.mirror
         for table in (*(bad.table for bad in BAD), *UNFINISHED, "gap-filled"):
             _mend(zone, table)
-        skip_through(mirror.parts, mirror.table("gap-skipped"), Sequence(3), ME)
-        skip_through(mirror.parts, mirror.table("last"), Sequence(LAST_SEQUENCE - 1), ME)
+        skip_through(mirror.parts, mirror.table("gap-skipped"), Through(Sequence(3)), ME)
+        skip_through(mirror.parts, mirror.table("last"), Through(Sequence(LAST_SEQUENCE - 1)), ME)
         skip_file(mirror.parts, mirror.table("skipped"), file_name(2), ME)
         skip_file(mirror.parts, mirror.table("overwritten"), file_name(2), ME)
         zone.metadata("keys-declared", KEYED)
