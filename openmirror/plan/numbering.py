@@ -55,7 +55,7 @@ def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None =
     if look.filing.is_numbered:
         behind, rest = _parted(rest, lambda f: (f.number or 0) <= counted.get(f.partition, 0))
         again_there += behind
-        runs, partitions = _runs(life, rest, counted, skipped)
+        runs, partitions = _runs(life, rest, counted, skipped, _applied(look, life))
         ordered = _merged(runs)
     else:
         ordered = iter(sorted(rest, key=lambda f: (f.modified, f.name)))
@@ -178,6 +178,16 @@ def _count(look: Look, digest: FileDigest, counted: dict[str, Sequence]) -> None
         counted[partition] = Sequence(max(number, counted.get(partition, 0)))
 
 
+def _applied(look: Look, life: Life) -> dict[str, Sequence]:
+    """How far each partition's own numbers are in the table; what is only decided is not."""
+    applied, through = dict(life.partitions), placed_through(look)
+    for batch in life.batches:
+        if batch.kind is not BatchKind.CONTINUE and batch.last <= through:
+            for digest in batch.files:
+                _count(look, digest, applied)
+    return applied
+
+
 def number_of(look: Look, name: str) -> tuple[str, Sequence | None]:
     """A file's partition, and its own number there."""
     filed = read_name(look.filing, name)
@@ -189,9 +199,12 @@ def _runs(
     rest: Iterable[LandedFile],
     counted: Mapping[str, Sequence],
     skipped: Iterable[LandedFile],
+    applied: Mapping[str, Sequence],
 ) -> tuple[list[list[LandedFile]], list[PartitionView]]:
     """For each partition the files that follow each other, and how it stands."""
-    by_partition: dict[str, dict[Sequence, LandedFile]] = {name: {} for name in counted}
+    by_partition: dict[str, dict[Sequence, LandedFile]] = {
+        name: {} for name in (*counted, *applied)
+    }
     for file in rest:
         numbers = by_partition.setdefault(file.partition, {})
         assert file.number is not None
@@ -201,12 +214,11 @@ def _runs(
     runs: list[list[LandedFile]] = []
     views: list[PartitionView] = []
     for name, numbers in sorted(by_partition.items()):
-        applied = counted.get(name, Sequence(0))
         there = {number for partition, number in passed if partition == name}
-        run, missing = _run(life, name, numbers, applied, there)
+        run, missing = _run(life, name, numbers, counted.get(name, UNPLACED), there)
         runs.append(run)
         behind = tuple(f for n, f in sorted(numbers.items()) if missing and n > missing)
-        views.append(PartitionView(name, applied, missing, behind))
+        views.append(PartitionView(name, applied.get(name, UNPLACED), missing, behind))
     return runs, views
 
 
@@ -214,11 +226,11 @@ def _run(
     life: Life,
     partition: str,
     numbers: Mapping[Sequence, LandedFile],
-    applied: Sequence,
+    counted: Sequence,
     passed: Container[Sequence | None],
 ) -> tuple[list[LandedFile], Sequence | None]:
     run: list[LandedFile] = []
-    following = Sequence(applied + 1)
+    following = Sequence(counted + 1)
     for number in sorted(numbers):
         while following < number:
             if following in passed:  # its file is there, and an operator passed over it

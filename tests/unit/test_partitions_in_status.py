@@ -10,10 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
-from openmirror import layout
+from openmirror import layout, wiring
 from openmirror.protocol.names import TableFolder
-from tests.unit.paper import table
+from openmirror.services.visiting import settle, visit
+from openmirror.settings import Settings
+from tests.unit.paper import PaperEngine, table
 from tests.unit.test_cli import ITEMS, Root, root, run  # noqa: F401 - a fixture
 
 VISITS = table("m", "Visits")
@@ -190,3 +193,38 @@ def test_a_drain_sits_out_what_settles_beside_what_is_still_written(
     north, south = _partitions(root)
     assert north["waitingFor"]["kind"] == "incomplete"
     assert (south["appliedSequence"], south["waitingFor"]) == ("1", None)
+
+
+class _Stalled(PaperEngine):
+    def commit(self, *args: Any, **more: Any) -> Any:
+        raise KeyboardInterrupt
+
+
+def test_what_is_only_decided_is_not_shown_as_applied(root: Root) -> None:  # noqa: F811
+    _partitioned(root, f"{NORTH}/1", f"{SOUTH}/1")
+    root.run("drain")
+    _partitioned(root, f"{NORTH}/2", f"{NORTH}/3", f"{SOUTH}/2")
+    parts = wiring.local_parts(Settings(root=root.path))
+    with pytest.raises(KeyboardInterrupt):
+        settle(parts, _Stalled(root.store), VISITS)
+    shown = [(p["partition"], p["appliedSequence"], p["pendingFiles"]) for p in _partitions(root)]
+    assert shown == [(NORTH, "1", 2), (SOUTH, "1", 1)]
+    assert root.run("drain").exit_code == 0
+    shown = [(p["partition"], p["appliedSequence"], p["pendingFiles"]) for p in _partitions(root)]
+    assert shown == [(NORTH, "3", 0), (SOUTH, "2", 0)]
+
+
+def test_a_rebuild_shows_how_far_it_has_come_in_each_partition(root: Root) -> None:  # noqa: F811
+    _partitioned(root, f"{NORTH}/1", f"{NORTH}/2", f"{SOUTH}/1")
+    root.run("drain")
+    root.run("clean")
+    root.run("reseed", "dbo.Visits", "--why", "to see it")
+    parts = wiring.local_parts(Settings(root=root.path, batch_files=1))
+    visit(parts, PaperEngine(root.store), VISITS)
+    status = root.table_status("Visits")
+    assert (status["status"], status["openmirror"]["appliedSequence"]) == ("Reseeding", "1")
+    shown = [(p["partition"], p["appliedSequence"]) for p in _partitions(root)]
+    assert shown == [(NORTH, "1"), (SOUTH, "0")]
+    assert root.run("drain").exit_code == 0
+    shown = [(p["partition"], p["appliedSequence"]) for p in _partitions(root)]
+    assert shown == [(NORTH, "2"), (SOUTH, "1")]
