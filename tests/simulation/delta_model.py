@@ -114,8 +114,8 @@ class ModelDelta:
         landed: Callable[[Epoch, list[Row]], None],
         rng: Random,
     ) -> None:
-        self._store = store
-        self._stall = stall
+        self.store = store
+        self.stall = stall
         self._wrong = wrong
         self._landed = landed
         self._rng = rng
@@ -126,7 +126,7 @@ class ModelDelta:
 
     def log_at(self, table: StorePath) -> Log | None:
         """The log at this path, as it is."""
-        folder = self._store.incarnation(join(table, "_delta_log"))
+        folder = self.store.incarnation(join(table, "_delta_log"))
         return self._logs.get(folder) if folder is not None else None
 
     def moved_aside(self, table: StorePath) -> None:
@@ -142,11 +142,11 @@ class ModelDelta:
                 app
                 for app in log.transactions
                 if (epoch := Epoch.parse(app))
-                and epoch.incarnation != self._store.incarnation(layout.table_folder(epoch.folder))
+                and epoch.incarnation != self.store.incarnation(layout.table_folder(epoch.folder))
             )
 
     def read_log(self, table: StorePath) -> TableLog | None:
-        self._stall("log", table)
+        self.stall("log", table)
         log = self.log_at(table)
         if log is None:
             return None
@@ -167,8 +167,8 @@ class ModelDelta:
     def read(self, batch: Batch) -> ModelPrepared | BadFile:
         rows = []
         for file in batch.files:
-            self._stall("file", file.path)
-            data = self._store.read(file.path).data
+            self.stall("file", file.path)
+            data = self.store.read(file.path).data
             if data == UNFINISHED:
                 broken = Broken(Code.FILE_UNREADABLE, "it is being written")
                 return BadFile(file.name, broken)
@@ -213,13 +213,13 @@ class ModelDelta:
         note: CommitNote | None = None,
     ) -> CommitResult:
         app, version = transaction.app_id, transaction.version
-        self._stall("begin", app)
+        self.stall("begin", app)
         self._may_fail()
         start = self.log_at(table)
         at = start.version if start else -1
         if start is not None and start.transactions.get(app, START - 1) >= version:
             return CommitResult.SKIPPED
-        self._stall("end", app)
+        self.stall("end", app)
         log = self.log_at(table)
         if start is None:
             if create is None:
@@ -256,10 +256,10 @@ class ModelDelta:
 
     def _made(self, table: StorePath, schema: TableSchema) -> Log:
         folder = join(table, "_delta_log")
-        self._store.make_folder(folder)
+        self.store.make_folder(folder)
         self._count += 1
         log = Log(self._count, f"table-{self._count}", schema)
-        identity = self._store.incarnation(folder)
+        identity = self.store.incarnation(folder)
         assert identity is not None
         self._logs[identity] = log
         return log

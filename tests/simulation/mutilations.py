@@ -9,15 +9,26 @@ from typing import Any
 from unittest import mock
 
 from openmirror.adapters.memory import MemoryStore
-from openmirror.control import BatchKind
+from openmirror.control import BatchKind, rebuilt_from_log
 from openmirror.layout import StorePath
-from openmirror.plan import Look, cleanup, needs, table
+from openmirror.plan import Look, cleanup, needs, numbering, restoring, table
 from openmirror.plan.decisions import Continue
 from openmirror.plan.opening import Opening, opening_of
 from openmirror.protocol.names import ETag, Incarnation
-from openmirror.services import applying, cleaning, dropping, epochs, looking, visiting
+from openmirror.services import (
+    applying,
+    cleaning,
+    dropping,
+    epochs,
+    ledgers,
+    looking,
+    ordering,
+    purging,
+    visiting,
+)
 from openmirror.services.parts import Parts
-from tests.simulation.ledgers import of_a_ledger
+from tests.simulation.delta_model import ModelDelta
+from tests.simulation.ledgers import FILINGS, of_a_ledger
 
 Patch = tuple[object, str, Any]
 
@@ -133,6 +144,64 @@ def without_the_archive() -> list[Patch]:
     return [(looking, "with_archive", lambda _, look: look)]
 
 
+def without_the_ledger() -> list[Patch]:
+    """A batch is committed and its order written down nowhere."""
+    return [(applying, "write_entry", lambda *_: None)]
+
+
+def without_writing_down_before_the_commit() -> list[Patch]:
+    """The order is written down once the batch is in the log, if its runner lives so long."""
+    commit = ModelDelta.commit
+
+    def commit_first(delta: Any, batch: Any, *rest: Any) -> Any:
+        result = commit(delta, batch, *rest)
+        delta.stall("late", batch.last)
+        ledgers.write_entry(delta.store, batch)
+        return result
+
+    return [(applying, "write_entry", lambda *_: None), (ModelDelta, "commit", commit_first)]
+
+
+def without_places_by_name() -> list[Patch]:
+    """Files that were applied get a place like any other."""
+    return [(numbering, "_known", lambda *_, **__: {})]
+
+
+def without_names_used_before() -> list[Patch]:
+    """Nobody asks the archive for a name."""
+    return [(ordering, "_in_archive", lambda *_: frozenset())]
+
+
+def without_superseding() -> list[Patch]:
+    """Whatever was written down counts, also behind the place where an epoch was given up."""
+
+    def everything(entries: Any, filing: Any, through: int) -> Any:
+        said = sorted(entries, key=lambda entry: (-entry.epoch, entry.last))
+        numbers = {file.sequence: file for entry in said for file in entry.files}
+        return {f.name: f for n, f in sorted(numbers.items()) if n <= through}
+
+    return [(where, "effective", everything) for where in (ordering, restoring, purging)]
+
+
+def without_the_ledger_when_files_are_read_again() -> list[Patch]:
+    """A reseed, or a life that came back, orders its files anew."""
+    return [(ordering, "effective", lambda *_: {})]
+
+
+def without_restoring() -> list[Patch]:
+    """A control document that is lost is not made anew from the ledger."""
+    return [(looking, "has_forgotten", lambda _: False)]
+
+
+def without_a_new_epoch_after_a_loss() -> list[Patch]:
+    """The live epoch goes on, although what was decided last is forgotten."""
+
+    def goes_on(control: Any, epochs: Any, _: Any, now: Any) -> Any:
+        return rebuilt_from_log(control, epochs, None, now)
+
+    return [(restoring, "rebuilt_from_log", goes_on)]
+
+
 MUTILATIONS: dict[str, Callable[[], list[Patch]]] = {
     name.removeprefix("without_"): made
     for name, made in list(globals().items())
@@ -197,7 +266,30 @@ CHOSEN: dict[str, dict[str, Any]] = {
     "the_newest_epoch_rule": _RETURNING,
 }
 """The kind of schedule in which each guard matters most."""
-OF_THE_LEDGER: dict[str, dict[str, Any]] = {}
+_LOSING: dict[str, Any] = {"losing": 0.005, "operating": 0.0}
+OF_THE_LEDGER: dict[str, dict[str, Any]] = {
+    "the_ledger": _LOSING,
+    "writing_down_before_the_commit": {**_LOSING, "kills": 0.05},
+    "places_by_name": {},
+    "names_used_before": {"habits": {"write": 70, "reuse": 20}, "days": 0.0, "losing": 0.0},
+    "superseding": {"habits": {"write": 70, "overwrite": 30}, "losing": 0.005},
+    "the_ledger_when_files_are_read_again": {
+        "filing": FILINGS[0],
+        "habits": {"write": 70, "delete": 6},
+        "late": 0.5,
+        "returning": 1.0,
+        "returns_old": 0.5,
+        "publishing": 0.1,
+        "operating": 0.0,
+        "jumps": 0.0,
+        "kills": 0.0,
+        "dozing": 0.0,
+        "days": 0.0,
+        "losing": 0.0,
+    },
+    "restoring": _LOSING,
+    "a_new_epoch_after_a_loss": {**_LOSING, "dozing": 0.2},
+}
 """Guards that only tables with a ledger have, and what else of their schedules is chosen."""
 
 

@@ -19,7 +19,7 @@ from greenlet import getcurrent, greenlet
 from openmirror import layout
 from openmirror.adapters.memory import MemoryStore
 from openmirror.control import Applied
-from openmirror.errors import ConditionFailed, NotThere, WrongRequest
+from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere, WrongRequest
 from openmirror.layout import StorePath
 from openmirror.ledger import effective
 from openmirror.plan import Decision, Limits, Look
@@ -365,6 +365,8 @@ class World:
         try:
             with mock.patch.object(visiting, "plan", self.watched_plan):
                 self._run()
+        except DocumentUnreadable as error:
+            self.is_wrong(str(error))
         finally:
             for actor in getattr(self, "actors", ()):
                 actor.throw()
