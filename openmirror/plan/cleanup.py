@@ -9,6 +9,8 @@ from openmirror.control import BatchKind, DecidedBatch
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Look
 from openmirror.plan.table import applied_file_changed, is_gone
+from openmirror.protocol.names import ETag
+from openmirror.protocol.sequence import Sequence
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,10 @@ def plan_cleanup(look: Look, now: datetime) -> Cleanup:
     if decided is None or decided.app_id != live[0].app_id:
         return Cleanup()
     newest = _newest(look)
+    applied = _applied(look, life.batches)
     moves = []
     for file in look.files.values():
-        known = _applied_as(look, life.batches, file)
+        known = _applied_as(look, applied, file)
         if known and not file.archived and not is_gone(look, file) and file.name not in newest:
             moves.append(file)
     reseeding = live[1] < life.reseeding_until
@@ -64,15 +67,20 @@ def _counts_more(file: LandedFile, before: LandedFile) -> bool:
     return (file.number or 0, file.sequence) > (before.number or 0, before.sequence)
 
 
-def _applied_as(look: Look, batches: tuple[DecidedBatch, ...], file: LandedFile) -> bool:
+def _applied(look: Look, batches: tuple[DecidedBatch, ...]) -> set[tuple[Sequence, ETag]]:
+    """Every content that was applied, by its number."""
+    return {
+        (digest.sequence, digest.etag)
+        for batch in batches
+        if batch.kind is not BatchKind.CONTINUE and batch.last <= look.applied
+        for digest in batch.files
+    }
+
+
+def _applied_as(look: Look, applied: set[tuple[Sequence, ETag]], file: LandedFile) -> bool:
     """Whether this very content was applied, or passed over by an operator."""
     if file.sequence > look.applied or look.life is None:
         return False
     if look.life.skipped(file.sequence, file.etag):
         return True
-    return any(
-        digest.sequence == file.sequence and digest.etag == file.etag
-        for batch in batches
-        if batch.kind is not BatchKind.CONTINUE and batch.last <= look.applied
-        for digest in batch.files
-    )
+    return (file.sequence, file.etag) in applied

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 
 from openmirror import layout
 from openmirror.errors import NotThere
+from openmirror.layout import StorePath
 from openmirror.ledger import effective
 from openmirror.plan.cut import pending
 from openmirror.plan.facts import LandedFile
@@ -65,16 +67,27 @@ def _doubtful(parts: Parts, look: Look) -> Iterator[str]:
             yield item.name
 
 
+MOST_ASKED_FOR = 20
+"""So many names of one folder are asked for one by one; for more of them it is listed instead."""
+
+
 def _in_archive(parts: Parts, look: Look, names: set[str]) -> frozenset[str]:
     archive = layout.archive_folder(look.folder)
-    found: list[str] = []
+    by_folder: dict[StorePath, list[str]] = {}
+    for name in sorted(names):
+        path = layout.join(archive, *name.split("/"))
+        by_folder.setdefault(layout.folder_of(path), []).append(layout.name_of(path))
+    found: list[StorePath] = []
 
-    def see(name: str) -> None:
-        try:
-            parts.store.read(layout.join(archive, *name.split("/")), 0, 0)
-        except NotThere:
-            return
-        found.append(name)
+    def see(path: StorePath) -> None:
+        with suppress(NotThere):
+            parts.store.read(path, 0, 0)
+            found.append(path)
 
-    side_by_side(parts, sorted(names), see)
-    return frozenset(found)
+    few = [f for f, wanted in by_folder.items() if len(wanted) <= MOST_ASKED_FOR]
+    side_by_side(parts, [layout.join(f, name) for f in few for name in by_folder[f]], see)
+    for folder in (folder for folder in by_folder if folder not in few):
+        with suppress(NotThere):
+            there = {entry.name for entry in parts.store.list_folder(folder).entries}
+            found += [layout.join(folder, name) for name in by_folder[folder] if name in there]
+    return frozenset(path.removeprefix(f"{archive}/") for path in found)

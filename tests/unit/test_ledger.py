@@ -1,0 +1,473 @@
+"""Tables with a ledger: stopped, raced, lost at every step, purged, copied."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from openmirror import layout
+from openmirror.adapters.memory import MemoryStore
+from openmirror.errors import DocumentUnreadable, NotThere
+from openmirror.layout import StorePath, join
+from openmirror.plan import Limits
+from openmirror.plan.decisions import Idle, Wait
+from openmirror.plan.facts import Completeness, FileFacts
+from openmirror.ports import Content, Entry, Listing, Step
+from openmirror.protocol.filing import Filing
+from openmirror.protocol.metadata import Detection
+from openmirror.protocol.names import ETag, Incarnation
+from openmirror.services import ordering, requests
+from openmirror.services.cleaning import clean_table
+from openmirror.services.documents import Documents
+from openmirror.services.ledgers import read_entries
+from openmirror.services.looking import look_at
+from openmirror.services.mirrors import open_mirror
+from openmirror.services.parts import Parts
+from openmirror.services.visiting import settle
+from tests.simulation.delta_model import ModelDelta, ModelLogs
+from tests.simulation.publishing import FOLDER, LANDING
+from tests.simulation.world import SCHEMA, TABLE
+
+BY_TIME = Filing(Detection.LAST_UPDATE_TIME)
+PARTITIONED = Filing(Detection.SEQUENTIAL, partitioned=True)
+BOTH = Filing(Detection.LAST_UPDATE_TIME, partitioned=True)
+OPERATOR = requests.Operator("somebody")
+OF_A_BATCH = [
+    Step.LOOKED,
+    Step.FOLDED,
+    Step.CHECKED,
+    Step.DECIDED,
+    Step.WRITTEN_DOWN,
+    Step.BEFORE_COMMIT,
+    Step.COMMITTED,
+]
+
+
+class Stopped(BaseException):
+    """A runner that is gone: nothing of the product may catch it."""
+
+
+class CountedStore(MemoryStore):
+    """A memory store that counts what is asked of it."""
+
+    asked = 0
+
+    def list_folder(self, folder: StorePath) -> Listing:
+        self.asked += 1
+        return super().list_folder(folder)
+
+    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
+        self.asked += 1
+        return super().read(path, offset, length)
+
+    def incarnation(self, folder: StorePath) -> Incarnation | None:
+        self.asked += 1
+        return super().incarnation(folder)
+
+    def move_file(self, source: StorePath, destination: StorePath, etag: ETag) -> None:
+        self.asked += 1
+        super().move_file(source, destination, etag)
+
+
+class QuickInspector:
+    """Inspects at the price of one read: every file is good."""
+
+    def __init__(self, store: MemoryStore) -> None:
+        self.store = store
+
+    def inspect(self, path: StorePath, entry: Entry, text: Any = None) -> Any:
+        etag = self.store.read(path).etag
+        return FileFacts(etag, Completeness.COMPLETE, rows=1, schema=SCHEMA)
+
+
+class Table:
+    """One table with a ledger over a weak Delta, and whoever works on it."""
+
+    def __init__(self, filing: Filing = BY_TIME, batch_files: int = 2) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.store = CountedStore(lambda: self.now)
+        self.wrong: list[str] = []
+        self.engine = ModelDelta(
+            self.store, lambda *_: None, self.wrong.append, lambda *_: None, Random(0)
+        )
+        self.steps: Callable[[Step], None] = lambda step: None
+        self.files: list[str] = []
+        """Names in the order of their first landing; a row's `sequence` is its place here."""
+        self.parts = Parts(
+            self.store,
+            QuickInspector(self.store),
+            ModelLogs(self.engine),
+            lambda: self.now,
+            Limits(batch_files=batch_files),
+            lambda step: self.steps(step),
+        )
+        self.filing = filing
+        self.store.make_folder(layout.LAKE)
+        self.declare()
+        open_mirror(self.store, FOLDER.mirror)
+
+    def declare(self) -> None:
+        options = {
+            "fileDetectionStrategy": self.filing.detection.value,
+            "isPartitionEnabled": self.filing.partitioned,
+        }
+        self.store.put(join(LANDING, "_metadata.json"), json.dumps(options).encode())
+
+    def land(self, *names: str) -> None:
+        """Publish files, all at the same moment."""
+        for name in names:
+            if name not in self.files:
+                self.files.append(name)
+            number = self.files.index(name) + 1
+            life = self.store.incarnation(LANDING)
+            self.store.put(join(LANDING, *name.split("/")), f"{life} {number} 1".encode())
+
+    def later(self, seconds: float = 1) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    def settle(self) -> object:
+        return settle(self.parts, self.engine, FOLDER).decision
+
+    def stopped_at(self, step: Step) -> None:
+        """Run until a step, and no further."""
+
+        def stop(reached: Step) -> None:
+            if reached is step:
+                raise Stopped
+
+        self.steps = stop
+        with suppress(Stopped):
+            self.settle()
+        self.steps = lambda reached: None
+
+    def overtaken_at(self, step: Step, meanwhile: Callable[[], None]) -> None:
+        """Run on; at the first such step something else happens to its end."""
+
+        def give_way(reached: Step) -> None:
+            if reached is step:
+                self.steps = lambda reached: None
+                meanwhile()
+
+        self.steps = give_way
+        self.settle()
+        self.steps = lambda reached: None
+
+    def reseed(self) -> list[str]:
+        """The order after the table was read once more from its beginning."""
+        requests.reseed(self.parts, FOLDER, OPERATOR)
+        assert isinstance(self.settle(), Idle)
+        return self.applied
+
+    def clean(self) -> Any:
+        return clean_table(self.parts, FOLDER)
+
+    def lose(self) -> None:
+        with suppress(NotThere):
+            self.store.delete_file(layout.control_document(FOLDER))
+
+    @property
+    def applied(self) -> list[str]:
+        """The names of what lies in the table, in the order it was applied."""
+        log = self.engine.log_at(TABLE)
+        return [self.files[row.sequence - 1] for row in log.rows] if log else []
+
+    @property
+    def written_down(self) -> list[str]:
+        life = self.store.incarnation(LANDING)
+        assert life is not None
+        entries = read_entries(self.store, FOLDER, life)
+        return [file.name for entry in entries for file in entry.files]
+
+    @property
+    def left(self) -> list[str]:
+        """Names of files that still lie in the folder."""
+        return [file.name for file in look_at(self.parts, FOLDER).look.landed]
+
+
+@pytest.fixture(params=[BY_TIME, PARTITIONED, BOTH], ids=["by-time", "partitions", "both"])
+def table(request: pytest.FixtureRequest) -> Iterator[Table]:
+    made = Table(request.param)
+    yield made
+    assert not made.wrong
+
+
+def names_of(table: Table, first: int, last: int) -> list[str]:
+    """Names in the order in which files that landed together are applied."""
+    own = range(first, last + 1)
+    if not table.filing.partitioned:
+        return [f"f{n:03d}.parquet" for n in own]
+    if table.filing.is_numbered:
+        return [f"{p}{n:020d}.parquet" for n in own for p in ("", "P=a/")]
+    return [f"{p}f{n:03d}.parquet" for n in own for p in ("P=a/", "P=b/")]
+
+
+def grown(table: Table, last: int = 3, *, first: int = 1) -> list[str]:
+    """Publish some files, a second between one number and the next; the order they have by that."""
+    order = []
+    for n in range(first, last + 1):
+        order += names_of(table, n, n)
+        table.land(*names_of(table, n, n))
+        table.later()
+    return order
+
+
+# How files are found by their time
+
+
+def test_files_of_one_moment_are_applied_by_name() -> None:
+    table = Table(batch_files=3)
+    table.land("c.parquet", "a.parquet", "d.parquet", "b.parquet")
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == ["a.parquet", "b.parquet", "c.parquet", "d.parquet"]
+
+
+def test_five_thousand_files_of_one_moment_cost_what_is_new() -> None:
+    table = Table(batch_files=500)
+    table.land(*(f"{n:04d}.parquet" for n in range(5_000)))
+    table.later()
+    table.store.asked = 0
+    look_at(table.parts, FOLDER)
+    of_a_full_folder = table.store.asked
+    assert of_a_full_folder < 501 + 20  # of each file that the next batch may hold its footer
+    table.store.asked = 0
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == sorted(table.files)
+    assert len(table.written_down) == 5_000
+    assert table.store.asked < 5_000 * 3 + 500
+    assert len(table.clean().moved) == 4_999
+    table.clean()
+    table.store.asked = 0
+    look_at(table.parts, FOLDER)
+    assert table.store.asked < 12
+    life = Documents(table.store).table(FOLDER).value.life
+    assert life is not None
+    assert sum(len(batch.files) for batch in life.batches) == 1
+
+
+def test_a_late_file_with_an_older_time_comes_after_what_was_applied() -> None:
+    table = Table()
+    etag = table.store.put(StorePath("staging/late"), b"")
+    table.later()
+    table.land("b.parquet")
+    table.settle()
+    life = table.store.incarnation(LANDING)
+    table.files.append("a.parquet")
+    table.store.delete_file(StorePath("staging/late"))
+    noon, table.now = table.now, datetime(2026, 1, 1, tzinfo=UTC)
+    etag = table.store.put(StorePath("staging/late"), f"{life} 2 1".encode())
+    table.now = noon
+    table.land("c.parquet")
+    table.store.move_file(StorePath("staging/late"), join(LANDING, "a.parquet"), etag)
+    table.settle()
+    assert table.applied == ["b.parquet", "a.parquet", "c.parquet"]
+
+
+@pytest.mark.parametrize("asked_for", [0, 20], ids=["listed", "asked for"])
+def test_a_name_that_was_used_before_is_never_read_while_it_lies_there(
+    asked_for: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ordering, "MOST_ASKED_FOR", asked_for)
+    table = Table()
+    table.land("a.parquet", "b.parquet")
+    table.settle()
+    assert table.clean().moved == ("a.parquet",)
+    table.later()
+    table.land("a.parquet")
+    assert isinstance(table.settle(), Idle)
+    table.later(9 * 86_400)
+    table.clean()
+    table.later(9 * 86_400)
+    table.clean()
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == ["a.parquet", "b.parquet"]
+
+
+def test_a_partition_waits_for_its_gap_and_the_others_go_on() -> None:
+    table = Table(PARTITIONED)
+    ones, twos = names_of(table, 1, 1), names_of(table, 2, 2)
+    table.land(*ones)
+    table.settle()
+    table.land("P=a/00000000000000000003.parquet", twos[0])
+    waiting = table.settle()
+    assert isinstance(waiting, Wait)
+    assert (waiting.waiting.partition, waiting.waiting.sequence) == ("P=a", 2)
+    assert table.applied == [*ones, twos[0]]
+    table.land(twos[1])
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == [*ones, *twos, "P=a/00000000000000000003.parquet"]
+
+
+# Stopped, raced
+
+
+@pytest.mark.parametrize("step", OF_A_BATCH)
+def test_a_runner_that_stops_at_any_step_is_gone_on_with(table: Table, step: Step) -> None:
+    order = grown(table)
+    table.stopped_at(step)
+    order += grown(table, 4, first=4)
+    assert isinstance(table.settle(), Idle)
+    order += grown(table, 6, first=5)
+    table.stopped_at(step)
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == order
+    assert table.written_down == order
+    table.clean()
+    assert table.reseed() == order
+
+
+@pytest.mark.parametrize("step", OF_A_BATCH)
+def test_two_runners_on_one_ledger_apply_each_file_once(table: Table, step: Step) -> None:
+    order = grown(table, 2)
+
+    def another_runs() -> None:
+        table.settle()
+        number = len(order) // len(names_of(table, 1, 1)) + 1
+        order.extend(grown(table, number, first=number))
+        table.settle()
+        table.clean()
+
+    table.overtaken_at(step, another_runs)
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == order
+    order += grown(table, 5, first=4)
+    table.overtaken_at(step, another_runs)
+    assert table.applied == order == table.written_down
+
+
+def test_a_folder_that_is_created_again_begins_a_ledger_of_its_own(table: Table) -> None:
+    grown(table)
+    table.settle()
+    table.clean()
+    table.store.delete_folder(LANDING)
+    table.declare()
+    table.files.clear()
+    order = grown(table, 2)
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == order
+    assert table.written_down == order
+
+
+def test_a_folder_that_is_created_again_under_a_runner_leaves_nothing_behind(table: Table) -> None:
+    grown(table)
+
+    def again() -> None:
+        table.store.delete_folder(LANDING)
+        table.declare()
+        table.files.clear()
+        grown(table, 2)
+
+    table.overtaken_at(Step.WRITTEN_DOWN, again)
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == table.files
+
+
+def test_a_file_that_is_replaced_before_its_batch_was_applied_is_read_as_it_is_now() -> None:
+    table = Table()
+    table.land("a.parquet", "b.parquet")
+    table.settle()
+    table.land("c.parquet", "d.parquet")
+    table.stopped_at(Step.WRITTEN_DOWN)
+    table.later()
+    table.land("c.parquet")
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == ["a.parquet", "b.parquet", "d.parquet", "c.parquet"]
+    assert table.reseed() == ["a.parquet", "b.parquet", "d.parquet", "c.parquet"]
+    assert not table.wrong
+
+
+# Lost, purged, copied
+
+
+@pytest.mark.parametrize("step", OF_A_BATCH)
+@pytest.mark.parametrize("runs_on", [True, False], ids=["runs-on", "gone"])
+def test_a_control_document_that_is_lost_at_any_step_makes_nothing_twice(
+    table: Table, step: Step, runs_on: bool
+) -> None:
+    order = grown(table, 2)
+
+    def lost() -> None:
+        table.lose()
+        table.settle()
+        if not runs_on:
+            raise Stopped
+
+    for first in (3, 5):
+        with suppress(Stopped):
+            table.overtaken_at(step, lost)
+        table.steps = lambda reached: None
+        assert isinstance(table.settle(), Idle)
+        assert table.applied == order
+        table.clean()
+        order += grown(table, first + 1, first=first)
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == order
+    assert table.reseed() == order
+
+
+def test_a_control_document_lost_amid_a_reseed_still_reads_the_archive_to_its_end(
+    table: Table,
+) -> None:
+    order = grown(table, 4)
+    table.settle()
+    table.clean()
+    requests.reseed(table.parts, FOLDER, OPERATOR)
+    table.stopped_at(Step.COMMITTED)
+    assert table.applied == order[:2]
+    table.lose()
+    table.land(*(more := names_of(table, 5, 5)))
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == order + more
+
+
+def test_a_purge_deletes_old_archived_files_and_what_was_written_down_of_them(
+    table: Table,
+) -> None:
+    order = grown(table, 3)
+    table.settle()
+    moved = table.clean().moved
+    table.later(9 * 86_400)
+    purged = table.clean().purged
+    assert len([name for name in purged if name.endswith(".parquet")]) == len(moved)
+    kept = set(table.written_down)
+    assert kept >= set(order) - set(moved)
+    assert len(kept) < len(order)
+    table.lose()
+    order += grown(table, 4, first=4)
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == order
+
+
+def test_what_neither_control_document_nor_ledger_tells_is_not_guessed(table: Table) -> None:
+    order = grown(table, 2)
+    table.settle()
+    table.lose()
+    table.store.delete_folder(join(layout.control_folder(FOLDER.mirror), "ledgers"))
+    with pytest.raises(DocumentUnreadable, match="does not tell which files were applied"):
+        table.settle()
+    assert table.applied == order
+
+
+def test_a_copied_folder_that_is_adopted_goes_on_where_it_was(table: Table) -> None:
+    order = grown(table, 3)
+    table.settle()
+    table.clean()
+    left = {name: table.store.read(join(LANDING, *name.split("/"))) for name in table.left}
+    table.store.delete_folder(LANDING)
+    table.declare()
+    for name, content in left.items():
+        table.store.put(join(LANDING, *name.split("/")), content.data)
+    requests.adopt(table.parts, FOLDER, OPERATOR)
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == order
+    order += grown(table, 4, first=4)
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == order
+    # The model takes every row of another life for a mistake; here they are what was copied.
+    assert all(told.startswith("a row of another life") for told in table.wrong)
+    table.wrong.clear()
