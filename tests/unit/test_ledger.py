@@ -16,7 +16,7 @@ from openmirror.adapters.memory import MemoryStore
 from openmirror.errors import DocumentUnreadable, NotThere
 from openmirror.layout import StorePath, join
 from openmirror.plan import Limits
-from openmirror.plan.decisions import Idle, Wait
+from openmirror.plan.decisions import Idle, Pause, Wait
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.ports import Content, Entry, Listing, Step
 from openmirror.protocol.filing import Filing
@@ -49,6 +49,9 @@ OF_A_BATCH = [
 ]
 
 
+BAD = b"bad"
+
+
 class Stopped(BaseException):
     """A runner that is gone: nothing of the product may catch it."""
 
@@ -76,14 +79,16 @@ class CountedStore(MemoryStore):
 
 
 class QuickInspector:
-    """Inspects at the price of one read: every file is good."""
+    """Inspects at the price of one read: every file is good that does not say otherwise."""
 
     def __init__(self, store: MemoryStore) -> None:
         self.store = store
 
     def inspect(self, path: StorePath, entry: Entry, text: Any = None) -> Any:
-        etag = self.store.read(path).etag
-        return FileFacts(etag, Completeness.COMPLETE, rows=1, schema=SCHEMA)
+        content = self.store.read(path)
+        if content.data == BAD:
+            return FileFacts(content.etag, Completeness.BROKEN, "it is no Parquet file")
+        return FileFacts(content.etag, Completeness.COMPLETE, rows=1, schema=SCHEMA)
 
 
 class Table:
@@ -301,6 +306,27 @@ def test_a_partition_waits_for_its_gap_and_the_others_go_on() -> None:
     table.land(twos[1])
     assert isinstance(table.settle(), Idle)
     assert table.applied == [*ones, *twos, "P=a/00000000000000000003.parquet"]
+
+
+def test_a_bad_file_stops_the_table_until_it_is_skipped_and_a_reseed_skips_it_too(
+    table: Table,
+) -> None:
+    order = grown(table, 2)
+    bad = names_of(table, 3, 3)[0]
+    table.store.put(join(LANDING, *bad.split("/")), BAD)
+    table.later()
+    rest = names_of(table, 3, 3)[1:] + grown(table, 4, first=4)
+    table.land(*rest)
+    stopped = table.settle()
+    assert isinstance(stopped, Pause)
+    assert stopped.problem.file == bad
+    assert table.applied == order
+    requests.skip_file(table.parts, FOLDER, bad, OPERATOR)
+    assert isinstance(table.settle(), Idle)
+    applied = table.applied
+    assert sorted(applied) == sorted(order + rest)
+    table.clean()
+    assert table.reseed() == applied
 
 
 # Stopped, raced
