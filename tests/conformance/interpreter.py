@@ -145,7 +145,8 @@ class Interpreter:
                     folder.done.given_up[through.partition] = through.last
             case "clean":
                 filed = _change_files(folder, _declared(folder))
-                folder.done.archive(filed, folder.path / "_ProcessedFiles")
+                archive = folder.path / "_ProcessedFiles"
+                folder.done.archive(filed, _skipped(folder, filed), archive)
             case verb:
                 raise AssertionError(f"there is no verb {verb}")
 
@@ -212,6 +213,10 @@ class Interpreter:
             return Outcome((), [], folder.state, str(folder.applied), folder.warnings)
         return Outcome(columns, rows, folder.state, str(folder.applied), folder.warnings)
 
+    def order(self, path: TablePath) -> list[str]:
+        """Names of what is applied, in that order, where a table has a ledger."""
+        return list(self._folders[path].done.contents)
+
     def _apply_all(self, folder: _Folder) -> None:
         filed = _change_files(folder, _declared(folder))
         metadata = _rules(folder)
@@ -234,13 +239,11 @@ class Interpreter:
 
     def _apply_in_turn(self, folder: _Folder, filed: list[Filed], rules: TableMetadata) -> None:
         done, archive = folder.done, folder.path / "_ProcessedFiles"
-        for one in filed:
-            known = None if one.name in done.archived else done.contents.get(one.name)
-            if known not in (None, one.content):
-                raise _pause(Code.APPLIED_FILE_CHANGED, one.name)
-        skipped = {one.name for one in filed if (one.name, one.content) in folder.skipped}
+        skipped = _skipped(folder, filed)
         if any(done.again(filed, skipped)):
             folder.warnings = (*folder.warnings, Code.SEQUENCE_REUSED.value)
+        for name in done.overwritten(filed):
+            raise _pause(Code.APPLIED_FILE_CHANGED, name)
         for name in done.to_read_again:
             place = (archive if name in done.archived else folder.path) / name
             self._apply_next(folder, Filed(place, name, None), rules)
@@ -334,6 +337,10 @@ def _table_folders(zone: Path) -> Iterator[tuple[TablePath, Path]]:
 
 def _visible_folders(place: Path) -> Iterator[Path]:
     return (p for p in place.iterdir() if p.is_dir() and not is_reserved(p.name))
+
+
+def _skipped(folder: _Folder, filed: list[Filed]) -> set[str]:
+    return {one.name for one in filed if (one.name, one.content) in folder.skipped}
 
 
 def _declared(folder: _Folder) -> TableMetadata:

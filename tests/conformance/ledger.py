@@ -62,10 +62,21 @@ class Done:
         names = [name for name in self.contents if name.rpartition("/")[0] == partition]
         return max((_number(name) for name in names), default=0)
 
-    def archive(self, filed: list[Filed], to: Path) -> None:
+    def overwritten(self, filed: list[Filed]) -> Iterator[str]:
+        """Applied files that have another content by now, the first that was applied first."""
+        there = {one.name: one for one in filed if one.name not in self.archived}
+        for name, content in self.contents.items():
+            if name in there and there[name].content != content:
+                yield name
+
+    def archive(self, filed: list[Filed], skipped: set[str], to: Path) -> None:
         """Move away what was applied, but for the newest file of each partition."""
-        newest = {one.partition: one for one in sorted(filed, key=self._counts)}
-        for one in filed:
+        if any(self.overwritten(filed)):
+            return
+        passed = {*skipped, *(one.name for one in self.again(filed, skipped))}
+        counted = [one for one in filed if one.name not in passed]
+        newest = {one.partition: one for one in sorted(counted, key=self._counts)}
+        for one in counted:
             if one.name in self.contents and one is not newest[one.partition]:
                 self.archived.add(one.name)
                 (to / one.name).parent.mkdir(parents=True, exist_ok=True)

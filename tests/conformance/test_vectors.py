@@ -16,12 +16,11 @@ from pyspark.sql import SparkSession
 from openmirror import layout
 from openmirror.adapters.local.store import LocalStore
 from openmirror.adapters.parquet import ParquetInspector
-from openmirror.errors import SOLUTIONS
 from openmirror.layout import StorePath
 from openmirror.lifecycle import table_status
 from openmirror.lifecycle.stages import is_dropped
-from openmirror.plan import Decision, plan
-from openmirror.plan.decisions import Held, Idle, Pause, Wait, WaitKind
+from openmirror.plan import plan
+from openmirror.plan.decisions import Wait, WaitKind
 from openmirror.ports import Entry
 from openmirror.protocol.filing import Through
 from openmirror.protocol.names import TableFolder, TablePath, table_name
@@ -36,6 +35,7 @@ from openmirror.services.looking import look_at
 from openmirror.services.parts import Parts
 from openmirror.tablelog import TableLog
 from tests.conformance.interpreter import Interpreter
+from tests.conformance.states import state_of
 from tests.conformance.vectors import CASES, HERE, MOST_STEPS, Case, Outcome, check, encoded
 from tests.vectors.build import build
 from tests.zone import Mirror, Zone, read_delta
@@ -135,7 +135,7 @@ class Engine:
             rows = [encoded(row, columns) for row in self._rows(self.path(folder))]
         codes = (warning.code for warning in status.warnings)
         warnings = tuple(dict.fromkeys(code for code in codes if isinstance(code, Code)))
-        state = "dropped" if is_dropped(look) else _state(decision)
+        state = "dropped" if is_dropped(look) else state_of(decision)
         return Outcome(columns, rows, state, str(status.applied), warnings)
 
     def _rows(self, path: Path) -> list[dict[str, object]]:
@@ -149,22 +149,6 @@ def _is_for_spark_alone(path: Path) -> bool:
     """deltalake misreads some letters of a path, and opens no table that was widened in place."""
     misread = any(letter in "%\\" or not letter.isprintable() for letter in str(path))
     return misread or "by-the-table-feature" in str(path)
-
-
-def _state(decision: Decision) -> object:
-    match decision:
-        case Idle():
-            return "idle"
-        case Held():
-            return "held"
-        case Pause(problem):
-            assert SOLUTIONS[problem.code]
-            return {"paused": problem.code.value, "file": problem.file}
-        case Wait(waiting):
-            sequence = {"sequence": str(waiting.sequence)} if waiting.sequence else {}
-            where = {} if waiting.partition is None else {"partition": waiting.partition}
-            return {"waiting": waiting.kind.value, **sequence, **where}
-    return repr(decision)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,198 @@
+"""Tables with a ledger against the plain interpreter: the same order, the same state, each time."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.local.store import LocalStore
+from openmirror.ledger import effective
+from openmirror.lifecycle import table_status
+from openmirror.plan import Limits, plan
+from openmirror.protocol.filing import Through
+from openmirror.protocol.names import TablePath
+from openmirror.protocol.rules import Code
+from openmirror.services import requests
+from openmirror.services.cleaning import clean_table
+from openmirror.services.draining import drain
+from openmirror.services.ledgers import read_entries
+from openmirror.services.looking import look_at
+from openmirror.services.mirrors import open_mirror
+from openmirror.services.parts import Parts
+from openmirror.wiring.local import utc_now
+from tests.conformance.interpreter import Interpreter
+from tests.conformance.states import state_of
+from tests.conformance.vectors import Step
+from tests.unit.paper import PaperEngine, table
+
+ORDERS = table("m", "Orders")
+ME = requests.Operator("ann", "a test")
+NO_WAITS = Limits(metadata_grace=timedelta(), drop_grace=timedelta())
+
+
+def _parquet(value: int) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"id": [value]}), buffer)
+    return buffer.getvalue()
+
+
+def _content(kind: str, count: int) -> bytes:
+    """No file is ever replaced by the same one: stores and interpreter would not agree on that."""
+    whole = _parquet(count)
+    return {"good": whole, "cut off": whole[: 50 + count], "bad": b"id\n%d\n" % count}[kind]
+
+
+@dataclass(frozen=True)
+class Act:
+    """A file that is published, or something that an operator does; then everything is drained."""
+
+    verb: str
+    partition: str = ""
+    number: int = 1
+    minute: int = 0
+    content: str = "good"
+
+
+class _Asked(Step):
+    """A step that is on disk already."""
+
+    def __init__(self, asked: list[dict[str, str]]) -> None:
+        super().__init__(Path("nowhere"), {})
+        object.__setattr__(self, "_asked", asked)
+
+    @property
+    def asked(self) -> list[dict[str, str]]:
+        return self._asked  # type: ignore[attr-defined, no-any-return]
+
+
+WAYS = {
+    "by time": {"fileDetectionStrategy": "LastUpdateTimeFileDetection"},
+    "partitions": {"isPartitionEnabled": True},
+    "both": {
+        "fileDetectionStrategy": "LastUpdateTimeFileDetection",
+        "isPartitionEnabled": True,
+    },
+}
+
+
+class World:
+    """The same landing zone twice: one for the engine, one for the interpreter."""
+
+    def __init__(self, place: Path, way: str, batch_files: int) -> None:
+        self._way = way
+        self._root = place / "root"
+        self._zones = (self._root / layout.landing_zone("m"), place / "zone")
+        for zone in self._zones:
+            (zone / "Orders").mkdir(parents=True)
+            text = json.dumps({"keyColumns": ["id"], **WAYS[way]})
+            (zone / "Orders" / "_metadata.json").write_text(text)
+        store = LocalStore(self._root)
+        limits = replace(NO_WAITS, batch_files=batch_files)
+        self.parts = Parts(store, ChangeFileInspector(store), LogReplay(store), utc_now, limits)
+        open_mirror(store, "m")
+        self.interpreter = Interpreter(self._zones[1], None)
+        self.interpreter.take(_Asked([]))
+        self._published = 0
+
+    def do(self, act: Act) -> None:
+        asked: list[dict[str, str]] = []
+        match act.verb:
+            case "publish":
+                self._publish(act)
+            case "clean":
+                clean_table(self.parts, ORDERS)
+                asked.append({"verb": "clean"})
+            case "give up" if self._way == "partitions":
+                through = f"{act.partition}/{act.number}"
+                requests.skip_through(self.parts, ORDERS, Through.parse(through), ME)
+                asked.append({"verb": "skip", "through": through})
+            case "skip" if (bad := self._bad_file()) is not None:
+                requests.skip_file(self.parts, ORDERS, bad, ME)
+                asked.append({"verb": "skip", "file": bad})
+            case "reseed" if self._state() == "idle":  # else it would not begin yet
+                requests.reseed(self.parts, ORDERS, ME)
+                asked.append({"verb": "reseed"})
+        drain(self.parts, PaperEngine(self.parts.store), ["m"], lanes=1)
+        self.interpreter.take(_Asked([{"folder": "Orders", **one} for one in asked]))
+
+    def _publish(self, act: Act) -> None:
+        # What is not whole is young, else it would be a problem.
+        at = time.time() - (0 if act.content == "cut off" else 3600 - 60 * act.minute)
+        name = f"{act.number:020d}.parquet"
+        self._published += 1
+        content = _content(act.content, self._published)
+        for zone in self._zones:
+            folder = zone / "Orders" / ("" if self._way == "by time" else act.partition)
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+            os.utime(folder / name, (at, at))
+
+    def _bad_file(self) -> str | None:
+        problem = look_at(self.parts, ORDERS).look.control.problem
+        is_bad = problem is not None and problem.code is Code.FILE_UNREADABLE
+        return problem.file if problem and is_bad else None
+
+    def _state(self) -> object:
+        look = look_at(self.parts, ORDERS).look
+        return state_of(plan(look, self.parts.limits, look.at))
+
+    def check(self) -> None:
+        look = look_at(self.parts, ORDERS).look
+        decision = plan(look, self.parts.limits, look.at)
+        status = table_status(look, decision)
+        wanted = self.interpreter.outcome(TablePath("", "Orders"))
+        assert state_of(decision) == wanted.state
+        assert str(status.applied) == wanted.applied
+        codes = dict.fromkeys(w.code for w in status.warnings if isinstance(w.code, Code))
+        assert tuple(codes) == wanted.warnings
+        assert look.incarnation is not None
+        entries = read_entries(self.parts.store, ORDERS, look.incarnation)
+        order = list(effective(entries, look.filing, look.applied))
+        assert order == self.interpreter.order(TablePath("", "Orders"))
+
+
+published = st.builds(
+    Act,
+    st.just("publish"),
+    st.sampled_from(["", "P=a", "P=b/Q=c"]),
+    st.integers(1, 4),
+    st.integers(0, 4),
+    st.sampled_from(["good"] * 6 + ["cut off", "bad"]),
+)
+asked_for = st.builds(
+    Act,
+    st.sampled_from(["clean", "clean", "skip", "give up", "reseed"]),
+    st.sampled_from(["", "P=a"]),
+    st.integers(1, 3),
+)
+acts = st.lists(st.one_of(published, published, published, asked_for), max_size=12)
+
+
+@settings(max_examples=60, deadline=None, report_multiple_bugs=False)
+@given(st.sampled_from(sorted(WAYS)), st.sampled_from([1, 2, 500]), acts)
+def test_any_history_comes_to_what_the_plain_interpreter_says(
+    way: str, batch_files: int, happened: list[Act]
+) -> None:
+    place = Path(tempfile.mkdtemp(prefix="ledgers-"))
+    try:
+        world = World(place, way, batch_files)
+        for act in happened:
+            world.do(act)
+            world.check()
+    finally:
+        shutil.rmtree(place)
