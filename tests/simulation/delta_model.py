@@ -33,6 +33,8 @@ Stall = Callable[[str, object], None]
 
 UNFINISHED = b"..."
 """What a simulated change file holds for as long as it is being written."""
+DAMAGED = b"!!!"
+"""What it holds until its publisher replaces it by a good one."""
 
 
 class InjectedError(Exception):
@@ -169,8 +171,8 @@ class ModelDelta:
         for file in batch.files:
             self.stall("file", file.path)
             data = self.store.read(file.path).data
-            if data == UNFINISHED:
-                broken = Broken(Code.FILE_UNREADABLE, "it is being written")
+            if data in (UNFINISHED, DAMAGED):
+                broken = Broken(Code.FILE_UNREADABLE, "it cannot be read")
                 return BadFile(file.name, broken)
             rows.append(row_of(data, file.sequence))
         self._may_fail()

@@ -16,7 +16,7 @@ from openmirror.layout import StorePath, join
 from openmirror.protocol.filing import Filing
 from openmirror.protocol.metadata import Detection
 from openmirror.protocol.names import ETag, Incarnation
-from tests.simulation.delta_model import UNFINISHED
+from tests.simulation.delta_model import DAMAGED, UNFINISHED
 from tests.simulation.publishing import FOLDER, LANDING, Publisher
 
 FILINGS = (
@@ -52,7 +52,7 @@ class LedgerPublisher(Publisher):
         """How often a file comes after those that follow it: it keeps its older time, or leaves a
         gap in its partition until then."""
         self.slow = 0.0
-        """How often a file is seen before its writer is done."""
+        """How often a file is seen before its writer is done, or before it was mended."""
         self.names: dict[str, list[str]] = {}
         """By life, the names that were chosen, in that order."""
         self.holes: set[tuple[str, str, int]] = set()
@@ -100,7 +100,8 @@ class LedgerPublisher(Publisher):
             self._begin()
         elif rng.random() < self.slow:
             number = self._named()
-            self._store.put(self._path(number), UNFINISHED)
+            as_yet = DAMAGED if rng.random() < 0.2 else UNFINISHED
+            self._store.put(self._path(number), as_yet)
             self._unfinished.append(number)
         else:
             self._put(self._named())

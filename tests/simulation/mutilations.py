@@ -272,7 +272,16 @@ OF_THE_LEDGER: dict[str, dict[str, Any]] = {
     "writing_down_before_the_commit": {**_LOSING, "kills": 0.05},
     "places_by_name": {},
     "names_used_before": {"habits": {"write": 70, "reuse": 20}, "days": 0.0, "losing": 0.0},
-    "superseding": {"habits": {"write": 70, "overwrite": 30}, "losing": 0.005},
+    "superseding": {
+        "habits": {"write": 70, "overwrite": 30},
+        "late": 0.0,
+        "slow": 0.0,
+        "publishing": 0.1,
+        "jumps": 0.0,
+        "days": 0.0,
+        "operating": 0.0,
+        "losing": 0.01,
+    },
     "the_ledger_when_files_are_read_again": {
         "filing": FILINGS[0],
         "habits": {"write": 70, "delete": 6},

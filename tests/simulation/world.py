@@ -40,7 +40,7 @@ from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
 from openmirror.services.requests import Operator
 from openmirror.tablelog import Epoch
-from tests.simulation.delta_model import UNFINISHED, ModelDelta, ModelLogs, Row
+from tests.simulation.delta_model import DAMAGED, UNFINISHED, ModelDelta, ModelLogs, Row
 from tests.simulation.ledgers import PARTITIONS, LedgerPublisher, of_a_ledger
 from tests.simulation.publishing import FOLDER, LANDING, Publisher
 
@@ -106,8 +106,11 @@ class ModelInspector:
         parent, _, name = path.rpartition("/")
         for there in self.store.list_folder(StorePath(parent)).entries:
             if there.name == name:
-                if self.store.read(path).data == UNFINISHED:
+                data = self.store.read(path).data
+                if data == UNFINISHED:
                     return FileFacts(there.etag, Completeness.INCOMPLETE, "it is being written")
+                if data == DAMAGED:
+                    return FileFacts(there.etag, Completeness.BROKEN, "it is damaged")
                 return FileFacts(there.etag, Completeness.COMPLETE, rows=1, schema=SCHEMA)
         raise NotThere(path)
 
