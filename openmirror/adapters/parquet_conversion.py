@@ -15,7 +15,9 @@ from openmirror.adapters.rows_broken import RowsBroken
 from openmirror.plan.facts import FileFacts
 from openmirror.protocol.rules import Broken, Code
 
-_BATCH_ROWS = 1 << 16
+_BATCH_ROWS = 1 << 13
+_BATCH_BYTES = 1 << 24
+"""Of a batch, by what the footer says of its row group."""
 
 
 def read_parquet(content: BinaryIO, facts: FileFacts) -> Iterator[pa.RecordBatch]:
@@ -55,7 +57,7 @@ def _metadata(content: BinaryIO) -> Any:
 
 
 def _batches(content: BinaryIO, metadata: Any) -> Iterator[pa.RecordBatch]:
-    """Rows in order. Of what is compressed, one row group is in memory."""
+    """Rows in order. In memory are one row group as it is stored, and a few rows of it unpacked."""
     with pq.ParquetFile(
         content,
         metadata=metadata,
@@ -65,7 +67,14 @@ def _batches(content: BinaryIO, metadata: Any) -> Iterator[pa.RecordBatch]:
         page_checksum_verification=True,
     ) as file:
         for group in range(file.num_row_groups):
-            yield from file.iter_batches(_BATCH_ROWS, row_groups=[group], use_threads=False)
+            rows = _rows_at_once(metadata.row_group(group))
+            yield from file.iter_batches(rows, row_groups=[group], use_threads=False)
+
+
+def _rows_at_once(group: Any) -> int:
+    """Rows that fit into a batch; the footer counts a value that repeats only once."""
+    fit = group.num_rows * _BATCH_BYTES // max(1, group.total_byte_size)
+    return int(min(max(1, fit), _BATCH_ROWS))
 
 
 def _converted(

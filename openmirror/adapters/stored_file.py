@@ -12,6 +12,8 @@ from openmirror.protocol.names import ETag
 
 _READ_AHEAD = 4 << 20
 """Bytes of one request while a file is read forward."""
+_MOST_AT_ONCE = 16 << 20
+"""Bytes of one request at all, since what it brings is held twice for a moment."""
 
 
 def open_stored(store: FileStore, path: StorePath, etag: ETag) -> tuple[BinaryIO, StoredFile]:
@@ -63,8 +65,8 @@ class StoredFile(io.RawIOBase):
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """Fill the buffer from here on; 0 at the end."""
-        length = min(len(buffer), self._size - self._at)
+        """Fill the buffer from here on, or its first part; 0 at the end."""
+        length = min(len(buffer), self._size - self._at, _MOST_AT_ONCE)
         if length <= 0:
             return 0
         data, _ = self._fetch(self._at, length)

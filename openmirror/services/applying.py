@@ -91,6 +91,8 @@ def _decide_and_commit(
         parts.steps(Step.FENCED)
     note = _note(seen.look, control, batch, prepared.counts, started)
     parts.steps(Step.BEFORE_COMMIT)
+    if not _may_alter(parts, batch):
+        return
     transaction = Transaction(batch.epoch.app_id, batch.last)
     result = engine.commit(batch, prepared, transaction, commitnote.encode(note))
     parts.steps(Step.COMMITTED)
@@ -98,6 +100,18 @@ def _decide_and_commit(
     # Delta skips a repeated transaction in silence: only the log says whose commit it has.
     if isinstance(log, TableLog) and log.note and log.note.operation == note.operation:
         _tell(parts, batch, note, started)
+
+
+def _may_alter(parts: Parts, batch: Batch) -> bool:
+    """Whether the table is still this epoch's, where properties are set of it before the commit.
+
+    No transaction keeps these from a table that was made anew since the look.
+    """
+    if batch.kind is not BatchKind.EXTEND or not (batch.features.is_due or batch.union.widened):
+        return True
+    log = parts.logs.read(batch.table)
+    live = log.live if isinstance(log, TableLog) else None
+    return live is not None and live[0] == batch.epoch
 
 
 def _note(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +16,9 @@ from openmirror import layout
 from openmirror.lifecycle import table_status
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import Idle, Pause, Wait, WaitKind
+from openmirror.ports import Step
 from openmirror.protocol.rules import Code
+from openmirror.services.visiting import visit
 from openmirror.spark import committing
 from openmirror.spark.transacting import activate, fresh_session
 from openmirror.tablelog import TableLog
@@ -210,6 +213,31 @@ def test_a_clustered_rewrite_loses_no_commit_that_lands_after_it_has_looked(
     log = log_of(mirror, "t")
     assert (log.clustering, log.schema.find("n").type) == (("id",), "long")
     assert sorted(row["id"] for row in mirror.rows("t")) == [1, 2, 3, 4]
+
+
+def test_a_late_runner_sets_nothing_of_a_table_that_was_made_anew_meanwhile(
+    zone: Zone, mirror: Mirror
+) -> None:
+    zone.metadata("t", {"keyColumns": ["id"]})
+    zone.put("t", 1, {"id": [1], "k": [1]})
+    mirror.settle("t")
+    settings(zone, clustering=["k"], deletionVectors=True)
+    zone.put("t", 2, change(1, 1, k=2))
+    others = iter([mirror])
+
+    def made_anew(step: Step) -> None:
+        for other in others if step is Step.BEFORE_COMMIT else ():
+            settings(zone)
+            shutil.rmtree(zone.folder("t"))
+            zone.put("t", 1, {"id": [7]})
+            other.settle("t")
+
+    late = mirror.with_steps(made_anew)
+    assert visit(late.parts, late.engine, late.table("t")).again
+    assert mirror.rows("t") == [{"id": 7}]
+    log = log_of(mirror, "t")
+    assert (is_on(log, "DeletionVectors"), log.clustering) == (False, ())
+    assert mirror.control("t").failures is None
 
 
 def test_what_delta_cannot_do_for_a_table_is_a_warning_and_the_table_goes_on(

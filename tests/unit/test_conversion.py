@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.conversion import FileConverter
 from openmirror.adapters.memory import MemoryStore
+from openmirror.adapters.parquet_conversion import read_parquet
 from openmirror.control import Pinned
 from openmirror.errors import ConditionFailed, NotThere, Unavailable
 from openmirror.layout import StorePath, conversion
@@ -104,6 +105,18 @@ def test_parts_are_small_and_hold_every_row_in_order(sizes: dict[str, int], grou
     assert [number for _, numbers in ids for number in numbers] == list(range(50))
     assert all(numbers[0] == first for first, numbers in ids)
     assert [name for name, _, _ in made] == sorted(name for name, _, _ in made)
+
+
+def test_of_large_rows_few_are_in_memory_at_once() -> None:
+    value = pa.array([b"x" * (1 << 20)] * 100)
+    table = pa.table({"t": moments(100), "large": value})
+    data = parquet(table, use_dictionary=False, compression="zstd")
+    store = Store()
+    facts = landed(store, data).facts
+    assert facts is not None
+    batches = list(read_parquet(io.BytesIO(data), facts))
+    assert sum(batch.num_rows for batch in batches) == 100
+    assert max(batch.nbytes for batch in batches) <= 20 << 20
 
 
 def test_a_file_without_rows_has_one_part_with_its_columns() -> None:
