@@ -323,12 +323,15 @@ def decide(
 def adopted_life(
     life: Life | None, epoch: Epoch, applied: Position, files: Iterable[FileDigest]
 ) -> Life:
-    """The life of a copied or renamed folder: what was known goes on, digests are taken anew."""
+    """The life of a copied or renamed folder: what was known goes on, digests are taken anew.
+
+    The batch says how far it goes, also where no file is left to say so.
+    """
     known = replace(life, incarnation=epoch.incarnation) if life else Life(epoch.incarnation)
     there = tuple(file for file in files if file.sequence <= applied)
     first = there[0].sequence if there else next_sequence(START)
     batch = DecidedBatch(BatchKind.EXTEND, epoch.app_id, first, applied, there)
-    return replace(known, batches=(batch,) if there else ())
+    return replace(known, batches=(batch,))
 
 
 def _left_open(request: Request | None, decided: BatchKind) -> Request | None:

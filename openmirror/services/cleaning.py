@@ -125,6 +125,13 @@ def _with_archived(life: Life, look: Look, moved: tuple[str, ...], now: datetime
         for digest in batch.files
         if digest.name not in there and digest.sequence > life.archived_through
     ]
+    # Of an adopted folder only the batch says how far it was applied.
+    gone += [
+        Sequence(batch.last)
+        for batch in life.batches
+        if look.filing.has_ledger and batch.last <= look.applied and batch not in batches
+        if not any(digest.name in there for digest in batch.files)
+    ]
     partitions = _partitions_without(look, life, there)
     through = max((*numbers, *gone), default=0)
     archived = life.archived

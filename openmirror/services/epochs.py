@@ -15,6 +15,7 @@ from openmirror.control import (
     with_life,
 )
 from openmirror.layout import StorePath
+from openmirror.ledger import effective
 from openmirror.plan.decisions import Continue
 from openmirror.plan.look import Look
 from openmirror.plan.opening import continues_life_of
@@ -22,9 +23,10 @@ from openmirror.ports import CommitResult, Step, TableEngine, Transaction
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import FENCED, START, Position
 from openmirror.services.documents import Documents
+from openmirror.services.ledgers import read_entries
 from openmirror.services.looking import Seen
 from openmirror.services.parts import Parts
-from openmirror.tablelog import AppId, TableLog
+from openmirror.tablelog import AppId, Epoch, TableLog
 
 _RECORDED = (CommitResult.DONE, CommitResult.SKIPPED)
 
@@ -71,7 +73,7 @@ def continue_epoch(parts: Parts, engine: TableEngine, seen: Seen, decision: Cont
     decided = decision.digest
     if not decision.is_decided:
         if control.request and control.request.kind is RequestKind.ADOPT:
-            control = with_life(control, _adopted(look, decision))
+            control = with_life(control, _adopted(parts, look, decision))
         control = decide(control, decided, None, look.applied)
         control = Documents(parts.store).save_table(look.folder, control, seen.etag).value
         parts.steps(Step.DECIDED)
@@ -86,7 +88,7 @@ def continue_epoch(parts: Parts, engine: TableEngine, seen: Seen, decision: Cont
     parts.steps(Step.COMMITTED)
 
 
-def _adopted(look: Look, decision: Continue) -> Life:
+def _adopted(parts: Parts, look: Look, decision: Continue) -> Life:
     assert isinstance(look.log, TableLog)  # only a table that is there can be adopted
     before = look.log.live or look.log.last_fenced
     there = [
@@ -96,14 +98,23 @@ def _adopted(look: Look, decision: Continue) -> Life:
     ]
     if look.filing.has_ledger:
         etags = {file.name: file.etag for file in look.landed}
-        known = [d for batch in _batches(look) for d in batch.files if d.name in etags]
-        there = [replace(digest, etag=etags[digest.name]) for digest in known]
+        known = _known_before(parts, look, before)
+        there = [
+            replace(digest, etag=etags[digest.name]) for digest in known if digest.name in etags
+        ]
     return adopted_life(look.control.life, decision.epoch, before[1] if before else START, there)
 
 
-def _batches(look: Look) -> tuple[DecidedBatch, ...]:
-    """What the life before knew of its files: the only thing that tells which were applied."""
-    return look.control.life.batches if look.control.life else ()
+def _known_before(
+    parts: Parts, look: Look, before: tuple[Epoch, Position] | None
+) -> list[FileDigest]:
+    """What the life before knew of its files, and its ledger if it was copied as well."""
+    batches = look.control.life.batches if look.control.life else ()
+    known = {digest.name: digest for batch in batches for digest in batch.files}
+    if before is not None:
+        entries = read_entries(parts.store, look.folder, before[0].incarnation)
+        known |= effective(entries, look.filing, before[1])
+    return sorted(known.values(), key=lambda digest: digest.sequence)
 
 
 def _position_before_fence(

@@ -19,7 +19,7 @@ from openmirror.plan import Limits
 from openmirror.plan.decisions import Idle, Pause, Wait
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.ports import Content, Entry, Listing, Step
-from openmirror.protocol.filing import Filing
+from openmirror.protocol.filing import Filing, Through
 from openmirror.protocol.metadata import Detection
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.services import ordering, requests
@@ -479,10 +479,19 @@ def test_what_neither_control_document_nor_ledger_tells_is_not_guessed(table: Ta
     assert table.applied == order
 
 
-def test_a_copied_folder_that_is_adopted_goes_on_where_it_was(table: Table) -> None:
+@pytest.mark.parametrize("lost", [False, True], ids=["whole", "without control document"])
+@pytest.mark.parametrize("emptied", [False, True], ids=["with files", "emptied"])
+def test_a_copied_folder_that_is_adopted_goes_on_where_it_was(
+    table: Table, lost: bool, emptied: bool
+) -> None:
     order = grown(table, 3)
     table.settle()
     table.clean()
+    if emptied:
+        for name in table.left:
+            table.store.delete_file(join(LANDING, *name.split("/")))
+    if lost:
+        table.lose()
     left = {name: table.store.read(join(LANDING, *name.split("/"))) for name in table.left}
     table.store.delete_folder(LANDING)
     table.declare()
@@ -491,6 +500,11 @@ def test_a_copied_folder_that_is_adopted_goes_on_where_it_was(table: Table) -> N
     requests.adopt(table.parts, FOLDER, OPERATOR)
     assert isinstance(table.settle(), Idle)
     assert table.applied == order
+    table.clean()
+    if emptied and table.filing.is_numbered:
+        # Nobody knows any more how far each partition was.
+        requests.skip_through(table.parts, FOLDER, Through.parse("/3"), OPERATOR)
+        requests.skip_through(table.parts, FOLDER, Through.parse("P=a/3"), OPERATOR)
     order += grown(table, 4, first=4)
     assert isinstance(table.settle(), Idle)
     assert table.applied == order
