@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from openmirror.protocol.metadata import Detection
-from openmirror.protocol.names import is_reserved
+from openmirror.protocol.names import NOT_A_CHARACTER, is_reserved
 from openmirror.protocol.sequence import (
     LAST_SEQUENCE,
     PARQUET,
@@ -21,7 +21,7 @@ from openmirror.protocol.sequence import (
     parse_change_file,
 )
 
-_PARTITION = re.compile(r"[^=/_][^=/]*=[^/]*\Z")
+_PARTITION = re.compile(rf"[^=/_{NOT_A_CHARACTER}][^=/{NOT_A_CHARACTER}]*=[^/{NOT_A_CHARACTER}]*\Z")
 
 DEEPEST_PARTITION = 16
 """Folders within folders; whatever lies deeper is nobody's partition."""
@@ -74,6 +74,8 @@ def read_name(filing: Filing, name: str) -> FiledAs | NotAChangeFile | None:
         return NotAChangeFile("change files lie directly in the table folder")
     if partition and not all(is_partition(part) for part in partition.split("/")):
         return NotAChangeFile("a partition's folder is called Key=Value")
+    if NOT_A_CHARACTER in own:
+        return NotAChangeFile("its name is not valid UTF-8")  # no path leads to it
     if filing.is_numbered:
         parsed = parse_change_file(own, filing.extension)
         if isinstance(parsed, ChangeFileName):

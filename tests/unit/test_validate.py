@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -67,6 +68,23 @@ def test_a_right_folder_has_no_findings(folder: Folder) -> None:
     folder.land(3, id=[1], w=[1.5], __ROWMARKER__=["4"])
     (folder.path / "_state.json").write_text("{}")
     assert folder.validate() == []
+
+
+def test_a_name_that_is_no_text_is_told_and_everything_else_is_looked_at(folder: Folder) -> None:
+    if sys.platform == "darwin":
+        pytest.skip("this file system knows no such names")
+    folder.metadata(
+        KEYS | {"fileDetectionStrategy": "LastUpdateTimeFileDetection", "isPartitionEnabled": True}
+    )
+    good = folder.land("K=1/good.parquet")
+    here = os.fsencode(folder.path)
+    os.link(good, here + b"/x\xff.parquet")
+    Path(os.fsdecode(here + b"/K=\xff")).mkdir()
+    os.link(good, here + b"/K=\xff/lost.parquet")
+    assert folder.rules() == [
+        ("FileNameInvalid", "K=\ufffd"),
+        ("FileNameInvalid", "x\ufffd.parquet"),
+    ]
 
 
 def test_validating_leaves_no_trace(folder: Folder) -> None:
