@@ -43,10 +43,7 @@ def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None =
     known = _known(look, life, replaces=again is not None and again.replaces)
     recorded = _still_to_read(again, known)
     files, reused = _taken(look, known, recorded, again, used)
-    rest = [f for f in look.landed if f.name not in known and f.name not in recorded]
-    if again is not None:
-        there = {file.name for file in (*look.landed, *files.values())}
-        rest += [f for f in again.archived if f.name not in there and f.name not in again.recorded]
+    rest = _unplaced(look, {**known, **recorded}, again)
     skipped, rest = _parted(rest, lambda f: life.skipped_file(f.name, f.etag) is not None)
     again_there, rest = _parted(rest, lambda f: f.name in used)
     counted = {} if again is not None and again.replaces else dict(life.partitions)
@@ -63,19 +60,37 @@ def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None =
     last = max((placed_through(look), *files, *(d.sequence for d in recorded.values())))
     for number, file in enumerate(ordered, start=last + 1):
         files[Sequence(number)] = replace(file, sequence=Sequence(number))
-    reused += again_there
-    read_before = [n for n, file in files.items() if file.archived]
-    read_before += [digest.sequence for digest in recorded.values()]
-    if again is not None and again.through != FENCED:
-        read_before.append(Sequence(again.through))
     view = LedgerView(
         tuple(partitions),
-        tuple(reused),
+        (*reused, *again_there),
         tuple(skipped),
-        again_through=Position(max(read_before, default=START)),
+        again_through=_again_through(files, recorded, again),
         is_read=bool(recorded),
     )
     return replace(look, files=dict(sorted(files.items())), ledger=view)
+
+
+def _unplaced(
+    look: Look, placed: Mapping[str, FileDigest], again: Again | None
+) -> list[LandedFile]:
+    """Files that get their place now; archived ones only where no ledger knows them."""
+    rest = [file for file in look.landed if file.name not in placed]
+    if again is not None:
+        there = {file.name for file in look.landed}
+        known = there | placed.keys() | again.recorded.keys()
+        rest += [file for file in again.archived if file.name not in known]
+    return rest
+
+
+def _again_through(
+    files: Mapping[Sequence, LandedFile], recorded: Mapping[str, FileDigest], again: Again | None
+) -> Position:
+    """Up to which number files are read that were applied before."""
+    read_before = [number for number, file in files.items() if file.archived]
+    read_before += [digest.sequence for digest in recorded.values()]
+    if again is not None and again.through != FENCED:
+        read_before.append(Sequence(again.through))
+    return Position(max(read_before, default=START))
 
 
 def _parted(
