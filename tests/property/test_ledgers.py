@@ -24,6 +24,7 @@ from openmirror.adapters.local.store import LocalStore
 from openmirror.ledger import effective
 from openmirror.lifecycle import table_status
 from openmirror.plan import Limits, plan
+from openmirror.plan.decisions import Pause
 from openmirror.protocol.filing import Through
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rules import Code
@@ -47,25 +48,34 @@ NO_WAITS = Limits(metadata_grace=timedelta(), drop_grace=timedelta())
 
 def _parquet(value: int) -> bytes:
     buffer = io.BytesIO()
-    pq.write_table(pa.table({"id": [value]}), buffer)
+    pq.write_table(pa.table({"id": [value], "size": ["x" * value]}), buffer, compression="none")
     return buffer.getvalue()
 
 
 def _content(kind: str, count: int) -> bytes:
-    """No file is ever replaced by the same one: stores and interpreter would not agree on that."""
+    """No file is ever replaced by one of the same size: on disk, that and its time are its ETag."""
     whole = _parquet(count)
-    return {"good": whole, "cut off": whole[: 50 + count], "bad": b"id\n%d\n" % count}[kind]
+    return {"good": whole, "cut off": whole[: 50 + count], "bad": b"id\n" + b"1" * count}[kind]
+
+
+@dataclass(frozen=True)
+class Published:
+    """One change file."""
+
+    partition: str
+    number: int
+    minute: int
+    content: str
 
 
 @dataclass(frozen=True)
 class Act:
-    """A file that is published, or something that an operator does; then everything is drained."""
+    """Files that are published, then something that an operator asks for; then all is drained."""
 
+    published: tuple[Published, ...]
     verb: str
-    partition: str = ""
-    number: int = 1
-    minute: int = 0
-    content: str = "good"
+    partition: str
+    number: int
 
 
 class _Asked(Step):
@@ -111,9 +121,9 @@ class World:
 
     def do(self, act: Act) -> None:
         asked: list[dict[str, str]] = []
+        for file in act.published:
+            self._publish(file)
         match act.verb:
-            case "publish":
-                self._publish(act)
             case "clean":
                 clean_table(self.parts, ORDERS)
                 asked.append({"verb": "clean"})
@@ -130,22 +140,25 @@ class World:
         drain(self.parts, PaperEngine(self.parts.store), ["m"], lanes=1)
         self.interpreter.take(_Asked([{"folder": "Orders", **one} for one in asked]))
 
-    def _publish(self, act: Act) -> None:
+    def _publish(self, file: Published) -> None:
         # What is not whole is young, else it would be a problem.
-        at = time.time() - (0 if act.content == "cut off" else 3600 - 60 * act.minute)
-        name = f"{act.number:020d}.parquet"
+        at = time.time() // 60 * 60 - 3600 + 60 * file.minute
+        at = time.time() if file.content == "cut off" else at
+        name = f"{file.number:020d}.parquet"
         self._published += 1
-        content = _content(act.content, self._published)
+        content = _content(file.content, self._published)
         for zone in self._zones:
-            folder = zone / "Orders" / ("" if self._way == "by time" else act.partition)
+            folder = zone / "Orders" / ("" if self._way == "by time" else file.partition)
             folder.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(content)
             os.utime(folder / name, (at, at))
 
     def _bad_file(self) -> str | None:
-        problem = look_at(self.parts, ORDERS).look.control.problem
-        is_bad = problem is not None and problem.code is Code.FILE_UNREADABLE
-        return problem.file if problem and is_bad else None
+        look = look_at(self.parts, ORDERS).look
+        match plan(look, self.parts.limits, look.at):
+            case Pause(problem) if problem.code is Code.FILE_UNREADABLE:
+                return problem.file
+        return None
 
     def _state(self) -> object:
         look = look_at(self.parts, ORDERS).look
@@ -159,7 +172,9 @@ class World:
         assert state_of(decision) == wanted.state
         assert str(status.applied) == wanted.applied
         codes = dict.fromkeys(w.code for w in status.warnings if isinstance(w.code, Code))
-        assert tuple(codes) == wanted.warnings
+        # Names of the archive are asked for as far as the next batch needs them.
+        is_all = not isinstance(decision, Pause) or self._way == "partitions"
+        assert tuple(codes) == wanted.warnings or (not is_all and not codes)
         assert look.incarnation is not None
         entries = read_entries(self.parts.store, ORDERS, look.incarnation)
         order = list(effective(entries, look.filing, look.applied))
@@ -167,24 +182,27 @@ class World:
 
 
 published = st.builds(
-    Act,
-    st.just("publish"),
-    st.sampled_from(["", "P=a", "P=b/Q=c"]),
-    st.integers(1, 4),
+    Published,
+    st.sampled_from(["", "P=a", "P=a", "P=b/Q=c"]),
+    st.integers(1, 3),
     st.integers(0, 4),
-    st.sampled_from(["good"] * 6 + ["cut off", "bad"]),
+    st.sampled_from(["good"] * 12 + ["cut off", "bad"]),
 )
-asked_for = st.builds(
+acts = st.builds(
     Act,
-    st.sampled_from(["clean", "clean", "skip", "give up", "reseed"]),
+    st.lists(published, max_size=9).map(tuple),
+    st.sampled_from(["", "", "", "clean", "skip", "skip", "give up", "reseed"]),
     st.sampled_from(["", "P=a"]),
     st.integers(1, 3),
 )
-acts = st.lists(st.one_of(published, published, published, asked_for), max_size=12)
 
 
-@settings(max_examples=60, deadline=None, report_multiple_bugs=False)
-@given(st.sampled_from(sorted(WAYS)), st.sampled_from([1, 2, 500]), acts)
+@settings(max_examples=80, deadline=None, report_multiple_bugs=False)
+@given(
+    st.sampled_from(["partitions", *sorted(WAYS)]),
+    st.sampled_from([1, 2, 500]),
+    st.lists(acts, max_size=5),
+)
 def test_any_history_comes_to_what_the_plain_interpreter_says(
     way: str, batch_files: int, happened: list[Act]
 ) -> None:
