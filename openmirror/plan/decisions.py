@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from openmirror.control import BatchKind, DecidedBatch, FileDigest, Hold, Pinned
@@ -38,6 +38,10 @@ class WaitKind(StrEnum):
     """Many tables would be dropped at once: a person must say yes."""
 
 
+_BRIEF = timedelta(minutes=1)
+"""A table may be told to let its text settle for days; nobody is kept for that."""
+
+
 @dataclass(frozen=True)
 class Waiting:
     """What a table waits for, since when and, where it ends by itself, until when."""
@@ -51,6 +55,12 @@ class Waiting:
     """The file that is not ready, where it is there."""
     partition: str | None = None
     """The partition that waits, where each has numbers of its own."""
+
+    @property
+    def is_brief(self) -> bool:
+        """Whether it is a wait for text to settle that a runner sits out before it ends."""
+        lasts = self.until - self.since if self.until and self.kind is WaitKind.SETTLE else None
+        return lasts is not None and lasts <= _BRIEF
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from openmirror.errors import (
 )
 from openmirror.events import Elsewhere, EventKind, Inside, LandingEvent, place_of
 from openmirror.plan import Look, plan
-from openmirror.plan.decisions import Apply, Held, Idle, Pause, Reset, Wait, WaitKind
+from openmirror.plan.decisions import Apply, Held, Idle, Pause, Reset, Wait
 from openmirror.plan.rules import is_unchanged
 from openmirror.ports import Ring, Step, WorkQueue
 from openmirror.protocol.filing import ANY_FILE, is_partition, read_name
@@ -152,8 +152,6 @@ def _judged(parts: Parts, glance: Glance, announced: str | None) -> Answer:
             return Found(look.folder, problem)
         case Idle():
             return Ignored("there is nothing that is not applied")
-        case Wait(waiting) if waiting.kind is WaitKind.SETTLE:
-            return Rung((look.folder,))  # it ends by itself in seconds: the runner comes back then
         case Wait(waiting) if not is_for_a_visit(look, decision):
             return Ignored(f"the table waits: {waiting.detail}")
         case Apply() | Reset() if glance.missing:

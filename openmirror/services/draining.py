@@ -49,8 +49,6 @@ class DrainResult:
         }
 
 
-_WAITED_OUT = (WaitKind.METADATA, WaitKind.SETTLE)
-"""Waits that a drain sits through: they end by themselves within seconds."""
 _LONGEST_SETTLING = timedelta(minutes=1)
 """A text file that grows for longer than this is not sat out: nobody knows when it will end."""
 _LONGEST_WAIT = timedelta(seconds=1)
@@ -128,8 +126,9 @@ class _Draining:
         return Again(done.delay, deaf=bool(done.delay)) if done.again else None
 
     def _sits_out(self, folder: TableFolder, waiting: Waiting) -> bool:
-        if waiting.kind is not WaitKind.SETTLE or waiting.until is None:
-            return waiting.kind in _WAITED_OUT
+        """Whether it ends by itself within seconds."""
+        if waiting.until is None or not waiting.is_brief:
+            return waiting.kind is WaitKind.METADATA
         with self._lock:
             first = self._settling.setdefault((folder, waiting.file), waiting.until)
         return waiting.until <= first + _LONGEST_SETTLING

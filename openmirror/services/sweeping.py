@@ -79,7 +79,7 @@ def is_for_a_visit(look: Look, decision: Decision) -> bool:
             return True
         case Wait(waiting) if waiting.kind is WaitKind.GRACE:
             return look.control.missing_since is None
-        case Wait(waiting) if waiting.kind is WaitKind.SETTLE:
+        case Wait(waiting) if waiting.is_brief:
             return True  # it ends within seconds, and a runner that has the table sits it out
         case Wait(waiting):
             return waiting.until is not None and waiting.until <= look.at

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from openmirror.errors import Disposition, disposition_of, words_of
-from openmirror.plan.decisions import Wait, WaitKind
+from openmirror.plan.decisions import Wait
 from openmirror.ports import Leases, Progress, Ring, Step, TableEngine, Taken, WorkQueue
 from openmirror.protocol.names import TableFolder
 from openmirror.services.lanes import SECONDS_TO_FINISH, Again, Lanes
@@ -110,8 +110,8 @@ class Working:
     def is_idle(self) -> bool:
         """Whether the queue has stayed empty for long enough and no table has anything to do.
 
-        A table that another runner has, or that waits for more than a text file to settle, keeps
-        nobody.
+        A table that another runner has, or that waits for more than a text file to settle
+        soon, keeps nobody.
         """
         quiet = self._polled - self._active >= self._pace.idle.total_seconds()
         at_rest = self._lanes.are_idle() and not self._messages.count()
@@ -194,7 +194,7 @@ class Working:
         self._settled(folder, messages)
         if isinstance(done.outcome, Wait) and done.outcome.waiting.until:
             left = max(done.outcome.waiting.until - self._parts.clock(), SHORTEST_WAIT)
-            if done.outcome.waiting.kind is WaitKind.SETTLE:
+            if done.outcome.waiting.is_brief:
                 # Its message is gone, and it ends within seconds: this runner sits it out.
                 self._active = max(self._active, time.monotonic() + left.total_seconds())
             return Again(left)

@@ -21,7 +21,7 @@ from openmirror.plan import Limits, plan
 from openmirror.plan.decisions import Pause, Reset, Wait, WaitKind
 from openmirror.ports import Progress, Ring
 from openmirror.protocol.names import ETag
-from openmirror.services.door import Rung, judge
+from openmirror.services.door import Ignored, Rung, judge
 from openmirror.services.draining import drain
 from openmirror.services.lanes import Lanes
 from openmirror.services.looking import look_at
@@ -166,6 +166,25 @@ def test_the_door_and_the_sweep_ring_for_a_file_that_settles() -> None:
         lanes.stop(1)
 
 
+def test_nobody_is_kept_or_started_for_text_that_is_told_to_settle_for_long() -> None:
+    world = World()
+    world.settings(settle="10m")
+    etag = world.put(FIRST, "a\n1\n")
+    path = join(PLACE, FIRST)
+    event = LandingEvent(identity="e-1", kind=EventKind.FILE_WRITTEN, path=path, size=4, etag=etag)
+    answer = judge(world.parts, event)
+    assert isinstance(answer, Ignored), answer
+    done = drain(world.parts, world.engine, ["m"], lanes=1)
+    assert [type(outcome) for outcome in done.stopped.values()] == [Wait]
+    lanes = Lanes(lambda folder: None, 1)
+    try:
+        assert sweep(world.parts, ["m"], lanes).rung == []
+        world.now += timedelta(minutes=10)
+        assert sweep(world.parts, ["m"], lanes).rung == [T]
+    finally:
+        lanes.stop(1)
+
+
 def _until(done: object) -> float:
     """How long it took."""
     begun = time.monotonic()
@@ -213,8 +232,12 @@ def test_a_process_that_stays_applies_each_file_as_it_settles(count: int) -> Non
         lanes.stop(5)
 
 
-def test_a_runner_that_would_be_idle_stays_for_a_file_that_settles() -> None:
-    world = World(timedelta(seconds=1), runs=True)
+@pytest.mark.parametrize(("settle", "applied"), [("1s", 1), ("90s", 0)])
+def test_a_runner_that_would_be_idle_stays_for_a_file_that_settles_soon(
+    settle: str, applied: int
+) -> None:
+    world = World(runs=True)
+    world.settings(settle=settle)
     queue = MemoryWorkQueue(world.clock)
     never = timedelta(hours=1)
     brisk = Pace(
@@ -237,4 +260,4 @@ def test_a_runner_that_would_be_idle_stays_for_a_file_that_settles() -> None:
             working.serve(0.005)
     finally:
         working.stop()
-    assert world.applied() == 1
+    assert world.applied() == applied
