@@ -1,4 +1,4 @@
-"""A table whose files are found by their time, in partitions, by real Spark and a real kill."""
+"""A table whose files are found by their time, in partitions, by real Spark."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from openmirror.ledger import effective
 from openmirror.plan.decisions import Idle
@@ -14,11 +15,19 @@ from openmirror.ports import Step
 from openmirror.services import requests
 from openmirror.services.ledgers import read_entries
 from openmirror.services.sweeping import clean
-from tests.kill.runners import killed_at
 from tests.zone import MIRROR, Mirror, bag
 
 TABLE = "found"
 NOON = 1_750_000_000
+
+
+class Gone(BaseException):
+    """A runner that goes on no more: nothing of the product may catch it."""
+
+
+def gone_at_writing_down(step: Step) -> None:
+    if step is Step.WRITTEN_DOWN:
+        raise Gone
 
 
 class Found:
@@ -60,12 +69,16 @@ class Found:
         return list(effective(entries, look.filing, look.applied))
 
 
-def test_a_killed_runners_order_is_kept_and_each_file_is_applied_once(mirror: Mirror) -> None:
+def test_the_order_that_a_dead_runner_wrote_down_is_kept_and_each_file_applied_once(
+    mirror: Mirror,
+) -> None:
     found = Found(mirror)
     found.land("Year=2024/b.parquet", 1, 1, 2, 3)
     found.land("Year=2024/a.parquet", 1, 2, 3)
     found.land("Year=2025/Region=North/c.parquet", 0, 1, 3, 4)
-    killed_at(mirror.zone, Step.WRITTEN_DOWN)
+    with pytest.raises(Gone):
+        mirror.with_steps(gone_at_writing_down).settle(TABLE)
+    assert mirror.look(TABLE).log is None
     found.land("Year=2025/Region=South/late.parquet", -5, 2, 4)
     found.land("d.parquet", 2, 4, 5)
 
