@@ -177,7 +177,7 @@ def _missing_in_partition(
         return None
     if look.life.skipped(before, None, partition):
         return None
-    extension = announced.rpartition(".")[2]
+    extension = layout.name_of(StorePath(announced)).partition(".")[2]
     name = "/".join([*filter(None, [partition]), str(ChangeFileName(before, extension))])
     return None if _at(parts, look, landing, name, before) else before
 

@@ -730,6 +730,14 @@ def test_a_file_behind_a_gap_of_its_own_partition_does_not_ring_and_others_do(
     assert world.judge(world.write(_numbered(NORTH, 6), parquet())) == Rung((ORDERS,))
 
 
+def test_a_file_behind_one_that_lies_there_rings_whatever_its_extension(world: World) -> None:
+    text = {"FileFormat": "DelimitedText", "FileExtension": "csv.gz"}
+    world.metadata(PARTITIONS | text)
+    for number in (1, 2):
+        event = world.write(f"{NORTH}/{number:020d}.csv.gz", b"id\n1\n")
+        assert world.judge(event) == Rung((ORDERS,))
+
+
 def test_numbers_of_a_partition_go_on_behind_its_archive_and_behind_what_is_given_up(
     world: World,
 ) -> None:
