@@ -733,9 +733,12 @@ def test_a_file_behind_a_gap_of_its_own_partition_does_not_ring_and_others_do(
 def test_a_file_behind_one_that_lies_there_rings_whatever_its_extension(world: World) -> None:
     text = {"FileFormat": "DelimitedText", "FileExtension": "csv.gz"}
     world.metadata(PARTITIONS | text)
-    for number in (1, 2):
+    for number in (1, 2, 3):
         event = world.write(f"{NORTH}/{number:020d}.csv.gz", b"id\n1\n")
         assert world.judge(event) == Rung((ORDERS,))
+        if number == 1:
+            world.now += timedelta(minutes=1)
+            world.apply()
 
 
 def test_numbers_of_a_partition_go_on_behind_its_archive_and_behind_what_is_given_up(
