@@ -20,7 +20,6 @@ from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import Column, TableSchema, duplicate_column
 
-_ENCRYPTED = b"PARE"
 _SMALLEST = 12  # head, footer length, tail
 _HEAD = 64
 """Enough to say what else a file is."""
