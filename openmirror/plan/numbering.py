@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from openmirror.control import BatchKind, FileDigest, Life
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import LedgerView, Look, PartitionView
+from openmirror.plan.partitions import merged, runs_of
 from openmirror.protocol.filing import FiledAs, read_name
 from openmirror.protocol.sequence import FENCED, START, Position, Sequence
 from openmirror.tablelog import TableLog
@@ -52,8 +52,8 @@ def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None =
     if look.filing.is_numbered:
         behind, rest = _parted(rest, lambda f: (f.number or 0) <= counted.get(f.partition, 0))
         again_there += behind
-        runs, partitions = _runs(life, rest, counted, skipped, _applied(look, life))
-        ordered = _merged(runs)
+        runs, partitions = runs_of(life, rest, counted, skipped, _applied(look, life))
+        ordered = merged(runs)
     else:
         ordered = iter(sorted(rest, key=lambda f: (f.modified, f.name)))
         partitions = _found_by_time(look)
@@ -207,68 +207,6 @@ def number_of(look: Look, name: str) -> tuple[str, Sequence | None]:
     """A file's partition, and its own number there."""
     filed = read_name(look.filing, name)
     return (filed.partition, filed.number) if isinstance(filed, FiledAs) else ("", None)
-
-
-def _runs(
-    life: Life,
-    rest: Iterable[LandedFile],
-    counted: Mapping[str, Sequence],
-    skipped: Iterable[LandedFile],
-    applied: Mapping[str, Sequence],
-) -> tuple[list[list[LandedFile]], list[PartitionView]]:
-    """For each partition the files that follow each other, and how it stands."""
-    by_partition: dict[str, dict[Sequence, LandedFile]] = {
-        name: {} for name in (*counted, *applied)
-    }
-    for file in rest:
-        numbers = by_partition.setdefault(file.partition, {})
-        assert file.number is not None
-        twin = numbers.get(file.number)
-        numbers[file.number] = replace(file, twin=twin.name) if twin else file
-    passed = {(file.partition, file.number) for file in skipped}
-    runs: list[list[LandedFile]] = []
-    views: list[PartitionView] = []
-    for name, numbers in sorted(by_partition.items()):
-        there = {number for partition, number in passed if partition == name}
-        run, missing = _run(life, name, numbers, counted.get(name, UNPLACED), there)
-        runs.append(run)
-        behind = tuple(f for n, f in sorted(numbers.items()) if missing and n > missing)
-        views.append(PartitionView(name, applied.get(name, UNPLACED), missing, behind))
-    return runs, views
-
-
-def _run(
-    life: Life,
-    partition: str,
-    numbers: Mapping[Sequence, LandedFile],
-    counted: Sequence,
-    passed: Container[Sequence | None],
-) -> tuple[list[LandedFile], Sequence | None]:
-    run: list[LandedFile] = []
-    following = Sequence(counted + 1)
-    for number in sorted(numbers):
-        while following < number:
-            if following in passed:  # its file is there, and an operator passed over it
-                following = Sequence(following + 1)
-                continue
-            skip = life.skipped(following, None, partition)
-            if skip is None:
-                return run, following
-            following = Sequence(skip.last + 1)
-        run.append(numbers[number])
-        following = Sequence(max(following, number + 1))
-    return run, None
-
-
-def _merged(runs: list[list[LandedFile]]) -> Iterator[LandedFile]:
-    """Partitions side by side, the one whose next file is the oldest first."""
-    heads = [(run[0].modified, run[0].partition, 0, run) for run in runs if run]
-    heapq.heapify(heads)
-    while heads:
-        _, partition, at, run = heapq.heappop(heads)
-        yield run[at]
-        if at + 1 < len(run):
-            heapq.heappush(heads, (run[at + 1].modified, partition, at + 1, run))
 
 
 def _found_by_time(look: Look) -> list[PartitionView]:
