@@ -28,13 +28,13 @@ from openmirror.protocol.sequence import (
     next_sequence,
     parse_change_file,
 )
+from openmirror.services.logs import with_logs
 from openmirror.services.looking import (
     Seen,
     first_reads,
     inspected,
     read_metadata,
     rebuilt,
-    with_logs,
 )
 from openmirror.services.parts import Parts
 from openmirror.tablelog import BrokenLog

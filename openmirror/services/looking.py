@@ -20,15 +20,14 @@ from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import METADATA_FILE, ETag, Incarnation, TableFolder, table_name
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.sequence import Sequence
-from openmirror.services.discovery import discover, landed_folders
+from openmirror.services.discovery import landed_folders
 from openmirror.services.documents import Documents
 from openmirror.services.landed import list_landed, sorted_out
 from openmirror.services.ledgers import read_entries
-from openmirror.services.mirrors import brake, default_schema, policy_for, read_settings
+from openmirror.services.logs import with_logs, with_mirror
+from openmirror.services.mirrors import default_schema, policy_for, read_settings
 from openmirror.services.ordering import in_ledger_order
 from openmirror.services.parts import Parts
-from openmirror.services.standing import has_table
-from openmirror.tablelog import BrokenLog, TableLog
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def _look_once(parts: Parts, folder: TableFolder, listing_last: bool) -> Seen | 
             look = with_logs(parts, _with_listing(parts, look, landing))
         look = placed(rebuilt(parts, look, seen.etag))
         look = _with_facts(parts, with_archive(parts, look))
-        look = _with_mirror(parts, look)
+        look = with_mirror(parts, look)
     except ConditionFailed:
         return None
     except NotThere:
@@ -150,35 +149,6 @@ def read_metadata(
     return parse_metadata(content.data), content.etag
 
 
-def with_logs(parts: Parts, look: Look) -> Look:
-    """The look with the table's log, or where there is none that of its dropped life."""
-    log = parts.logs.read(look.table)
-    aside = find_aside(parts, look) if log is None else None
-    return replace(look, log=log, aside=aside)
-
-
-def find_aside(parts: Parts, look: Look) -> TableLog | BrokenLog | None:
-    """The log of the newest dropped life of this table, if one waits for its retention to end."""
-    lives = layout.dropped_lives(look.folder.mirror, look.name)
-    try:
-        listing = parts.store.list_folder(lives)
-    except NotThere:
-        return None
-    logs = [
-        parts.logs.read(layout.join(lives, entry.name))
-        for entry in listing.entries
-        if entry.is_folder
-    ]
-    found = [log for log in logs if log is not None]
-    return max(found, key=_newest_epoch, default=None)
-
-
-def _newest_epoch(log: TableLog | BrokenLog) -> int:
-    if isinstance(log, BrokenLog):
-        return -1
-    return max((epoch.number for epoch in log.epochs), default=0)
-
-
 def with_archive(parts: Parts, look: Look) -> Look:
     """The look with archived files where the table needs them, and without names used before."""
     if look.incarnation is None:
@@ -240,33 +210,6 @@ def inspected(parts: Parts, file: LandedFile, look: Look) -> LandedFile:
     if facts.etag != file.etag:
         raise ConditionFailed(f"{file.path} changed while it was looked at")
     return replace(file, facts=facts)
-
-
-def _with_mirror(parts: Parts, look: Look) -> Look:
-    if look.incarnation is None:
-        # The brake reads much, and never asks about a folder whose table is gone already.
-        needs_yes = has_table(look.control) and look.folder in brake(parts, look.folder.mirror)
-        return replace(look, drop_needs_yes=needs_yes)
-    if look.log is None and look.aside is None:
-        return replace(look, rival=find_rival(parts, look))
-    return look
-
-
-def find_rival(parts: Parts, look: Look) -> TableFolder | None:
-    """Another folder that maps to the same table, and has it or comes before this one."""
-    mirror = look.folder.mirror
-    schema = default_schema(parts.store, mirror)
-    rivals = [
-        folder
-        for folder in discover(parts.store, mirror)
-        if folder != look.folder and table_name(folder.path, schema).folded == look.name.folded
-    ]
-    for rival in rivals:
-        log = parts.logs.read(layout.delta_table(mirror, table_name(rival.path, schema)))
-        if isinstance(log, TableLog) and rival in log.owners:
-            return rival
-    first = min((*(r for r in rivals if r in landed_folders(parts.store, mirror)), look.folder))
-    return None if first == look.folder else first
 
 
 def rebuilt(parts: Parts, look: Look, etag: ETag | Absent) -> Look:
