@@ -114,7 +114,12 @@ def clean(parts: Parts, mirrors: Iterable[str], *, dry_run: bool = False) -> Cle
 
     side_by_side(parts, _folders(parts, chosen, cleanup.unreadable), clean_one)
     for mirror in chosen:
-        if left := clear_leftovers(parts, mirror, dry_run=dry_run):
+        try:
+            left = clear_leftovers(parts, mirror, dry_run=dry_run)
+        except Exception as error:  # noqa: BLE001 - judged there
+            _stays_with(parts, mirror, error, cleanup.unreadable)
+            continue
+        if left:
             cleanup.leftovers[mirror] = len(left)
     return cleanup
 
@@ -157,10 +162,14 @@ def _folders(
 
 
 def _stays_with(
-    parts: Parts, folder: TableFolder, error: Exception, unreadable: dict[str, str]
+    parts: Parts, what: TableFolder | str, error: Exception, unreadable: dict[str, str]
 ) -> None:
-    """Report what went wrong with one table, unless nothing else can go on either."""
+    """Report what went wrong with a table or a mirror, unless nothing else can go on either."""
     if disposition_of(error, attempts=1) is Disposition.FAIL:
         raise error
-    unreadable[str(folder)] = str(error)
-    parts.watch(Progress(folder, "unreadable", {"reason": str(error)}))
+    unreadable[str(what)] = str(error)
+    reason = {"reason": str(error)}
+    if isinstance(what, str):
+        parts.watch(Progress(None, "unreadable", {"mirror": what, **reason}))
+    else:
+        parts.watch(Progress(what, "unreadable", reason))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +11,9 @@ from openmirror import layout
 from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
+from openmirror.errors import Unavailable
 from openmirror.layout import StorePath
+from openmirror.ports import Listing
 from openmirror.services.leftovers import clear_leftovers
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
@@ -74,3 +77,24 @@ def test_a_cleanup_pass_clears_each_mirror_once(
     assert clean(parts, iter(["m"]), dry_run=dry_run).leftovers == {"m": 1}
     assert there(parts) == (["killed"] if dry_run else [])
     assert clean(parts, ["m"]).leftovers == ({"m": 1} if dry_run else {})
+
+
+def test_one_mirror_that_cannot_be_reached_leaves_no_other_uncleaned(
+    parts: Parts, clock: Clock
+) -> None:
+    class Away(MemoryStore):
+        def list_folder(self, folder: StorePath) -> Listing:
+            if folder == layout.conversions("away"):
+                raise Unavailable("it is away")
+            return super().list_folder(folder)
+
+    store = Away(clock)
+    for mirror in ("away", "m"):
+        store.make_folder(layout.landing_zone(mirror))
+        open_mirror(store, mirror)
+    parts = replace(parts, store=store)
+    convert(parts, "killed")
+    clock.now += timedelta(days=1)
+    done = clean(parts, ["away", "m"])
+    assert done.leftovers == {"m": 1}
+    assert done.unreadable == {"away": "it is away"}
