@@ -279,7 +279,8 @@ SOLUTIONS: dict[Code, str] = {
     ),
     Code.METADATA_REPAIRED: "Write valid JSON; other readers of the file may refuse it.",
     Code.CONTROL_DOCUMENT_REBUILT: (
-        "Nothing to do. Skips, holds and digests of the files that were applied before are gone."
+        "Nothing to do: the table goes on under a new epoch. Skips and holds are gone, and without "
+        "a ledger the digests of the files that were applied before."
     ),
     Code.TABLE_SETTING_UNMET: (
         "Take the setting back in mirroring.json, or let the publisher change the column; the rest "
