@@ -4,7 +4,7 @@ elsewhere. Values and pure transitions; services write them under an ETag condit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -134,6 +134,12 @@ class Life:
     def archived_through(self) -> int:
         """The highest number that was ever moved to the archive."""
         return max((item.through for item in self.archived), default=0)
+
+    def applied_files(self, through: Position) -> Iterator[FileDigest]:
+        """Files of batches that are applied up to a position, with what was read of each."""
+        for batch in self.batches:
+            if batch.kind is not BatchKind.CONTINUE and batch.last <= through:
+                yield from batch.files
 
     @property
     def known_through(self) -> Position:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from openmirror.control import BatchKind, DecidedBatch
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Look
 from openmirror.plan.table import applied_file_changed, is_gone
@@ -36,7 +35,7 @@ def plan_cleanup(look: Look, now: datetime) -> Cleanup:
     if decided is None or decided.app_id != live[0].app_id:
         return Cleanup()
     newest = _newest(look)
-    applied = _applied(look, life.batches)
+    applied = {(file.sequence, file.etag) for file in life.applied_files(look.applied)}
     moves = []
     for file in look.files.values():
         known = _applied_as(look, applied, file)
@@ -65,16 +64,6 @@ def _newest(look: Look) -> frozenset[str]:
 
 def _counts_more(file: LandedFile, before: LandedFile) -> bool:
     return (file.number or 0, file.sequence) > (before.number or 0, before.sequence)
-
-
-def _applied(look: Look, batches: tuple[DecidedBatch, ...]) -> set[tuple[Sequence, ETag]]:
-    """Every content that was applied, by its number."""
-    return {
-        (digest.sequence, digest.etag)
-        for batch in batches
-        if batch.kind is not BatchKind.CONTINUE and batch.last <= look.applied
-        for digest in batch.files
-    }
 
 
 def _applied_as(look: Look, applied: set[tuple[Sequence, ETag]], file: LandedFile) -> bool:

@@ -48,7 +48,7 @@ def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None =
     again_there, rest = _parted(rest, lambda f: f.name in used)
     counted = {} if again is not None and again.replaces else dict(life.partitions)
     for digest in (*known.values(), *recorded.values()):
-        _count(look, digest, counted)
+        count(look, digest, counted)
     if look.filing.is_numbered:
         behind, rest = _parted(rest, lambda f: (f.number or 0) <= counted.get(f.partition, 0))
         again_there += behind
@@ -147,13 +147,13 @@ def _by_name(landed: Iterable[LandedFile]) -> dict[Sequence, LandedFile]:
 def _known(look: Look, life: Life, *, replaces: bool) -> dict[str, FileDigest]:
     """Files that have a number for good: applied ones, and those of the decided batch."""
     through = START if replaces else placed_through(look)
-    batches = [b for b in life.batches if b.kind is not BatchKind.CONTINUE and b.last <= through]
+    known = [*life.applied_files(through)]
     decided = look.control.decided
     if decided and decided.kind is not BatchKind.CONTINUE and decided.epoch.folder == look.folder:
         undone = decided.last > through and decided.epoch.incarnation == look.incarnation
         is_next = decided.kind is BatchKind.REPLACE if replaces else True
-        batches += [decided] if undone and is_next else []
-    return {file.name: file for batch in batches for file in batch.files}
+        known += decided.files if undone and is_next else ()
+    return {file.name: file for file in known}
 
 
 def _still_to_read(again: Again | None, known: Mapping[str, FileDigest]) -> dict[str, FileDigest]:
@@ -187,7 +187,8 @@ def _taken(
     return files, reused
 
 
-def _count(look: Look, digest: FileDigest, counted: dict[str, Sequence]) -> None:
+def count(look: Look, digest: FileDigest, counted: dict[str, Sequence]) -> None:
+    """Raise the highest number of its own that is known of the file's partition."""
     partition, number = number_of(look, digest.name)
     if number is not None:
         counted[partition] = Sequence(max(number, counted.get(partition, 0)))
@@ -196,10 +197,8 @@ def _count(look: Look, digest: FileDigest, counted: dict[str, Sequence]) -> None
 def _applied(look: Look, life: Life) -> dict[str, Sequence]:
     """How far each partition's own numbers are in the table; what is only decided is not."""
     applied, through = dict(life.partitions), placed_through(look)
-    for batch in life.batches:
-        if batch.kind is not BatchKind.CONTINUE and batch.last <= through:
-            for digest in batch.files:
-                _count(look, digest, applied)
+    for digest in life.applied_files(through):
+        count(look, digest, applied)
     return applied
 
 

@@ -64,16 +64,13 @@ def applied_file_changed(look: Look) -> Pause | None:
     """A file that was overwritten after it was applied, while it still lies in the folder."""
     if look.life is None:
         return None
-    for batch in look.life.batches:
-        if batch.last > look.applied:
+    for digest in look.life.applied_files(look.applied):
+        file = look.files.get(digest.sequence)
+        if file is None or file.archived or is_gone(look, file):
             continue
-        for digest in batch.files:
-            file = look.files.get(digest.sequence)
-            if file is None or file.archived or is_gone(look, file):
-                continue
-            if file.etag != digest.etag:
-                detail = f"{file.name} was overwritten after it was applied"
-                return Pause(judged(look, Broken(Code.APPLIED_FILE_CHANGED, detail), file))
+        if file.etag != digest.etag:
+            detail = f"{file.name} was overwritten after it was applied"
+            return Pause(judged(look, Broken(Code.APPLIED_FILE_CHANGED, detail), file))
     return None
 
 

@@ -13,7 +13,7 @@ from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
 from openmirror.layout import StorePath
 from openmirror.plan.cleanup import Cleanup, plan_cleanup
 from openmirror.plan.look import Look, TablePolicy
-from openmirror.plan.numbering import number_of
+from openmirror.plan.numbering import count
 from openmirror.ports import Progress, Step
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.sequence import Sequence
@@ -120,9 +120,7 @@ def _with_archived(life: Life, look: Look, moved: tuple[str, ...], now: datetime
     # Files that a pass moved before it died are counted with the first pass that misses them.
     gone = [
         digest.sequence
-        for batch in life.batches
-        if batch.last <= look.applied
-        for digest in batch.files
+        for digest in life.applied_files(look.applied)
         if digest.name not in there and digest.sequence > life.archived_through
     ]
     # Of an adopted folder only the batch says how far it was applied.
@@ -158,11 +156,10 @@ def _left(look: Look, life: Life, there: Container[str]) -> Iterator[DecidedBatc
 def _partitions_without(look: Look, life: Life, there: Container[str]) -> dict[str, Sequence]:
     """How far each partition's own numbers went that no file in the folder tells any more."""
     counted = dict(life.partitions)
-    for batch in life.batches:
-        for digest in batch.files if batch.last <= look.applied else ():
-            partition, number = number_of(look, digest.name)
-            if look.filing.has_ledger and number is not None and digest.name not in there:
-                counted[partition] = Sequence(max(number, counted.get(partition, 0)))
+    if look.filing.has_ledger:
+        for digest in life.applied_files(look.applied):
+            if digest.name not in there:
+                count(look, digest, counted)
     return counted
 
 

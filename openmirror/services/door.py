@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openmirror import layout
-from openmirror.control import BatchKind
 from openmirror.errors import (
     ConditionFailed,
     DocumentUnreadable,
@@ -177,9 +176,5 @@ def _in_a_ledger(glance: Glance, announced: str | None) -> Answer:
 def _is_applied(look: Look, name: str) -> bool:
     """Whether the very content that lies there under this name was applied."""
     etags = {file.etag for file in look.files.values() if file.name == name}
-    return any(
-        digest.name == name and digest.etag in etags
-        for batch in (look.life.batches if look.life else ())
-        if batch.kind is not BatchKind.CONTINUE and batch.last <= look.applied
-        for digest in batch.files
-    )
+    applied = look.life.applied_files(look.applied) if look.life else ()
+    return any(digest.name == name and digest.etag in etags for digest in applied)
