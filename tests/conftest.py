@@ -45,7 +45,14 @@ def mirror(zone: Zone, spark: SparkSession) -> Mirror:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whatever asks for Spark is a Spark test; nobody has to remember the mark."""
+    """Mark what needs Spark, and say which tests may run beside which.
+
+    Whatever asks for Spark is a Spark test; nobody has to remember the mark. All of these share
+    one session, so that they stay in one process; any other file may run in another.
+    """
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+            item.add_marker(pytest.mark.xdist_group("spark"))
+        else:
+            item.add_marker(pytest.mark.xdist_group(str(item.path)))

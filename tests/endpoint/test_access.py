@@ -181,6 +181,15 @@ def test_a_bearer_token_for_storage_is_let_in(
         jwt(exp=LATER),
         "a.b.c",
     ],
+    ids=[
+        "expired",
+        "endless",
+        "expires-soon",
+        "not-yet",
+        "other-service",
+        "no-service",
+        "no-token",
+    ],
 )
 def test_a_bearer_token_that_has_expired_or_is_for_another_service_is_not(
     secure: tuple[EndpointServer, Path], token: str

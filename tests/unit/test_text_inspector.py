@@ -129,6 +129,7 @@ def test_a_header_is_found_in_any_compression_and_encoding() -> None:
         (gzip.compress(b""), "no text"),
         (b"\xef\xbb\xbf", "no text"),
     ],
+    ids=["empty", "open-quote", "cut-off", "compressed-nothing", "mark-alone"],
 )
 def test_a_file_without_a_whole_header_is_incomplete(data: bytes, words: str) -> None:
     facts = inspect(data)
