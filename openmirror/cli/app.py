@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import traceback
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
+import openmirror
 from openmirror.cli import asking, running, serving, showing
 from openmirror.cli.console import say_error
 from openmirror.errors import OpenmirrorError, RootLocked
@@ -59,6 +60,23 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
+
+
+def _say_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"openmirror {openmirror.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _before_any_verb(
+    _: Annotated[
+        bool,
+        typer.Option("--version", callback=_say_version, is_eager=True, help="Say which this is."),
+    ] = False,
+) -> None:
+    pass
+
 
 for verb in (running.up, running.drain, serving.serve):
     app.command()(verb)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import openmirror
 from openmirror.errors import CannotStart
 from openmirror.ports import Progress
 from openmirror.services.parts import Parts
@@ -39,7 +39,7 @@ def telling(parts: Parts, env: Mapping[str, str], role: str) -> Iterator[Parts]:
         from openmirror.adapters.telemetry.signals import Signals
 
         monitor = AzureMonitor(
-            connection, role, version("openmirror"), with_identity=_asks_for_an_identity(env)
+            connection, role, openmirror.__version__, with_identity=_asks_for_an_identity(env)
         )
     except ImportError as error:
         raise CannotStart(

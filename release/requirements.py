@@ -1,0 +1,135 @@
+"""The app's requirements beside it in its package, for networks where Azure cannot fetch them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from importlib.metadata import Distribution, distributions
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from release.refusals import Refused
+
+PLACE = ".python_packages/lib/site-packages"
+"""Where the Functions host of Linux looks for packages that came with the app."""
+
+# What the images of Flex Consumption run (glibc 2.31 at least); newest first.
+_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+
+
+def vendored(requirements: Path, python: str) -> dict[str, bytes]:
+    """Every file of the installed requirements, by its path in the package.
+
+    Wheels for the Python and the machines that the app will run on, whatever this machine is.
+    Raises Refused when a requirement has no such wheel, or one is missing from the whole.
+    """
+    environment = _environment(python)
+    wanted = _lines_for(requirements.read_text(encoding="utf-8"), environment)
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        _install(wanted, python, folder)
+        _refuse_gaps(wanted, environment, folder)
+        return {
+            f"{PLACE}/{path.relative_to(folder).as_posix()}": path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file() and not _is_local(path.relative_to(folder))
+        }
+
+
+def _environment(python: str) -> dict[str, str]:
+    return {
+        "implementation_name": "cpython",
+        "os_name": "posix",
+        "platform_machine": "x86_64",
+        "platform_python_implementation": "CPython",
+        "platform_system": "Linux",
+        "python_full_version": f"{python}.0",
+        "python_version": python,
+        "sys_platform": "linux",
+    }
+
+
+def _lines_for(text: str, environment: dict[str, str]) -> list[Requirement]:
+    """The lines that count on that Python: pip itself would judge them by its own."""
+    lines = (line.strip() for line in text.splitlines())
+    every = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    return [one for one in every if one.marker is None or one.marker.evaluate(environment)]
+
+
+def _install(wanted: list[Requirement], python: str, folder: Path) -> None:
+    platforms = [part for name in _PLATFORMS for part in ("--platform", name)]
+    done = subprocess.run(
+        [
+            *(sys.executable, "-I", "-m", "pip", "install", "--quiet", "--no-input"),
+            *("--disable-pip-version-check", "--no-compile", "--only-binary", ":all:"),
+            *("--python-version", python, "--implementation", "cp", *platforms),
+            *("--target", str(folder), *(_bare(one) for one in wanted)),
+        ],
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise Refused(
+            f"the requirements could not be fetched for Python {python}:\n{done.stderr.strip()}\n"
+            "This option needs a package index: build where there is one, and deploy from there."
+        )
+
+
+def _refuse_gaps(wanted: list[Requirement], environment: dict[str, str], folder: Path) -> None:
+    """What a package requires only on that Python, pip on another one does not fetch."""
+    there = {
+        canonicalize_name(found.metadata["Name"]): found
+        for found in distributions(path=[str(folder)])
+    }
+    gaps = []
+    open_ = [(one, "requirements.txt") for one in wanted]
+    judged = set()
+    while open_:
+        one, why = open_.pop()
+        found = there.get(canonicalize_name(one.name))
+        if found is None or not one.specifier.contains(found.version, prereleases=True):
+            gaps.append(f"{one} (for {why})")
+            continue
+        key = (found.metadata["Name"], *sorted(one.extras))
+        if key in judged:
+            continue
+        judged.add(key)
+        [pythons] = found.metadata.get_all("Requires-Python") or [""]
+        if not SpecifierSet(pythons).contains(environment["python_full_version"]):
+            gaps.append(f"{found.metadata['Name']} {found.version} for this Python (for {why})")
+        open_ += [(next_, found.metadata["Name"]) for next_ in _needs(found, one, environment)]
+    if gaps:
+        listed = "".join(f"\n  {gap}" for gap in sorted(gaps))
+        raise Refused(
+            f"fetched for Python {environment['python_version']}, these are missing:{listed}\n"
+            f"Run this with Python {environment['python_version']} itself, which fetches them."
+        )
+
+
+def _needs(
+    found: Distribution, asked: Requirement, environment: dict[str, str]
+) -> list[Requirement]:
+    every = [Requirement(line) for line in found.requires or ()]
+    return [
+        one
+        for one in every
+        if one.marker is None
+        or any(
+            one.marker.evaluate({**environment, "extra": extra}) for extra in (asked.extras or {""})
+        )
+    ]
+
+
+def _bare(one: Requirement) -> str:
+    one = Requirement(str(one))
+    one.marker = None
+    return str(one)
+
+
+def _is_local(path: Path) -> bool:
+    """Scripts, which hold this machine's paths, and bytecode; nobody runs either there."""
+    return path.parts[0] == "bin" or "__pycache__" in path.parts
