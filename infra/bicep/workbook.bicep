@@ -24,7 +24,7 @@ resource workbook 'Microsoft.Insights/workbooks@2023-06-01' = {
     category: 'workbook'
     version: 'Notebook/1.0'
     sourceId: workspaceId
-    serializedData: loadTextContent('workbook.json')
+    serializedData: replace(loadTextContent('workbook.json'), '{workspaceId}', workspaceId)
   }
 }
 

@@ -1,0 +1,1 @@
+"""What is deployed, as code; nothing of it runs in Azure as Python."""
