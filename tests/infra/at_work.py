@@ -1,0 +1,358 @@
+"""A deployment at work on this machine, with all that each identity asks of storage written down.
+
+The account is the local endpoint, queues and letters are Azurite's, the Function App runs in the
+real runtime library, and the runner keeps the books without Spark. Each identity has addresses of
+its own, so that what comes in by one was asked by it.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from azure.storage.blob import BlobServiceClient
+from azure.storage.filedatalake import DataLakeServiceClient
+from azure.storage.queue import QueueServiceClient
+
+from openmirror import layout
+from openmirror.adapters.azure.letters import CONTAINER as LETTERS
+from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
+from openmirror.endpoint.subscription import is_subscribed
+from openmirror.protocol.names import TableFolder, table_name
+from openmirror.settings import Settings
+from openmirror.wiring import root_parts
+from openmirror.wiring.azure import leases, work_queue
+from openmirror.wiring.runner import working
+from standins.azurite import Azurite
+from standins.azurite import running as azurite_running
+from standins.functions_host import FunctionsHost, Result, host
+from standins.functions_pump import Pump
+from tests.endpoint_server import EndpointServer, endpoint_server
+from tests.infra.access import Operation
+from tests.infra.asked_of_storage import of_the_lake, of_the_letters, of_the_queues
+from tests.infra.recording import Recorded, Request, recording
+from tests.unit.paper import PaperEngine, table
+
+MIRROR = "sales"
+QUEUES = [name + kind for name in (EVENTS_QUEUE, WORK_QUEUE) for kind in ("", POISON_SUFFIX)]
+_PATIENCE = 30.0
+_QUICK = {
+    "runner_idle": timedelta(milliseconds=50),
+    "runner_poll": timedelta(milliseconds=20),
+    "lease_delay": timedelta(milliseconds=100),
+}
+
+
+@dataclass
+class Identity:
+    """Where one identity finds the services."""
+
+    lake: Recorded
+    letters: Recorded
+    queues: Recorded
+
+    def asked(self) -> list[tuple[Request, Operation]]:
+        """All that it has asked so far, with what storage asks the roles for."""
+        readers: list[tuple[Recorded, Callable[[Request], Operation]]] = [
+            (self.lake, of_the_lake),
+            (self.letters, of_the_letters),
+            (self.queues, of_the_queues),
+        ]
+        return [(one, read(one)) for recorded, read in readers for one in list(recorded.requests)]
+
+
+@dataclass
+class Deployment:
+    """All of it, and what its people do."""
+
+    server: EndpointServer
+    azurite: Azurite
+    functions: Identity
+    runner: Identity
+    publisher: Identity
+    app: FunctionsHost
+    pump: Pump
+    failed: list[str] = field(default_factory=list)
+
+    # -- The publisher, by the SDK that publishers use
+
+    def service(self) -> DataLakeServiceClient:
+        return DataLakeServiceClient(self.publisher.lake.url, credential=self.server.credential)
+
+    def publish(self, folder: TableFolder, name: str, data: bytes) -> None:
+        """Write a file under another name, then rename it, as the protocol recommends."""
+        with self.service() as service:
+            place = layout.table_folder(folder).partition("/")[2]
+            files = service.get_file_system_client(layout.LANDING)
+            client = files.get_file_client(f"{place}/_{name}")
+            client.upload_data(data, overwrite=True)
+            client.rename_file(f"{layout.LANDING}/{place}/{name}")
+
+    def land(self, folder: TableFolder, *numbers: int, **metadata: object) -> None:
+        self.publish(
+            folder, "_metadata.json", json.dumps({"keyColumns": ["id"], **metadata}).encode()
+        )
+        for number in numbers:
+            self.publish(folder, f"{number:020d}.parquet", rows(id=[number]))
+
+    # -- The Function App
+
+    def told(self) -> None:
+        """Hand over what lies in the queues that functions listen to."""
+        self.pump.until_idle()
+
+    def timer(self, function: str) -> None:
+        self._well(function, self.app.timer(function))
+
+    def operate(self, verb: str, **asked: object) -> None:
+        """What an operator asks over HTTP."""
+        self._http("operate", {"verb": verb}, asked)
+
+    def requeue(self) -> None:
+        self._http("requeue", {}, {"all": True})
+
+    def look(self) -> None:
+        """Somebody opens the status page, and asks Fabric's two calls."""
+        assert self.app.http("status").value["status"] == 200
+        for call in ("getMirroringStatus", "getTablesMirroringStatus"):
+            self._http(call, {"mirror": MIRROR}, {})
+
+    def _http(self, function: str, route: Mapping[str, str], body: Mapping[str, object]) -> None:
+        result = self.app.http(function, "POST", route=route, body=json.dumps(body))
+        self._well(function, result)
+        assert result.value["status"] in (200, 202), result.value["body"]
+
+    def _well(self, function: str, result: Result) -> None:
+        assert result.error is None, f"{function}: {result.error}"
+
+    # -- The runner
+
+    def run(self) -> None:
+        """A runner until it has nothing to do; it keeps the books, and no rows."""
+        env = settings_of(self.runner, self.server, self.azurite)
+        settings = Settings.load(env).model_copy(update=_QUICK)
+        parts = root_parts(settings)
+        engine = PaperEngine(parts.store)
+        runner = working(settings, parts, engine, work_queue(settings), leases(settings))
+        until = time.monotonic() + _PATIENCE
+        try:
+            while not runner.is_idle():
+                assert time.monotonic() < until, "the runner never came to rest"
+                runner.serve(0.02)
+        finally:
+            worked = runner.stop()
+        assert worked.failed == {}
+
+    # -- Time that passes, behind everybody's back
+
+    def document(self, folder: TableFolder) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._document(folder).read_text())
+        return found
+
+    def _document(self, folder: TableFolder) -> Path:
+        return self.server.root / layout.control_document(folder)
+
+    def days_pass(self, folder: TableFolder, days: int = 10) -> None:
+        """What a table's document says of the past lies further back."""
+        document = self.document(folder)
+        back = timedelta(days=days)
+        if dropped := document.get("dropped"):
+            dropped["at"] = (datetime.fromisoformat(dropped["at"]) - back).isoformat()
+        for one in (document.get("life") or {}).get("archived", ()):
+            one["hour"] = (datetime.fromisoformat(one["hour"]) - back).isoformat()
+        self._document(folder).write_text(json.dumps(document))
+
+
+def rows(**columns: object) -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table(columns), buffer)
+    return buffer.getvalue()
+
+
+def settings_of(identity: Identity, server: EndpointServer, azurite: Azurite) -> dict[str, str]:
+    """Its app settings, with the emulators' keys in place of identities."""
+    text = (
+        f"DefaultEndpointsProtocol=http;AccountName={azurite.account};AccountKey={azurite.key};"
+        f"BlobEndpoint={identity.letters.url};QueueEndpoint={identity.queues.url};"
+    )
+    return {
+        "OPENMIRROR_ROOT": identity.lake.url,
+        "OPENMIRROR_ACCOUNT_KEY": server.key,
+        "OPENMIRROR_QUEUES": text,
+        "OPENMIRROR_LETTERS": text,
+        "OPENMIRROR_DROP_GRACE": "0s",
+        "OPENMIRROR_METADATA_GRACE": "0s",
+    }
+
+
+@contextmanager
+def at_work(root: Path) -> Iterator[Deployment]:
+    """A deployment over a root, until the block ends."""
+    with ExitStack() as stack:
+        work = root / "azurite"
+        work.mkdir()
+        azurite = stack.enter_context(azurite_running(work))
+        (root / "account" / layout.landing_zone(MIRROR)).mkdir(parents=True)
+        server = stack.enter_context(endpoint_server(root / "account"))
+        _make(azurite)
+
+        def identity() -> Identity:
+            lake, letters, queues = (
+                stack.enter_context(recording(url))
+                for url in (f"{server.url}/{server.account}", azurite.blob_url, azurite.queue_url)
+            )
+            return Identity(lake, letters, queues)
+
+        functions, runner, publisher = identity(), identity(), identity()
+        queues = stack.enter_context(
+            QueueServiceClient.from_connection_string(azurite.connection_string)
+        )
+        events = queues.get_queue_client(EVENTS_QUEUE)
+
+        def deliver(event: dict[str, Any]) -> None:
+            if is_subscribed(event):
+                events.send_message(base64.b64encode(json.dumps(event).encode()).decode())
+
+        server.on_event = deliver
+        app = stack.enter_context(host(settings_of(functions, server, azurite)))
+        # The host's own listener asks as the same identity.
+        listener = stack.enter_context(QueueServiceClient(functions.queues.url, azurite.key))
+        pump = Pump(app, listener)
+        yield Deployment(server, azurite, functions, runner, publisher, app, pump)
+
+
+def _make(azurite: Azurite) -> None:
+    """What the deployment makes before anybody starts."""
+    with QueueServiceClient.from_connection_string(azurite.connection_string) as queues:
+        for name in QUEUES:
+            queues.create_queue(name)
+    with BlobServiceClient.from_connection_string(azurite.connection_string) as blobs:
+        blobs.create_container(LETTERS)
+
+
+def everything_happens(work: Deployment) -> None:
+    """Each thing that functions, runner and publishers ever do to storage, at least once."""
+    orders, ledger = table(MIRROR, "Sales.schema/Orders"), table(MIRROR, "Ledger")
+    # Landed, told, applied, archived, rebuilt.
+    work.land(orders, 1)
+    work.told()
+    work.run()
+    work.land(orders, 2, 3)
+    work.land(ledger, 1, 2, fileDetectionStrategy="LastUpdateTimeFileDetection")
+    work.timer("sweep")
+    work.timer("start_runner")
+    work.run()
+    work.timer("cleanup")
+    work.operate("reseed", table="Sales.Orders", why="a test")
+    work.operate("reseed", table="dbo.Ledger", why="a test")
+    work.run()
+    work.days_pass(orders)
+    work.days_pass(ledger)
+    work.timer("cleanup")
+    # Problems: at the door, by hand, and given up.
+    work.publish(orders, f"{4:020d}.parquet", rows(other=[1]))
+    work.told()
+    work.look()
+    work.operate("retry", table="Sales.Orders")
+    work.operate("skip", table="Sales.Orders", file=f"{4:020d}.parquet", why="a test")
+    work.publish(orders, f"{6:020d}.parquet", rows(id=[6]))
+    work.timer("sweep")
+    work.operate("skip", table="Sales.Orders", through=5, why="a test")
+    work.operate("pause", table="Sales.Orders")
+    work.operate("resume", table="Sales.Orders")
+    work.operate("adopt", table="Sales.Orders")
+    work.told()
+    work.run()
+    _letters(work)
+    # Dropped, back, dropped for good; and many at once, which a person allows.
+    spares = [table(MIRROR, f"Spare{n}") for n in range(3)]
+    for spare in spares:
+        work.land(spare, 1)
+    work.run()
+    for folder in (orders, *spares):
+        _delete(work, folder)
+    work.told()
+    work.run()
+    work.operate("confirm-drops")
+    work.run()
+    work.run()
+    assert _lies_aside(work, orders)
+    work.operate("undrop", table="Sales.Orders")
+    work.run()
+    assert not _lies_aside(work, orders)
+    work.operate("resume", table="Sales.Orders")
+    work.run()
+    work.run()
+    assert _lies_aside(work, orders)
+    work.days_pass(orders)
+    _leave_a_conversion(work)
+    work.timer("cleanup")
+    assert not _lies_aside(work, orders)
+    work.timer("sweep")
+    work.look()
+    _publishers_look(work)
+
+
+def _lies_aside(work: Deployment, folder: TableFolder) -> bool:
+    lives = layout.dropped_lives(folder.mirror, table_name(folder.path, "dbo"))
+    return any((work.server.root / lives).glob("*"))
+
+
+def _letters(work: Deployment) -> None:
+    """Messages that nobody can handle, from all three sources; then they go back."""
+    text = work.azurite.connection_string
+    with QueueServiceClient.from_connection_string(text) as queues:
+        for name in (EVENTS_QUEUE, WORK_QUEUE):
+            queues.get_queue_client(name).send_message("no message")
+    work.run()  # buries the one
+    work.told()  # gives up the other, and keeps both
+    with BlobServiceClient.from_connection_string(text) as blobs:
+        container = blobs.get_container_client(LETTERS)
+        container.upload_blob(
+            "TOPIC/SUBSCRIPTION/2026/11/21/9/x.json", b'[{"deadLetterReason": "x"}]'
+        )
+        work.timer("dead_letters")
+        work.look()
+        work.requeue()
+    work.told()
+
+
+def _delete(work: Deployment, folder: TableFolder) -> None:
+    with work.service() as service:
+        files = service.get_file_system_client(layout.LANDING)
+        files.get_directory_client(layout.table_folder(folder).partition("/")[2]).delete_directory()
+
+
+def _publishers_look(work: Deployment) -> None:
+    """What publishers read: their own files and how it goes; and a file by the other endpoint."""
+    zone = layout.landing_zone(MIRROR).partition("/")[2]
+    with work.service() as service:
+        files = service.get_file_system_client(layout.LANDING)
+        assert list(files.get_paths(zone))
+        status = layout.monitoring(MIRROR).partition("/")[2]
+        files.get_file_client(f"{status}/tables.json").download_file().readall()
+        files.get_directory_client(f"{zone}/New").create_directory()
+    with BlobServiceClient(work.publisher.lake.url, credential=work.server.credential) as blobs:
+        container = blobs.get_container_client(layout.LANDING)
+        container.upload_blob(f"{zone}/New/{1:020d}.parquet", rows(id=[1]))
+        container.delete_blob(f"{zone}/New/{1:020d}.parquet")
+        assert [one.name for one in container.list_blobs(name_starts_with=f"{MIRROR}/")]
+
+
+def _leave_a_conversion(work: Deployment) -> None:
+    left = work.server.root / layout.conversion(MIRROR, "broken-off")
+    left.mkdir(parents=True)
+    (left / "x.parquet").write_bytes(b"x")
+    old = time.time() - timedelta(days=2).total_seconds()
+    os.utime(left, (old, old))
