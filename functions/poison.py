@@ -9,7 +9,7 @@ import azure.functions as func
 from functions.bindings import COLLECT, POISON_EVENTS, POISON_WORK, QUEUES
 from functions.built import built
 from openmirror.ports.letters import Letter
-from openmirror.services.letters import collect, keep_event, keep_ring
+from openmirror.services.letters import collect, count, keep_event, keep_ring
 
 blueprint = func.Blueprint()  # type: ignore[no-untyped-call]
 
@@ -21,8 +21,8 @@ _log = logging.getLogger("openmirror.letters")
 def poison_events(message: func.QueueMessage) -> None:
     """Keep a message of the queue of landing events that could not be handled."""
     app = built()
-    identity, body = str(message.id), message.get_body()
-    _tell(keep_event(app.letters, app.read_events, identity, body, app.parts.clock()))
+    identity, body, now = str(message.id), message.get_body(), app.parts.clock()
+    _say(keep_event(app.letters, app.read_events, identity, body, now, app.parts.telemetry))
 
 
 @blueprint.function_name("poison_work")
@@ -30,18 +30,21 @@ def poison_events(message: func.QueueMessage) -> None:
 def poison_work(message: func.QueueMessage) -> None:
     """Keep a message of the work queue that a runner gave up."""
     app = built()
-    _tell(keep_ring(app.letters, str(message.id), message.get_body(), app.parts.clock()))
+    identity, body, now = str(message.id), message.get_body(), app.parts.clock()
+    _say(keep_ring(app.letters, identity, body, now, app.parts.telemetry))
 
 
 @blueprint.function_name("dead_letters")
 @blueprint.timer_trigger(arg_name="timer", schedule=COLLECT)
 def dead_letters(timer: func.TimerRequest) -> None:
-    """Keep what Event Grid wrote down when it gave up."""
+    """Keep what Event Grid wrote down when it gave up, and tell how many letters there are."""
     del timer
     app = built()
-    for letter in collect(app.letters, app.dead_letters, app.parts.clock()):
-        _tell(letter)
+    telemetry = app.parts.telemetry
+    for letter in collect(app.letters, app.dead_letters, app.parts.clock(), telemetry):
+        _say(letter)
+    count(app.letters, telemetry)
 
 
-def _tell(letter: Letter) -> None:
+def _say(letter: Letter) -> None:
     _log.error("letter %s: %s", letter.name, letter.reason)

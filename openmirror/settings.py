@@ -176,6 +176,12 @@ class Settings(BaseModel):
     )
     most_takes: int = Field(
         default=5,
+    status_repeat: Interval = Field(
+        default=timedelta(minutes=15),
+        le=timedelta(minutes=30),
+        description="How often telemetry tells how a table stands that has not changed; a table "
+        "that is silent for an hour is taken for gone.",
+    )
         ge=1,
         description="How often a message may be taken in vain before it is buried as poison.",
     )

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 from uuid import uuid4
 
+from openmirror import tableoperation
 from standins.loopback import serving
 
 QUIET = {
@@ -42,8 +43,12 @@ class Ingestion:
 
     @property
     def operations(self) -> list[dict[str, str]]:
-        """The properties of every custom event."""
-        return [event["properties"] for event in self.of_type("EventData")]
+        """The properties of every event of an operation."""
+        return self.events(tableoperation.EVENT)
+
+    def events(self, name: str) -> list[dict[str, str]]:
+        """The properties of every custom event of a name."""
+        return [e["properties"] for e in self.of_type("EventData") if e["name"] == name]
 
     def metric(self, name: str) -> list[dict[str, Any]]:
         """Every point of one metric: its properties and its values in one record."""

@@ -126,6 +126,11 @@ class DatabricksJob:
         credential = identity(host, secure=host.startswith("https://"))
         return cls(host, job, credential, clock, restart_delay)
 
+    @property
+    def identity(self) -> str:
+        """The job's number."""
+        return str(self._job)
+
     def start(self) -> StartOutcome:
         """See that a run is active; every failure of the platform is a value."""
         who = f"the job {self._job} of {self._host}"
@@ -193,7 +198,8 @@ class DatabricksJob:
         if left <= timedelta():
             return None
         seconds = round(left.total_seconds())
-        return Failed(f"run {last.run_id} ended with {ended.in_words}; the next in {seconds} s")
+        reason = f"run {last.run_id} ended with {ended.in_words}; the next in {seconds} s"
+        return Failed(reason, str(last.run_id), self._page(last))
 
     def _run(self, client: WorkspaceClient, last: int | None, tries: int) -> StartOutcome:
         # The token makes two that ask at once get one run, and names the last run that ended, so
@@ -201,13 +207,18 @@ class DatabricksJob:
         asked = client.jobs.run_now(self._job, idempotency_token=_token(self._job, last))
         run = client.jobs.get_run(asked.run_id)
         ended = _ended(run)
+        number, page = str(run.run_id), self._page(run)
         if ended is None:
-            return Started(str(run.run_id))
+            return Started(number, page)
         if ended.code in _NOT_RUN:
-            return Skipped(f"run {run.run_id}: {ended.in_words}")
+            return Skipped(f"run {number}: {ended.in_words}", number, page)
         if tries > 1:  # it had ended before the list of ended runs knew
             return self._run(client, run.run_id, tries - 1)
-        return Failed(f"run {run.run_id} ended with {ended.in_words}")
+        return Failed(f"run {number} ended with {ended.in_words}", number, page)
+
+    def _page(self, run: BaseRun | Run) -> str:
+        """Where a person looks at a run; the platform says it, but need not."""
+        return run.run_page_url or f"{self._host}/jobs/{self._job}/runs/{run.run_id}"
 
 
 def _token(job: int, last: int | None) -> str:

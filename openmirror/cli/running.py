@@ -69,7 +69,7 @@ def up(
         with (
             wiring.local_engine(settings, say) as engine,
             stop_signals() as stop,
-            telling(watched, os.environ, "up") as told,
+            telling(watched, os.environ, "up", settings.status_repeat) as told,
             wiring.up(
                 settings,
                 told,
@@ -134,7 +134,7 @@ def drain(root: Root = None, mirror: Mirrors = None) -> None:
         with (
             wiring.local_engine(settings, say) as engine,
             stop_signals(interrupt=True),
-            telling(watched, os.environ, "drain") as told,
+            telling(watched, os.environ, "drain", settings.status_repeat) as told,
         ):
             try:
                 with reporter.live():

@@ -31,7 +31,15 @@ from openmirror.lifecycle.status import (
     table_status,
     unreadable,
 )
-from openmirror.lifecycle.words import FabricStatus, Trouble, Warn, Word, iso, message_of
+from openmirror.lifecycle.words import (
+    FabricStatus,
+    StageWord,
+    Trouble,
+    Warn,
+    Word,
+    iso,
+    message_of,
+)
 
 __all__ = [
     "Dropped",
@@ -43,6 +51,7 @@ __all__ = [
     "Replicating",
     "Reseeding",
     "Snapshotting",
+    "StageWord",
     "TableStatus",
     "Trouble",
     "Unreadable",

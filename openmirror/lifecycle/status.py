@@ -22,7 +22,7 @@ from openmirror.lifecycle.stages import (
     waiting_of,
 )
 from openmirror.lifecycle.warnings import warnings
-from openmirror.lifecycle.words import FabricStatus, Trouble, Warn
+from openmirror.lifecycle.words import FabricStatus, StageWord, Trouble, Warn
 from openmirror.plan import Decision, Limits, Look
 from openmirror.plan.cut import check_file, gap_of
 from openmirror.plan.decisions import Continue, Held, Pause, Wait, Waiting
@@ -88,6 +88,20 @@ class TableStatus:
     def status(self) -> FabricStatus:
         """Fabric's word."""
         return fabric_status(self.stage)
+
+    @property
+    def word(self) -> StageWord:
+        """The one word that the status page has for it."""
+        match self.stage:
+            case Paused():
+                return StageWord.PAUSED
+            case Unreadable():
+                return StageWord.UNREADABLE
+            case OnHold():
+                return StageWord.HELD
+            case Dropped():
+                return StageWord.DROPPED
+        return StageWord.WAITING if self.waiting_for else StageWord(self.status.value)
 
     @property
     def needs_attention(self) -> bool:

@@ -18,6 +18,20 @@ class FabricStatus(StrEnum):
     FAILED = "Failed"
 
 
+class StageWord(StrEnum):
+    """A table's state in one word: Fabric's where it says it all, else a plainer one."""
+
+    INITIALIZED = "Initialized"
+    SNAPSHOTTING = "Snapshotting"
+    REPLICATING = "Replicating"
+    RESEEDING = "Reseeding"
+    WAITING = "Waiting"
+    HELD = "Held"
+    PAUSED = "Paused"
+    UNREADABLE = "Unreadable"
+    DROPPED = "Dropped"
+
+
 class Word(StrEnum):
     """Codes of status alone: nobody broke a rule, so `Code` has none for them."""
 

@@ -32,7 +32,7 @@ from openmirror.ports.tables import (
     TableEngine,
     Transaction,
 )
-from openmirror.ports.telemetry import Health, NoTelemetry, Standing, Telemetry
+from openmirror.ports.telemetry import NoTelemetry, Telemetry
 from openmirror.ports.work import (
     Lease,
     Leases,
@@ -55,7 +55,6 @@ __all__ = [
     "DoorbellLine",
     "Entry",
     "FileStore",
-    "Health",
     "HistoryReader",
     "Inspector",
     "Lease",
@@ -68,7 +67,6 @@ __all__ = [
     "Progress",
     "Ring",
     "RowReader",
-    "Standing",
     "Step",
     "Steps",
     "TableEngine",

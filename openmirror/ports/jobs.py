@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 
@@ -11,6 +11,8 @@ class Started:
     """A run was asked for and will take the work."""
 
     run: str
+    page: str = field(default="", compare=False)
+    """Where a person looks at the run."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Skipped:
     """The platform took the request and did not run it: another time, by itself."""
 
     reason: str
+    run: str = field(default="", compare=False)
+    page: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,9 @@ class Failed:
     """Asking again would not help by itself: a setting is wrong, or runs end in errors."""
 
     reason: str
+    run: str = field(default="", compare=False)
+    """The run that ended in an error, where it was one."""
+    page: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,11 @@ StartOutcome = Started | AlreadyActive | Skipped | Refused | Failed | Unreachabl
 
 class RunnerJob(Protocol):
     """Starts runs of the one job that is the runner; never makes a job."""
+
+    @property
+    def identity(self) -> str:
+        """What the platform calls the job."""
+        ...
 
     def start(self) -> StartOutcome:
         """See that a run is active. Whatever goes wrong is a value."""

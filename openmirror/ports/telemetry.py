@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import IntEnum
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from openmirror.protocol.names import TableFolder, TableName
+from openmirror.ports.jobs import StartOutcome
+from openmirror.ports.letters import Letter
+from openmirror.statusevent import Standing
 from openmirror.tableoperation import TableOperation
 
 
-class Health(IntEnum):
-    """A table's state as one number that an alert can compare."""
-
-    RUNNING = 0
-    WARNING = 1
-    ERROR = 2
-    STOPPED = 3
-
-
-@dataclass(frozen=True)
-class Standing:
-    """How one table stands now."""
-
-    folder: TableFolder
-    table: TableName
-    health: Health
-    pending_files: int
-    oldest_pending_seconds: float
-    """Age of the oldest file that is not applied; 0 without one."""
-
-
 class Telemetry(Protocol):
-    """Hears of operations and of how tables stand. Never raises for what it cannot send."""
+    """Hears of operations and of how things stand. Never raises for what it cannot send."""
 
     def happened(self, operation: TableOperation) -> None:
         """Tell of an operation; when it returns, a crash of this process no longer loses it.
@@ -43,7 +22,23 @@ class Telemetry(Protocol):
         ...
 
     def stand(self, mirror: str, tables: Sequence[Standing]) -> None:
-        """All tables of a mirror as they stand: a sign of life as well."""
+        """All tables of a mirror as they stand: a sign of life as well.
+
+        What is not new is not told again at every call; a mirror's tables that are no longer among
+        them are forgotten.
+        """
+        ...
+
+    def asked_for_runner(self, job: str, outcome: StartOutcome) -> None:
+        """What the platform answered; what it goes on answering is not told at every call."""
+        ...
+
+    def letter_kept(self, letter: Letter) -> None:
+        """A message was given up. One that this instance was told of before is dropped."""
+        ...
+
+    def letters_wait(self, counts: Mapping[str, int]) -> None:
+        """How many letters there are now, of each source."""
         ...
 
 
@@ -54,4 +49,13 @@ class NoTelemetry:
         """Nobody is told."""
 
     def stand(self, mirror: str, tables: Sequence[Standing]) -> None:
+        """Nobody is told."""
+
+    def asked_for_runner(self, job: str, outcome: StartOutcome) -> None:
+        """Nobody is told."""
+
+    def letter_kept(self, letter: Letter) -> None:
+        """Nobody is told."""
+
+    def letters_wait(self, counts: Mapping[str, int]) -> None:
         """Nobody is told."""

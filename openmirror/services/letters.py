@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from uuid import NAMESPACE_URL, uuid5
 from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE, decode, decode_buried, plain
 from openmirror.errors import NotThere
 from openmirror.events import NoEvent, ReadEvent
+from openmirror.ports import NoTelemetry, Telemetry
 from openmirror.ports.letters import DeadLetter, DeadLetters, Letter, Letters, Post
 
 EVENT_GRID = "event-grid"
@@ -24,17 +26,32 @@ QUEUE_OF = {EVENTS_QUEUE: EVENTS_QUEUE, WORK_QUEUE: WORK_QUEUE, EVENT_GRID: EVEN
 ReadEvents = Callable[[bytes], Sequence[ReadEvent]]
 
 
+_NOBODY = NoTelemetry()
+
+
 def keep_event(
-    letters: Letters, read: ReadEvents, identity: str, body: bytes, at: datetime
+    letters: Letters,
+    read: ReadEvents,
+    identity: str,
+    body: bytes,
+    at: datetime,
+    telemetry: Telemetry = _NOBODY,
 ) -> Letter:
     """Keep a message of the queue of landing events, saying what is wrong with it."""
     body = plain(body)
     wrong = [event.reason for event in read(body) if isinstance(event, NoEvent)]
     reason = wrong[0] if wrong else "handling it failed again and again; see the function's errors"
-    return _kept(letters, EVENTS_QUEUE, identity, body, at, reason)
+    letter = Letter(source=EVENTS_QUEUE, identity=identity, at=at, reason=reason, body=body)
+    return _kept(letters, letter, telemetry)
 
 
-def keep_ring(letters: Letters, identity: str, body: bytes, at: datetime) -> Letter:
+def keep_ring(
+    letters: Letters,
+    identity: str,
+    body: bytes,
+    at: datetime,
+    telemetry: Telemetry = _NOBODY,
+) -> Letter:
     """Keep a message of the work queue as it was sent, saying whose it is and why it was buried."""
     body = plain(body)
     if buried := decode_buried(body.decode("utf-8", "replace")):
@@ -46,14 +63,14 @@ def keep_ring(letters: Letters, identity: str, body: bytes, at: datetime) -> Let
         reason = f"visiting {ring.folder} failed again and again; see its status"
     else:
         reason = "it is no doorbell message"
-    return _kept(letters, WORK_QUEUE, identity, body, at, reason)
+    letter = Letter(source=WORK_QUEUE, identity=identity, at=at, reason=reason, body=body)
+    return _kept(letters, letter, telemetry)
 
 
-def _kept(
-    letters: Letters, source: str, identity: str, body: bytes, at: datetime, reason: str
-) -> Letter:
-    letter = Letter(source=source, identity=identity, at=at, reason=reason, body=body)
+def _kept(letters: Letters, letter: Letter, telemetry: Telemetry) -> Letter:
+    """Told only then: who dies in between finds the message again, and tells it."""
     letters.keep(letter)
+    telemetry.letter_kept(letter)
     return letter
 
 
@@ -61,18 +78,26 @@ MOST_AT_ONCE = 500
 """Dead letters that one pass collects; the next one goes on."""
 
 
-def collect(letters: Letters, dead: DeadLetters, at: datetime) -> list[Letter]:
+def collect(
+    letters: Letters, dead: DeadLetters, at: datetime, telemetry: Telemetry = _NOBODY
+) -> list[Letter]:
     """Keep what Event Grid gave up, so that all letters lie in one place.
 
     A pass that dies half way leaves a letter in both places; the next one makes it one.
     """
     kept = []
     for found in dead.waiting(MOST_AT_ONCE):
-        letter = _from_event_grid(found, at)
-        letters.keep(letter)
+        kept.append(_kept(letters, _from_event_grid(found, at), telemetry))
         dead.delete(found.path)
-        kept.append(letter)
     return kept
+
+
+def count(letters: Letters, telemetry: Telemetry) -> Mapping[str, int]:
+    """How many letters there are of each source, 0 as well; tells it."""
+    found = Counter(name.partition("/")[0] for name in letters.names())
+    counts = {source: found[source] for source in QUEUE_OF}
+    telemetry.letters_wait(counts)
+    return counts
 
 
 def _from_event_grid(found: DeadLetter, at: datetime) -> Letter:

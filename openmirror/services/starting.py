@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from datetime import datetime, timedelta
 
-from openmirror.ports import Clock, WorkQueue
+from openmirror.ports import Clock, NoTelemetry, Telemetry, WorkQueue
 from openmirror.ports.jobs import NotNeeded, RunnerJob, StartOutcome
 
 SURE_FOR = timedelta(seconds=5)
@@ -19,10 +19,17 @@ class Starter:
     it does so.
     """
 
-    def __init__(self, work: WorkQueue, job: RunnerJob | None, clock: Clock) -> None:
+    def __init__(
+        self,
+        work: WorkQueue,
+        job: RunnerJob | None,
+        clock: Clock,
+        telemetry: Telemetry = NoTelemetry(),
+    ) -> None:
         self._work = work
         self._job = job
         self._clock = clock
+        self._telemetry = telemetry
         self._asking = threading.Lock()
         self._answer: tuple[datetime, StartOutcome] | None = None
 
@@ -40,6 +47,7 @@ class Starter:
                 return NotNeeded("the queue is empty")
             outcome = self._job.start()
             self._answer = (self._clock(), outcome)
+            self._telemetry.asked_for_runner(self._job.identity, outcome)
             return outcome
         finally:
             self._asking.release()

@@ -6,17 +6,17 @@ recognised by it. Who only reads status tells nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from openmirror.control import Applied, BatchKind, ControlDocument, RequestKind
 from openmirror.errors import Problem
-from openmirror.lifecycle import FabricStatus, OnHold, TableStatus
+from openmirror.lifecycle import FabricStatus, OnHold, TableStatus, Trouble, Warn, wait_remedy
 from openmirror.plan import Batch, Look
-from openmirror.ports.telemetry import Health, Standing
 from openmirror.protocol.names import Incarnation
 from openmirror.protocol.sequence import START
 from openmirror.services.parts import Parts
+from openmirror.statusevent import Health, Standing
 from openmirror.tablelog import AppId, CommitNote, Epoch, TableLog
 from openmirror.tableoperation import OperationName, TableOperation, commit_of, error_of
 
@@ -186,14 +186,41 @@ def tell_standing(parts: Parts, mirror: str, tables: Sequence[TableStatus]) -> N
                     last=table.applied,
                 )
             )
-    parts.telemetry.stand(mirror, list(_standings(tables)))
+    parts.telemetry.stand(mirror, [standing_of(table) for table in tables])
 
 
-def _standings(tables: Iterable[TableStatus]) -> Iterator[Standing]:
-    for table in tables:
-        yield Standing(
-            table.folder, table.name, health(table), table.pending_files, table.lag_seconds
-        )
+def standing_of(table: TableStatus) -> Standing:
+    """What telemetry is told of a table's status: what the status page shows of it."""
+    problem = table.problem
+    waits = [table.waiting_for.waiting] if table.waiting_for else []
+    waits += table.other_waits
+    first = waits[0] if waits else None
+    name = f"{table.folder.mirror}/{table.name}"
+    return Standing(
+        folder=table.folder,
+        table=table.name,
+        status=table.status.value,
+        stage=table.word.value,
+        health=health(table),
+        pending_files=table.pending_files,
+        oldest_pending_seconds=table.lag_seconds,
+        waiting_for=first.kind.value if first else None,
+        waiting_since=first.since if first else None,
+        waiting_text="\n".join(waiting.detail for waiting in waits),
+        error_code=problem.code if problem else None,
+        error_message=_text(problem) if problem else None,
+        error_since=problem.since if problem else None,
+        remedy=problem.solution if problem else wait_remedy(first, name) if first else None,
+        warnings=tuple(f"{warn.code}: {_text(warn)}. {warn.solution}" for warn in table.warnings),
+        last_sequence=table.applied if table.applied > START else None,
+        last_commit_at=table.synced_at,
+    )
+
+
+def _text(said: Trouble | Warn) -> str:
+    """What it is about, and where; what to do stands beside it."""
+    where = f"{said.file}: " if said.file and said.file not in said.detail else ""
+    return where + said.detail.rstrip(".")
 
 
 def health(table: TableStatus) -> Health:

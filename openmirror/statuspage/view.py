@@ -12,10 +12,9 @@ from openmirror.durations import short
 from openmirror.lifecycle import (
     Dropped,
     OnHold,
-    Paused,
+    StageWord,
     TableStatus,
     Trouble,
-    Unreadable,
     wait_remedy,
 )
 
@@ -143,19 +142,18 @@ def _row(table: TableStatus) -> Row:
     )
 
 
+_TONES = {
+    StageWord.PAUSED: Tone.ERROR,
+    StageWord.UNREADABLE: Tone.ERROR,
+    StageWord.HELD: Tone.HELD,
+    StageWord.DROPPED: Tone.GONE,
+    StageWord.WAITING: Tone.WAITING,
+    StageWord.REPLICATING: Tone.GOOD,
+}
+
+
 def _state(table: TableStatus) -> tuple[Tone, str]:
-    """Fabric's word where it says it all, else a plainer one."""
-    match table.stage:
-        case Paused() | Unreadable():
-            return Tone.ERROR, "Paused" if isinstance(table.stage, Paused) else "Unreadable"
-        case OnHold():
-            return Tone.HELD, "Held"
-        case Dropped():
-            return Tone.GONE, "Dropped"
-    if table.waiting_for:
-        return Tone.WAITING, "Waiting"
-    word = table.status.value
-    return (Tone.GOOD if word == "Replicating" else Tone.BUSY), word
+    return _TONES.get(table.word, Tone.BUSY), table.word.value
 
 
 def _notes(table: TableStatus) -> Iterator[Note]:

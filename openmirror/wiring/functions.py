@@ -54,12 +54,13 @@ def function_parts(env: Mapping[str, str]) -> FunctionParts:
 
     work = work_queue(settings)
     letters = BlobLetters.connect(settings.letters, QUEUE_OF)
+    parts = told_by_the_host(root_parts(settings, watch=_tell), settings.status_repeat)
     return FunctionParts(
-        parts=told_by_the_host(root_parts(settings, watch=_tell)),
+        parts=parts,
         work=work,
         sweeps_bell=QueueDoorbell(work, "sweep"),
         read_events=read_events,
-        starter=Starter(work, runner_job(settings, env), utc_now),
+        starter=Starter(work, runner_job(settings, env), utc_now, parts.telemetry),
         letters=letters,
         dead_letters=letters.dead_letters(),
         post=QueuePost.connect(settings.queues),

@@ -41,7 +41,7 @@ def runner(
     parts = root_parts(settings, steps, watch)
     queue, table_leases = work_queue(settings), leases(settings)
     with (
-        telling(parts, env, "runner") as told,
+        telling(parts, env, "runner", settings.status_repeat) as told,
         root_engine(settings, env, say, watch) as engine,
     ):
         yield working(settings, told, engine, queue, table_leases, chosen)

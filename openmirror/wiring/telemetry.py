@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import openmirror
@@ -22,11 +23,14 @@ AUTHENTICATION = "APPLICATIONINSIGHTS_AUTHENTICATION_STRING"
 
 
 @contextmanager
-def telling(parts: Parts, env: Mapping[str, str], role: str) -> Iterator[Parts]:
+def telling(
+    parts: Parts, env: Mapping[str, str], role: str, repeat: timedelta
+) -> Iterator[Parts]:
     """The parts of a process of ours that runs by itself, telling Application Insights.
 
-    What is left is sent at the end. Without a connection string nothing is sent. Never for
-    functions: their host sends what `told_by_the_host` makes.
+    A status that has not changed is sent every `repeat`, and what is left at the end. Without a
+    connection string nothing is sent. Never for functions: their host sends what
+    `told_by_the_host` makes.
 
     Raises CannotStart for a connection string that is none, or without the packages.
     """
@@ -52,17 +56,17 @@ def telling(parts: Parts, env: Mapping[str, str], role: str) -> Iterator[Parts]:
             "Insights resource"
         ) from error
     try:
-        yield _with(parts, Signals(monitor.sinks))
+        yield _with(parts, Signals(monitor.sinks, repeat))
     finally:
         monitor.close()
 
 
-def told_by_the_host(parts: Parts) -> Parts:
+def told_by_the_host(parts: Parts, repeat: timedelta) -> Parts:
     """The parts of a function: signals go to the providers that its host has set up, if any."""
     from openmirror.adapters.telemetry.host import sinks_of_the_host
     from openmirror.adapters.telemetry.signals import Signals
 
-    return _with(parts, Signals(sinks_of_the_host()))
+    return _with(parts, Signals(sinks_of_the_host(), repeat))
 
 
 def _with(parts: Parts, signals: Signals) -> Parts:

@@ -290,6 +290,7 @@ def test_many_events_at_once_ask_the_platform_once(api: Jobs) -> None:
 
 def test_events_do_not_wait_for_one_another_while_the_platform_does_not_answer(api: Jobs) -> None:
     class Silent:
+        identity = str(JOB)
         asked, answered = threading.Event(), threading.Event()
 
         def start(self) -> StartOutcome:

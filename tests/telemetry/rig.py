@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,11 +17,14 @@ from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.memory import MemoryStore
 from openmirror.layout import StorePath, join
 from openmirror.plan import Limits
-from openmirror.ports import ABSENT, Absent, Standing, Step
+from openmirror.ports import ABSENT, Absent, Step
+from openmirror.ports.jobs import StartOutcome
+from openmirror.ports.letters import Letter
 from openmirror.protocol.names import ETag, TableFolder
 from openmirror.services.parts import Parts
 from openmirror.services.sweeping import publish_all
 from openmirror.services.visiting import settle
+from openmirror.statusevent import Standing
 from openmirror.tableoperation import TableOperation
 from tests.unit.paper import PaperEngine, table
 
@@ -39,12 +42,24 @@ class Heard:
 
     operations: list[TableOperation] = field(default_factory=list)
     standings: dict[str, Sequence[Standing]] = field(default_factory=dict)
+    starts: list[tuple[str, StartOutcome]] = field(default_factory=list)
+    letters: list[Letter] = field(default_factory=list)
+    waiting: list[Mapping[str, int]] = field(default_factory=list)
 
     def happened(self, operation: TableOperation) -> None:
         self.operations.append(operation)
 
     def stand(self, mirror: str, tables: Sequence[Standing]) -> None:
         self.standings[mirror] = tables
+
+    def asked_for_runner(self, job: str, outcome: StartOutcome) -> None:
+        self.starts.append((job, outcome))
+
+    def letter_kept(self, letter: Letter) -> None:
+        self.letters.append(letter)
+
+    def letters_wait(self, counts: Mapping[str, int]) -> None:
+        self.waiting.append(counts)
 
     @property
     def names(self) -> list[str]:

@@ -10,9 +10,10 @@ import pytest
 from openmirror import layout
 from openmirror.errors import ConditionFailed
 from openmirror.layout import StorePath, join
-from openmirror.ports import Health, Step
+from openmirror.ports import Step
 from openmirror.services.requests import Operator, adopt, hold, reseed, resume, retry, undrop
 from openmirror.services.visiting import settle, visit
+from openmirror.statusevent import Health
 from openmirror.tableoperation import ErrorType, OperationName
 from tests.telemetry.rig import ITEMS, ORDERS, Heard, Killed, World, dies_at
 from tests.unit.paper import PaperEngine

@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "openmirror"
 
 _VALUES = frozenset({"protocol", "layout", "errors", "tablelog", "control", "ledger", "plan"})
-_EDGE = _VALUES | {"ports", "commitnote", "doorbells", "tableoperation", "events"}
+_TOLD = frozenset({"tableoperation", "statusevent", "startevent", "letterevent"})
+_EDGE = _VALUES | _TOLD | {"ports", "commitnote", "doorbells", "events"}
 _PLACES = frozenset({"account", "connection"})
 
 # Each part of the package: the parts that it may import, and the foreign packages.
@@ -30,7 +31,11 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "durations": (frozenset(), frozenset()),
     "statuspage": (_VALUES | {"lifecycle", "durations"}, frozenset({"jinja2", "markupsafe"})),
     "tableoperation": (frozenset({"protocol", "errors", "tablelog", "control"}), frozenset()),
-    "ports": (_VALUES | {"tableoperation"}, frozenset()),
+    "customevent": (frozenset(), frozenset()),
+    "statusevent": (frozenset({"protocol", "customevent"}), frozenset()),
+    "startevent": (frozenset({"ports", "customevent"}), frozenset()),
+    "letterevent": (frozenset({"ports", "customevent"}), frozenset()),
+    "ports": (_VALUES | {"tableoperation", "statusevent"}, frozenset()),
     "commitnote": (frozenset({"tablelog"}), frozenset()),
     "doorbells": (frozenset({"protocol", "ports"}), frozenset()),
     "events": (frozenset({"protocol", "layout"}), frozenset()),
@@ -119,6 +124,9 @@ PURE = [
     "tableoperation",
     "ports",
     "account",
+    "statusevent",
+    "startevent",
+    "letterevent",
     "connection",
 ]
 

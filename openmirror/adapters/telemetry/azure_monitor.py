@@ -82,3 +82,4 @@ class AzureMonitor:
         self._logs.shutdown()
         self._traces.shutdown()
         self._metrics.shutdown()
+            self._logs.get_logger(_SCOPE),

@@ -14,8 +14,10 @@ def sinks_of_the_host() -> Sinks:
 
     The host sends what a function logs, so progress is not logged a second time.
     """
+    logger = _logs.get_logger(_SCOPE)
     return Sinks(
-        events=_logs.get_logger(_SCOPE),
+        events=logger,
+        batched=logger,
         logs=None,
         meter=metrics.get_meter(_SCOPE),
         tracer=trace.get_tracer(_SCOPE),

@@ -1,20 +1,25 @@
-"""Operations, standings and progress as OpenTelemetry's signals, wherever they are sent."""
+"""Operations, standings, starts, letters and progress as OpenTelemetry's signals."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from opentelemetry._logs import Logger, SeverityNumber
 from opentelemetry.metrics import Meter
 from opentelemetry.trace import Tracer, use_span
 
+from openmirror import letterevent, startevent, statusevent
 from openmirror.adapters.telemetry.once import Once
-from openmirror.ports import Progress, Standing
+from openmirror.adapters.telemetry.retelling import Retelling, Said
+from openmirror.ports import Progress
+from openmirror.ports.jobs import StartOutcome
+from openmirror.ports.letters import Letter
 from openmirror.protocol.names import TableFolder, TableName
+from openmirror.statusevent import Standing
 from openmirror.tableoperation import EVENT, OperationName, TableOperation, fields
 
 _CUSTOM_EVENT = "microsoft.custom_event.name"
@@ -29,6 +34,8 @@ class Sinks:
 
     events: Logger
     """For operations. Returns when the record was sent or lies on disk, where it can."""
+    batched: Logger
+    """For all other events: there may be thousands at once, and what is lost is told again."""
     logs: Logger | None
     """For progress; None where the process writes logs of its own that reach the same place."""
     meter: Meter
@@ -53,9 +60,14 @@ class _Correlations:
 class Signals:
     """The port `Telemetry`, and a watcher of progress."""
 
-    def __init__(self, sinks: Sinks) -> None:
+    def __init__(
+        self, sinks: Sinks, repeat: timedelta, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """What has not changed is told every `repeat`; the clock counts seconds."""
         self._sinks = sinks
         self._once = Once()
+        self._statuses = Retelling(repeat, clock)
+        self._starts = Retelling(repeat, clock)
         self._correlations = _Correlations()
         meter = sinks.meter
         self._rows = meter.create_counter(
@@ -83,6 +95,9 @@ class Signals:
         )
         self._heartbeat = meter.create_counter(
             "heartbeat", "{pass}", "Status passes over a mirror: a sign of life."
+        )
+        self._letters = meter.create_gauge(
+            "letters_waiting", "{letter}", "Messages that were given up and are still kept."
         )
 
     def happened(self, operation: TableOperation) -> None:
@@ -120,13 +135,48 @@ class Signals:
             self._lag.record(commit.latency_seconds, table)
 
     def stand(self, mirror: str, tables: Sequence[Standing]) -> None:
-        """Set the gauges of a mirror's tables. A gauge that is not set again is not sent again."""
+        """Set the gauges of a mirror's tables, and send the status of those where it is due.
+
+        A gauge that is not set again is not sent again.
+        """
         for one in tables:
             table = _dimensions(one.folder, one.table)
             self._pending.set(one.pending_files, table)
             self._oldest.set(one.oldest_pending_seconds, table)
             self._status.set(int(one.health), table)
         self._heartbeat.add(1, {"mirror": mirror})
+        told = {one.folder: statusevent.fields(one) for one in tables}
+        said = {
+            folder: Said(statusevent.state(event), statusevent.without_ages(event))
+            for folder, event in told.items()
+        }
+        for folder in self._statuses.due(mirror, said):
+            self._tell(statusevent.EVENT, f"status of {folder}", told[folder])
+
+    def asked_for_runner(self, job: str, outcome: StartOutcome) -> None:
+        """Send an outcome that is another than the last one; a run that is active ends it."""
+        told = startevent.fields(job, outcome)
+        said = {job: Said(startevent.subject(told))} if told else {}
+        if self._starts.due(job, said):
+            self._tell(startevent.EVENT, f"runner: {told['Outcome']}", told)
+
+    def letter_kept(self, letter: Letter) -> None:
+        """Send a letter, unless this process has sent it."""
+        if self._once.is_new(letter.name):
+            self._tell(letterevent.EVENT, f"letter {letter.name}", letterevent.fields(letter))
+
+    def letters_wait(self, counts: Mapping[str, int]) -> None:
+        """Set the gauge of each source."""
+        for source, count in counts.items():
+            self._letters.set(count, {"source": source})
+
+    def _tell(self, event: str, text: str, told: Mapping[str, str]) -> None:
+        self._sinks.batched.emit(
+            timestamp=time.time_ns(),
+            severity_number=SeverityNumber.INFO,
+            body=text,
+            attributes={_CUSTOM_EVENT: event, **told},
+        )
 
     def watch(self, progress: Progress) -> None:
         """Log what a person would see, with the event that it came of."""
