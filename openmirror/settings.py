@@ -90,6 +90,12 @@ class Settings(BaseModel):
         description="Where dead letters are kept: OPENMIRROR_LETTERS__blobServiceUri, for "
         "emulators a connection string.",
     )
+    service_credential: str | None = Field(
+        default=None,
+        min_length=1,
+        description="The service credential of Unity Catalog that a runner on Databricks asks all "
+        "of Azure with; without it an identity of its environment is used.",
+    )
     job: int | None = Field(
         default=None,
         ge=1,

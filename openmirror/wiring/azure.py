@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from openmirror.account import AccountUrl
 from openmirror.adapters.changefiles import ChangeFileInspector
@@ -13,6 +14,9 @@ from openmirror.ports import FileStore, Leases, Steps, WorkQueue, no_steps
 from openmirror.services.parts import Parts, Watch, nobody_watches
 from openmirror.settings import Settings, limits
 from openmirror.wiring.local import utc_now
+
+if TYPE_CHECKING:
+    from openmirror.adapters.servicecredential import ServiceCredential
 
 
 def azure_parts(
@@ -37,7 +41,7 @@ def account_store(settings: Settings) -> FileStore:
     with _sdk():
         from openmirror.adapters.azure.store import AzureStore
 
-        return AzureStore.connect(_account(settings), _key(settings))
+        return AzureStore.connect(_account(settings), _key(settings), given_identity(settings))
 
 
 def work_queue(settings: Settings) -> WorkQueue:
@@ -50,7 +54,7 @@ def work_queue(settings: Settings) -> WorkQueue:
     with _sdk():
         from openmirror.adapters.azure.queue import StorageWorkQueue
 
-        return StorageWorkQueue.connect(settings.queues)
+        return StorageWorkQueue.connect(settings.queues, given_identity(settings))
 
 
 def leases(settings: Settings) -> Leases:
@@ -63,7 +67,20 @@ def leases(settings: Settings) -> Leases:
     with _sdk():
         from openmirror.adapters.azure.leases import BlobLeases
 
-        return BlobLeases.connect(root, _key(settings))
+        return BlobLeases.connect(root, _key(settings), given_identity(settings))
+
+
+def given_identity(settings: Settings) -> ServiceCredential | None:
+    """The credential that every client asks with; None leaves it to the environment.
+
+    Raises CannotStart when it cannot be had.
+    """
+    if settings.service_credential is None:
+        return None
+    with _sdk():
+        from openmirror.adapters.servicecredential import service_credential
+
+        return service_credential(settings.service_credential)
 
 
 def _account(settings: Settings) -> AccountUrl:

@@ -91,7 +91,9 @@ SDK: dict[str, frozenset[str]] = {
     "parquet_values": frozenset({"pyarrow"}),
     # cramjam reads framed Snappy, which pyarrow does not.
     "text": frozenset({"cramjam", "pyarrow"}),
-    "telemetry": frozenset({"azure.identity", "azure.monitor", "opentelemetry"}),
+    # A credential of Azure's own kind, which Databricks gives out.
+    "servicecredential": frozenset({"azure.core", "databricks.sdk"}),
+    "telemetry": frozenset({"azure.core", "azure.identity", "azure.monitor", "opentelemetry"}),
 }
 
 # The forms of the product beside the command line: what each may import, and foreign packages.

@@ -89,9 +89,11 @@ class Clients:
         self.blobs = BlobServiceClient(account.blob_url, credential, **kept)
 
     @classmethod
-    def of(cls, account: AccountUrl, key: str | None) -> Clients:
-        """Clients that ask with the account's key, or with the identity of the environment."""
-        return cls(account, account_credential(account, key))
+    def of(
+        cls, account: AccountUrl, key: str | None, given: TokenCredential | None = None
+    ) -> Clients:
+        """Clients that ask with the account's key, or as `account_credential` finds it."""
+        return cls(account, account_credential(account, key, given))
 
     def close(self) -> None:
         """Let go of the connections."""

@@ -13,21 +13,32 @@ from openmirror.errors import CannotStart
 
 
 def account_credential(
-    account: AccountUrl, key: str | None
+    account: AccountUrl, key: str | None, given: TokenCredential | None = None
 ) -> TokenCredential | AzureNamedKeyCredential:
-    """The key if there is one, else the identity of the environment."""
+    """The key if there is one, else what was given, else the identity of the environment."""
     if key:
         return AzureNamedKeyCredential(account.account, key)
-    return identity(str(account), secure=account.is_secure)
+    return identity(str(account), secure=account.is_secure, given=given)
 
 
-def identity(url: str, *, secure: bool, client_id: str | None = None) -> TokenCredential:
-    """Managed identity in Azure, `az login` elsewhere; raises CannotStart over http."""
+def identity(
+    url: str,
+    *,
+    secure: bool,
+    client_id: str | None = None,
+    given: TokenCredential | None = None,
+) -> TokenCredential:
+    """Managed identity in Azure, `az login` elsewhere; raises CannotStart over http.
+
+    `given` is a credential that this process was told to use for everything.
+    """
     if not secure:
         raise CannotStart(
             f"{url}: an identity's token is only sent over https. Use the https:// URL, or for an "
             "emulator give its key: OPENMIRROR_ACCOUNT_KEY, or a connection string for queues"
         )
+    if given is not None:
+        return RefusalsApart(given)
     if client_id:
         return RefusalsApart(DefaultAzureCredential(managed_identity_client_id=client_id))
     return RefusalsApart(DefaultAzureCredential())

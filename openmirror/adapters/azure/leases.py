@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+from azure.core.credentials import TokenCredential
 from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob import BlobClient, BlobLeaseClient
 
@@ -38,9 +39,11 @@ class BlobLeases:
         self._seconds = seconds
 
     @classmethod
-    def connect(cls, account: AccountUrl, key: str | None) -> BlobLeases:
+    def connect(
+        cls, account: AccountUrl, key: str | None, given: TokenCredential | None = None
+    ) -> BlobLeases:
         """Leases on an account; raises CannotStart when no token may be sent there."""
-        return cls(Clients.of(account, key))
+        return cls(Clients.of(account, key, given))
 
     def close(self) -> None:
         """Let go of the connections."""

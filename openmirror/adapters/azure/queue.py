@@ -6,6 +6,7 @@ import base64
 from datetime import timedelta
 from typing import Any
 
+from azure.core.credentials import TokenCredential
 from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
 from azure.storage.queue import QueueClient, QueueServiceClient
 
@@ -52,9 +53,11 @@ class StorageWorkQueue:
         self._hidden_for = hidden_for
 
     @classmethod
-    def connect(cls, connection: Connection, **extra: Any) -> StorageWorkQueue:
+    def connect(
+        cls, connection: Connection, given: TokenCredential | None = None, **extra: Any
+    ) -> StorageWorkQueue:
         """The queue of a connection; raises CannotStart when that cannot be used."""
-        return cls(queue_service(connection, **extra))
+        return cls(queue_service(connection, given, **extra))
 
     def close(self) -> None:
         """Let go of the connections."""
@@ -149,7 +152,9 @@ class StorageWorkQueue:
         return in_our_words(f"the queue {queue.queue_name}", QUEUE_ROLE)
 
 
-def queue_service(connection: Connection, **extra: Any) -> QueueServiceClient:
+def queue_service(
+    connection: Connection, given: TokenCredential | None = None, **extra: Any
+) -> QueueServiceClient:
     """A client of all queues of an account; raises CannotStart when it cannot be made."""
     kept = {**options(), **extra}
     if connection.text is not None:
@@ -159,7 +164,10 @@ def queue_service(connection: Connection, **extra: Any) -> QueueServiceClient:
             raise CannotStart(f"the connection string of the queues is wrong: {error}") from None
     url = connection.service or ""
     credential = kept.pop("credential", None) or identity(
-        url, secure=AccountUrl.parse(url).is_secure, client_id=connection.client_id
+        url,
+        secure=AccountUrl.parse(url).is_secure,
+        client_id=connection.client_id,
+        given=given,
     )
     return QueueServiceClient(url, credential, **kept)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from azure.core import MatchConditions
+from azure.core.credentials import TokenCredential
 from azure.core.exceptions import ResourceExistsError, ResourceModifiedError
 
 from openmirror.account import AccountUrl
@@ -35,9 +36,11 @@ class AzureStore:
         self._incarnations = Incarnations(clients)
 
     @classmethod
-    def connect(cls, account: AccountUrl, key: str | None) -> AzureStore:
+    def connect(
+        cls, account: AccountUrl, key: str | None, given: TokenCredential | None = None
+    ) -> AzureStore:
         """The store of an account; raises CannotStart when no token may be sent there."""
-        return cls(Clients.of(account, key))
+        return cls(Clients.of(account, key, given))
 
     def close(self) -> None:
         """Let go of the connections."""

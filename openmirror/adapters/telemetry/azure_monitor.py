@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from azure.core.credentials import TokenCredential
 from azure.identity import DefaultAzureCredential
 from azure.monitor.opentelemetry.exporter import (
     AzureMonitorLogExporter,
@@ -38,9 +39,17 @@ class AzureMonitor:
     """
 
     def __init__(
-        self, connection_string: str, role: str, version: str, *, with_identity: bool
+        self,
+        connection_string: str,
+        role: str,
+        version: str,
+        *,
+        with_identity: bool,
+        given: TokenCredential | None = None,
     ) -> None:
         """Without an identity the exporter's own variable may still name one.
+
+        `given` is a credential that this process was told to use for everything.
 
         Raises ValueError for a connection string that is none.
         """
@@ -53,7 +62,9 @@ class AzureMonitor:
             "read_timeout": _SECONDS,
             "retry_total": 0,  # what lies on disk is sent again
         }
-        if with_identity:
+        if given is not None:
+            options["credential"] = given
+        elif with_identity:
             options["credential"] = DefaultAzureCredential()
         self._events = LoggerProvider(resource)
         self._events.add_log_record_processor(
@@ -72,6 +83,7 @@ class AzureMonitor:
         self.sinks = Sinks(
             self._events.get_logger(_SCOPE),
             self._logs.get_logger(_SCOPE),
+            self._logs.get_logger(_SCOPE),
             self._metrics.get_meter(_SCOPE),
             self._traces.get_tracer(_SCOPE),
         )
@@ -82,4 +94,3 @@ class AzureMonitor:
         self._logs.shutdown()
         self._traces.shutdown()
         self._metrics.shutdown()
-            self._logs.get_logger(_SCOPE),
