@@ -124,11 +124,11 @@ PURE = [
     "lifecycle",
     "durations",
     "tableoperation",
-    "ports",
-    "account",
     "statusevent",
     "startevent",
     "letterevent",
+    "ports",
+    "account",
     "connection",
 ]
 
