@@ -176,18 +176,18 @@ class Settings(BaseModel):
         default=timedelta(seconds=30),
         description="How often a runner writes the status files that publishers read.",
     )
-    lease_delay: Interval = Field(
-        default=timedelta(seconds=20),
-        description="How long a runner leaves a table alone that another one is at work on.",
-    )
-    most_takes: int = Field(
-        default=5,
     status_repeat: Interval = Field(
         default=timedelta(minutes=15),
         le=timedelta(minutes=30),
         description="How often telemetry tells how a table stands that has not changed; a table "
         "that is silent for an hour is taken for gone.",
     )
+    lease_delay: Interval = Field(
+        default=timedelta(seconds=20),
+        description="How long a runner leaves a table alone that another one is at work on.",
+    )
+    most_takes: int = Field(
+        default=5,
         ge=1,
         description="How often a message may be taken in vain before it is buried as poison.",
     )
