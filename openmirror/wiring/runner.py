@@ -11,7 +11,7 @@ from openmirror.services.discovery import mirrors as all_mirrors
 from openmirror.services.parts import Parts, Watch, nobody_watches
 from openmirror.services.working import Pace, Working
 from openmirror.settings import Settings
-from openmirror.wiring.azure import leases, work_queue
+from openmirror.wiring.azure import given_identity, leases, work_queue
 from openmirror.wiring.local import Say, say_nothing
 from openmirror.wiring.root import root_parts
 from openmirror.wiring.spark import root_engine
@@ -41,7 +41,7 @@ def runner(
     parts = root_parts(settings, steps, watch)
     queue, table_leases = work_queue(settings), leases(settings)
     with (
-        telling(parts, env, "runner", settings.status_repeat) as told,
+        telling(parts, env, "runner", settings.status_repeat, given_identity(settings)) as told,
         root_engine(settings, env, say, watch) as engine,
     ):
         yield working(settings, told, engine, queue, table_leases, chosen)

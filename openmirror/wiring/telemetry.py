@@ -14,6 +14,7 @@ from openmirror.ports import Progress
 from openmirror.services.parts import Parts
 
 if TYPE_CHECKING:
+    from openmirror.adapters.servicecredential import ServiceCredential
     from openmirror.adapters.telemetry.signals import Signals
 
 CONNECTION = "APPLICATIONINSIGHTS_CONNECTION_STRING"
@@ -24,7 +25,11 @@ AUTHENTICATION = "APPLICATIONINSIGHTS_AUTHENTICATION_STRING"
 
 @contextmanager
 def telling(
-    parts: Parts, env: Mapping[str, str], role: str, repeat: timedelta
+    parts: Parts,
+    env: Mapping[str, str],
+    role: str,
+    repeat: timedelta,
+    given: ServiceCredential | None = None,
 ) -> Iterator[Parts]:
     """The parts of a process of ours that runs by itself, telling Application Insights.
 
@@ -43,7 +48,11 @@ def telling(
         from openmirror.adapters.telemetry.signals import Signals
 
         monitor = AzureMonitor(
-            connection, role, openmirror.__version__, with_identity=_asks_for_an_identity(env)
+            connection,
+            role,
+            openmirror.__version__,
+            with_identity=_asks_for_an_identity(env),
+            given=given,
         )
     except ImportError as error:
         raise CannotStart(

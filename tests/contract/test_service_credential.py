@@ -5,11 +5,14 @@ from __future__ import annotations
 import gc
 import importlib
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from azure.core.credentials import AccessToken
@@ -22,10 +25,13 @@ from openmirror.ports import ABSENT, Ring
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.settings import Settings
 from openmirror.wiring.azure import account_store, given_identity, leases, work_queue
+from openmirror.wiring.telemetry import CONNECTION, telling
 from standins.azurite import running
 from tests.azurite.tokens import UnsignedTokens, make_certificate
 from tests.contract.stores import DOCUMENT
 from tests.endpoint_server import endpoint_server
+from tests.ingestion_stub import QUIET
+from tests.telemetry.rig import World
 
 NAME = "openmirror"
 ENV = {"OPENMIRROR_SERVICE_CREDENTIAL": NAME}
@@ -158,6 +164,22 @@ def test_a_token_is_asked_for_again_when_the_last_one_is_about_to_expire(
         _close(store)
     # One to see that it works, and then for each request, or once.
     assert len(tokens.scopes) == times
+
+
+def test_telemetry_is_sent_with_it(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokens = cluster.providers[NAME] = UnsignedTokens()
+    for name, value in QUIET.items():
+        monkeypatch.setenv(name, value)
+    # Where the exporter keeps what it could not send.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    # Nothing listens there; a token is asked for before that is found out.
+    env = {CONNECTION: f"InstrumentationKey={uuid4()};IngestionEndpoint=https://127.0.0.1:1/"}
+    given = given_identity(Settings.load(ENV))
+    with telling(World().parts(), env, "runner", timedelta(minutes=15), given) as parts:
+        parts.telemetry.stand("m", ())
+    assert set(tokens.scopes[1:]) == {"https://monitor.azure.com//.default"}
 
 
 def test_a_workspace_that_gives_no_token_for_a_while_stops_no_table_for_good(
