@@ -1,0 +1,178 @@
+// What people and publishers may do. Azure takes a role once for each principal and scope, whatever
+// its condition says; who is an operator has the wider right already and is passed over.
+
+@description('Name of the lake account.')
+param lakeAccount string
+
+@description('Name of the runtime account.')
+param runtimeAccount string
+
+@description('Who may write into which mirror: {principalId, principalType, mirror}.')
+param publishers array
+
+@description('Who looks after it: {principalId, principalType}.')
+param operators array
+
+@description('Who may read the tables: {principalId, principalType}.')
+param readers array
+
+var blobContributor = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', 'ba92f5b4-2d11-453d-a403-e96b0029c9fe')
+var blobReader = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1')
+var queueReader = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '19e7f393-937e-4f77-808e-94535e297925')
+
+var operatorIds = [for operator in operators: operator.principalId]
+
+var blob = 'Microsoft.Storage/storageAccounts/blobServices/containers/blobs'
+var writesNothing = '!(ActionMatches{\'${blob}/write\'}) AND !(ActionMatches{\'${blob}/add/action\'}) AND !(ActionMatches{\'${blob}/delete\'}) AND !(ActionMatches{\'${blob}/move/action\'})'
+var readsNoFile = '!(ActionMatches{\'${blob}/read\'} AND NOT SubOperationMatches{\'Blob.List\'})'
+var listsNothing = '!(ActionMatches{\'${blob}/read\'} AND SubOperationMatches{\'Blob.List\'})'
+
+resource lakeStorage 'Microsoft.Storage/storageAccounts@2025-08-01' existing = {
+  name: lakeAccount
+
+  resource blobs 'blobServices' existing = {
+    name: 'default'
+
+    resource landing 'containers' existing = {
+      name: 'landing'
+    }
+
+    resource lake 'containers' existing = {
+      name: 'lake'
+    }
+  }
+}
+
+resource runtimeStorage 'Microsoft.Storage/storageAccounts@2025-08-01' existing = {
+  name: runtimeAccount
+
+  resource blobs 'blobServices' existing = {
+    name: 'default'
+
+    resource deadLetters 'containers' existing = {
+      name: 'dead-letters'
+    }
+  }
+
+  resource queueService 'queueServices' existing = {
+    name: 'default'
+
+    resource landingEvents 'queues' existing = {
+      name: 'landing-events'
+    }
+
+    resource landingEventsPoison 'queues' existing = {
+      name: 'landing-events-poison'
+    }
+
+    resource tableWork 'queues' existing = {
+      name: 'table-work'
+    }
+
+    resource tableWorkPoison 'queues' existing = {
+      name: 'table-work-poison'
+    }
+  }
+}
+
+// The slash after the mirror's name keeps its namesakes out: `sales` is not `sales2`.
+resource publishes 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for publisher in publishers: if (!contains(operatorIds, publisher.principalId)) {
+  scope: lakeStorage::blobs::landing
+  name: guid(lakeStorage::blobs::landing.id, publisher.principalId, blobContributor)
+  properties: {
+    roleDefinitionId: blobContributor
+    principalId: publisher.principalId
+    principalType: publisher.principalType
+    conditionVersion: '2.0'
+    condition: '((${writesNothing}) OR (@Resource[${blob}:path] StringStartsWith \'${publisher.mirror}/Files/LandingZone/\')) AND ((${readsNoFile}) OR (@Resource[${blob}:path] StringStartsWith \'${publisher.mirror}/\')) AND ((${listsNothing}) OR (@Request[${blob}:prefix] StringStartsWith \'${publisher.mirror}/\'))'
+    description: 'openmirror publisher of ${publisher.mirror}: write its landing zone, read its own files and status'
+  }
+}]
+
+resource operatesLanding 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for operator in operators: {
+  scope: lakeStorage::blobs::landing
+  name: guid(lakeStorage::blobs::landing.id, operator.principalId, blobContributor)
+  properties: {
+    roleDefinitionId: blobContributor
+    principalId: operator.principalId
+    principalType: operator.principalType
+    description: 'openmirror operator: see what was landed, land and remove a sample'
+  }
+}]
+
+resource operatesLake 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for operator in operators: {
+  scope: lakeStorage::blobs::lake
+  name: guid(lakeStorage::blobs::lake.id, operator.principalId, blobReader)
+  properties: {
+    roleDefinitionId: blobReader
+    principalId: operator.principalId
+    principalType: operator.principalType
+    description: 'openmirror operator: see tables, control documents and history'
+  }
+}]
+
+resource operatesDeadLetters 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for operator in operators: {
+  scope: runtimeStorage::blobs::deadLetters
+  name: guid(runtimeStorage::blobs::deadLetters.id, operator.principalId, blobReader)
+  properties: {
+    roleDefinitionId: blobReader
+    principalId: operator.principalId
+    principalType: operator.principalType
+    description: 'openmirror operator: read letters'
+  }
+}]
+
+resource operatesLandingEvents 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for operator in operators: {
+  scope: runtimeStorage::queueService::landingEvents
+  name: guid(runtimeStorage::queueService::landingEvents.id, operator.principalId, queueReader)
+  properties: {
+    roleDefinitionId: queueReader
+    principalId: operator.principalId
+    principalType: operator.principalType
+    description: 'openmirror operator: see whether events wait'
+  }
+}]
+
+resource operatesLandingEventsPoison 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for operator in operators: {
+  scope: runtimeStorage::queueService::landingEventsPoison
+  name: guid(runtimeStorage::queueService::landingEventsPoison.id, operator.principalId, queueReader)
+  properties: {
+    roleDefinitionId: queueReader
+    principalId: operator.principalId
+    principalType: operator.principalType
+    description: 'openmirror operator: see whether events are poison'
+  }
+}]
+
+resource operatesTableWork 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for operator in operators: {
+  scope: runtimeStorage::queueService::tableWork
+  name: guid(runtimeStorage::queueService::tableWork.id, operator.principalId, queueReader)
+  properties: {
+    roleDefinitionId: queueReader
+    principalId: operator.principalId
+    principalType: operator.principalType
+    description: 'openmirror operator: see whether work waits'
+  }
+}]
+
+resource operatesTableWorkPoison 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for operator in operators: {
+  scope: runtimeStorage::queueService::tableWorkPoison
+  name: guid(runtimeStorage::queueService::tableWorkPoison.id, operator.principalId, queueReader)
+  properties: {
+    roleDefinitionId: queueReader
+    principalId: operator.principalId
+    principalType: operator.principalType
+    description: 'openmirror operator: see whether work is poison'
+  }
+}]
+
+resource reads 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for reader in readers: if (!contains(operatorIds, reader.principalId)) {
+  scope: lakeStorage::blobs::lake
+  name: guid(lakeStorage::blobs::lake.id, reader.principalId, blobReader)
+  properties: {
+    roleDefinitionId: blobReader
+    principalId: reader.principalId
+    principalType: reader.principalType
+    description: 'openmirror reader: read the tables'
+  }
+}]

@@ -1,0 +1,195 @@
+// The Function App on its own Flex Consumption plan. The platform's roles must be in place before
+// it is made: its deployment storage is looked at then.
+
+@description('Name of the app; at most 32 characters, of which the host makes its id.')
+@maxLength(32)
+param name string
+
+@description('Name of the plan.')
+param planName string
+
+@description('Region.')
+param location string
+
+@description('Tags of both.')
+param tags object
+
+@description('Resource id of the identity that the app acts with.')
+param identityId string
+
+@description('Client id of that identity.')
+param identityClientId string
+
+@description('Python that the app runs on.')
+param pythonVersion string
+
+@description('Memory of an instance, in megabytes.')
+param instanceMemoryMB int
+
+@description('Instances at most.')
+param maximumInstances int
+
+@description('Data Lake endpoint of the lake account.')
+param root string
+
+@description('Blob endpoint of the runtime account.')
+param blobEndpoint string
+
+@description('Queue endpoint of the runtime account.')
+param queueEndpoint string
+
+@description('Table endpoint of the runtime account.')
+param tableEndpoint string
+
+@description('URL of the container that holds the app\'s package.')
+param deploymentsUrl string
+
+@description('Where telemetry is sent.')
+param insightsConnectionString string
+
+@description('URL of the Databricks workspace; empty without one.')
+param databricksHost string
+
+@description('Id of the Databricks job that is the runner; empty where a runner is always on.')
+param databricksJobId string
+
+@description('Further OPENMIRROR_* settings.')
+param settings object
+
+@description('Whether only the allowed addresses may call it.')
+param privateNetwork bool
+
+@description('Public addresses, or ranges of them, that may call it in that case.')
+param allowedAddresses array
+
+@description('Subnet that the app reaches out from; empty without a private network.')
+param subnetId string
+
+var startsRunner = !empty(databricksJobId) && !empty(databricksHost)
+
+var runnerSettings = startsRunner ? {
+  OPENMIRROR_JOB: databricksJobId
+  DATABRICKS_HOST: databricksHost
+} : {}
+
+// No FUNCTIONS_WORKER_RUNTIME, FUNCTIONS_EXTENSION_VERSION or WEBSITE_RUN_FROM_PACKAGE: on this
+// plan functionAppConfig says all that, and the platform refuses them.
+var ownSettings = {
+  AzureWebJobsStorage__blobServiceUri: blobEndpoint
+  AzureWebJobsStorage__queueServiceUri: queueEndpoint
+  AzureWebJobsStorage__tableServiceUri: tableEndpoint
+  AzureWebJobsStorage__credential: 'managedidentity'
+  AzureWebJobsStorage__clientId: identityClientId
+  APPLICATIONINSIGHTS_CONNECTION_STRING: insightsConnectionString
+  APPLICATIONINSIGHTS_AUTHENTICATION_STRING: 'ClientId=${identityClientId};Authorization=AAD'
+  PYTHON_APPLICATIONINSIGHTS_ENABLE_TELEMETRY: 'true'
+  AZURE_CLIENT_ID: identityClientId
+  OPENMIRROR_ROOT: root
+  OPENMIRROR_QUEUES__queueServiceUri: queueEndpoint
+  OPENMIRROR_QUEUES__credential: 'managedidentity'
+  OPENMIRROR_QUEUES__clientId: identityClientId
+  OPENMIRROR_LETTERS__blobServiceUri: blobEndpoint
+  OPENMIRROR_LETTERS__credential: 'managedidentity'
+  OPENMIRROR_LETTERS__clientId: identityClientId
+}
+
+var callers = [for address in allowedAddresses: {
+  action: 'Allow'
+  ipAddress: contains(address, '/') ? address : '${address}/32'
+  name: 'allowed address'
+  priority: 100
+}]
+
+resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
+  name: planName
+  location: location
+  tags: tags
+  kind: 'functionapp'
+  sku: {
+    name: 'FC1'
+    tier: 'FlexConsumption'
+  }
+  properties: {
+    reserved: true
+  }
+}
+
+resource app 'Microsoft.Web/sites@2024-11-01' = {
+  name: name
+  location: location
+  tags: union(tags, {
+    'azd-service-name': 'functions'
+  })
+  kind: 'functionapp,linux'
+  identity: {
+    type: 'UserAssigned'
+    userAssignedIdentities: {
+      '${identityId}': {}
+    }
+  }
+  properties: {
+    serverFarmId: plan.id
+    httpsOnly: true
+    virtualNetworkSubnetId: empty(subnetId) ? null : subnetId
+    functionAppConfig: {
+      deployment: {
+        storage: {
+          type: 'blobContainer'
+          value: deploymentsUrl
+          authentication: {
+            type: 'UserAssignedIdentity'
+            userAssignedIdentityResourceId: identityId
+          }
+        }
+      }
+      runtime: {
+        name: 'python'
+        version: pythonVersion
+      }
+      scaleAndConcurrency: {
+        instanceMemoryMB: instanceMemoryMB
+        maximumInstanceCount: maximumInstances
+      }
+    }
+    // Settings stand in the resource below: whatever else of the app is deployed, they stay.
+    siteConfig: {
+      minTlsVersion: '1.2'
+      scmMinTlsVersion: '1.2'
+      http20Enabled: true
+      ipSecurityRestrictions: privateNetwork ? callers : []
+      ipSecurityRestrictionsDefaultAction: privateNetwork ? 'Deny' : 'Allow'
+      scmIpSecurityRestrictionsUseMain: true
+    }
+  }
+
+  resource noFtp 'basicPublishingCredentialsPolicies' = {
+    name: 'ftp'
+    properties: {
+      allow: false
+    }
+  }
+
+  resource noScmPassword 'basicPublishingCredentialsPolicies' = {
+    name: 'scm'
+    properties: {
+      allow: false
+    }
+  }
+}
+
+// A deployment of settings replaces all of them, so that none is left of an earlier version. One
+// that was added by hand goes too: it belongs into the parameter `settings`. Our own ones win.
+resource appSettings 'Microsoft.Web/sites/config@2024-11-01' = {
+  parent: app
+  name: 'appsettings'
+  properties: union(settings, ownSettings, runnerSettings)
+}
+
+@description('Resource id of the app.')
+output id string = app.id
+
+@description('Name of the app.')
+output name string = app.name
+
+@description('URL of the app.')
+output url string = 'https://${app.properties.defaultHostName}'
