@@ -25,16 +25,16 @@ _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 
 def package(
     out: Annotated[Path, typer.Option(help="The folder to build into.")] = ROOT / "dist",
-    with_requirements: Annotated[
+    vendor: Annotated[
         bool,
         typer.Option(
-            "--with-requirements",
+            "--vendor",
             help="Put the app's requirements into its package, for networks where Azure's own "
             "build cannot reach a package index.",
         ),
     ] = False,
     python: Annotated[
-        str, typer.Option(help="With requirements: the Python that the app runs on.")
+        str, typer.Option(help="With --vendor: the Python that the app runs on.")
     ] = APP_PYTHON,
     runs: Annotated[
         int, typer.Option(min=0, help="Fresh processes that the cold import is measured in.")
@@ -56,23 +56,23 @@ def package(
 
     By default the app's requirements are not in its package: Azure installs what requirements.txt
     pins when it is deployed with `--build-remote true`. In a private network without a way to a
-    package index give --with-requirements here and `--build-remote false` there.
+    package index give --vendor here and `--build-remote false` there.
     """
     try:
-        _package(out.absolute(), with_requirements, python, runs)
+        _package(out.absolute(), vendor, python, runs)
     except Refused as error:
         sys.stderr.write(f"package: {error}\n")
         raise typer.Exit(1) from error
 
 
-def _package(out: Path, with_requirements: bool, python: str, runs: int) -> None:
+def _package(out: Path, vendor: bool, python: str, runs: int) -> None:
     names = app_files(ROOT)
     wheel = made_wheel(ROOT)
     packed = [*names, *wheel.sources]
     refuse_untracked(ROOT, packed)
     version = _version()
     app = contents(ROOT, names)
-    if with_requirements:
+    if vendor:
         _say(f"fetching the app's requirements for Python {python} on Linux")
         app |= vendored(ROOT / "requirements.txt", python)
 

@@ -1,0 +1,1 @@
+"""Command lines of other people's programs, checked against what those programs take."""
