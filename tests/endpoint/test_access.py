@@ -156,6 +156,7 @@ LATER, EARLIER = time.time() + 3600, time.time() - 3600
         jwt(aud=["https://devstoreaccount1.dfs.core.windows.net"], exp=LATER),
         "opaque",
     ],
+    ids=["storage", "with-a-slash", "this-account", "opaque"],
 )
 def test_a_bearer_token_for_storage_is_let_in(
     secure: tuple[EndpointServer, Path], token: str
