@@ -1,0 +1,175 @@
+"""Every resource is of a type and an API version that exist, and holds what Azure accepts."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.infra.bicep.folder import Folder
+from tests.infra.bicep.models import NoModel, record
+from tests.infra.bicep.resource_types import resource_types
+from tests.infra.bicep.typecheck import full_type, typecheck
+
+
+@pytest.fixture(scope="module")
+def folder() -> Folder:
+    return Folder.at()
+
+
+def test_azure_accepts_every_resource_as_it_is_written(folder):
+    assert typecheck(folder) == []
+
+
+def test_the_table_of_types_holds_no_type_that_no_file_uses(folder):
+    used = {
+        full_type(template, resource)[0]
+        for template in folder.templates.values()
+        for resource in template.resources.values()
+    }
+
+    assert set(resource_types()) - used == set()
+
+
+def test_a_model_that_no_package_has_is_told():
+    with pytest.raises(NoModel, match=r"azure.mgmt.storage has no model Acount"):
+        record("storage", "Acount")
+
+
+PLANTED = {
+    "an API version that does not exist": (
+        "lake.bicep",
+        "storageAccounts@2025-08-01",
+        "storageAccounts@2025-08-32",
+        "Microsoft.Storage/storageAccounts has no API version 2025-08-32",
+    ),
+    "a type that does not exist": (
+        "events.bicep",
+        "systemTopics/eventSubscriptions@",
+        "systemTopics/subscriptions@",
+        "Microsoft.EventGrid/systemTopics/subscriptions is no type",
+    ),
+    "a property that does not exist": (
+        "events.bicep",
+        "eventTimeToLiveInMinutes: 1440",
+        "eventTimeToLive: 1440",
+        "retryPolicy has no property eventTimeToLive",
+    ),
+    "a property in the wrong case": (
+        "lake.bicep",
+        "isHnsEnabled: true",
+        "isHNSEnabled: true",
+        "has no property isHNSEnabled (it is written isHnsEnabled)",
+    ),
+    "a required property that is missing": (
+        "lake.bicep",
+        "  kind: 'StorageV2'\n",
+        "",
+        "Microsoft.Storage/storageAccounts lacks kind, which is required",
+    ),
+    "a read-only property that is set": (
+        "topic.bicep",
+        "topicType: 'Microsoft.Storage.StorageAccounts'",
+        "provisioningState: 'Succeeded'",
+        "properties.provisioningState is read-only",
+    ),
+    "a word that is not on the list": (
+        "lake.bicep",
+        "minimumTlsVersion: 'TLS1_2'",
+        "minimumTlsVersion: 'TLS12'",
+        "properties.minimumTlsVersion is one of TLS1_0, TLS1_1, TLS1_2, TLS1_3, not 'TLS12'",
+    ),
+    "a text for a truth": (
+        "lake.bicep",
+        "isHnsEnabled: true",
+        "isHnsEnabled: 'true'",
+        "properties.isHnsEnabled is of type bool, not string",
+    ),
+    "a number for a text": (
+        "functions.bicep",
+        "minTlsVersion: '1.2'",
+        "minTlsVersion: 12",
+        "minTlsVersion is of type string, not int",
+    ),
+    "a parameter of the wrong type": (
+        "lake.bicep",
+        "days: deletedDays",
+        "days: sku",
+        "deleteRetentionPolicy.days is of type int, not string",
+    ),
+    "a wrong word in the second arm of a condition": (
+        "lake.bicep",
+        "? 'Deny' : 'Allow'",
+        "? 'Deny' : 'Permit'",
+        "networkAcls.defaultAction is one of Allow, Deny, not 'Permit'",
+    ),
+    "a mistake in the body of a loop": (
+        "lake.bicep",
+        "value: replace(",
+        "address: replace(",
+        "ipRules[] has no property address",
+    ),
+    "a mistake in a variable that a loop goes over": (
+        "alerts.bicep",
+        "severity: 1",
+        "severity: 'one'",
+        "properties.severity is of type int, not string",
+    ),
+    "a destination whose kind is misspelt": (
+        "events.bicep",
+        "endpointType: 'StorageQueue'",
+        "endpointType: 'StorageQueues'",
+        "destination.endpointType is one of AzureFunction,",
+    ),
+    "a destination with what is another kind's": (
+        "events.bicep",
+        "queueName: queue",
+        "topicName: queue",
+        "destination.properties has no property topicName",
+    ),
+    "a filter whose operator does not exist": (
+        "events.bicep",
+        "operatorType: 'StringNotContains'",
+        "operatorType: 'StringLacks'",
+        "advancedFilters[].operatorType is one of",
+    ),
+    "a filter with one value where many are wanted": (
+        "events.bicep",
+        "values: [\n            '/_ProcessedFiles/'\n            '/Files/Monitoring/'\n          ]",
+        "value: '/_ProcessedFiles/'",
+        "advancedFilters[] has no property value",
+    ),
+    "a dead-letter destination that is missing": (
+        "events.bicep",
+        "endpointType: 'StorageBlob'",
+        "kind: 'StorageBlob'",
+        "deadLetterDestination lacks endpointType",
+    ),
+    "a child below another type": (
+        "lake.bicep",
+        "parent: blobs",
+        "parent: account",
+        "containers does not stand below Microsoft.Storage/storageAccounts",
+    ),
+    "something asked that no answer has": (
+        "identities.bicep",
+        "functions.properties.principalId",
+        "functions.properties.principalID",
+        "has no property principalID (it is written principalId)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("file", "old", "new", "told"), PLANTED.values(), ids=PLANTED)
+def test_a_planted_mistake_is_told_with_its_file_and_line(folder, file, old, new, told):
+    findings = typecheck(folder.only(file).changed(file, old, new))
+
+    assert [each for each in findings if told in each.text], [str(each) for each in findings]
+    assert {each.path for each in findings} == {file}
+
+
+def test_the_line_that_is_told_is_the_line_of_the_mistake(folder):
+    wrong = folder.only("lake.bicep").changed("lake.bicep", "Enabled: true", "Enabled: 'true'")
+
+    (finding,) = typecheck(wrong)
+
+    line = wrong.line("lake.bicep", "Enabled: 'true'")
+    assert str(finding).startswith(f"lake.bicep:{line}: ")
