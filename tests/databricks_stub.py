@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -28,10 +29,12 @@ class Run:
     ended: float = 0.0
     token: str = ""
 
-    def body(self, *, old: bool) -> dict[str, Any]:
+    def body(self, *, old: bool, page: str) -> dict[str, Any]:
         over = self.state == "TERMINATED"
         end = int(self.ended * 1000) if over else 0
         found: dict[str, Any] = {"run_id": self.number, "job_id": JOB, "end_time": end}
+        if page:
+            found["run_page_url"] = f"{page}/?o=1#job/{JOB}/run/{self.number}"
         if old:
             life = "SKIPPED" if over and self.code == "SKIPPED" else self.state
             found["state"] = {"life_cycle_state": life, "state_message": self.message}
@@ -59,6 +62,8 @@ class Jobs:
     """Whether ended runs are not listed yet."""
     old: bool = False
     """Whether runs have the older `state` only."""
+    pages: str = ""
+    """The address of a workspace that says where people look at its runs."""
     asked: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
@@ -83,8 +88,8 @@ class Jobs:
 
 
 @contextmanager
-def jobs_api() -> Iterator[Jobs]:
-    """The API on a free port of this machine."""
+def jobs_api(certificate: tuple[Path, Path] | None = None) -> Iterator[Jobs]:
+    """The API on a free port of this machine; https with a certificate and its key."""
     jobs = Jobs()
 
     class Handler(BaseHTTPRequestHandler):
@@ -112,12 +117,13 @@ def jobs_api() -> Iterator[Jobs]:
             if verb == "run-now":
                 return {"run_id": jobs.start(given["idempotency_token"]).number}
             if verb == "runs/get":
-                return jobs.runs[int(given["run_id"]) - 1].body(old=jobs.old)
+                return jobs.runs[int(given["run_id"]) - 1].body(old=jobs.old, page=jobs.pages)
             wanted = "active" if given.get("active_only") == "true" else "ended"
             found = [run for run in jobs.runs if (run.state == "TERMINATED") == (wanted == "ended")]
             if wanted == "ended" and jobs.forgets_ended:
                 found = []
-            return {"runs": [run.body(old=jobs.old) for run in reversed(found)][:1]}
+            bodies = [run.body(old=jobs.old, page=jobs.pages) for run in reversed(found)]
+            return {"runs": bodies[:1]}
 
         def _send(self, status: int, body: dict[str, Any]) -> None:
             data = json.dumps(body).encode()
@@ -132,5 +138,5 @@ def jobs_api() -> Iterator[Jobs]:
         def log_message(self, format: str, *args: object) -> None:
             """Quiet."""
 
-    with serving(Handler) as jobs.url:
+    with serving(Handler, certificate) as jobs.url:
         yield jobs

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -31,11 +32,15 @@ class Ingestion:
     status: int = 200
     items: list[dict[str, Any]] = field(default_factory=list)
     requests: int = 0
+    tokens: set[str] = field(default_factory=set)
+    """With which items were sent; an empty one for none."""
     arrived: Callable[[dict[str, Any]], None] = lambda item: None
 
     @property
     def connection_string(self) -> str:
-        return f"InstrumentationKey={self.key};IngestionEndpoint={self.url}/"
+        return (
+            f"InstrumentationKey={self.key};IngestionEndpoint={self.url}/;LiveEndpoint={self.url}/"
+        )
 
     def of_type(self, kind: str) -> list[dict[str, Any]]:
         """The data of all items of a type: EventData, MetricData, MessageData, …"""
@@ -60,8 +65,8 @@ class Ingestion:
 
 
 @contextmanager
-def ingestion() -> Iterator[Ingestion]:
-    """Serve until left."""
+def ingestion(certificate: tuple[Path, Path] | None = None) -> Iterator[Ingestion]:
+    """Serve until left; https with a certificate and its key."""
     kept = Ingestion()
 
     class Handler(BaseHTTPRequestHandler):
@@ -74,6 +79,8 @@ def ingestion() -> Iterator[Ingestion]:
             # Live metrics post elsewhere; nobody looks at them here.
             items = json.loads(body) if self.path.endswith("/track") else []
             kept.requests += 1
+            if items:
+                kept.tokens.add(self.headers.get("Authorization", ""))
             if kept.status == 200:
                 for item in items:
                     kept.items.append(item)
@@ -89,5 +96,5 @@ def ingestion() -> Iterator[Ingestion]:
         def log_message(self, format: str, *args: object) -> None:
             """Say nothing."""
 
-    with serving(Handler) as kept.url:
+    with serving(Handler, certificate) as kept.url:
         yield kept

@@ -98,9 +98,7 @@ def test_the_platform_sends_what_a_function_tells_and_nothing_twice(
             **settings,
             **QUIET,
             "PYTHON_APPLICATIONINSIGHTS_ENABLE_TELEMETRY": "true",
-            "APPLICATIONINSIGHTS_CONNECTION_STRING": (
-                f"{sent.connection_string};LiveEndpoint={sent.url}/"
-            ),
+            "APPLICATIONINSIGHTS_CONNECTION_STRING": sent.connection_string,
         }
         with host(env) as app:
             for _ in range(2):
