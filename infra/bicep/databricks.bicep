@@ -41,6 +41,8 @@ resource workspace 'Microsoft.Databricks/workspaces@2024-05-01' = if (createWork
   name: workspaceName
   location: location
   tags: tags
+  // checkov:skip=CKV_AZURE_158: behind a private network no workspace is made here
+  // checkov:skip=CKV2_AZURE_48: nothing that is mirrored lies in the workspace's own storage
   // Unity Catalog and rights on single jobs need it.
   sku: {
     name: 'premium'
@@ -63,6 +65,6 @@ output connectorId string = createConnector ? connector.id : ''
 @description('Name of the workspace; empty without one.')
 output workspaceName string = createWorkspace ? workspace.name : ''
 
-#disable-next-line BCP318
 @description('URL of the workspace; empty without one.')
+#disable-next-line BCP318
 output workspaceUrl string = createWorkspace ? 'https://${workspace.properties.workspaceUrl}' : ''

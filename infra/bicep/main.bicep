@@ -29,7 +29,7 @@ param pythonVersion string = '3.13'
 param instanceMemoryMB int = 2048
 
 @description('Instances of the Function App at most.')
-@minValue(40)
+@minValue(1)
 @maxValue(1000)
 param maximumInstances int = 40
 
@@ -40,7 +40,6 @@ param maximumInstances int = 40
   'Standard_GRS'
   'Standard_RAGRS'
   'Standard_GZRS'
-  'Standard_RAGZRS'
 ])
 param storageSku string = 'Standard_LRS'
 
@@ -85,7 +84,7 @@ param gapAlertMinutes int = 30
 @description('Whether the accounts are reached through private endpoints, and from outside by nobody but Azure\'s trusted services and the allowed addresses.')
 param privateNetwork bool = false
 
-@description('Address space of the private network, /23 or larger; none that it will be peered with.')
+@description('Address space of the private network, /24 or larger; none that it will be peered with.')
 param addressPrefix string = '10.90.0.0/16'
 
 @description('Public IPv4 addresses or ranges that a private deployment lets in: publishers, and the machine that deploys.')

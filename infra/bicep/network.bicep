@@ -10,7 +10,7 @@ param location string
 @description('Tags of everything in it.')
 param tags object
 
-@description('Address space, /23 or larger.')
+@description('Address space, /24 or larger.')
 param addressPrefix string
 
 @description('Beginning of the names of the private endpoints.')
@@ -23,8 +23,8 @@ param lakeAccountId string
 param runtimeAccountId string
 
 var octets = split(addressPrefix, '.')
-var functionsPrefix = '${octets[0]}.${octets[1]}.${octets[2]}.0/24'
-var endpointsPrefix = '${octets[0]}.${octets[1]}.${int(octets[2]) + 1}.0/24'
+var functionsPrefix = '${octets[0]}.${octets[1]}.${octets[2]}.0/25'
+var endpointsPrefix = '${octets[0]}.${octets[1]}.${octets[2]}.128/25'
 
 // The zones' names follow the cloud: privatelink.blob.core.windows.net in the public one.
 var services = [
