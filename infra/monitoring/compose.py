@@ -1,4 +1,4 @@
-"""`./dev workbook`: the workbook's template and its queries, composed into infra/bicep/workbook.json.
+"""`./dev workbook`: the workbook's template and queries, composed into infra/bicep/workbook.json.
 
     python -m infra.monitoring.compose [--check]
 
