@@ -26,8 +26,8 @@ var metricsPublisher = subscriptionResourceId('Microsoft.Authorization/roleDefin
 
 var blob = 'Microsoft.Storage/storageAccounts/blobServices/containers/blobs'
 var writesNothing = '!(ActionMatches{\'${blob}/write\'}) AND !(ActionMatches{\'${blob}/add/action\'}) AND !(ActionMatches{\'${blob}/delete\'}) AND !(ActionMatches{\'${blob}/move/action\'})'
-// `*` matches slashes too, so that a folder of this name inside of a table has to be left out.
-var inControlFolder = '@Resource[${blob}:path] StringLike \'*/_openmirror/*\' AND @Resource[${blob}:path] StringNotLike \'*/Tables/*/_openmirror/*\''
+// `*` matches slashes too. With the second half, what comes before is a mirror's name and no more.
+var inControlFolder = '@Resource[${blob}:path] StringLike \'*/_openmirror/*\' AND @Resource[${blob}:path] StringNotLike \'*/*/_openmirror/*\''
 
 resource lakeStorage 'Microsoft.Storage/storageAccounts@2025-08-01' existing = {
   name: lakeAccount

@@ -27,8 +27,8 @@ var metricsPublisher = subscriptionResourceId('Microsoft.Authorization/roleDefin
 
 var blob = 'Microsoft.Storage/storageAccounts/blobServices/containers/blobs'
 var writesNothing = '!(ActionMatches{\'${blob}/write\'}) AND !(ActionMatches{\'${blob}/add/action\'}) AND !(ActionMatches{\'${blob}/delete\'}) AND !(ActionMatches{\'${blob}/move/action\'})'
-// `*` matches slashes too, so that folders of these names inside of a landing zone have to be left out.
-var inMonitoring = '@Resource[${blob}:path] StringLike \'*/Files/Monitoring/*\' AND @Resource[${blob}:path] StringNotLike \'*/Files/LandingZone/*\''
+// `*` matches slashes too. With the second half, what comes before is a mirror's name and no more.
+var inMonitoring = '@Resource[${blob}:path] StringLike \'*/Files/Monitoring/*\' AND @Resource[${blob}:path] StringNotLike \'*/*/Files/Monitoring/*\''
 
 resource lakeStorage 'Microsoft.Storage/storageAccounts@2025-08-01' existing = {
   name: lakeAccount
