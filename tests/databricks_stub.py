@@ -1,4 +1,4 @@
-"""A local stand-in for the part of the Databricks Jobs API that starts runs."""
+"""A local stand-in for the part of the Databricks Jobs API that makes jobs and starts runs."""
 
 from __future__ import annotations
 
@@ -64,6 +64,8 @@ class Jobs:
     """Whether runs have the older `state` only."""
     pages: str = ""
     """The address of a workspace that says where people look at its runs."""
+    created: list[dict[str, Any]] = field(default_factory=list)
+    """The settings of jobs, as they were posted; only one is ever the job of the runs."""
     asked: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     headers: list[str] = field(default_factory=list)
@@ -114,6 +116,12 @@ def jobs_api(certificate: tuple[Path, Path] | None = None) -> Iterator[Jobs]:
                 return self._send(200, self._found(verb, given))
 
         def _found(self, verb: str, given: dict[str, Any]) -> dict[str, Any]:
+            if verb == "create":
+                jobs.created.append(given)
+                return {"job_id": JOB}
+            if verb == "list":
+                found = [s for s in jobs.created if given.get("name") in (None, s["name"])]
+                return {"jobs": [{"job_id": JOB, "settings": settings} for settings in found]}
             if verb == "run-now":
                 return {"run_id": jobs.start(given["idempotency_token"]).number}
             if verb == "runs/get":
