@@ -25,6 +25,7 @@ from databricks.sdk.errors.base import DatabricksError
 from databricks.sdk.service.jobs import BaseRun, Run, RunLifeCycleState, RunLifecycleStateV2State
 
 from openmirror.adapters.azure.credentials import identity
+from openmirror.errors import AccessDenied, NotThere, Unavailable
 from openmirror.ports import Clock
 from openmirror.ports.jobs import (
     AlreadyActive,
@@ -35,6 +36,7 @@ from openmirror.ports.jobs import (
     StartOutcome,
     Unreachable,
 )
+from openmirror.ports.workspace import JobLook
 
 SCOPE = "2ff814a6-3304-4ab8-85cb-cd0e6f879c1d/.default"
 """Azure Databricks itself, the same in every workspace."""
@@ -160,6 +162,27 @@ class DatabricksJob:
             return Unreachable(f"{who}: {_first_line(error)}")
         except OSError as error:  # time-outs and lost connections that the SDK gave up on
             return Unreachable(f"{who}: {_first_line(error.__cause__ or error)}")
+
+    def look(self) -> JobLook:
+        """How its runs stand; raises AccessDenied, NotThere or Unavailable."""
+        who = f"the job {self._job} of {self._host}"
+        try:
+            newest = self._connected().jobs.list_runs(job_id=self._job, limit=1)
+            run = next(iter(newest), None)
+        except (PermissionDenied, Unauthenticated, ClientAuthenticationError) as error:
+            raise AccessDenied(
+                f"{who}: {_first_line(error)}: it takes CAN_VIEW on the job"
+            ) from error
+        except NotFound as error:
+            raise NotThere(f"{who} does not exist") from error
+        except (DatabricksError, AzureError, OSError) as error:
+            raise Unavailable(f"{who}: {_first_line(error)}") from error
+        if run is None:
+            return JobLook(active=False)
+        page, ended = run.run_page_url or "", _ended(run)
+        if ended is None:
+            return JobLook(active=True, page=page)
+        return JobLook(False, ended.in_words, ended.code not in _WELL, page)
 
     def _connected(self) -> WorkspaceClient:
         # Not at once: making the client already asks the workspace something.

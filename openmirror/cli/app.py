@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 
 import openmirror
 from openmirror.cli import asking, running, serving, showing
+from openmirror.cli.azure import azure
 from openmirror.cli.console import say_error
 from openmirror.errors import OpenmirrorError, RootLocked
 
@@ -89,3 +90,4 @@ app.command("confirm-drops")(asking.confirm_drops)
 app.command()(asking.adopt)
 app.command()(running.clean)
 app.command()(running.demo)
+app.add_typer(azure, name="azure")

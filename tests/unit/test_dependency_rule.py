@@ -43,7 +43,8 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"plan", "protocol", "durations"}),
         frozenset({"pydantic", "pydantic_core"}),
     ),
-    "services": (_EDGE | {"lifecycle", "mirroring"}, frozenset({"pydantic"})),
+    "deployment": (_EDGE | {"lifecycle", "durations"}, frozenset()),
+    "services": (_EDGE | {"lifecycle", "mirroring", "deployment"}, frozenset({"pydantic"})),
     "adapters": (
         _EDGE | _PLACES,
         frozenset({"cramjam", "pyarrow", "watchfiles", "azure", "opentelemetry", "databricks"}),
@@ -60,11 +61,15 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"pydantic", "pydantic_core"}),
     ),
     "wiring": (
-        _EDGE | _PLACES | {"services", "adapters", "spark", "settings", "lifecycle", "endpoint"},
+        _EDGE
+        | _PLACES
+        | {"services", "adapters", "spark", "settings", "lifecycle", "endpoint", "deployment"},
         frozenset({"pyspark"}),
     ),
     "cli": (
-        _EDGE | _PLACES | {"services", "wiring", "settings", "lifecycle", "demo", "durations"},
+        _EDGE
+        | _PLACES
+        | {"services", "wiring", "settings", "lifecycle", "demo", "durations", "deployment"},
         frozenset({"typer", "rich", "click"}),
     ),
     "demo": (
@@ -84,11 +89,13 @@ SDK: dict[str, frozenset[str]] = {
     "deltalog": frozenset({"pyarrow"}),
     "eventgrid": frozenset({"azure.core", "azure.eventgrid"}),
     "local": frozenset({"pyarrow", "watchfiles"}),
+    "management": frozenset({"azure.core", "azure.mgmt"}),
     "parquet": frozenset({"pyarrow"}),
     "parquet_conversion": frozenset({"pyarrow"}),
     "parquet_footer": frozenset({"pyarrow"}),
     "parquet_json": frozenset({"pyarrow"}),
     "parquet_values": frozenset({"pyarrow"}),
+    "sample_row": frozenset({"pyarrow"}),
     # cramjam reads framed Snappy, which pyarrow does not.
     "text": frozenset({"cramjam", "pyarrow"}),
     # A credential of Azure's own kind, which Databricks gives out.
@@ -123,6 +130,10 @@ PURE = [
     "plan",
     "lifecycle",
     "durations",
+    *(
+        f"deployment.{name}"
+        for name in ("before", "mirrored", "removal", "rights", "sample", "traffic")
+    ),
     "tableoperation",
     "statusevent",
     "startevent",

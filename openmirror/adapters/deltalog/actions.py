@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -17,7 +17,7 @@ from openmirror.ports import Entry, FileStore
 Action = Mapping[str, Any]
 """One action under its kind, such as `txn`."""
 
-_WANTED = ["txn", "metaData", "protocol", "domainMetadata"]
+_WANTED = ("txn", "metaData", "protocol", "domainMetadata")
 _BLOCK = 1 << 20
 
 
@@ -25,12 +25,17 @@ class Damaged(Exception):
     """A file of the log cannot be read for what it is."""
 
 
-def actions_of(store: FileStore, folder: StorePath, entry: Entry) -> Iterator[Action]:
-    """The actions of a listed file; raises ConditionFailed when another has taken its place."""
+def actions_of(
+    store: FileStore, folder: StorePath, entry: Entry, wanted: Sequence[str] = _WANTED
+) -> Iterator[Action]:
+    """The actions of a listed file; raises ConditionFailed when another has taken its place.
+
+    Of a checkpoint only those that are `wanted`.
+    """
     path = join(folder, entry.name)
     if entry.name.endswith(".json"):
         return _lines(entry.name, _read(store, path, entry))
-    return _rows(_Ranges(store, path, entry), entry.name)
+    return _rows(_Ranges(store, path, entry), entry.name, wanted)
 
 
 def _lines(name: str, data: bytes) -> Iterator[Action]:
@@ -48,12 +53,12 @@ def _lines(name: str, data: bytes) -> Iterator[Action]:
         yield action
 
 
-def _rows(ranges: _Ranges, name: str) -> Iterator[Action]:
-    """Only the columns that count here: the rest, one row for each data file, can be large."""
+def _rows(ranges: _Ranges, name: str, wanted: Sequence[str]) -> Iterator[Action]:
+    """Only the columns that count: the rest, one row for each data file, can be large."""
     try:
         with pq.ParquetFile(io.BufferedReader(ranges, _BLOCK)) as file:
             # One thread: to seek and to read are two calls.
-            for batch in file.iter_batches(columns=_WANTED, use_threads=False):
+            for batch in file.iter_batches(columns=list(wanted), use_threads=False):
                 for kind in batch.schema.names:
                     for value in batch.column(kind).drop_null().to_pylist():
                         yield {kind: value}

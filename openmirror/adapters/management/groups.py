@@ -1,0 +1,91 @@
+"""What a resource group holds: its resources, locks and deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.management.failures import in_our_words
+from openmirror.errors import NotThere
+from openmirror.ports.management import Deployment, DeploymentState, Group, Lock, Resource
+
+_LOCKS = "2020-05-01"
+_STATES = {"succeeded": DeploymentState.SUCCEEDED, "failed": DeploymentState.FAILED}
+_OVER = {**_STATES, "canceled": DeploymentState.FAILED}
+
+
+def group(clients: Clients, name: str) -> Group | None:
+    """The resource group; None when there is none."""
+    try:
+        with in_our_words(f"the resource group {name}"):
+            found = clients.resources.resource_groups.get(name)
+    except NotThere:
+        return None
+    return Group(str(found.id), str(found.name), str(found.location))
+
+
+def resources(clients: Clients, name: str) -> list[Resource]:
+    """Everything in a group; nothing where there is no group."""
+    try:
+        with in_our_words(f"the resource group {name}"):
+            found = list(clients.resources.resources.list_by_resource_group(name))
+    except NotThere:
+        return []
+    return [Resource(str(o.id), str(o.name), str(o.type), dict(o.tags or {})) for o in found]
+
+
+def locks(clients: Clients, name: str) -> list[Lock]:
+    """All locks that hold in a group."""
+    path = f"/subscriptions/{clients.subscription}/resourceGroups/{name}"
+    path += "/providers/Microsoft.Authorization/locks"
+    try:
+        found = clients.whole(path, _LOCKS, f"the locks of {name}")
+    except NotThere:
+        return []
+    return [
+        Lock(str(one["id"]), str(one["name"]), str(one["properties"]["level"])) for one in found
+    ]
+
+
+def deployments(clients: Clients, name: str) -> list[Deployment]:
+    """All deployments that a group remembers, the newest first; none where there is no group."""
+    try:
+        with in_our_words(f"the deployments of {name}"):
+            found = list(clients.deployments.deployments.list_by_resource_group(name))
+    except NotThere:
+        return []
+    known = [_deployment(one) for one in found]
+    return sorted(known, key=lambda one: one.at or datetime.min.replace(tzinfo=UTC), reverse=True)
+
+
+def deployment(clients: Clients, group: str, name: str) -> Deployment | None:
+    """One deployment; None when there is none of this name."""
+    try:
+        with in_our_words(f"the deployment {name} of {group}"):
+            return _deployment(clients.deployments.deployments.get(group, name))
+    except NotThere:
+        return None
+
+
+def _deployment(found: Any) -> Deployment:
+    said = found.properties
+    outputs: Mapping[str, Any] = said.outputs or {}
+    return Deployment(
+        name=str(found.name),
+        state=_OVER.get(str(said.provisioning_state).lower(), DeploymentState.RUNNING),
+        at=said.timestamp,
+        outputs={name: str(one.get("value") or "") for name, one in outputs.items()},
+        error=_reason(said.error),
+    )
+
+
+def _reason(error: Any) -> str:
+    """The innermost reasons: the outer ones only say that there are some."""
+    if error is None:
+        return ""
+    inner = [reason for one in error.details or () if (reason := _reason(one))]
+    if inner:
+        return "; ".join(inner)
+    return ": ".join(str(part) for part in (error.code, error.message) if part)

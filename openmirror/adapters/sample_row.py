@@ -1,0 +1,49 @@
+"""The port of the sample: change files as Parquet, and the Delta table by its own log."""
+
+from __future__ import annotations
+
+import io
+from datetime import datetime
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from openmirror.adapters.deltalog.rows import rows
+from openmirror.layout import StorePath
+from openmirror.ports import FileStore
+from openmirror.protocol.names import ROW_MARKER_COLUMN
+from openmirror.protocol.rows import Marker
+
+KEY = "id"
+_LANDED = "landedAt"
+
+
+class ParquetSampleRow:
+    """One row with a key and a time."""
+
+    def __init__(self, store: FileStore) -> None:
+        self._store = store
+
+    def insert(self, identity: str, at: datetime) -> bytes:
+        """A change file that adds the row."""
+        return _file({KEY: [identity], _LANDED: [at]}, Marker.INSERT)
+
+    def delete(self, identity: str) -> bytes:
+        """A change file that takes it away."""
+        return _file({KEY: [identity]}, Marker.DELETE)
+
+    def is_in(self, table: StorePath, identity: str) -> bool:
+        """Whether the table has the row; False where there is no table."""
+        return any(row.get(KEY) == identity for row in rows(self._store, table))
+
+
+def _file(columns: dict[str, list[object]], marker: Marker) -> bytes:
+    kept = {
+        name: pa.array(values, pa.timestamp("us", "UTC") if name == _LANDED else None)
+        for name, values in columns.items()
+    }
+    # The marker is the last column, as Fabric asks for it.
+    kept[ROW_MARKER_COLUMN] = pa.array([int(marker)], pa.int32())
+    written = io.BytesIO()
+    pq.write_table(pa.table(kept), written)
+    return written.getvalue()

@@ -1,0 +1,223 @@
+"""The verbs of `openmirror azure`: before, after, and at the end of a deployment."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openmirror import durations
+from openmirror.cli.console import progress_console, result_console, say
+from openmirror.cli.options import Json
+
+if TYPE_CHECKING:
+    from openmirror.deployment.findings import Finding
+    from openmirror.deployment.removal import Removal
+
+EXIT_FAULTS = 1
+EXIT_CALLED_OFF = 130
+
+Subscription = Annotated[
+    str | None,
+    typer.Option(
+        "--subscription",
+        metavar="ID",
+        envvar="AZURE_SUBSCRIPTION_ID",
+        help="Id or name; by default the one that `az account set` chose.",
+        show_default=False,
+    ),
+]
+ResourceGroup = Annotated[
+    str,
+    typer.Option(
+        "--resource-group",
+        "-g",
+        metavar="NAME",
+        envvar="AZURE_RESOURCE_GROUP",
+        help="The resource group of the deployment.",
+    ),
+]
+
+azure = typer.Typer(
+    help="Check an Azure subscription before a deployment and the deployment after it, and remove "
+    "it. Asks Azure as whoever `az login` knows.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+
+@azure.command()
+def preflight(
+    resource_group: ResourceGroup,
+    parameters: Annotated[
+        Path | None,
+        typer.Option(
+            "--parameters",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="The parameters file that will be deployed; without it, all defaults.",
+        ),
+    ] = None,
+    location: Annotated[
+        str | None,
+        typer.Option(
+            "--location",
+            metavar="REGION",
+            envvar="AZURE_LOCATION",
+            help="The region; by default that of the parameters, or of the group.",
+            show_default=False,
+        ),
+    ] = None,
+    subscription: Subscription = None,
+    as_json: Json = False,
+) -> None:
+    """Say what would make a deployment fail, before it is begun. Changes nothing.
+
+    \b
+    Example:
+      openmirror azure preflight --resource-group mirrors --parameters mine.parameters.json
+    """
+    from openmirror.deployment.parameters import Parameters, read_parameters
+    from openmirror.services.preflight import Intended
+    from openmirror.wiring import deployment
+
+    try:
+        given = (
+            read_parameters(parameters.read_text(), os.environ) if parameters else Parameters({})
+        )
+    except ValueError as error:
+        raise typer.BadParameter(f"--parameters: {parameters} is {error}") from None
+    with deployment.management(os.environ, subscription) as management:
+        intended = Intended(resource_group, given, location)
+        _show(management.preflight().findings(intended), as_json=as_json)
+
+
+@azure.command()
+def verify(
+    resource_group: ResourceGroup,
+    subscription: Subscription = None,
+    sample: Annotated[
+        bool,
+        typer.Option(
+            "--sample/--no-sample",
+            help="Land a row in the mirror openmirror-verify, wait until its table has it, and "
+            "take it away again. The empty table stays for the next time.",
+        ),
+    ] = True,
+    timeout: Annotated[
+        str,
+        typer.Option("--timeout", metavar="TIME", help="How long the sample's row is waited for."),
+    ] = "15min",
+    as_json: Json = False,
+) -> None:
+    """Check a deployment: every part is there, may do its work, and a row comes through.
+
+    \b
+    Example:
+      openmirror azure verify --resource-group mirrors
+    """
+    from openmirror.wiring import deployment
+
+    with deployment.management(os.environ, subscription) as management:
+        verification = management.verification(
+            resource_group, with_sample=sample, timeout=_duration(timeout), tell=_tell
+        )
+        _show(verification.findings(), as_json=as_json)
+
+
+@azure.command()
+def remove(
+    resource_group: ResourceGroup,
+    name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Which one, where a group holds several."),
+    ] = None,
+    with_data: Annotated[
+        bool,
+        typer.Option(
+            "--with-data",
+            help="Delete what was landed and the tables too, and a Databricks workspace that the "
+            "deployment made.",
+        ),
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    subscription: Subscription = None,
+) -> None:
+    """Delete a deployment. The tables and what was landed stay, unless told otherwise.
+
+    \b
+    Example:
+      openmirror azure remove --resource-group mirrors --dry-run
+    """
+    from openmirror.wiring import deployment
+
+    with deployment.management(os.environ, subscription) as management:
+        removing = management.removing(resource_group)
+        chosen = removing.name(name)
+        if chosen is None:
+            say(f"nothing of openmirror is left in {resource_group}")
+            return
+        removal = removing.plan(chosen, with_data=with_data)
+        _tell_removal(removal)
+        for left in management.unhandled(resource_group):
+            say(f"lost with it: {left}")
+        if not removal.gone:
+            say("nothing but data is left; --with-data deletes it too")
+            return
+        if dry_run:
+            return
+        if not yes:
+            _ask(resource_group)
+        for step in removing.carry_out(removal):
+            say(f"deleting {step}")
+        say(f"done: {len(removal.gone)} gone, {len(removal.kept)} kept")
+
+
+def _tell_removal(removal: Removal) -> None:
+    for one in removal.gone:
+        typer.echo(f"delete  {one.type} {one.name}")
+    for one in removal.kept:
+        typer.echo(f"keep    {one.type} {one.name}")
+
+
+def _ask(group: str) -> None:
+    typed = typer.prompt(f"Type the group's name, {group}, to delete this", err=True)
+    if typed.strip() != group:
+        say("nothing was deleted")
+        raise typer.Exit(EXIT_CALLED_OFF)
+
+
+def _show(findings: Iterable[Finding], *, as_json: bool) -> None:
+    """Say each as it comes, then all of them; exit code 1 when one is a fault."""
+    from openmirror.cli.findings_table import findings_json, findings_table
+    from openmirror.deployment.findings import has_faults
+
+    found = []
+    for finding in findings:
+        found.append(finding)
+        _tell(f"{finding.verdict:8}{finding.check}: {finding.what}")
+    if as_json:
+        typer.echo(json.dumps(findings_json(found), indent=1, ensure_ascii=False))
+    else:
+        result_console().print(findings_table(found))
+    if has_faults(found):
+        raise typer.Exit(EXIT_FAULTS)
+
+
+def _tell(text: str) -> None:
+    progress_console().print(text, style="dim", markup=False, soft_wrap=True)
+
+
+def _duration(text: str) -> timedelta:
+    try:
+        return durations.parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"--timeout must be {error}") from None

@@ -1,0 +1,68 @@
+"""What a deployment says of what it made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+
+from openmirror.deployment.findings import Check, Finding, fault, ok
+from openmirror.deployment.naming import DEPLOYMENT
+from openmirror.ports.management import Deployment, DeploymentState
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Those outputs of infra/bicep/main.bicep that are needed here, under their own names."""
+
+    openmirror_root: str
+    openmirror_queues: str
+    openmirror_letters: str
+    lake_account: str
+    runtime_account: str
+    function_app: str
+    functions_principal_id: str
+    runner_principal_id: str
+    system_topic: str
+    event_subscription: str
+    application_insights: str
+
+    @classmethod
+    def read(cls, said: Mapping[str, str]) -> Outputs | list[str]:
+        """The outputs, or the names of those that are missing."""
+        # Azure changes the case of the first letters of some names.
+        known = {name.upper(): value for name, value in said.items()}
+        wanted = {field.name: field.name.upper() for field in fields(cls)}
+        if missing := [name for name in wanted.values() if not known.get(name)]:
+            return missing
+        return cls(**{field: known[name] for field, name in wanted.items()})
+
+
+def judge_deployment(group: str, found: Deployment | None) -> tuple[Finding, Outputs | None]:
+    """Whether it was deployed; with its outputs where the rest can be looked at."""
+    if found is None:
+        return _fault(
+            f"the group {group} remembers no deployment {DEPLOYMENT!r}",
+            "Deploy it: docs/DEPLOY.md. With another group: --resource-group.",
+        )
+    if found.state is DeploymentState.RUNNING:
+        return _fault(
+            "the deployment is still running",
+            f"az deployment group wait --resource-group {group} --name {DEPLOYMENT} --created",
+        )
+    outputs = Outputs.read(found.outputs)
+    if found.state is DeploymentState.FAILED:
+        told, _ = _fault(
+            f"the deployment failed: {found.error or 'no reason is given'}",
+            "Remove the cause and deploy again: what is there already is taken up.",
+        )
+        return told, outputs if isinstance(outputs, Outputs) else None
+    if not isinstance(outputs, Outputs):
+        return _fault(
+            f"the deployment says nothing of {', '.join(outputs)}",
+            "It was made by another template or version: deploy again with this one.",
+        )
+    return ok(Check.DEPLOYMENT, f"{DEPLOYMENT} succeeded"), outputs
+
+
+def _fault(what: str, remedy: str) -> tuple[Finding, None]:
+    return fault(Check.DEPLOYMENT, what, remedy), None

@@ -1,0 +1,35 @@
+"""The one row that shows that a deployment works."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from openmirror.layout import StorePath
+
+
+class SampleRow(Protocol):
+    """Writes change files of one row, and looks for it in a Delta table."""
+
+    def insert(self, identity: str, at: datetime) -> bytes:
+        """A change file that adds the row."""
+        ...
+
+    def delete(self, identity: str) -> bytes:
+        """A change file that takes it away."""
+        ...
+
+    def is_in(self, table: StorePath, identity: str) -> bool:
+        """Whether the table has the row; False where there is no table.
+
+        Raises NotThere or ConditionFailed when files went while it was read: look again.
+        """
+        ...
+
+
+class QueueLengths(Protocol):
+    """How much lies in the queues."""
+
+    def length(self, queue: str) -> int | None:
+        """About how many messages there are; None when there is no such queue."""
+        ...

@@ -1,0 +1,36 @@
+"""Findings of checks that ask somebody, whatever the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from openmirror.deployment.findings import Check, Finding, unknown
+from openmirror.errors import (
+    AccessDenied,
+    ConditionFailed,
+    DocumentUnreadable,
+    NotThere,
+    OpenmirrorError,
+    Unavailable,
+    WrongRequest,
+)
+
+_REMEDIES: dict[type[OpenmirrorError], str] = {
+    AccessDenied: "Ask for that role, or let somebody look who has it.",
+    Unavailable: "Try again; where a firewall or a private network is in the way, from inside.",
+}
+
+
+def asked(check: Check, judge: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """What a check found; one `unknown` that says why when it could not look."""
+    try:
+        return list(judge())
+    except (
+        AccessDenied,
+        ConditionFailed,
+        DocumentUnreadable,
+        NotThere,
+        Unavailable,
+        WrongRequest,
+    ) as error:
+        return [unknown(check, str(error), _REMEDIES.get(type(error), "Try again."))]

@@ -1,0 +1,124 @@
+"""Before a deployment: everything that would make it fail, or be of no use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from openmirror.deployment.before import (
+    folded,
+    judge_earlier,
+    judge_group,
+    judge_locks,
+    judge_names,
+    judge_providers,
+    judge_python,
+    judge_region,
+    judge_workspace,
+    providers_needed,
+)
+from openmirror.deployment.findings import Check, Finding, fault, has_faults, unknown
+from openmirror.deployment.naming import NAME, Names
+from openmirror.deployment.parameters import Parameters, judge_parameters
+from openmirror.deployment.rights import judge_rights
+from openmirror.ports.management import Group, Subscription
+from openmirror.ports.workspace import Workspace
+from openmirror.services.asking_azure import asked
+
+
+@dataclass(frozen=True)
+class Intended:
+    """What somebody is about to deploy."""
+
+    group: str
+    parameters: Parameters
+    location: str | None = None
+    """The region; by default that of the parameters, or of the group."""
+
+
+@dataclass(frozen=True)
+class Preflight:
+    """What is asked; nothing is changed."""
+
+    subscription: Subscription
+    workspace: Callable[[str], Workspace]
+    """The workspace of a URL."""
+    wrong_settings: Callable[[Mapping[str, str]], str | None]
+    """What is wrong with app settings of openmirror; None when nothing is."""
+
+    def findings(self, intended: Intended) -> Iterator[Finding]:
+        """All of them, each as soon as it is known."""
+        parameters = intended.parameters
+        judged = self._parameters(parameters)
+        yield from judged
+        seen: list[Group | None] = []
+        yield from asked(Check.GROUP, lambda: self._group(intended, seen))
+        group = seen[0] if seen else None
+        region = intended.location or parameters.location or (group.location if group else None)
+        needed = providers_needed(parameters)
+        yield from asked(
+            Check.PROVIDERS, lambda: judge_providers(self.subscription.providers(needed))
+        )
+        yield from self._region(region, parameters.python)
+        yield from asked(
+            Check.RIGHTS,
+            lambda: judge_rights(self.subscription.permissions(group.name if group else None)),
+        )
+        if group is not None:
+            yield from self._in(group, parameters)
+        if parameters.workspace and not has_faults(judged):
+            yield from asked(Check.WORKSPACE, lambda: self._workspace(parameters.workspace))
+
+    def _parameters(self, parameters: Parameters) -> list[Finding]:
+        found = judge_parameters(parameters)
+        if not has_faults(found) and (wrong := self.wrong_settings(parameters.settings)):
+            remedy = "Correct `settings` in the parameters file: docs/OPERATIONS.md has them all."
+            return [fault(Check.PARAMETERS, wrong, remedy)]
+        return found
+
+    def _group(self, intended: Intended, seen: list[Group | None]) -> list[Finding]:
+        group = self.subscription.group(intended.group)
+        seen.append(group)
+        wanted = intended.location or intended.parameters.location
+        return judge_group(intended.group, group, wanted)
+
+    def _region(self, region: str | None, python: str) -> Iterator[Finding]:
+        if region is None:
+            yield unknown(
+                Check.REGION, "no region is known yet", "Give one: --location, or `location`."
+            )
+            return
+        found = asked(Check.REGION, lambda: judge_region(region, self.subscription.flex_regions()))
+        yield from found
+        if not has_faults(found):
+            yield from asked(
+                Check.REGION,
+                lambda: judge_python(
+                    region, python, self.subscription.flex_pythons(folded(region))
+                ),
+            )
+
+    def _in(self, group: Group, parameters: Parameters) -> Iterator[Finding]:
+        ask = self.subscription
+        yield from asked(Check.LOCKS, lambda: judge_locks(ask.locks(group.name)))
+        yield from asked(
+            Check.EARLIER,
+            lambda: judge_earlier(
+                parameters.name, ask.deployments(group.name), ask.resources(group.name)
+            ),
+        )
+        # Of a name that breaks the rule nobody knows what would become.
+        if NAME.fullmatch(parameters.name):
+            yield from asked(Check.NAMES, lambda: self._names(group, parameters.name))
+
+    def _names(self, group: Group, name: str) -> list[Finding]:
+        ask, names = self.subscription, Names.of(name, group.id)
+        answers = {
+            names.lake_account: ask.account_name(names.lake_account),
+            names.runtime_account: ask.account_name(names.runtime_account),
+            names.function_app: ask.site_name(names.function_app),
+        }
+        return judge_names(names, ask.resources(group.name), answers)
+
+    def _workspace(self, url: str) -> list[Finding]:
+        return judge_workspace(url, self.subscription.tenant(), self.workspace(url).tenant())

@@ -1,0 +1,151 @@
+"""After a deployment: whether every part is there, may do its work, and does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from openmirror.deployment.findings import Check, Finding, unknown
+from openmirror.deployment.mirrored import judge_heartbeats, judge_tables
+from openmirror.deployment.naming import DEPLOYMENT
+from openmirror.deployment.outputs import Outputs, judge_deployment
+from openmirror.deployment.roles import QUEUES, Who, judge_roles
+from openmirror.deployment.running import JOB, WORKSPACE, judge_app, judge_settings
+from openmirror.deployment.traffic import (
+    AlwaysOn,
+    judge_events,
+    judge_letters,
+    judge_queues,
+    judge_runner,
+)
+from openmirror.doorbells import WORK_QUEUE
+from openmirror.errors import AccessDenied, NotThere, Unavailable
+from openmirror.lifecycle import TableStatus, Trouble, Word
+from openmirror.ports.letters import Letters
+from openmirror.ports.management import Assignment, Deployed
+from openmirror.ports.sampling import QueueLengths
+from openmirror.ports.workspace import JobLook, Workspace
+from openmirror.services.asking_azure import asked
+from openmirror.services.discovery import mirrors
+from openmirror.services.overview import mirror_head
+from openmirror.services.parts import Parts
+from openmirror.services.reporting import heartbeat, statuses
+
+
+@dataclass(frozen=True)
+class DataPlane:
+    """The accounts of a deployment, from inside."""
+
+    parts: Parts
+    queues: QueueLengths
+    letters: Letters
+    sample: Callable[[Callable[[], JobLook | None]], Finding]
+    """The sample's way, for whoever can say how the runner's job stands."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What is asked; nothing is changed but the sample's table."""
+
+    group: str
+    deployed: Deployed
+    open: Callable[[Outputs], DataPlane]
+    """The accounts that a deployment made; raises CannotStart."""
+    workspace: Callable[[str], Workspace]
+    """The Databricks workspace of a URL."""
+    with_sample: bool = True
+
+    def findings(self) -> Iterator[Finding]:
+        """All of them, each as soon as it is known."""
+        seen: list[Outputs] = []
+        yield from asked(Check.DEPLOYMENT, lambda: self._deployment(seen))
+        if not seen:
+            return
+        outputs = seen[0]
+        told: dict[str, str] = {}
+        ask, app = self.deployed, outputs.function_app
+        yield from asked(Check.APP, lambda: judge_app(self.group, app, ask.app(self.group, app)))
+        yield from asked(Check.SETTINGS, lambda: self._settings(outputs, told))
+        yield from asked(Check.ROLES, lambda: self._roles(outputs))
+        yield from asked(Check.EVENTS, lambda: self._events(outputs))
+        inside = self.open(outputs)
+        lengths: dict[str, int | None] = {}
+        yield from asked(Check.QUEUES, lambda: self._queues(inside, lengths))
+        yield from asked(Check.LETTERS, lambda: judge_letters(inside.letters.names()))
+        yield from self._runner(told, lengths)
+        yield from asked(Check.HEARTBEAT, lambda: self._heartbeats(inside.parts))
+        yield from asked(Check.TABLES, lambda: self._tables(inside.parts))
+        if self.with_sample:
+            yield from asked(Check.SAMPLE, lambda: [inside.sample(lambda: self._looked(told))])
+
+    def _deployment(self, seen: list[Outputs]) -> list[Finding]:
+        found = self.deployed.deployment(self.group, DEPLOYMENT)
+        finding, outputs = judge_deployment(self.group, found)
+        if outputs is not None:
+            seen.append(outputs)
+        return [finding]
+
+    def _settings(self, outputs: Outputs, told: dict[str, str]) -> list[Finding]:
+        told.update(self.deployed.app_settings(self.group, outputs.function_app))
+        return judge_settings(outputs, told)
+
+    def _roles(self, outputs: Outputs) -> list[Finding]:
+        principals = {
+            Who.FUNCTIONS: outputs.functions_principal_id,
+            Who.RUNNER: outputs.runner_principal_id,
+            Who.TOPIC: self.deployed.topic_principal(self.group, outputs.system_topic),
+        }
+        given: dict[Who, list[Assignment] | None] = {
+            who: self.deployed.assignments(principal) if principal else None
+            for who, principal in principals.items()
+        }
+        return judge_roles(outputs, given)
+
+    def _events(self, outputs: Outputs) -> list[Finding]:
+        topic, name = outputs.system_topic, outputs.event_subscription
+        return judge_events(outputs, self.deployed.event_subscription(self.group, topic, name))
+
+    def _queues(self, inside: DataPlane, lengths: dict[str, int | None]) -> list[Finding]:
+        lengths.update({name: inside.queues.length(name) for name in QUEUES})
+        return judge_queues(lengths)
+
+    def _runner(self, told: dict[str, str], lengths: dict[str, int | None]) -> Iterator[Finding]:
+        if not told:
+            remedy = "Ask for a role that may read the app's settings: which job, is said there."
+            yield unknown(Check.RUNNER, "the app's settings are not known", remedy)
+            return
+        yield from asked(Check.RUNNER, lambda: self._job(told, lengths.get(WORK_QUEUE)))
+
+    def _job(self, told: dict[str, str], waiting: int | None) -> list[Finding]:
+        number, url = told.get(JOB), told.get(WORKSPACE)
+        if not number or not url:
+            return judge_runner(AlwaysOn(), waiting)
+        return judge_runner(self.workspace(url).job(int(number)), waiting)
+
+    def _looked(self, told: dict[str, str]) -> JobLook | None:
+        number, url = told.get(JOB), told.get(WORKSPACE)
+        if not number or not url:
+            return None
+        try:
+            return self.workspace(url).job(int(number))
+        except (AccessDenied, NotThere, Unavailable):
+            return None
+
+    def _heartbeats(self, parts: Parts) -> list[Finding]:
+        beats = {name: heartbeat(parts.store, name) for name in mirrors(parts.store)}
+        return judge_heartbeats(beats, parts.clock())
+
+    def _tables(self, parts: Parts) -> list[Finding]:
+        names = mirrors(parts.store)
+        tables: list[TableStatus] = statuses(parts, names)
+        return judge_tables(tables, _wrong_mirrors(parts, names))
+
+
+def _wrong_mirrors(parts: Parts, names: list[str]) -> dict[str, Trouble]:
+    """Mirrors whose own settings are refused; silence is the heartbeat's finding."""
+    heads = {name: mirror_head(parts, name).trouble for name in names}
+    return {
+        name: trouble
+        for name, trouble in heads.items()
+        if trouble is not None and trouble.code != Word.NO_HEARTBEAT
+    }

@@ -1,0 +1,173 @@
+"""What `openmirror azure` works with: one subscription, and the accounts of a deployment."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from openmirror.account import AccountUrl
+from openmirror.connection import Connection
+from openmirror.deployment.findings import Finding
+from openmirror.deployment.naming import DEPLOYMENT
+from openmirror.deployment.outputs import Outputs
+from openmirror.deployment.removal import unhandled
+from openmirror.deployment.roles import QUEUES
+from openmirror.errors import AccessDenied, CannotStart, Unavailable
+from openmirror.ports.workspace import JobLook, Workspace
+from openmirror.services.letters import QUEUE_OF
+from openmirror.services.preflight import Preflight
+from openmirror.services.removing import Removing
+from openmirror.services.sampling import TIMEOUT, Sample
+from openmirror.services.verify import DataPlane, Verification
+from openmirror.settings import Settings
+from openmirror.wiring.azure import azure_parts
+from openmirror.wiring.local import Say, say_nothing, utc_now
+
+if TYPE_CHECKING:
+    from openmirror.adapters.management.clients import Clients
+
+_NEEDED = "pip install 'openmirror[cli,azure,deploy]'"
+
+
+@dataclass(frozen=True)
+class Management:
+    """One subscription, asked with the identity of the environment."""
+
+    clients: Clients
+    env: Mapping[str, str]
+
+    def preflight(self) -> Preflight:
+        """What is asked before a deployment."""
+        from openmirror.adapters.management.subscription import ArmSubscription
+
+        return Preflight(ArmSubscription(self.clients), workspace, wrong_settings)
+
+    def verification(
+        self,
+        group: str,
+        *,
+        with_sample: bool = True,
+        timeout: timedelta = TIMEOUT,
+        tell: Say = say_nothing,
+    ) -> Verification:
+        """What is asked after a deployment."""
+        from openmirror.adapters.management.deployed import ArmDeployed
+
+        return Verification(
+            group=group,
+            deployed=ArmDeployed(self.clients),
+            open=lambda outputs: data_plane(self.env, outputs, timeout, tell),
+            workspace=workspace,
+            with_sample=with_sample,
+        )
+
+    def removing(self, group: str) -> Removing:
+        """What removes a deployment."""
+        from openmirror.adapters.management.removable import ArmRemovable
+
+        return Removing(ArmRemovable(self.clients), group)
+
+    def unhandled(self, group: str) -> list[str]:
+        """What lies in queues and dead letters; says so where that cannot be seen."""
+        from openmirror.adapters.management.groups import deployment
+
+        found = deployment(self.clients, group, DEPLOYMENT)
+        outputs = Outputs.read(found.outputs) if found is not None else None
+        if not isinstance(outputs, Outputs):
+            return []
+        inside = data_plane(self.env, outputs, timedelta(), say_nothing)
+        try:
+            lengths = {name: inside.queues.length(name) for name in QUEUES}
+            return unhandled(lengths, len(inside.letters.names()))
+        except (AccessDenied, Unavailable) as error:
+            return [f"it cannot be seen whether anything is unhandled: {error}"]
+
+
+@contextmanager
+def management(env: Mapping[str, str], subscription: str | None) -> Iterator[Management]:
+    """A subscription by id or name, or the one that `az` works with.
+
+    Raises CannotStart when none is known, or a package is missing.
+    """
+    with _packages():
+        from openmirror.adapters.azure.credentials import identity
+        from openmirror.adapters.management.clients import Clients
+        from openmirror.adapters.management.profile import chosen
+
+        found = chosen(env, subscription)
+        if found is None:
+            raise CannotStart(
+                "no subscription is known: `az login` and `az account set --subscription NAME`, or "
+                "give --subscription ID"
+            )
+        credential = identity("Azure Resource Manager", secure=True)
+        clients = Clients.of(credential, found.subscription, found.cloud)
+    try:
+        yield Management(clients, env)
+    finally:
+        clients.close()
+
+
+def data_plane(
+    env: Mapping[str, str], outputs: Outputs, timeout: timedelta, tell: Say
+) -> DataPlane:
+    """The accounts that a deployment made; for emulators the environment has keys.
+
+    Raises CannotStart when they cannot be used.
+    """
+    from openmirror.adapters.azure.letters import BlobLetters
+    from openmirror.adapters.azure.queue_lengths import StorageQueueLengths
+    from openmirror.adapters.sample_row import ParquetSampleRow
+
+    settings = Settings.load(env, {"root": AccountUrl.parse(outputs.openmirror_root)})
+    parts = azure_parts(settings)
+    queues = StorageQueueLengths.connect(
+        settings.queues or Connection(service=outputs.openmirror_queues)
+    )
+    letters = BlobLetters.connect(
+        settings.letters or Connection(service=outputs.openmirror_letters), QUEUE_OF
+    )
+
+    def sample(job: Callable[[], JobLook | None]) -> Finding:
+        row = ParquetSampleRow(parts.store)
+        return Sample(parts, row, queues, job, _sleep, tell, timeout).finding()
+
+    return DataPlane(parts, queues, letters, sample)
+
+
+def workspace(url: str) -> Workspace:
+    """The Databricks workspace of a URL, asked with the identity of the environment."""
+    from openmirror.adapters.azure.credentials import identity
+    from openmirror.adapters.databricks_workspace import DatabricksWorkspace
+
+    return DatabricksWorkspace(url, identity(url, secure=url.startswith("https://")), utc_now)
+
+
+def wrong_settings(settings: Mapping[str, str]) -> str | None:
+    """What is wrong with app settings of openmirror; None when nothing is."""
+    try:
+        Settings.load(settings)
+    except CannotStart as error:
+        return str(error)
+    return None
+
+
+def _sleep(span: timedelta) -> None:
+    time.sleep(span.total_seconds())
+
+
+@contextmanager
+def _packages() -> Iterator[None]:
+    """Name the packages that are needed when they are not there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "azure":
+            raise
+        raise CannotStart(
+            f"`openmirror azure` needs packages that are not installed: {_NEEDED}"
+        ) from error
