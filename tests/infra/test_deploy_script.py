@@ -1,0 +1,404 @@
+"""scripts/deploy.sh runs the right programs with the right words, in an order that loses nothing.
+
+az, databricks and ./dev are stand-ins that write down what they are given; the words that az and
+databricks get are held to the same tables as every line of the documents.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from tests.infra.commands.finding import ROOT, Told
+from tests.infra.commands.options import Table, mistakes
+
+# In sh, since a deployment starts a dozen of them. A call is its words and the variables that it
+# saw, each ended by a NUL, and a line of its own between calls.
+_STAND_IN = """#!/bin/sh
+here={folder}
+{{
+    printf '%s\\0' "${{0##*/}}" "$@"
+    env -0 | grep -z -e ^BUNDLE_ -e ^DATABRICKS_
+    printf '\\n%s\\n' {end}
+}} >>"$here/calls"
+said=" ${{0##*/}} $* "
+{answers}
+"""
+_ANSWER = """
+left=$(cat "$here/left.{number}")
+if [ "$left" -gt 0 ]{matches}; then
+    echo $((left - 1)) >"$here/left.{number}"
+    printf '%s' {out}
+    exit {code}
+fi
+"""
+_END = "--end of a call--"
+
+OUTPUTS = {
+    # As Azure spells them.
+    "functioN_APP": "func-openmirror-abc123",
+    "openmirroR_ROOT": "https://st.dfs.core.windows.net",
+    "OPENMIRROR_QUEUES": "https://st.queue.core.windows.net",
+    "functionS_CLIENT_ID": "11111111-f",
+    "runneR_CLIENT_ID": "22222222-r",
+    "applicationinsightS_CONNECTION_STRING": "InstrumentationKey=k;IngestionEndpoint=https://i/",
+    "databrickS_WORKSPACE_URL": "",
+}
+JOB = {"resources": {"jobs": {"runner": {"id": "777"}, "continuous": {"id": "778"}}}}
+WORKSPACE = "https://adb-1.2.azuredatabricks.net"
+
+
+@dataclass
+class Deploying:
+    """A checkout with the script, and stand-ins for all that it runs."""
+
+    folder: Path
+    answers: list[tuple[Sequence[str], str, int, int]] = field(default_factory=list)
+    done: subprocess.CompletedProcess[str] | None = None
+
+    @classmethod
+    def make(cls, folder: Path) -> Deploying:
+        """One in a folder with an odd name."""
+        root = folder / "a 'checkout'"
+        for place in ("scripts", "dist", "infra/bicep", ".venv/bin", "stand ins"):
+            (root / place).mkdir(parents=True)
+        shutil.copy(ROOT / "scripts" / "deploy.sh", root / "scripts")
+        shutil.copy(ROOT / "infra/bicep/small.parameters.json", root / "infra/bicep")
+        (root / ".venv/bin/python").symlink_to(sys.executable)
+        (root / "dist" / "openmirror-functions-1.2.3.zip").touch()
+        for name in ("az", "databricks", "sleep"):
+            (root / "stand ins" / name).symlink_to(root / "dev")
+        self = cls(root)
+        self.outputs()
+        return self
+
+    def outputs(self, **changed: str) -> None:
+        self.answer(["az", "group", "show", "location"], out="westeurope\n")
+        said = {**OUTPUTS, **changed}
+        told = {name: {"type": "String", "value": value} for name, value in said.items()}
+        self.answer(["az", "deployment", "properties.outputs"], out=json.dumps(told))
+        self.answer(["databricks", "bundle", "summary"], out=json.dumps(JOB))
+
+    def answer(
+        self, words: Sequence[str], *, out: str = "", code: int = 0, times: int = 99
+    ) -> None:
+        """What a stand-in says to a call with these words in it; the last that was told counts."""
+        self.answers.insert(0, (words, out, code, times))
+
+    def before(self, parameter: str, value: str) -> None:
+        """A parameter of the deployment that is there already."""
+        query = f"[?name=='openmirror'].properties.parameters.{parameter}.value | [0]"
+        self.answer(["az", query], out=f"{value}\n")
+
+    def parameters(self, name: str = "mine.json", **values: str) -> Path:
+        path = self.folder / name
+        path.write_text(json.dumps({"parameters": {k: {"value": v} for k, v in values.items()}}))
+        return path
+
+    def run(
+        self, *options: str | Path, group: str = "rg", env: Mapping[str, str] | None = None
+    ) -> int:
+        (self.folder / "dev").write_text(self._stand_in())
+        (self.folder / "dev").chmod(0o755)
+        (self.folder / "calls").write_text("")
+        self.done = subprocess.run(
+            ["sh", self.folder / "scripts" / "deploy.sh", "--resource-group", group, *options],
+            cwd="/",
+            env={"PATH": f"{self.folder / 'stand ins'}:{os.environ['PATH']}", **(env or {})},
+            capture_output=True,
+            text=True,
+        )
+        return self.done.returncode
+
+    @property
+    def told(self) -> str:
+        assert self.done is not None
+        return self.done.stderr
+
+    @property
+    def calls(self) -> list[list[str]]:
+        return [words for words, _ in self._log()]
+
+    def seen_by(self, *words: str) -> dict[str, str]:
+        """The variables for Databricks that a call saw."""
+        return next(env for said, env in self._log() if said[: len(words)] == list(words))
+
+    def _stand_in(self) -> str:
+        rules = ""
+        for number, (words, out, code, times) in enumerate(self.answers):
+            (self.folder / f"left.{number}").write_text(str(times))
+            matches = "".join(
+                f' && [ -z "${{said##*{shlex.quote(f" {word} ")}*}}" ]' for word in words
+            )
+            rules += _ANSWER.format(number=number, matches=matches, out=shlex.quote(out), code=code)
+        return _STAND_IN.format(
+            folder=shlex.quote(str(self.folder)), end=shlex.quote(_END), answers=rules
+        )
+
+    def _log(self) -> Iterator[tuple[list[str], dict[str, str]]]:
+        for call in (self.folder / "calls").read_text().split(f"\n{_END}\n")[:-1]:
+            said = call.removesuffix("\0").split("\0")
+            seen = [one for one in said if one.startswith(("BUNDLE_", "DATABRICKS_"))]
+            yield (
+                [one for one in said if one not in seen],
+                dict(one.split("=", 1) for one in seen),
+            )
+
+    def changes(self) -> list[str]:
+        """The calls that change something or judge it, by their first words."""
+        kinds = {
+            ("dev", "openmirror", "azure", "preflight"): "preflight",
+            ("az", "deployment", "group", "what-if"): "what-if",
+            ("az", "deployment", "group", "create"): "template",
+            ("databricks", "bundle", "deploy"): "runner",
+            ("dev", "package"): "package",
+            ("az", "functionapp", "deployment", "source"): "app",
+            ("dev", "openmirror", "azure", "verify"): "verify",
+        }
+        return [
+            name
+            for call in self.calls
+            for words, name in kinds.items()
+            if call[: len(words)] == list(words)
+        ]
+
+    def call(self, *words: str) -> list[str]:
+        """The one call that begins with these words."""
+        [found] = [call for call in self.calls if call[: len(words)] == list(words)]
+        return found
+
+
+@pytest.fixture
+def deploying(tmp_path: Path) -> Deploying:
+    return Deploying.make(tmp_path)
+
+
+def value_after(call: list[str], option: str) -> str:
+    return call[call.index(option) + 1]
+
+
+def test_the_first_deployment_goes_template_package_app_verify(deploying: Deploying) -> None:
+    assert deploying.run() == 0, deploying.told
+    assert deploying.changes() == ["preflight", "template", "package", "app", "verify"]
+    template = deploying.call("az", "deployment", "group", "create")
+    assert value_after(template, "--name") == "openmirror"
+    assert value_after(template, "--template-file").endswith("/infra/bicep/main.bicep")
+    assert template[-2:] == ["databricksWorkspaceUrl=", "databricksJobId="]
+    app = deploying.call("az", "functionapp")
+    assert value_after(app, "--name") == "func-openmirror-abc123"
+    assert value_after(app, "--src").endswith("/dist/openmirror-functions-1.2.3.zip")
+    assert value_after(app, "--build-remote") == "true"
+    assert value_after(deploying.call("dev", "openmirror", "azure", "preflight"), "--location") == (
+        "westeurope"
+    )
+
+
+def test_every_call_of_az_and_databricks_is_one_that_they_take(deploying: Deploying) -> None:
+    assert deploying.run("--databricks-target", "prod", "--vendor") == 0, deploying.told
+    judged = [Told("deploy.sh", call[0], tuple(call[1:])) for call in deploying.calls]
+    wrong = [
+        found
+        for told in judged
+        if told.program in ("az", "databricks")
+        for found in mistakes(told, Table.read(told.program))
+    ]
+    assert not wrong
+    assert {told.program for told in judged} == {"az", "databricks", "dev"}
+
+
+def test_the_runner_is_deployed_between_template_and_app_and_its_job_told_to_the_app(
+    deploying: Deploying,
+) -> None:
+    deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
+    assert deploying.run() == 0, deploying.told
+    assert deploying.changes() == [
+        *("preflight", "template", "runner", "template", "package", "app", "verify")
+    ]
+    creates = [c for c in deploying.calls if c[:4] == ["az", "deployment", "group", "create"]]
+    assert creates[0][-1] == "databricksJobId="
+    assert creates[1][-2:] == [f"databricksWorkspaceUrl={WORKSPACE}", "databricksJobId=777"]
+
+
+def test_the_bundle_is_told_what_the_deployment_made(deploying: Deploying) -> None:
+    deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
+    assert deploying.run(env={"BUNDLE_VAR_queues": "mine"}) == 0, deploying.told
+    assert deploying.seen_by("databricks", "bundle", "deploy") == {
+        "DATABRICKS_HOST": WORKSPACE,
+        "BUNDLE_VAR_root": "https://st.dfs.core.windows.net",
+        "BUNDLE_VAR_queues": "mine",
+        "BUNDLE_VAR_functions_client_id": "11111111-f",
+        "BUNDLE_VAR_runner_client_id": "22222222-r",
+        "BUNDLE_VAR_telemetry": "InstrumentationKey=k;IngestionEndpoint=https://i/",
+    }
+
+
+def test_an_upgrade_keeps_the_job_that_the_app_was_told_before(deploying: Deploying) -> None:
+    deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
+    deploying.before("databricksJobId", "777")
+    deploying.before("databricksWorkspaceUrl", WORKSPACE)
+    assert deploying.run() == 0, deploying.told
+    assert deploying.changes().count("template") == 1
+    template = deploying.call("az", "deployment", "group", "create")
+    assert template[-2:] == [f"databricksWorkspaceUrl={WORKSPACE}", "databricksJobId=777"]
+
+
+def test_a_job_in_the_parameter_file_counts_more(deploying: Deploying) -> None:
+    deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
+    deploying.before("databricksJobId", "1")
+    mine = deploying.parameters(databricksJobId="42", databricksWorkspaceUrl=WORKSPACE)
+    assert deploying.run("--parameters", mine) == 0, deploying.told
+    assert deploying.changes().count("template") == 1
+    assert deploying.call("az", "deployment", "group", "create")[-1] == "databricksJobId=42"
+
+
+def test_a_runner_that_is_always_on_is_started_by_nobody(deploying: Deploying) -> None:
+    deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
+    always = {"runner": {"id": "777"}, "continuous": {"continuous": {"pause_status": "UNPAUSED"}}}
+    deploying.answer(
+        ["databricks", "bundle", "summary"], out=json.dumps({"resources": {"jobs": always}})
+    )
+    assert deploying.run() == 0, deploying.told
+    assert deploying.changes().count("template") == 1
+
+
+@pytest.mark.parametrize("options", [["--skip-databricks"], []])
+def test_without_a_workspace_or_when_told_so_the_runner_is_left_alone(
+    deploying: Deploying, options: list[str]
+) -> None:
+    if options:
+        deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
+    assert deploying.run(*options) == 0, deploying.told
+    assert "runner" not in deploying.changes()
+    assert "the runner is left alone" in deploying.told
+
+
+def test_what_if_changes_nothing(deploying: Deploying) -> None:
+    assert deploying.run("--what-if") == 0, deploying.told
+    assert deploying.changes() == ["preflight", "what-if"]
+
+
+def test_vendored_packages_are_for_the_apps_python_and_switch_the_remote_build_off(
+    deploying: Deploying,
+) -> None:
+    mine = deploying.parameters(pythonVersion="3.12")
+    assert deploying.run("--parameters", mine, "--vendor") == 0, deploying.told
+    assert deploying.call("dev", "package")[2:] == ["--vendor", "--python", "3.12"]
+    assert value_after(deploying.call("az", "functionapp"), "--build-remote") == "false"
+
+
+FAILURES = {
+    "group": (["az", "group", "show"], [], "az login"),
+    "preflight": (["azure", "preflight"], ["preflight"], "remedy"),
+    "template": (["deployment", "create"], ["preflight", "template"], "portal"),
+    "runner": (["bundle", "deploy"], ["preflight", "template", "runner"], "docs/RUNNER.md"),
+    "summary": (["bundle", "summary"], ["preflight", "template", "runner"], "above"),
+    "package": (
+        ["dev", "package"],
+        ["preflight", "template", "runner", "template", "package"],
+        "checkout",
+    ),
+    "verify": (
+        ["azure", "verify"],
+        ["preflight", "template", "runner", "template", "package", "app", "verify"],
+        "ten minutes",
+    ),
+}
+
+
+@pytest.mark.parametrize("where", FAILURES)
+def test_it_stops_at_the_first_failure_and_says_what_was_done_and_how_to_go_on(
+    deploying: Deploying, where: str
+) -> None:
+    words, before, remedy = FAILURES[where]
+    deploying.answer(words, code=3)
+    assert deploying.run("--databricks-target", "prod") == 1
+    assert deploying.changes() == before
+    assert "deploy: this failed:" in deploying.told
+    assert remedy in deploying.told
+    assert "run this command again" in deploying.told
+    done = [line for line in deploying.told.splitlines() if line.startswith("  - ")]
+    assert len(done) == sum(step in before[:-1] for step in ("template", "runner", "app")) + (
+        # Its second deployment, and a summary that comes after what it is asked about.
+        (before.count("template") == 2) + (where == "summary")
+    )
+    assert ("nothing was changed" in deploying.told) == (not done)
+
+
+def test_an_app_whose_roles_do_not_hold_yet_is_tried_again(deploying: Deploying) -> None:
+    deploying.answer(["functionapp", "config-zip"], code=1, times=2)
+    assert deploying.run() == 0, deploying.told
+    assert deploying.changes().count("app") == 3
+    assert [call for call in deploying.calls if call[0] == "sleep"] == [["sleep", "60"]] * 2
+
+
+def test_an_app_that_never_takes_its_package_ends_it(deploying: Deploying) -> None:
+    deploying.answer(["functionapp", "config-zip"], code=1)
+    assert deploying.run() == 1
+    assert deploying.changes()[-1] == "app"
+    assert "az functionapp log deployment show" in deploying.told
+
+
+@pytest.mark.parametrize("group", ["my group", "g'r$(touch x)", 'a"b;c', "-g"])
+def test_odd_names_reach_every_program_as_they_are(deploying: Deploying, group: str) -> None:
+    odd = deploying.parameters("my $para'meters; x.json", databricksJobId="4 2")
+    assert deploying.run("--parameters", odd, group=group) == 0, deploying.told
+    for call in deploying.calls:
+        if "--resource-group" in call:
+            assert value_after(call, "--resource-group") == group
+        if "--parameters" in call:
+            assert value_after(call, "--parameters") == str(odd)
+    assert deploying.call("az", "deployment", "group", "create")[-1] == "databricksJobId=4 2"
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (["--bogus"], "no option '--bogus'"),
+        (["--parameters"], "--parameters needs a value"),
+        (["--parameters", "/not/there.json"], "no file '/not/there.json'"),
+        (["--databricks-target", "prod", "--skip-databricks"], "exclude each other"),
+    ],
+)
+def test_wrong_options_are_refused_before_anything_is_asked(
+    deploying: Deploying, options: list[str], why: str
+) -> None:
+    assert deploying.run(*options) == 2
+    assert why in deploying.told
+    assert not deploying.calls
+
+
+def test_a_parameter_file_that_is_none_is_named(deploying: Deploying) -> None:
+    broken = deploying.folder / "broken.json"
+    broken.write_text("{")
+    assert deploying.run("--parameters", broken) == 1
+    assert "reading the parameter file" in deploying.told
+    assert "template" not in deploying.changes()
+
+
+def test_help_names_every_option() -> None:
+    script = ROOT / "scripts" / "deploy.sh"
+    shown = subprocess.run(["sh", script, "--help"], capture_output=True, text=True, check=True)
+    for option in ("--resource-group", "--parameters", "--databricks-target", "--vendor"):
+        assert option in shown.stdout
+    assert "--skip-databricks" in shown.stdout
+    assert "--what-if" in shown.stdout
+    nothing = subprocess.run(["sh", script], capture_output=True, text=True)
+    assert nothing.returncode == 2
+    assert "--resource-group is missing" in nothing.stderr
+
+
+@pytest.mark.parametrize("script", ["dev", "scripts/deploy.sh", ".ci/run"])
+def test_the_scripts_are_clean_to_shellcheck_where_it_is_installed(script: str) -> None:
+    if shutil.which("shellcheck") is None:
+        pytest.skip("shellcheck is not installed")
+    done = subprocess.run(["shellcheck", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
