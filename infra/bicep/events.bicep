@@ -22,7 +22,7 @@ resource topic 'Microsoft.EventGrid/systemTopics@2025-02-15' existing = {
   name: topicName
 }
 
-resource subscription 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = {
+resource landingEvents 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-02-15' = {
   parent: topic
   name: name
   properties: {
@@ -86,4 +86,4 @@ resource subscription 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025-
 }
 
 @description('Name of the event subscription.')
-output name string = subscription.name
+output name string = landingEvents.name

@@ -242,21 +242,6 @@ module access 'access.bicep' = {
   }
 }
 
-module events 'events.bicep' = {
-  name: '${name}-events'
-  params: {
-    topicName: topic.outputs.name
-    name: 'landing-events'
-    runtimeAccountId: runtime.outputs.id
-    queue: runtime.outputs.landingEventsQueue
-    deadLettersContainer: runtime.outputs.deadLettersContainer
-    landingContainer: lake.outputs.landingContainer
-  }
-  dependsOn: [
-    roles
-  ]
-}
-
 module functions 'functions.bicep' = {
   name: '${name}-functions'
   params: {
@@ -285,6 +270,24 @@ module functions 'functions.bicep' = {
   }
   dependsOn: [
     roles
+  ]
+}
+
+// After the app, though it needs it not: Azure looks whether the topic may write dead letters, and
+// its roles have had the longest time to take hold by then.
+module events 'events.bicep' = {
+  name: '${name}-events'
+  params: {
+    topicName: topic.outputs.name
+    name: 'landing-events'
+    runtimeAccountId: runtime.outputs.id
+    queue: runtime.outputs.landingEventsQueue
+    deadLettersContainer: runtime.outputs.deadLettersContainer
+    landingContainer: lake.outputs.landingContainer
+  }
+  dependsOn: [
+    roles
+    functions
   ]
 }
 

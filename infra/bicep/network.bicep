@@ -174,11 +174,11 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
     ]
   }
 
-  resource functions 'subnets' existing = {
+  resource functionsSubnet 'subnets' existing = {
     name: 'functions'
   }
 
-  resource endpoints 'subnets' existing = {
+  resource endpointsSubnet 'subnets' existing = {
     name: 'endpoints'
   }
 }
@@ -208,7 +208,7 @@ resource privateEndpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [for
   tags: tags
   properties: {
     subnet: {
-      id: network::endpoints.id
+      id: network::endpointsSubnet.id
     }
     privateLinkServiceConnections: [
       {
@@ -240,4 +240,4 @@ resource zoneGroups 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@202
 }]
 
 @description('Subnet that the Function App reaches out from.')
-output functionsSubnetId string = network::functions.id
+output functionsSubnetId string = network::functionsSubnet.id
