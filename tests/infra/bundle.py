@@ -149,7 +149,7 @@ def _targets(bundle: Bundle) -> Iterator[str]:
 def _refused(job: Mapping[str, Any]) -> Iterator[str]:
     """What Databricks' own models say."""
     try:
-        Job.from_dict(job)  # type: ignore[arg-type] - this is what it checks
+        Job.from_dict(job)  # type: ignore[arg-type]
         for cluster in job["job_clusters"]:
             if isinstance(cluster["new_cluster"], dict):
                 ClusterSpec.from_dict(cluster["new_cluster"])  # type: ignore[arg-type]
