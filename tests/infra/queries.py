@@ -26,7 +26,7 @@ def filled(
     """A query with the values of its parameters, as the portal and Bicep put them in."""
     values: Mapping[str, str] = {
         "{TimeRange}": f"> ago({hours}h)",
-        "{TimeRange:grain}": "30m",
+        "{TimeRange:grain}": "10m",
         "{Mirror}": quoted(mirror),
         "{Table}": quoted(table),
         "{lagAlertMinutes}": str(LAG_MINUTES),
