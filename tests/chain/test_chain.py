@@ -7,96 +7,28 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from azure.storage.queue import QueueServiceClient
 
-from openmirror import layout
+from openmirror import layout, startevent, statusevent, tableoperation
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
-from openmirror.ports import Progress
 from openmirror.protocol.names import TableFolder, TablePath, table_name
-from openmirror.services.working import Working
-from openmirror.settings import Settings
-from openmirror.wiring import root_engine, root_parts
-from openmirror.wiring.azure import leases, work_queue
-from openmirror.wiring.runner import working
-from standins.azurite import running
-from standins.functions_host import FunctionsHost, host
-from standins.functions_pump import Pump
+from tests.azure_platform import APP
 from tests.chain.mangling import Mangled
 from tests.chain.publishing import Publisher
-from tests.endpoint_server import EndpointServer, account_of_its_own, endpoint_server
+from tests.chain.whole import Chain, chain
+from tests.infra.telemetry_tables import Row, rows
 from tests.property.histories import History, random_history
 from tests.zone import bag, read_delta
 
 MIRROR = "chain"
 TABLES = ("orders", "Sales.schema/Orders", "Sales.schema/Zürich 1", "a.b", "two words")
+RUNNER = "openmirror.runner"
+COMMITS = ("Snapshotting", "Replicating")
 PATIENCE = 300.0
-
-
-@dataclass
-class Chain:
-    """Every part of a deployment, side by side."""
-
-    server: EndpointServer
-    app: FunctionsHost
-    pump: Pump
-    runner: Working
-    events: Mangled
-    queues: QueueServiceClient
-    heard: list[Progress]
-    _swept: float = 0.0
-
-    def turn(self) -> None:
-        """What all of them would do in a moment."""
-        self.pump.turn()
-        now = time.monotonic()
-        if now > self._swept + 2.0:  # the timer's 30 s, in the pace of a test
-            self._swept = now
-            assert self.app.timer("sweep").error is None
-        self.runner.serve(0.05)
-
-    def length(self, queue: str) -> int:
-        return self.queues.get_queue_client(queue).get_queue_properties().approximate_message_count
-
-
-@contextmanager
-def chain(root: Path, folder: Path, draw: random.Random) -> Iterator[Chain]:
-    with (
-        running(folder) as azurite,
-        endpoint_server(root, account=account_of_its_own()) as server,
-    ):
-        queues = QueueServiceClient.from_connection_string(azurite.connection_string)
-        for name in (EVENTS_QUEUE, WORK_QUEUE):
-            queues.create_queue(name)
-        (root / layout.landing_zone(MIRROR)).mkdir(parents=True)
-        events = Mangled(queues.get_queue_client(EVENTS_QUEUE), draw)
-        server.on_event = events
-        env = {
-            "OPENMIRROR_ROOT": f"{server.url}/{server.account}",
-            "OPENMIRROR_ACCOUNT_KEY": server.key,
-            "OPENMIRROR_QUEUES": azurite.connection_string,
-            "OPENMIRROR_LETTERS": azurite.connection_string,
-        }
-        heard: list[Progress] = []
-        settings = Settings.load(env, {"runner_sweep": timedelta(hours=1), "batch_files": 2})
-        parts = root_parts(settings, watch=heard.append)
-        with root_engine(settings, {}) as engine, host(env) as app:
-            runner = working(
-                settings, parts, engine, work_queue(settings), leases(settings), [MIRROR]
-            )
-            pump = Pump.of(app, azurite.connection_string)
-            try:
-                yield Chain(server, app, pump, runner, events, queues, heard)
-            finally:
-                runner.stop()
-        queues.close()
 
 
 def folders() -> list[TableFolder]:
@@ -133,7 +65,7 @@ def test_what_an_sdk_writes_is_mirrored_through_every_part_whatever_happens_to_i
     sent = histories(draw)
     root = tmp_path / "account"
     (tmp_path / "azurite").mkdir()
-    with chain(root, tmp_path / "azurite", draw) as parts:
+    with chain(root, tmp_path / "azurite", partial(Mangled, draw=draw), [MIRROR]) as parts:
         publisher = Publisher(parts.server, draw)
         for folder, history in sent.items():
             publisher.begin(folder, history.metadata)
@@ -177,6 +109,42 @@ def test_what_an_sdk_writes_is_mirrored_through_every_part_whatever_happens_to_i
     status = monitored(root)
     assert len(status) == len(TABLES)
     assert {table["status"] for table in status.values()} == {"Replicating"}
+    told = rows(parts.azure.sent.items)
+    was_told_of_every_commit(told, lengths)
+    was_told_how_every_table_stands(told)
+
+
+def was_told_of_every_commit(told: dict[str, list[Row]], lengths: dict[TableFolder, int]) -> None:
+    """Each file once, in an event, a span and a count of rows, all sent by the runner."""
+    operations = [r for r in told["AppEvents"] if r["Name"] == tableoperation.EVENT]
+    commits = [r for r in operations if r["Properties"]["OperationName"] in COMMITS]
+    assert {row["AppRoleName"] for row in commits} == {RUNNER}
+    found = {folder: list[int]() for folder in lengths}
+    for row in commits:
+        properties = row["Properties"]
+        folder = TableFolder(properties["Mirror"], TablePath.parse(properties["LandingFolder"]))
+        first, last = int(properties["FirstSequence"]), int(properties["LastSequence"])
+        found[folder] += range(first, last + 1)
+    assert found == {folder: list(range(1, last + 1)) for folder, last in lengths.items()}
+    spans = {row["OperationId"] for row in told["AppDependencies"]}
+    assert {row["OperationId"] for row in commits} <= spans
+    metrics = {row["Name"] for row in told["AppMetrics"] if row["AppRoleName"] == RUNNER}
+    assert {"rows_applied", "bytes_processed", "replication_lag_seconds"} <= metrics
+
+
+def was_told_how_every_table_stands(told: dict[str, list[Row]]) -> None:
+    """By functions and runner both; the newest says that all is applied."""
+    events = [row for row in told["AppEvents"] if row["Name"] == statusevent.EVENT]
+    for role in (APP, RUNNER):
+        mine = [row["Properties"] for row in events if row["AppRoleName"] == role]
+        newest = {TablePath.parse(told["LandingFolder"]): told for told in mine}
+        assert set(newest) == {folder.path for folder in folders()}
+        assert {told["Stage"] for told in newest.values()} == {"Replicating"}
+    gauges = {row["Name"] for row in told["AppMetrics"] if row["AppRoleName"] == APP}
+    assert {"pending_files", "oldest_pending_age_seconds", "table_status", "heartbeat"} <= gauges
+    starts = [row for row in told["AppEvents"] if row["Name"] == startevent.EVENT]
+    assert [row["Properties"]["Outcome"] for row in starts] == ["Started"]
+    assert {row["AppRoleName"] for row in starts} == {APP}
 
 
 def applied(parts: Chain) -> dict[TableFolder, int]:

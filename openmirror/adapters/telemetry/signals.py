@@ -27,6 +27,20 @@ _CUSTOM_EVENT = "microsoft.custom_event.name"
 _COMMITS = frozenset({OperationName.SNAPSHOTTING, OperationName.REPLICATING})
 _WARNINGS = frozenset({"paused", "failed", "unreadable", "trouble", "buried", "lease-lost"})
 
+_OF_A_TABLE = ("mirror", "schema", "table")
+METRICS: Mapping[str, tuple[str, ...]] = {
+    "rows_applied": (*_OF_A_TABLE, "kind"),
+    "bytes_processed": _OF_A_TABLE,
+    "batch_duration_seconds": _OF_A_TABLE,
+    "replication_lag_seconds": _OF_A_TABLE,
+    "pending_files": _OF_A_TABLE,
+    "oldest_pending_age_seconds": _OF_A_TABLE,
+    "table_status": _OF_A_TABLE,
+    "heartbeat": ("mirror",),
+    "letters_waiting": ("source",),
+}
+"""Every metric with its dimensions, in the order of docs/OPERATIONS.md."""
+
 
 @dataclass(frozen=True)
 class Sinks:
