@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyspark
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
@@ -56,6 +57,7 @@ _SETTINGS = {
     "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
     "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
 }
+_OLDEST = 4
 _LOOPBACK = "127.0.0.1"
 _JVM_OPTIONS = "-Duser.timezone=UTC -Dlog4j2.level=error"
 
@@ -133,9 +135,10 @@ def is_submitted() -> bool:
 def active_spark() -> SparkSession | None:
     """The session that this process was given: on Databricks, or in somebody's own application.
 
-    Raises CannotStart for one without a JVM of its own (Spark Connect), since Delta's transactions
-    are reached through that.
+    Raises CannotStart for a Spark that is too old, and for a session without a JVM of its own
+    (Spark Connect), since Delta's transactions are reached through that.
     """
+    _need_spark_4(pyspark.__version__)
     spark = SparkSession.getActiveSession()
     if spark is None and "DATABRICKS_RUNTIME_VERSION" in os.environ:
         spark = SparkSession.builder.getOrCreate()
@@ -145,6 +148,16 @@ def active_spark() -> SparkSession | None:
             "dedicated access mode, not serverless and not standard access mode"
         )
     return spark
+
+
+def _need_spark_4(version: str) -> None:
+    """Before anything is asked of one that would fail somewhere in between."""
+    if int(version.partition(".")[0]) < _OLDEST:
+        raise CannotStart(
+            f"this is Spark {version}, and Spark {_OLDEST}.0 or newer is needed: Databricks "
+            "Runtime 17.3 or newer, or `pip install 'openmirror[spark]'` on a machine of your own. "
+            "Spark pools of Synapse and clusters of HDInsight have none"
+        )
 
 
 def _unused_folder() -> str:
