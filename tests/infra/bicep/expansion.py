@@ -133,7 +133,11 @@ class _Run:
         return Unevaluable(f"{self.template.path}:{line}: {why}")
 
     def all(self) -> None:
-        for name in (*self.template.resources, *self.template.modules):
+        """Makes everything. What exists is looked up only where something made asks for it."""
+        for name, resource in self.template.resources.items():
+            if not resource.existing:
+                self.named(name)
+        for name in self.template.modules:
             self.named(name)
 
     def output(self, name: str) -> Any:
@@ -185,7 +189,7 @@ class _Run:
             made = made and above.made
         name = "/".join(names)
         scope, about = self.scope, body.get("scope")
-        if about is not None:
+        if about is not None and made:
             target = self.value(about, local)
             scope = target.id if isinstance(target, Deployed) else str(target)
         elif above is not None:

@@ -1,0 +1,313 @@
+"""What a deployment would make: names that Azure takes, each thing once and after what it needs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.infra.bicep.expansion import GROUP, Unevaluable, expand
+from tests.infra.bicep.folder import Folder
+from tests.infra.bicep.naming import ROLE_ASSIGNMENT, naming, shared
+from tests.infra.bicep.order import first, order
+from tests.infra.deployments import EVERYBODY, LONGEST, SHORTEST, VARIANTS, principal
+from tests.infra.name_rules import NAME_RULES
+
+PRIVATE: dict[str, Any] = {**EVERYBODY, "privateNetwork": True}
+OTHER_GROUP = f"{GROUP}-2"
+
+
+@pytest.fixture(scope="module")
+def folder() -> Folder:
+    return Folder.at()
+
+
+def names(deployment, kind) -> set[str]:
+    return {each.name for each in deployment.of(kind)}
+
+
+# -- Names
+
+
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+def test_azure_takes_every_name(folder, variant):
+    assert [str(each) for each in naming(expand(folder, variant))] == []
+
+
+def test_every_rule_is_for_something_that_a_deployment_makes(folder):
+    made = {
+        each.type for variant in VARIANTS.values() for each in expand(folder, variant).resources
+    }
+    whole = expand(
+        folder, {"resourceGroupName": "rg", "location": "x"}, template="subscription.bicep"
+    )
+
+    assert made | {each.type for each in whole.resources} == set(NAME_RULES)
+
+
+@pytest.mark.parametrize("parameters", [{}, EVERYBODY], ids=["as it comes", "with everybody"])
+def test_a_second_deployment_in_a_group_shares_nothing_with_the_first(folder, parameters):
+    one = expand(folder, {**parameters, "name": SHORTEST})
+    two = expand(folder, {**parameters, "name": LONGEST})
+
+    assert shared(one, two) == []
+
+
+def test_two_private_deployments_in_a_group_share_the_zones_of_names_and_nothing_else(folder):
+    one = expand(folder, {**PRIVATE, "name": SHORTEST})
+    two = expand(folder, {**PRIVATE, "name": LONGEST})
+
+    assert shared(one, two) == [
+        f"Microsoft.Network/privateDnsZones privatelink.{each}.core.windows.net"
+        for each in ("blob", "dfs", "queue", "table")
+    ]
+
+
+def test_the_same_name_in_another_group_shares_no_name_that_azure_has_once_only(folder):
+    assert shared(expand(folder), expand(folder, group=OTHER_GROUP)) == []
+
+
+def test_a_deployment_that_is_repeated_makes_the_same_again(folder):
+    assert expand(folder, PRIVATE) == expand(Folder.at(), PRIVATE)
+
+
+def test_a_deployment_with_a_group_of_its_own_makes_the_same_in_it(folder):
+    group = GROUP.rpartition("/")[2]
+
+    whole = expand(
+        folder,
+        {"resourceGroupName": group, "location": "westeurope", **EVERYBODY},
+        template="subscription.bicep",
+    )
+
+    ids = {each.id for each in whole.resources} - {GROUP}
+    inner = {each.id for each in expand(folder, EVERYBODY).resources}
+    assert ids - inner == {f"{GROUP}/providers/Microsoft.Resources/deployments/openmirror"}
+    assert inner <= ids
+    assert whole.outputs["RESOURCE_GROUP"] == group
+
+
+def test_everything_that_has_tags_has_those_that_were_given_and_the_name(folder):
+    deployment = expand(folder, {**PRIVATE, "name": LONGEST, "tags": {"team": "data"}})
+
+    tagged = [each for each in deployment.resources if "location" in each.body]
+    assert len(tagged) > 20
+    for resource in tagged:
+        assert resource.body["tags"].items() >= {"team": "data", "openmirror": LONGEST}.items()
+
+
+def test_a_name_that_is_too_long_is_refused_before_anything_is_made(folder):
+    with pytest.raises(Unevaluable, match=r"main.bicep:\d+: name is at most 12, not a length of"):
+        expand(folder, {"name": "openmirror123"})
+
+
+@pytest.mark.parametrize("name", ["Mirrors", "mir-rors", "mir_rors", "mir.rors"])
+def test_a_name_of_other_characters_breaks_the_rule_of_accounts(folder, name):
+    found = naming(expand(folder, {"name": name}))
+
+    assert {"lake.bicep", "runtime.bicep"} <= {each.path for each in found}
+
+
+# -- Order
+
+
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+def test_whatever_is_looked_up_is_made_before(folder, variant):
+    deployment = expand(folder, variant)
+
+    assert deployment.existing
+    assert [str(each) for each in order(folder, deployment)] == []
+
+
+@pytest.mark.parametrize("later", ["functions", "events"])
+def test_roles_stand_before_what_acts_by_them(folder, later):
+    assert first(folder, "roles", before=later)
+
+
+# -- Planted mistakes
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "parameters", "told"),
+    {
+        "an account's name that is too long": (
+            "main.bicep",
+            "'st${name}lake${take(token, 4)}'",
+            "'st${name}lake${token}x'",
+            {"name": LONGEST},
+            "lake.bicep: Microsoft.Storage/storageAccounts: 'stopenmirror12lake",
+        ),
+        "an account's name with a dash": (
+            "main.bicep",
+            "'st${name}run${take(token, 4)}'",
+            "'st-${name}run${take(token, 4)}'",
+            {},
+            "runtime.bicep: Microsoft.Storage/storageAccounts: 'st-openmirrorrun",
+        ),
+        "an app's name that the host's id does not hold": (
+            "main.bicep",
+            "'func-${name}-${token}'",
+            "'func-${name}-${uniqueString(name)}-x'",
+            {"name": LONGEST},
+            "functions.bicep: name is at most 32, not a length of 33",
+        ),
+        "a container with a capital": (
+            "lake.bicep",
+            "name: 'landing'",
+            "name: 'Landing'",
+            {},
+            "lake.bicep: Microsoft.Storage/storageAccounts/blobServices/containers: 'Landing' does",
+        ),
+        "a queue with two dashes": (
+            "runtime.bicep",
+            "name: 'table-work'",
+            "name: 'table--work'",
+            {},
+            "runtime.bicep: Microsoft.Storage/storageAccounts/queueServices/queues: 'table--work' ",
+        ),
+        "a workbook that is no GUID": (
+            "workbook.bicep",
+            "guid(resourceGroup().id, name, 'workbook')",
+            "'workbook'",
+            {},
+            "workbook.bicep: Microsoft.Insights/workbooks: 'workbook' has 8 characters, not 36",
+        ),
+        "two assignments of one name": (
+            "roles.bicep",
+            "guid(lakeStorage::blobs::lake.id, functionsPrincipalId, blobContributor)",
+            "guid(lakeStorage::blobs::lake.id, functionsPrincipalId, blobReader)",
+            {},
+            "is made twice",
+        ),
+        "a role that one principal gets twice": (
+            "access.bicep",
+            "if (!contains(operatorIds, reader.principalId)) {",
+            "if (reader.principalId != '') {",
+            {"operators": [principal(3)], "readers": [principal(3)]},
+            "access.bicep: a role is given twice to one principal at one scope",
+        ),
+        "a module of a name that another has": (
+            "main.bicep",
+            "name: '${name}-lake'",
+            "name: '${name}-runtime'",
+            {},
+            "main.bicep: Microsoft.Resources/deployments openmirror-runtime is made twice",
+        ),
+    }.values(),
+    ids=str,
+)
+def test_a_planted_mistake_in_a_name_is_told(folder, file, old, new, parameters, told):
+    wrong = folder.changed(file, old, new)
+
+    try:
+        findings = [f"{each.path}: {each.text}" for each in naming(expand(wrong, parameters))]
+    except Unevaluable as refused:
+        path, _, text = str(refused).split(":", 2)
+        findings = [f"{path}:{text}"]
+
+    assert any(told in each for each in findings), findings
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("resourceGroup().id, name), 6)", "resourceGroup().id), 6)"),
+        ("guid(resourceGroup().id, name, 'workbook')", "guid(resourceGroup().id, 'workbook')"),
+        ("'pep-${name}'", "'pep'"),
+        ("'ag-${name}'", "'ag'"),
+    ],
+)
+def test_a_name_that_two_deployments_in_a_group_share_is_told(folder, old, new):
+    file = next(each for each, text in folder.texts.items() if old in text)
+    wrong = folder.changed(file, old, new)
+    if "uniqueString" in folder.texts[file]:
+        wrong = wrong.changed(file, "st${name}lake", "stlake")
+
+    both = [expand(wrong, {**PRIVATE, "name": name}) for name in (SHORTEST, LONGEST)]
+
+    assert [each for each in shared(*both) if "privateDnsZones" not in each]
+
+
+def test_an_account_that_another_group_has_too_is_told(folder):
+    wrong = folder.changed("main.bicep", "resourceGroup().id, name", "name")
+
+    assert any(
+        each.startswith("Microsoft.Storage/storageAccounts st")
+        for each in shared(expand(wrong), expand(wrong, group=OTHER_GROUP))
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    {
+        "a container that nobody makes": (
+            "roles.bicep",
+            "name: 'landing'",
+            "name: 'landings'",
+            "nothing makes Microsoft.Storage/storageAccounts/blobServices/containers st",
+        ),
+        "a subnet that nobody makes": (
+            "network.bicep",
+            "existing = {\n    name: 'functions'",
+            "existing = {\n    name: 'function'",
+            "nothing makes Microsoft.Network/virtualNetworks/subnets vnet-openmirror",
+        ),
+        "an account that is not waited for": (
+            "main.bicep",
+            "    runtimeAccount: runtime.outputs.name\n    publishers: publishers",
+            "    runtimeAccount: 'st${name}run${take(token, 4)}'\n    publishers: publishers",
+            "access does not wait for runtime, which makes st",
+        ),
+    }.values(),
+    ids=str,
+)
+def test_what_is_looked_up_and_not_there_is_told(folder, file, old, new, told):
+    wrong = folder.changed(file, old, new)
+
+    findings = order(wrong, expand(wrong, PRIVATE))
+
+    assert any(told in each.text for each in findings), [str(each) for each in findings]
+
+
+def test_an_app_that_does_not_wait_for_its_roles_is_told(folder):
+    text = folder.texts["main.bicep"]
+    head, _, tail = text.rpartition("  dependsOn: [\n    roles\n  ]\n")
+
+    assert not first(folder.with_text("main.bicep", head + tail), "roles", before="functions")
+
+
+def test_an_output_of_what_is_not_made_is_told(folder):
+    wrong = folder.changed(
+        "main.bicep", "privateNetwork ? network.outputs.functionsSubnetId : ''", "network.outputs.x"
+    )
+
+    with pytest.raises(Unevaluable, match=r"main.bicep:\d+: .outputs is asked of what is not made"):
+        expand(wrong)
+
+
+# -- People
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        ("operators", "readers", "runners", "publishers"),
+        ("operators", "runners"),
+        ("readers", "runners"),
+        ("readers", "publishers"),
+    ],
+    ids="+".join,
+)
+def test_one_who_is_named_in_several_lists_gets_each_role_once(folder, lists):
+    one = principal(7)
+
+    deployment = expand(folder, {each: [{**one, "mirror": "sales"}] for each in lists})
+
+    given = [
+        (each.scope, each.properties["roleDefinitionId"])
+        for each in deployment.of(ROLE_ASSIGNMENT)
+        if each.properties["principalId"] == one["principalId"]
+    ]
+    assert given
+    assert len(given) == len(set(given))
+    assert naming(deployment) == []
