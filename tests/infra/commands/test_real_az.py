@@ -1,0 +1,76 @@
+"""The real az takes every line that we tell people to run, and the table of its options holds.
+
+`./dev check-infra` makes the venv that this needs; nothing is run, and nobody is asked.
+"""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from tests.infra.commands.asking import Az
+from tests.infra.commands.finding import Told, told_anywhere
+from tests.infra.commands.options import Table
+from tests.infra.commands.record import TABLE, recorded, text_of
+
+pytestmark = pytest.mark.check_infra
+
+LINES = [told for told in told_anywhere() if told.program == "az"]
+PLANTED = {
+    "az has no command": "group creat --name g --location l",
+    "unrecognized arguments: --bogus": "group create --name g --location l --bogus 1",
+    "required: --location": "group create --name g",
+    "are required": "functionapp show --name f",
+    "expected one argument": "group create --location l --name",
+    "not a valid value": "functionapp deployment source config-zip -g g -n n --src z "
+    "--build-remote maybe",
+}
+
+
+@pytest.fixture(scope="module")
+def az() -> Az:
+    return Az()
+
+
+_EXPANSION = re.compile(r"\$(?:\w+|\{[^}]*\}|\(…\))")
+
+
+def filled_in(told: Told) -> list[str]:
+    """The words with something in place of what a shell would put there."""
+    command = Table.read("az").commands[Table.read("az").command_of(told.words) or ""]
+    words: list[str] = []
+    for word in told.words:
+        option = command.option(words[-1]) if words else None
+        if _EXPANSION.search(word) and option and option.choices:
+            words.append(option.choices[0])
+        else:
+            words.append(_EXPANSION.sub("word", word))
+    return words
+
+
+def test_az_takes_every_line_of_the_documents_and_scripts(az: Az) -> None:
+    whole = [told for told in LINES if told.whole and "$@" not in told.words]
+    refusals = az.refusals([filled_in(told) for told in whole])
+    wrong = [f"{told}\n  {why}" for told, why in zip(whole, refusals, strict=True) if why]
+    assert not wrong, "\n".join(wrong)
+    assert len(whole) > 10
+
+
+def test_az_has_every_command_that_a_sentence_or_message_mentions(az: Az) -> None:
+    mentioned = [told for told in LINES if not told.whole]
+    names = az.commands([told.words for told in mentioned])
+    unknown = [str(told) for told, name in zip(mentioned, names, strict=True) if name is None]
+    assert mentioned
+    assert not unknown, "\n".join(unknown)
+
+
+@pytest.mark.parametrize("why", PLANTED)
+def test_az_refuses_a_planted_mistake(az: Az, why: str) -> None:
+    [refusal] = az.refusals([PLANTED[why].split()])
+    assert refusal is not None
+    assert why in refusal
+
+
+def test_the_recorded_table_is_what_az_says_now(az: Az) -> None:
+    assert TABLE.read_text() == text_of(recorded(az)), "run ./dev check-infra --record"
