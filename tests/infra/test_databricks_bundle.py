@@ -91,7 +91,8 @@ def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> 
             "environment_key: a\n          #",
             "serverless",
         ),
-        (CONTINUOUS, "max_concurrent_runs: 1", "queue: { enabled: true }", "neither queue nor"),
+        (CONTINUOUS, "task_key: runner", "max_retries: 1\n          task_key: a", "no retries"),
+        (CONTINUOUS, "max_concurrent_runs: 1", "queue: { enabled: true }", "more than one run"),
         (CONTINUOUS, "--continuous, ", "", "belong together"),
     ],
 )
