@@ -167,20 +167,6 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
       scmIpSecurityRestrictionsUseMain: true
     }
   }
-
-  resource noFtp 'basicPublishingCredentialsPolicies' = {
-    name: 'ftp'
-    properties: {
-      allow: false
-    }
-  }
-
-  resource noScmPassword 'basicPublishingCredentialsPolicies' = {
-    name: 'scm'
-    properties: {
-      allow: false
-    }
-  }
 }
 
 // A deployment of settings replaces all of them, so that none is left of an earlier version. One
@@ -197,6 +183,29 @@ resource appSettings 'Microsoft.Web/sites/config@2024-11-01' = {
   parent: app
   name: 'appsettings'
   properties: union(settings, ownSettings, runnerSettings)
+}
+
+// One after the other: an app that is being changed refuses a second change.
+resource noFtpPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-11-01' = {
+  parent: app
+  name: 'ftp'
+  properties: {
+    allow: false
+  }
+  dependsOn: [
+    appSettings
+  ]
+}
+
+resource noScmPassword 'Microsoft.Web/sites/basicPublishingCredentialsPolicies@2024-11-01' = {
+  parent: app
+  name: 'scm'
+  properties: {
+    allow: false
+  }
+  dependsOn: [
+    noFtpPassword
+  ]
 }
 
 @description('Resource id of the app.')
