@@ -37,6 +37,11 @@ class Outputs:
         return cls(**{field: known[name] for field, name in wanted.items()})
 
 
+def is_ours(deployment: Deployment) -> bool:
+    """Whether it made an openmirror, whatever it is called."""
+    return isinstance(Outputs.read(deployment.outputs), Outputs)
+
+
 def judge_deployment(group: str, found: Deployment | None) -> tuple[Finding, Outputs | None]:
     """Whether it was deployed; with its outputs where the rest can be looked at."""
     if found is None:

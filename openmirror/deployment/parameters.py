@@ -6,10 +6,12 @@ import ipaddress
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from urllib.parse import urlsplit
 
-from openmirror.deployment.findings import Check, Finding, fault, ok
+from openmirror.deployment.findings import Check, Finding, fault, ok, warning
 from openmirror.deployment.naming import DEFAULT_NAME, NAME, NAME_RULE
 from openmirror.protocol.names import MOST_NAME_BYTES, is_reserved
 
@@ -20,6 +22,7 @@ PRINCIPAL_TYPES = ("User", "Group", "ServicePrincipal")
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SETTING = re.compile(r"OPENMIRROR_[A-Z_]+")
 _PATTERN_LETTERS = "*?'\"{}\\/"
+_LITERAL = re.compile(r"true|false|-?\d+")
 _FROM_ENVIRONMENT = re.compile(r"\$\{(\w+)(?:=([^}]*))?\}")
 
 _INNER = tuple(
@@ -79,7 +82,8 @@ class Parameters:
 def read_parameters(text: str, env: Mapping[str, str]) -> Parameters:
     """A parameters file; `${NAME}` is taken from the environment, as azd does.
 
-    What is not set there is left out. ValueError says what is wrong with the file.
+    A parameter with a name that is not set there is left out: it is not known here. ValueError
+    says what is wrong with the file.
     """
     try:
         entries = json.loads(text)["parameters"].items()
@@ -93,17 +97,36 @@ def read_parameters(text: str, env: Mapping[str, str]) -> Parameters:
     for name, entry in entries:
         if not isinstance(entry, dict) or "value" not in entry:
             raise ValueError(f'{name} has no value: write {{"value": …}}')
-        value = _filled_in(entry["value"], env)
-        if value is not None:
-            values[name] = value
+        with suppress(_NotSet):
+            values[name] = _typed(name, _filled_in(entry["value"], env))
     return Parameters(values)
 
 
+class _NotSet(Exception):
+    """A variable of the environment that is needed is not there."""
+
+
 def _filled_in(value: object, env: Mapping[str, str]) -> object:
-    match = _FROM_ENVIRONMENT.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        return value
-    return env.get(match[1]) or match[2] or None
+    if isinstance(value, list):
+        return [_filled_in(one, env) for one in value]
+    if isinstance(value, dict):
+        return {name: _filled_in(one, env) for name, one in value.items()}
+    return (
+        _FROM_ENVIRONMENT.sub(partial(_variable, env), value) if isinstance(value, str) else value
+    )
+
+
+def _variable(env: Mapping[str, str], match: re.Match[str]) -> str:
+    found = env.get(match[1]) or match[2]
+    if not found:
+        raise _NotSet
+    return found
+
+
+def _typed(name: str, value: object) -> object:
+    """A number or a truth value that came as text: an environment has nothing else."""
+    is_text = isinstance(value, str) and _LITERAL.fullmatch(value)
+    return json.loads(str(value)) if is_text and name in _NO_TEXTS else value
 
 
 def judge_parameters(parameters: Parameters) -> list[Finding]:
@@ -112,7 +135,22 @@ def judge_parameters(parameters: Parameters) -> list[Finding]:
         fault(Check.PARAMETERS, what, f"Correct {name} in the parameters file.")
         for name, what in _wrong(parameters.values)
     ]
+    found += [warning(Check.PARAMETERS, *told) for told in _useless(parameters)]
     return found or [ok(Check.PARAMETERS, f"{len(parameters.values)} given, all as they must be")]
+
+
+def _useless(parameters: Parameters) -> Iterator[tuple[str, str]]:
+    values = parameters.values
+    if parameters.workspace and not values.get("databricksJobId"):
+        yield (
+            "databricksWorkspaceUrl is given, and no databricksJobId: no run will be started",
+            "Deploy again with the job's number when it is there.",
+        )
+    if parameters.is_private and values.get("createDatabricksWorkspace") is True:
+        yield (
+            "createDatabricksWorkspace makes nothing in a private network",
+            "Bring a workspace that runs in a network of yours.",
+        )
 
 
 def _wrong(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
@@ -122,12 +160,11 @@ def _wrong(values: Mapping[str, object]) -> Iterator[tuple[str, str]]:
             yield name, f"there is no parameter {name}; there are {', '.join(PARAMETERS)}"
         elif must := rule(value):
             yield name, f"{name} is {json.dumps(value)}, but must be {must}"
-    both = [bool(values.get(name)) for name in ("databricksWorkspaceUrl", "databricksJobId")]
-    if any(both) and not all(both):
+    has_workspace = values.get("databricksWorkspaceUrl") or values.get("createDatabricksWorkspace")
+    if values.get("databricksJobId") and not has_workspace:
         yield (
-            "databricksWorkspaceUrl and databricksJobId",
-            "databricksWorkspaceUrl and databricksJobId go together: the job that is the runner, "
-            "and the workspace that it is in; without both, a runner must always be on",
+            "databricksWorkspaceUrl",
+            "databricksJobId is given, and no databricksWorkspaceUrl: in which workspace is it?",
         )
 
 
@@ -218,7 +255,13 @@ def _principals(*further: str) -> Rule:
         fields = ("principalId", "principalType", *further)
         if not isinstance(value, list):
             return f"a list of objects with {', '.join(fields)}"
-        return next((must for one in value if (must := _principal(one, fields))), None)
+        for one in value:
+            if must := _principal(one, fields):
+                return must
+        ids = [str(one["principalId"]).lower() for one in value]
+        if twice := [one for one in ids if ids.count(one) > 1]:
+            return f"a list that names each principal once, which {twice[0]} is not"
+        return None
 
     return rule
 
@@ -247,7 +290,10 @@ def mirror_refused(value: object) -> str | None:
     return None if size <= MOST_NAME_BYTES else f"of at most {MOST_NAME_BYTES} bytes"
 
 
+_MOST = 2**31 - 1
+
 PARAMETERS: Mapping[str, Rule] = {
+    "resourceGroupName": _text,
     "name": _name,
     "location": _text,
     "tags": _tags,
@@ -265,13 +311,27 @@ PARAMETERS: Mapping[str, Rule] = {
     "readers": _principals(),
     "runners": _principals(),
     "alertEmail": _text,
-    "lagAlertMinutes": _number(1, 1440),
-    "gapAlertMinutes": _number(1, 1440),
+    "lagAlertMinutes": _number(1, _MOST),
+    "gapAlertMinutes": _number(1, _MOST),
     "privateNetwork": _yes_or_no,
     "addressPrefix": _network,
     "allowedAddresses": _addresses,
     "deletedDays": _number(1, 365),
     "logDays": _number(30, 730),
-    "dailyLogGb": _number(-1, 1000),
+    "dailyLogGb": _number(-1, _MOST),
 }
-"""Every parameter of infra/bicep/main.bicep, and what its value must be."""
+"""Every parameter of infra/bicep, and what its value must be."""
+_NO_TEXTS = frozenset(
+    {
+        "instanceMemoryMB",
+        "maximumInstances",
+        "createAccessConnector",
+        "createDatabricksWorkspace",
+        "lagAlertMinutes",
+        "gapAlertMinutes",
+        "privateNetwork",
+        "deletedDays",
+        "logDays",
+        "dailyLogGb",
+    }
+)

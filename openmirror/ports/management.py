@@ -168,6 +168,10 @@ class Deployed(Protocol):
         """One deployment; None when there is none of this name."""
         ...
 
+    def deployments(self, group: str) -> list[Deployment]:
+        """All deployments that the group remembers, the newest first."""
+        ...
+
     def app(self, group: str, name: str) -> App | None:
         """The Function App; None when it is gone."""
         ...

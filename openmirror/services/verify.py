@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from openmirror.deployment.findings import Check, Finding, unknown
 from openmirror.deployment.mirrored import judge_heartbeats, judge_tables
 from openmirror.deployment.naming import DEPLOYMENT
-from openmirror.deployment.outputs import Outputs, judge_deployment
+from openmirror.deployment.outputs import Outputs, is_ours, judge_deployment
 from openmirror.deployment.roles import QUEUES, Who, judge_roles
 from openmirror.deployment.running import JOB, WORKSPACE, judge_app, judge_settings
 from openmirror.deployment.traffic import (
@@ -79,7 +79,10 @@ class Verification:
             yield from asked(Check.SAMPLE, lambda: [inside.sample(lambda: self._looked(told))])
 
     def _deployment(self, seen: list[Outputs]) -> list[Finding]:
-        found = self.deployed.deployment(self.group, DEPLOYMENT)
+        # Within a deployment of the subscription, as azd makes one, it may have another name.
+        found = self.deployed.deployment(self.group, DEPLOYMENT) or next(
+            (one for one in self.deployed.deployments(self.group) if is_ours(one)), None
+        )
         finding, outputs = judge_deployment(self.group, found)
         if outputs is not None:
             seen.append(outputs)

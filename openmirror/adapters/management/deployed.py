@@ -25,6 +25,10 @@ class ArmDeployed:
         """One deployment; None when there is none of this name."""
         return groups.deployment(self._clients, group, name)
 
+    def deployments(self, group: str) -> list[Deployment]:
+        """All deployments that the group remembers, the newest first."""
+        return groups.deployments(self._clients, group)
+
     def app(self, group: str, name: str) -> App | None:
         """The Function App; None when it is gone."""
         apps = self._clients.web.web_apps

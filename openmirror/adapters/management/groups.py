@@ -12,8 +12,11 @@ from openmirror.errors import NotThere
 from openmirror.ports.management import Deployment, DeploymentState, Group, Lock, Resource
 
 _LOCKS = "2020-05-01"
-_STATES = {"succeeded": DeploymentState.SUCCEEDED, "failed": DeploymentState.FAILED}
-_OVER = {**_STATES, "canceled": DeploymentState.FAILED}
+_OVER = {
+    "succeeded": DeploymentState.SUCCEEDED,
+    "failed": DeploymentState.FAILED,
+    "canceled": DeploymentState.FAILED,
+}
 
 
 def group(clients: Clients, name: str) -> Group | None:
@@ -74,11 +77,16 @@ def _deployment(found: Any) -> Deployment:
     outputs: Mapping[str, Any] = said.outputs or {}
     return Deployment(
         name=str(found.name),
-        state=_OVER.get(str(said.provisioning_state).lower(), DeploymentState.RUNNING),
+        state=_OVER.get(_word(said.provisioning_state).lower(), DeploymentState.RUNNING),
         at=said.timestamp,
         outputs={name: str(one.get("value") or "") for name, one in outputs.items()},
         error=_reason(said.error),
     )
+
+
+def _word(said: Any) -> str:
+    """What Azure said: a member of one of the SDK's enumerations, or a word that it knows not."""
+    return str(getattr(said, "value", said))
 
 
 def _reason(error: Any) -> str:
