@@ -45,8 +45,12 @@ class Publisher:
         """Write the change file of this number."""
         data = io.BytesIO()
         pq.write_table(rows, data)
+        self.write(folder, sequence, data.getvalue())
+
+    def write(self, folder: TableFolder, sequence: int, data: bytes) -> None:
+        """Write these bytes as the change file of this number."""
         path = _below_landing(layout.table_folder(folder))
-        self._draw.choice(self._ways)(f"{path}/{sequence:020d}.parquet", data.getvalue())
+        self._draw.choice(self._ways)(f"{path}/{sequence:020d}.parquet", data)
 
     def delete(self, folder: TableFolder) -> None:
         """Delete a table folder with all in it."""
