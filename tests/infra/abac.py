@@ -17,6 +17,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 
 _BLOBS = "Microsoft.Storage/storageAccounts/blobServices/containers/blobs"
 PATH = f"Resource[{_BLOBS}:path]"
@@ -50,6 +51,7 @@ def holds(condition: str, asked: Asked) -> bool:
     return parse(condition)(asked) is True
 
 
+@cache
 def parse(condition: str) -> Test:
     """A condition as a test; raises NotUnderstood."""
     reader = _Reader(condition)

@@ -32,6 +32,8 @@ Scope = tuple[str, ...]
 """A place in the resource group: an account, then the service, then a container or queue."""
 LAKE, RUNTIME = "lake", "runtime"
 """The two accounts."""
+INSIGHTS = "insights"
+"""Application Insights."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Check:
     scope: Scope
     action: str
     suboperation: str = ""
-    attributes: Mapping[str, str] = field(default_factory=dict)
+    attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
     is_data: bool = True
 
 
@@ -125,6 +127,10 @@ class Files:
         spelled = (folder, f"{folder}/") if folder else ("",)
         asked = tuple(self._listing(prefix) for prefix in spelled)
         return Operation(f"list {self.name}/{folder}", (asked,), tuple((one,) for one in asked))
+
+    def list_names(self, prefix: str) -> Operation:
+        """Blobs whose names begin so: at the Blob endpoint the prefix is what was sent."""
+        return _one(f"list {self.name}/{prefix}*", self._listing(prefix))
 
     def write(self, path: str) -> Operation:
         """Make or replace a file, append to it, flush it, or make a folder."""

@@ -96,8 +96,7 @@ def _blob(request: Request, files: Files, path: str) -> Operation | None:
     comp = request.query.get("comp", "").lower()
     if request.query.get("restype") == "container":
         if comp == "list":
-            # By names that begin with it, not by a folder.
-            return files.list(request.query.get("prefix", "").rstrip("/"))
+            return files.list_names(request.query.get("prefix", ""))
         whole = {
             "GET": files.describe,
             "HEAD": files.describe,

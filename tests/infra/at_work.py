@@ -10,14 +10,14 @@ from __future__ import annotations
 import base64
 import io
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -29,7 +29,10 @@ from openmirror import layout
 from openmirror.adapters.azure.letters import CONTAINER as LETTERS
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
 from openmirror.endpoint.subscription import is_subscribed
+from openmirror.ports.jobs import AlreadyActive, StartOutcome
 from openmirror.protocol.names import TableFolder, table_name
+from openmirror.services import leftovers
+from openmirror.services.starting import Starter
 from openmirror.settings import Settings
 from openmirror.wiring import root_parts
 from openmirror.wiring.azure import leases, work_queue
@@ -49,7 +52,7 @@ QUEUES = [name + kind for name in (EVENTS_QUEUE, WORK_QUEUE) for kind in ("", PO
 _PATIENCE = 30.0
 _QUICK = {
     "runner_idle": timedelta(milliseconds=50),
-    "runner_poll": timedelta(milliseconds=20),
+    "runner_poll": timedelta(milliseconds=100),
     "lease_delay": timedelta(milliseconds=100),
 }
 
@@ -106,6 +109,13 @@ class Deployment:
         for number in numbers:
             self.publish(folder, f"{number:020d}.parquet", rows(id=[number]))
 
+    def delete(self, folder: TableFolder) -> None:
+        """Take the table away, as the protocol has it."""
+        place = layout.table_folder(folder).partition("/")[2]
+        with self.service() as service:
+            files = service.get_file_system_client(layout.LANDING)
+            files.get_directory_client(place).delete_directory()
+
     # -- The Function App
 
     def told(self) -> None:
@@ -138,8 +148,8 @@ class Deployment:
 
     # -- The runner
 
-    def run(self) -> None:
-        """A runner until it has nothing to do; it keeps the books, and no rows."""
+    def run(self, done: Callable[[], bool] = lambda: True) -> None:
+        """A runner until that is done and it is idle; it keeps the books, and no rows."""
         env = settings_of(self.runner, self.server, self.azurite)
         settings = Settings.load(env).model_copy(update=_QUICK)
         parts = root_parts(settings)
@@ -147,8 +157,8 @@ class Deployment:
         runner = working(settings, parts, engine, work_queue(settings), leases(settings))
         until = time.monotonic() + _PATIENCE
         try:
-            while not runner.is_idle():
-                assert time.monotonic() < until, "the runner never came to rest"
+            while not (runner.is_idle() and done()):
+                assert time.monotonic() < until, "the runner did not do what was asked"
                 runner.serve(0.02)
         finally:
             worked = runner.stop()
@@ -244,64 +254,60 @@ def _make(azurite: Azurite) -> None:
 def everything_happens(work: Deployment) -> None:
     """Each thing that functions, runner and publishers ever do to storage, at least once."""
     orders, ledger = table(MIRROR, "Sales.schema/Orders"), table(MIRROR, "Ledger")
-    # Landed, told, applied, archived, rebuilt.
+    _land_and_archive(work, orders, ledger)
+    _stop_and_go_on(work, orders)
+    _letters(work)
+    _drop_and_bring_back(work, orders)
+    work.timer("sweep")
+    work.look()
+    _publisher_looks(work)
+
+
+def _land_and_archive(work: Deployment, orders: TableFolder, ledger: TableFolder) -> None:
+    """Told, swept, applied, archived and purged."""
     work.land(orders, 1)
-    work.told()
-    work.run()
-    work.land(orders, 2, 3)
     work.land(ledger, 1, 2, fileDetectionStrategy="LastUpdateTimeFileDetection")
     work.timer("sweep")
     work.timer("start_runner")
     work.run()
+    work.land(orders, 2, 3)
+    work.told()
+    _see_that_a_run_is_active(work)
+    work.run()
     work.timer("cleanup")
-    work.operate("reseed", table="Sales.Orders", why="a test")
-    work.operate("reseed", table="dbo.Ledger", why="a test")
-    work.run()
-    work.days_pass(orders)
-    work.days_pass(ledger)
+    for folder in (orders, ledger):
+        work.days_pass(folder)
     work.timer("cleanup")
-    # Problems: at the door, by hand, and given up.
-    work.publish(orders, f"{4:020d}.parquet", rows(other=[1]))
+    _clear_a_conversion(work)
+
+
+def _stop_and_go_on(work: Deployment, orders: TableFolder) -> None:
+    """A problem that the door finds, a gap, and the operator's verbs."""
+    name, bad = "Sales.Orders", f"{4:020d}.parquet"
+    work.publish(orders, bad, rows(other=[1]))
     work.told()
-    work.look()
-    work.operate("retry", table="Sales.Orders")
-    work.operate("skip", table="Sales.Orders", file=f"{4:020d}.parquet", why="a test")
-    work.publish(orders, f"{6:020d}.parquet", rows(id=[6]))
-    work.timer("sweep")
-    work.operate("skip", table="Sales.Orders", through=5, why="a test")
-    work.operate("pause", table="Sales.Orders")
-    work.operate("resume", table="Sales.Orders")
-    work.operate("adopt", table="Sales.Orders")
+    work.operate("retry", table=name)
+    work.operate("skip", table=name, file=bad, why="a test")
+    work.land(orders, 6)
+    work.operate("skip", table=name, through=5, why="a test")
+    for verb in ("pause", "resume", "adopt"):
+        work.operate(verb, table=name)
     work.told()
-    work.run()
-    _letters(work)
-    # Dropped, back, dropped for good; and many at once, which a person allows.
-    spares = [table(MIRROR, f"Spare{n}") for n in range(3)]
-    for spare in spares:
-        work.land(spare, 1)
-    work.run()
-    for folder in (orders, *spares):
-        _delete(work, folder)
+
+
+def _drop_and_bring_back(work: Deployment, orders: TableFolder) -> None:
+    """Its folder goes; it comes back held, goes again, and is deleted when its time has come."""
+    work.delete(orders)
     work.told()
-    work.run()
     work.operate("confirm-drops")
-    work.run()
-    work.run()
-    assert _lies_aside(work, orders)
+    work.run(lambda: _lies_aside(work, orders))
     work.operate("undrop", table="Sales.Orders")
-    work.run()
-    assert not _lies_aside(work, orders)
+    work.run(lambda: not _lies_aside(work, orders))
     work.operate("resume", table="Sales.Orders")
-    work.run()
-    work.run()
-    assert _lies_aside(work, orders)
+    work.run(lambda: _lies_aside(work, orders))
     work.days_pass(orders)
-    _leave_a_conversion(work)
     work.timer("cleanup")
     assert not _lies_aside(work, orders)
-    work.timer("sweep")
-    work.look()
-    _publishers_look(work)
 
 
 def _lies_aside(work: Deployment, folder: TableFolder) -> bool:
@@ -325,16 +331,12 @@ def _letters(work: Deployment) -> None:
         work.timer("dead_letters")
         work.look()
         work.requeue()
-    work.told()
+    with QueueServiceClient.from_connection_string(text) as queues:
+        for name in QUEUES:
+            queues.get_queue_client(name).clear_messages()
 
 
-def _delete(work: Deployment, folder: TableFolder) -> None:
-    with work.service() as service:
-        files = service.get_file_system_client(layout.LANDING)
-        files.get_directory_client(layout.table_folder(folder).partition("/")[2]).delete_directory()
-
-
-def _publishers_look(work: Deployment) -> None:
+def _publisher_looks(work: Deployment) -> None:
     """What publishers read: their own files and how it goes; and a file by the other endpoint."""
     zone = layout.landing_zone(MIRROR).partition("/")[2]
     with work.service() as service:
@@ -350,9 +352,26 @@ def _publishers_look(work: Deployment) -> None:
         assert [one.name for one in container.list_blobs(name_starts_with=f"{MIRROR}/")]
 
 
-def _leave_a_conversion(work: Deployment) -> None:
+class _Active:
+    """A job of which a run is there."""
+
+    identity = "1"
+
+    def start(self) -> StartOutcome:
+        return AlreadyActive("1")
+
+
+def _see_that_a_run_is_active(work: Deployment) -> None:
+    """What the functions ask of the queue where a job is named, but for asking the job."""
+    settings = Settings.load(settings_of(work.functions, work.server, work.azurite))
+    starter = Starter(work_queue(settings), _Active(), lambda: datetime.now(UTC))
+    assert starter.start_if_needed() == AlreadyActive("1")
+
+
+def _clear_a_conversion(work: Deployment) -> None:
+    """What a runner left behind a day ago, but for the day: the account tells when it was made."""
     left = work.server.root / layout.conversion(MIRROR, "broken-off")
     left.mkdir(parents=True)
-    (left / "x.parquet").write_bytes(b"x")
-    old = time.time() - timedelta(days=2).total_seconds()
-    os.utime(left, (old, old))
+    parts = root_parts(Settings.load(settings_of(work.functions, work.server, work.azurite)))
+    with patch.object(leftovers, "_KEPT", timedelta(0)):
+        assert leftovers.clear_leftovers(parts, MIRROR) == ("broken-off",)

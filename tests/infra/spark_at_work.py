@@ -1,0 +1,64 @@
+"""What a runner with Spark asks of the lake account: by Python, and by Spark's own driver."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from openmirror import layout
+from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
+from openmirror.settings import Settings
+from openmirror.wiring import root_engine, root_parts
+from openmirror.wiring.runner import working
+from tests.endpoint_server import account_of_its_own, endpoint_server
+from tests.infra.recording import Recorded, recording
+from tests.spark_accounts import applied, publish, table
+
+_PATIENCE = 240.0
+_QUICK = {
+    "runner_idle": timedelta(milliseconds=50),
+    "runner_poll": timedelta(milliseconds=100),
+}
+
+
+@dataclass(frozen=True)
+class Applied:
+    """A batch that was applied by a real engine."""
+
+    asked: Recorded
+    sequences: list[int]
+
+
+@contextmanager
+def a_batch_by_spark(root: Path) -> Iterator[Applied]:
+    """One table of two files: one that Spark reads itself, and one that is converted first."""
+    with (
+        # Hadoop keeps a client for each account's name.
+        endpoint_server(root, account=account_of_its_own()) as server,
+        recording(f"{server.url}/{server.account}") as asked,
+    ):
+        orders = table("sales", "Orders")
+        publish(root, orders, 1)
+        nanoseconds = pa.array([1], pa.timestamp("ns"))
+        converted = {"id": [2], "n": [2], "at": nanoseconds, "__rowMarker__": [0]}
+        place = root / layout.table_folder(orders)
+        pq.write_table(pa.table(converted), place / f"{2:020d}.parquet")
+        env = {"OPENMIRROR_ROOT": asked.url, "OPENMIRROR_ACCOUNT_KEY": server.key}
+        settings = Settings.load(env).model_copy(update=_QUICK)
+        parts = root_parts(settings)
+        queue = MemoryWorkQueue(lambda: datetime.now(UTC))
+        with root_engine(settings, env) as engine:
+            runner = working(settings, parts, engine, queue, MemoryLeases(parts.clock))
+            until = time.monotonic() + _PATIENCE
+            while not runner.is_idle():
+                assert time.monotonic() < until, "the runner never came to rest"
+                runner.serve(0.02)
+            assert runner.stop().failed == {}
+        yield Applied(asked, applied(parts, orders))
