@@ -20,6 +20,31 @@ from openmirror.tablelog import AppId
 
 EVENT = "MirroredDatabaseTableExecution"
 """The name of Fabric's log, which our events carry so that queries made for it go on working."""
+FIELDS = (
+    "OperationName",
+    "OperationStartTime",
+    "OperationEndTime",
+    "SourceSchemaName",
+    "SourceTableName",
+    "ProcessedRows",
+    "ProcessedBytes",
+    "ReplicatorBatchLatency",
+    "ErrorType",
+    "ErrorMessage",
+    "MirroringSourceType",
+    "ErrorCode",
+    "Mirror",
+    "LandingFolder",
+    "OperationId",
+    "Epoch",
+    "FirstSequence",
+    "LastSequence",
+    "Inserts",
+    "Updates",
+    "Deletes",
+    "Correlation",
+)
+"""Every property that the event can have: Fabric's fields first, then ours."""
 SOURCE_TYPE = "GenericMirror"
 """What Fabric's item definition calls a source of open mirroring."""
 

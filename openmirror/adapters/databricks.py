@@ -272,5 +272,6 @@ def _ended(run: BaseRun | Run) -> _Ended | None:
 
 
 def _first_line(error: BaseException) -> str:
+    """What it says first, without the client's settings, which the SDK adds."""
     words = str(error).strip().splitlines()
-    return words[0].rstrip(".") if words else type(error).__name__
+    return words[0].partition(" Config: ")[0].rstrip(".") if words else type(error).__name__

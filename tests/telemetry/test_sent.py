@@ -15,15 +15,19 @@ from typing import Any
 
 import pytest
 
-from openmirror import layout
+from openmirror import layout, startevent, statusevent
 from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
 from openmirror.errors import CannotStart
 from openmirror.events import EventKind, LandingEvent
 from openmirror.layout import StorePath, join
-from openmirror.ports import CommitResult, Counts, Progress, Step, Transaction
+from openmirror.ports import CommitResult, Counts, Progress, Ring, Step, Transaction
+from openmirror.ports.jobs import AlreadyActive, Failed, Refused, Started, StartOutcome
+from openmirror.protocol.names import TableFolder
 from openmirror.services.door import admit
 from openmirror.services.parts import Parts
 from openmirror.services.requests import Operator, hold
+from openmirror.services.starting import SURE_FOR, Starter
+from openmirror.services.sweeping import clean, publish_all
 from openmirror.services.visiting import settle
 from openmirror.services.working import Pace, Working
 from openmirror.wiring.telemetry import CONNECTION, telling, told_by_the_host
@@ -171,6 +175,117 @@ def test_metrics_have_mirror_schema_and_table_and_rows_their_kind(
     assert of("oldest_pending_age_seconds", items)
     (beat,) = sent.metric("heartbeat")
     assert (beat["mirror"], beat["value"]) == ("m", 2)
+
+
+def test_a_status_pass_sends_how_each_table_stands_and_what_to_do(
+    world: World, sent: Ingestion
+) -> None:
+    world.land(ORDERS, 1)
+    world.land(ORDERS, 3)
+    world.land(ITEMS, 1)
+    bad = join(layout.table_folder(ITEMS), f"{2:020d}.parquet")
+    world.store.write(bad, b"this is no Parquet file")
+    with process(world, sent) as parts:
+        world.run(parts, ORDERS, ITEMS)
+    orders, items = (newest(sent, folder) for folder in (ORDERS, ITEMS))
+    assert (orders["Status"], orders["Stage"], orders["Health"]) == ("Replicating", "Waiting", "1")
+    assert (orders["LastSequence"], orders["PendingFiles"]) == ("1", "1")
+    assert orders["WaitingFor"] == "gap"
+    assert orders["WaitingText"].startswith("00000000000000000002 is missing")
+    assert "openmirror skip m/Sales.Orders --through 2" in orders["Remedy"]
+    assert _moment(orders["WaitingSince"]) <= _moment(orders["LastCommitTime"])
+    assert (items["Status"], items["Stage"], items["Health"]) == ("Failed", "Paused", "2")
+    assert items["ErrorCode"] == "FileUnreadable"
+    assert items["ErrorMessage"].startswith("00000000000000000002.parquet: ")
+    assert "Replace the file, under the same name" in items["Remedy"]
+    assert items["ErrorSince"]
+    hold(world.parts(), ORDERS, Operator("ann", "a test"))
+    with process(world, sent) as parts:
+        publish_all(parts, ["m"])
+    orders = newest(sent, ORDERS)
+    assert (orders["Status"], orders["Stage"], orders["Health"]) == ("Stopped", "Held", "3")
+    assert "by ann: a test. `openmirror resume`" in orders["Warnings"]
+
+
+def test_a_dropped_table_is_told_as_such_and_not_any_more_once_it_is_purged(
+    world: World, sent: Ingestion
+) -> None:
+    world.land(ORDERS, 1)
+    world.run(world.parts())
+    world.store.delete_folder(layout.table_folder(ORDERS))
+    world.run(world.parts())
+    with process(world, sent) as parts:
+        world.run(parts)
+    gone = newest(sent, ORDERS)
+    assert (gone["Status"], gone["Stage"], gone["Health"]) == ("Stopped", "Dropped", "3")
+    world.now += timedelta(days=8)
+    clean(world.parts(), ["m"])
+    before = len(sent.events(statusevent.EVENT))
+    with process(world, sent) as parts:
+        world.run(parts)
+    assert len(sent.events(statusevent.EVENT)) == before
+
+
+def newest(sent: Ingestion, folder: TableFolder) -> dict[str, str]:
+    """The status of a table that was sent last."""
+    path = str(folder.path)
+    return [e for e in sent.events(statusevent.EVENT) if e["LandingFolder"] == path][-1]
+
+
+def test_a_status_that_does_not_change_is_sent_once_and_its_gauges_every_time(
+    world: World, sent: Ingestion
+) -> None:
+    world.land(ORDERS, 1)
+    world.land(ORDERS, 3)
+    with process(world, sent) as parts:
+        world.run(parts)
+        for _ in range(5):
+            world.now += timedelta(seconds=30)
+            publish_all(parts, ["m"])
+    assert [e["Stage"] for e in sent.events(statusevent.EVENT)] == ["Waiting"]
+    (beat,) = sent.metric("heartbeat")
+    assert beat["value"] == 6
+    (oldest,) = sent.metric("oldest_pending_age_seconds")
+    assert oldest["value"] >= 150
+
+
+class Answers:
+    """A job whose platform answers as it is told to."""
+
+    identity = "77"
+
+    def __init__(self, *outcomes: StartOutcome) -> None:
+        self._outcomes = list(outcomes)
+
+    def start(self) -> StartOutcome:
+        return self._outcomes.pop(0)
+
+
+def test_a_start_is_sent_when_its_outcome_is_another_one(world: World, sent: Ingestion) -> None:
+    page = "https://adb-1.azuredatabricks.net/jobs/77/runs/1"
+    counting = [Failed(f"run 1 ended with E; the next in {n} s", "1", page) for n in (50, 40, 30)]
+    refused = Refused("no right")
+    outcomes = [
+        Started("1", page),
+        AlreadyActive("1"),
+        *counting,
+        *(refused, refused),
+        AlreadyActive("2"),
+        refused,
+    ]
+    queue = MemoryWorkQueue(lambda: world.now)
+    queue.send(Ring(ORDERS, "test"))
+    with process(world, sent) as parts:
+        starter = Starter(queue, Answers(*outcomes), lambda: world.now, parts.telemetry)
+        for outcome in outcomes:
+            world.now += SURE_FOR
+            assert starter.start_if_needed() == outcome
+            assert starter.start_if_needed() == outcome  # from memory, and told no second time
+    starts = sent.events(startevent.EVENT)
+    assert [start["Outcome"] for start in starts] == ["Started", "Failed", "Refused", "Refused"]
+    assert starts[1]["Detail"] == "run 1 ended with E; the next in 50 s"
+    assert {start["JobId"] for start in starts} == {"77"}
+    assert [start.get("RunPage") for start in starts] == [page, page, None, None]
 
 
 def test_event_log_and_span_of_a_commit_are_found_from_each_other(

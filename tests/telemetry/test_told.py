@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from openmirror import layout
+from openmirror.adapters.eventgrid import read_events
+from openmirror.adapters.memory_letters import MemoryDeadLetters, MemoryLetters
 from openmirror.errors import ConditionFailed
 from openmirror.layout import StorePath, join
 from openmirror.ports import Step
+from openmirror.services.letters import collect, count, keep_event, keep_ring
 from openmirror.services.requests import Operator, adopt, hold, reseed, resume, retry, undrop
 from openmirror.services.visiting import settle, visit
 from openmirror.statusevent import Health
@@ -280,4 +283,28 @@ def test_a_log_that_lost_its_document_repeats_the_identity_of_its_newest_commit(
     # What was decided last is lost with the document, so nothing is added to its epoch.
     assert [o.name for o in second.operations if o.identity not in known] == [
         OperationName.START_REPLICATING
+    ]
+
+
+def test_a_letter_is_told_once_it_is_kept_and_again_by_who_finds_it_again(heard: Heard) -> None:
+    letters, at = MemoryLetters(), datetime(2026, 11, 21, tzinfo=UTC)
+    first = keep_event(letters, read_events, "id-1", b"no event", at, heard)
+    second = keep_ring(letters, "id-2", b"no doorbell", at, heard)
+    keep_ring(letters, "id-2", b"no doorbell", at, heard)
+    assert heard.letters == [first, second, second]
+    dead = MemoryDeadLetters()
+    dead.blobs["topic/1.json"] = b'[{"deadLetterReason": "MaxDeliveryAttemptsExceeded"}]'
+    (third,) = collect(letters, dead, at, heard)
+    assert heard.letters[3:] == [third]
+
+
+def test_how_many_letters_wait_is_told_for_every_source_and_0_as_well(heard: Heard) -> None:
+    letters, at = MemoryLetters(), datetime(2026, 11, 21, tzinfo=UTC)
+    count(letters, heard)
+    for number in range(2):
+        keep_ring(letters, f"id-{number}", b"no doorbell", at)
+    count(letters, heard)
+    assert heard.waiting == [
+        {"landing-events": 0, "table-work": 0, "event-grid": 0},
+        {"landing-events": 0, "table-work": 2, "event-grid": 0},
     ]

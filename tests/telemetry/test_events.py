@@ -1,0 +1,167 @@
+"""The custom events, property by property."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from openmirror import letterevent, startevent, statusevent, tableoperation
+from openmirror.customevent import MOST_CHARACTERS
+from openmirror.ports.jobs import (
+    AlreadyActive,
+    Failed,
+    NotNeeded,
+    Refused,
+    Skipped,
+    Started,
+    StartOutcome,
+    Unreachable,
+)
+from openmirror.ports.letters import Letter
+from openmirror.statusevent import Health, Standing
+from openmirror.tablelog import AppId
+from openmirror.tableoperation import ErrorType, OperationError, OperationName, TableOperation
+from tests.unit.paper import table
+
+AT = datetime(2026, 11, 21, 10, 30, tzinfo=timezone(timedelta(hours=1)))
+ORDERS = table("sales", "Shop.schema/Orders")
+PAGE = "https://adb-1.azuredatabricks.net/jobs/7/runs/3"
+
+
+def standing(**more: object) -> Standing:
+    name = tableoperation.TableName("Shop", "Orders")
+    known = {"folder": ORDERS, "table": name, "status": "Replicating", "stage": "Replicating"}
+    return Standing(**{**known, "health": Health.RUNNING, **more})  # type: ignore[arg-type]
+
+
+def test_a_status_has_every_field_as_text_and_in_the_documented_order() -> None:
+    full = standing(
+        status="Failed",
+        stage="Paused",
+        health=Health.ERROR,
+        pending_files=3,
+        oldest_pending_seconds=41.4,
+        waiting_for="gap",
+        waiting_since=AT,
+        waiting_text="7 is missing",
+        error_code="FileUnreadable",
+        error_message="it is no Parquet file",
+        error_since=AT,
+        remedy="Replace the file.",
+        warnings=("SequenceReused: one", "FileNameInvalid: two"),
+        last_sequence=6,
+        last_commit_at=AT,
+    )
+    told = statusevent.fields(full)
+    assert tuple(told) == statusevent.FIELDS
+    assert told == {
+        "Mirror": "sales",
+        "LandingFolder": "Shop.schema/Orders",
+        "SourceSchemaName": "Shop",
+        "SourceTableName": "Orders",
+        "Status": "Failed",
+        "Stage": "Paused",
+        "Health": "2",
+        "PendingFiles": "3",
+        "OldestPendingSeconds": "41",
+        "WaitingFor": "gap",
+        "WaitingSince": "2026-11-21T09:30:00Z",
+        "WaitingText": "7 is missing",
+        "ErrorCode": "FileUnreadable",
+        "ErrorMessage": "it is no Parquet file",
+        "Remedy": "Replace the file.",
+        "ErrorSince": "2026-11-21T09:30:00Z",
+        "Warnings": "SequenceReused: one\nFileNameInvalid: two",
+        "LastSequence": "6",
+        "LastCommitTime": "2026-11-21T09:30:00Z",
+    }
+
+
+def test_what_has_no_value_is_left_out_and_zero_is_a_value() -> None:
+    told = statusevent.fields(standing())
+    assert set(told) == set(statusevent.FIELDS[:9])
+    assert (told["Health"], told["PendingFiles"], told["OldestPendingSeconds"]) == ("0", "0", "0")
+
+
+def test_a_long_text_is_cut_where_one_sees_it() -> None:
+    told = statusevent.fields(standing(error_message="x" * 9000, remedy="y" * MOST_CHARACTERS))
+    assert len(told["ErrorMessage"]) == MOST_CHARACTERS
+    assert told["ErrorMessage"].endswith("x …")
+    assert told["Remedy"] == "y" * MOST_CHARACTERS
+
+
+def test_only_what_a_person_would_call_another_state_is_one() -> None:
+    before = statusevent.fields(standing(oldest_pending_seconds=1.0))
+    older = statusevent.fields(standing(oldest_pending_seconds=99.0))
+    busier = statusevent.fields(standing(pending_files=1))
+    paused = statusevent.fields(standing(error_code="RowMarkerInvalid"))
+    assert statusevent.without_ages(before) == statusevent.without_ages(older)
+    assert statusevent.state(before) == statusevent.state(busier)
+    assert statusevent.without_ages(before) != statusevent.without_ages(busier)
+    assert statusevent.state(before) != statusevent.state(paused)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "told"),
+    [
+        (Started("3", PAGE), {"Outcome": "Started", "RunId": "3", "RunPage": PAGE}),
+        (
+            Failed("run 3 ended with INTERNAL_ERROR", "3", PAGE),
+            {
+                "Outcome": "Failed",
+                "Detail": "run 3 ended with INTERNAL_ERROR",
+                "RunId": "3",
+                "RunPage": PAGE,
+            },
+        ),
+        (Failed("no such job"), {"Outcome": "Failed", "Detail": "no such job"}),
+        (
+            Skipped("run 3: SKIPPED", "3", PAGE),
+            {"Outcome": "Skipped", "Detail": "run 3: SKIPPED", "RunId": "3", "RunPage": PAGE},
+        ),
+        (Refused("no right"), {"Outcome": "Refused", "Detail": "no right"}),
+        (Unreachable("503"), {"Outcome": "Unreachable", "Detail": "503"}),
+    ],
+    ids=lambda value: type(value).__name__ if not isinstance(value, dict) else "",
+)
+def test_a_start_has_its_outcome_its_job_and_where_to_look_at_the_run(
+    outcome: StartOutcome, told: dict[str, str]
+) -> None:
+    found = startevent.fields("7", outcome)
+    assert found == {**told, "JobId": "7"}
+    assert set(found) <= set(startevent.FIELDS)
+
+
+@pytest.mark.parametrize("outcome", [AlreadyActive("3"), NotNeeded("the queue is empty")])
+def test_a_start_that_was_none_is_not_told(outcome: StartOutcome) -> None:
+    assert startevent.fields("7", outcome) == {}
+
+
+def test_a_letter_is_told_by_its_name_and_why_it_was_given_up() -> None:
+    letter = Letter(source="table-work", identity="id-1", at=AT, reason="no doorbell", body=b"{}")
+    assert tuple(letterevent.fields(letter)) == letterevent.FIELDS
+    assert letterevent.fields(letter) == {
+        "Source": "table-work",
+        "LetterName": "table-work/2026-11-21/id-1",
+        "Reason": "no doorbell",
+    }
+
+
+def test_an_operation_has_the_documented_fields_and_no_other() -> None:
+    full = TableOperation(
+        name=OperationName.REPLICATING,
+        folder=ORDERS,
+        table=tableoperation.TableName("Shop", "Orders"),
+        subject=(1,),
+        started_at=AT,
+        ended_at=AT.astimezone(UTC),
+        epoch=AppId("openmirror/e"),
+        first=1,
+        last=2,
+        rows={"inserts": 1, "updates": 2, "deletes": 3},
+        latency_seconds=1.5,
+        error=OperationError(ErrorType.USER, "FileUnreadable", "it is none"),
+        correlation="e-1",
+    )
+    assert tuple(tableoperation.fields(full)) == tableoperation.FIELDS
