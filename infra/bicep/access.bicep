@@ -16,11 +16,15 @@ param operators array
 @description('Who may read the tables: {principalId, principalType}.')
 param readers array
 
+@description('Who runs the runner beside its own identity: {principalId, principalType}.')
+param runners array
+
 var blobContributor = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', 'ba92f5b4-2d11-453d-a403-e96b0029c9fe')
 var blobReader = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1')
 var queueReader = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '19e7f393-937e-4f77-808e-94535e297925')
 
 var operatorIds = [for operator in operators: operator.principalId]
+var runnerIds = [for runner in runners: runner.principalId]
 
 var blob = 'Microsoft.Storage/storageAccounts/blobServices/containers/blobs'
 var writesNothing = '!(ActionMatches{\'${blob}/write\'}) AND !(ActionMatches{\'${blob}/add/action\'}) AND !(ActionMatches{\'${blob}/delete\'}) AND !(ActionMatches{\'${blob}/move/action\'})'
@@ -75,10 +79,12 @@ resource runtimeStorage 'Microsoft.Storage/storageAccounts@2025-08-01' existing 
   }
 }
 
-// The slash after the mirror's name keeps its namesakes out: `sales` is not `sales2`.
+// The slash after the mirror's name keeps its namesakes out: `sales` is not `sales2`. A runner has
+// this role under another condition. Under one name, the one would silently take the other's place;
+// under two, Azure says that the role is given already.
 resource publishes 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for publisher in publishers: if (!contains(operatorIds, publisher.principalId)) {
   scope: lakeStorage::blobs::landing
-  name: guid(lakeStorage::blobs::landing.id, publisher.principalId, blobContributor)
+  name: contains(runnerIds, publisher.principalId) ? guid(lakeStorage::blobs::landing.id, publisher.principalId, blobContributor, 'publisher') : guid(lakeStorage::blobs::landing.id, publisher.principalId, blobContributor)
   properties: {
     roleDefinitionId: blobContributor
     principalId: publisher.principalId

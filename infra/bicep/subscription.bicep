@@ -64,7 +64,7 @@ param createAccessConnector bool = true
 @description('Whether to make a Databricks workspace, Premium. Not in a private network, where its clusters could not reach the lake: there, bring a workspace that runs in a network of yours.')
 param createDatabricksWorkspace bool = false
 
-@description('Who may write into which mirror: a list of {principalId, principalType, mirror}. A principal has one mirror; give each publisher a principal of its own.')
+@description('Who may write into which mirror: a list of {principalId, principalType, mirror}. A principal has one mirror and runs no runner; give each publisher a principal of its own.')
 param publishers array = []
 
 @description('Who looks after it: a list of {principalId, principalType}. They read everything and may write into landing.')
