@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.infra.bicep.expansion import GROUP, Unevaluable, expand
-from tests.infra.bicep.folder import Folder
+from tests.infra.bicep.folder import BICEP, Folder
 from tests.infra.bicep.naming import ROLE_ASSIGNMENT, naming, shared
 from tests.infra.bicep.order import first, order
+from tests.infra.bicep.valuecheck import valuecheck
 from tests.infra.deployments import EVERYBODY, LONGEST, SHORTEST, VARIANTS, principal
 from tests.infra.name_rules import NAME_RULES
 
@@ -106,6 +108,24 @@ def test_a_name_of_other_characters_breaks_the_rule_of_accounts(folder, name):
     found = naming(expand(folder, {"name": name}))
 
     assert {"lake.bicep", "runtime.bicep"} <= {each.path for each in found}
+
+
+@pytest.mark.parametrize("name", [SHORTEST, LONGEST])
+def test_the_action_group_has_a_short_name_of_twelve_characters_at_most(folder, name):
+    (group,) = expand(folder, {"name": name}).of("Microsoft.Insights/actionGroups")
+
+    assert 1 <= len(group.properties["groupShortName"]) <= 12
+
+
+@pytest.mark.parametrize("file", ["small.parameters.json", "private.parameters.json"])
+def test_a_parameter_file_makes_a_deployment_that_azure_takes(folder, file):
+    given = json.loads((BICEP / file).read_text())["parameters"]
+
+    deployment = expand(folder, {name: each["value"] for name, each in given.items()})
+
+    assert [*naming(deployment), *valuecheck(deployment), *order(folder, deployment)] == []
+    endpoints = deployment.of("Microsoft.Network/privateEndpoints")
+    assert bool(endpoints) == file.startswith("private")
 
 
 # -- Order

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.infra.bicep.expansion import expand
 from tests.infra.bicep.folder import Folder
 from tests.infra.bicep.models import NoModel, record
 from tests.infra.bicep.resource_types import resource_types
 from tests.infra.bicep.typecheck import full_type, typecheck
+from tests.infra.bicep.valuecheck import valuecheck
+from tests.infra.deployments import VARIANTS
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +35,72 @@ def test_the_table_of_types_holds_no_type_that_no_file_uses(folder):
 def test_a_model_that_no_package_has_is_told():
     with pytest.raises(NoModel, match=r"azure.mgmt.storage has no model Acount"):
         record("storage", "Acount")
+
+
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+def test_azure_accepts_every_value_that_parameters_lead_to(folder, variant):
+    assert [str(each) for each in valuecheck(expand(folder, variant))] == []
+
+
+def test_azure_accepts_every_value_that_a_parameter_admits(folder):
+    admitted = [
+        {parameter.name: value}
+        for parameter in folder.templates["main.bicep"].parameters.values()
+        for value in parameter.allowed or ()
+    ]
+
+    assert len(admitted) > 5
+    for each in admitted:
+        assert [str(found) for found in valuecheck(expand(folder, each))] == [], each
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "parameters", "told"),
+    {
+        "a parameter that admits what Azure does not": (
+            "main.bicep",
+            "'Standard_LRS'\n",
+            "'Standard_LSR'\n",
+            {"storageSku": "Standard_LSR"},
+            "storageAccounts.sku.name is one of",
+        ),
+        "a number that another file hands on as text": (
+            "main.bicep",
+            "deletedDays: deletedDays",
+            "deletedDays: string(deletedDays)",
+            {},
+            "deleteRetentionPolicy.days is of type int, not '7'",
+        ),
+        "a list where one is wanted": (
+            "main.bicep",
+            "sku: storageSku",
+            "sku: [storageSku]",
+            {},
+            "sku.name cannot be ['Standard_LRS']",
+        ),
+        "a filter of a kind that a variable misspells": (
+            "events.bicep",
+            "operatorType: 'StringNotContains'",
+            "operatorType: toLower('StringNotContains')",
+            {},
+            "advancedFilters[] has no kind 'stringnotcontains'",
+        ),
+        "a property that a union brings in": (
+            "functions.bicep",
+            "    siteConfig: {",
+            "    siteConfig: union(runnerSettings, {\n      linux: true\n    })\n    more: {",
+            {},
+            "siteConfig has no property linux",
+        ),
+    }.values(),
+    ids=str,
+)
+def test_a_planted_value_is_told(folder, file, old, new, parameters, told):
+    wrong = folder.changed(file, old, new)
+
+    findings = [each.text for each in valuecheck(expand(wrong, parameters))]
+
+    assert any(told in each for each in findings), findings
 
 
 PLANTED = {

@@ -307,6 +307,24 @@ PLANTED = {
         "loadTextContent('workbooks.json')",
         "there is no file workbooks.json",
     ),
+    "a loop in an arm of a condition": (
+        "functions.bicep",
+        "privateNetwork ? callers : []",
+        "privateNetwork ? [for each in allowedAddresses: { ipAddress: each }] : []",
+        "a loop cannot stand here: make a variable of it",
+    ),
+    "a loop in a loop of a property": (
+        "lake.bicep",
+        "        action: 'Allow'\n",
+        "        action: 'Allow'\n        more: [for each in allowedAddresses: each]\n",
+        "a loop cannot stand here: make a variable of it",
+    ),
+    "a loop inside of a variable": (
+        "main.bicep",
+        "var operatorIds = [for operator in operators: operator.principalId]",
+        "var operatorIds = {\n  all: [for operator in operators: operator.principalId]\n}.all",
+        "a loop cannot stand here: make a variable of it",
+    ),
     "a property that stands twice": (
         "lake.bicep",
         "  kind: 'StorageV2'\n",

@@ -157,7 +157,7 @@ def _old(models: ModuleType, model: type) -> Record:
     attributes: Mapping[str, Any] = model._attribute_map  # type: ignore[attr-defined]
 
     def find() -> dict[str, Field]:
-        choices = _hints(models, model.__init__)
+        choices = _hints(models, vars(model)["__init__"])
         tree: dict[str, Any] = {}
         rules: Mapping[str, Any] = getattr(model, "_validation", {})
         for name, attribute in attributes.items():

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 
 from tests.infra.bicep.expansion import Deployed, Deployment
 from tests.infra.bicep.folder import Finding, Folder
-from tests.infra.bicep.syntax import Expression, Template, symbol, walk
+from tests.infra.bicep.syntax import Expression, Module, Resource, Template, symbol, walk
 
 
 def waits_for(template: Template) -> Mapping[str, frozenset[str]]:
     """For each module or resource, all those that stand before Azure begins with it."""
-    declared = {**template.modules, **template.resources}
+    declared: dict[str, Module | Resource] = {**template.modules, **template.resources}
     direct = {
         name: frozenset(_named(template, each.value)) - {name} for name, each in declared.items()
     }
@@ -33,8 +33,10 @@ def waits_for(template: Template) -> Mapping[str, frozenset[str]]:
 def _named(template: Template, value: Expression) -> Iterator[str]:
     for each in walk(value):
         name = symbol(each)
+        if name is None:
+            continue
         if name in template.modules or name in template.resources:
-            yield str(name)
+            yield name
         elif name in template.variables:
             yield from _named(template, template.variables[name].value)
 

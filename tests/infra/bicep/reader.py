@@ -98,14 +98,15 @@ class _Reader:
         if node.type == "decorators":
             self.decorators = self.read_decorators(node)
             return
-        declare = {
+        declaring: dict[str, Callable[[tree_sitter.Node, Decorators], object]] = {
             "target_scope_assignment": self.target_scope,
             "parameter_declaration": self.parameter,
             "variable_declaration": self.variable,
             "resource_declaration": self.resource,
             "module_declaration": self.module,
             "output_declaration": self.output,
-        }.get(node.type)
+        }
+        declare = declaring.get(node.type)
         if declare is None:
             raise self.fail(node, f"{node.type} is not used in these files")
         decorators, self.decorators = self.decorators, {}
@@ -319,8 +320,8 @@ class _Reader:
                 right = self.row(self.field(node, "right"))
                 return [*self.row(self.field(node, "left")), sign, *right]
             case "unary_expression":
-                sign = _text(self.field(node, "operator"))
-                return [Prefix(sign), *self.row(self.field(node, "argument"))]
+                prefix = Prefix(_text(self.field(node, "operator")))
+                return [prefix, *self.row(self.field(node, "argument"))]
             case "lambda_expression":
                 *names, body = _named(node)
                 return [Arrow(_lambda_names(names)), *self.row(body)]

@@ -34,12 +34,13 @@ def _of(template: Template) -> Iterator[Finding]:
             case _:
                 pass
     for expression in template.expressions():
-        guid = isinstance(expression, Text) and _GUID.fullmatch(expression.value)
-        if guid and id(expression) not in named:
+        if not isinstance(expression, Text) or id(expression) in named:
+            continue
+        if _GUID.fullmatch(expression.value):
             yield Finding(
                 template.path,
                 expression.line,
-                f"{guid[0]} stands outside of a variable that is called after a role",
+                f"{expression.value} stands outside of a variable that is called after a role",
             )
 
 

@@ -148,10 +148,10 @@ class _Check:
                     yield self.found(value.line, f"{what} is one of {_told(values)}, not {text!r}")
             case Choice(values=values), Name(name=name) if name not in view.loops:
                 parameter = view.template.parameters.get(name)
-                for text in (parameter.allowed or ()) if parameter else ():
-                    if text not in values:
+                for word in (parameter.allowed or ()) if parameter else ():
+                    if word not in values:
                         yield self.found(
-                            value.line, f"{what} is one of {_told(values)}; {name} admits {text!r}"
+                            value.line, f"{what} is one of {_told(values)}; {name} admits {word!r}"
                         )
                 yield from self.kind(value, view, shape, what)
             case _:

@@ -14,6 +14,7 @@ from tests.infra.bicep.syntax import (
     Declaration,
     Expression,
     For,
+    If,
     Index,
     Lambda,
     Member,
@@ -23,6 +24,7 @@ from tests.infra.bicep.syntax import (
     Number,
     Object,
     Parameter,
+    Property,
     Template,
     Text,
     symbol,
@@ -32,6 +34,7 @@ from tests.infra.bicep.view import View, kind_of_type
 
 # What a resource or module has beside the properties of its type.
 _KNOWN_AT_START = frozenset({"id", "name", "type", "apiVersion"})
+_LOADED_AT_MOST = 131_072
 _GIVEN_TO_MODULE = frozenset({"name", "params", "scope", "dependsOn"})
 
 
@@ -55,19 +58,23 @@ class _Check:
             yield from self.parameter(parameter)
         for variable in t.variables.values():
             yield from self.expression(variable.value, self.view)
+            yield from self.loops(variable.value, direct=True, inner=False)
         for resource in t.resources.values():
             yield from self.decorators(resource)
             yield from self.expression(resource.value, self.view)
+            yield from self.loops(resource.value, direct=True, inner=True)
             yield from self.start(resource.value, resource.body)
         for module in t.modules.values():
             yield from self.decorators(module)
             yield from self.expression(module.value, self.view)
+            yield from self.loops(module.value, direct=True, inner=True)
             yield from self.start(module.value, module.body)
             yield from self.call(module)
         for output in t.outputs.values():
             yield from self.decorators(output)
             yield from self.described(output)
             yield from self.expression(output.value, self.view)
+            yield from self.loops(output.value, direct=True, inner=False)
             yield from self.fits(output.value, self.view, output.type, f"output {output.name}")
         yield from self.unused()
 
@@ -137,6 +144,22 @@ class _Check:
         for child in _children(expression):
             yield from self.expression(child, view)
 
+    def loops(self, value: Expression, *, direct: bool, inner: bool) -> Iterator[Finding]:
+        """A loop is the whole of a declaration, or of one property of a resource or module."""
+        if isinstance(value, For) and not direct:
+            yield self.found(value, "a loop cannot stand here: make a variable of it")
+        if isinstance(value, For | If):
+            body = value.body
+            yield from self.loops(body, direct=isinstance(body, If), inner=inner)
+            return
+        for child in _children(value):
+            inside = isinstance(value, Object) and inner
+            if isinstance(child, Property):
+                alone = inner and not isinstance(child.value, For)  # loops of properties nest not
+                yield from self.loops(child.value, direct=inside, inner=alone)
+            else:
+                yield from self.loops(child, direct=False, inner=inner)
+
     def name(self, at: Expression, name: str, view: View) -> Iterator[Finding]:
         t = self.template
         known = (t.parameters, t.variables, t.resources, t.modules)
@@ -164,8 +187,11 @@ class _Check:
             case Call(
                 function="loadTextContent" | "loadJsonContent", arguments=(Text(value=at), *_)
             ):
-                if not (self.folder.place / at).is_file():
+                file = self.folder.place / at
+                if not file.is_file():
                     yield self.found(call, f"there is no file {at}")
+                elif len(file.read_text()) > _LOADED_AT_MOST:
+                    yield self.found(call, f"{at} has more than {_LOADED_AT_MOST} characters")
             case _:
                 pass
 
@@ -262,9 +288,12 @@ class _Check:
             why = refusal(parameter, seen.expression)
             if why is not None:
                 yield self.found(value, f"{parameter.name} {why}")
-            inner = seen.expression
-            passed = self.template.parameters.get(inner.name) if isinstance(inner, Name) else None
-            if passed and inner.name not in view.loops and parameter.allowed is not None:
+            match seen.expression:
+                case Name(name=name) if name not in view.loops:
+                    passed = self.template.parameters.get(name)
+                case _:
+                    passed = None
+            if passed and parameter.allowed is not None:
                 more = set(passed.allowed or ()) - set(parameter.allowed)
                 if passed.allowed is None or more:
                     yield self.found(
@@ -274,15 +303,19 @@ class _Check:
 
 def refusal(parameter: Parameter, value: Expression) -> str | None:
     """Why a value that is written out cannot be a parameter's, or None."""
-    if not isinstance(value, Text | Number | Array):
-        return None
-    plain = value.items if isinstance(value, Array) else value.value
-    if not isinstance(value, Array):
-        if parameter.allowed is not None and plain not in parameter.allowed:
-            return f"admits {', '.join(map(str, parameter.allowed))}, not {plain}"
-        if isinstance(plain, int):
-            return _out_of(parameter, plain, "Value", str(plain))
-    return _out_of(parameter, len(plain), "Length", f"a length of {len(plain)}")
+    match value:
+        case Text(value=plain) | Number(value=plain) if plain not in (
+            parameter.allowed or (plain,)
+        ):
+            return f"admits {', '.join(map(str, parameter.allowed or ()))}, not {plain}"
+        case Number(value=number):
+            return _out_of(parameter, number, "Value", str(number))
+        case Text(value=text):
+            return _out_of(parameter, len(text), "Length", f"a length of {len(text)}")
+        case Array(items=items):
+            return _out_of(parameter, len(items), "Length", f"a length of {len(items)}")
+        case _:
+            return None
 
 
 def _out_of(parameter: Parameter, number: int, what: str, told: str) -> str | None:
