@@ -17,14 +17,14 @@ from openmirror.ports.letters import Letter
 from openmirror.protocol.names import TableFolder
 from openmirror.services.requests import Operator, hold
 from openmirror.services.sweeping import publish_all
+from tests.infra.queries import HOURS
 from tests.infra.recorded import FUNCTIONS, RUNNER, Workspace, moments
 from tests.statuspage.scene import NOW, Scene
 from tests.unit.paper import table
 
-HOURS = 4
 JOB = "8204417"
 _RUNS = "https://adb-5517204417.17.azuredatabricks.net/jobs/8204417/runs/"
-_STEP = timedelta(minutes=5)
+_STEP = timedelta(minutes=10)
 
 
 class Day:
@@ -106,14 +106,14 @@ def day() -> Day:
     flights = [table("flights", name) for name in ("airlines", "flights", "planes", "weather")]
     running = {orders, customers, shipments, invoices, ledger, *flights}
     began = NOW - timedelta(hours=HOURS)
-    made.at(began)
-    made.run(60117)
     late = NOW - timedelta(minutes=10)
     steps = [*moments(began, late, _STEP), *moments(late, NOW, timedelta(minutes=1))[1:]]
     for step in steps:
         made.at(step)
         before = NOW - step
-        if before == timedelta(minutes=95):
+        if before == timedelta(minutes=230):
+            made.run(60117)
+        if before == timedelta(minutes=90):
             hold(
                 made.scene.parts,
                 ledger,
@@ -121,7 +121,7 @@ def day() -> Day:
             )
             made.land(ledger)
             running.discard(ledger)
-        if before == timedelta(minutes=65):
+        if before == timedelta(minutes=70):
             made.land(shipments, skipped=1)
             made.land(shipments)
             made.scene.visit(shipments)
@@ -134,7 +134,7 @@ def day() -> Day:
             made.run(
                 60129, "the last run failed: the cluster was lost (spot instances were reclaimed)"
             )
-        if before == timedelta(minutes=25):
+        if before == timedelta(minutes=20):
             made.run(60131)
             made.given_up("landing-events", "7d0c41fe", "it is not JSON text")
             made.workspace.request(
@@ -143,13 +143,15 @@ def day() -> Day:
         if before == timedelta(minutes=9):
             stray = layout.join(layout.table_folder(customers), "export-final(2).parquet")
             made.scene.store.put(stray, b"")
-        busy = sorted(running) if step <= late else [orders, flights[1]]
-        made.applied(*(one for one in busy if hash_of(one, step) % 3 or one == orders))
-        made.workspace.delivery(
-            DeliverySuccessCount=len(busy) * 3 + hash_of(orders, step) % 9,
-            DeadLetteredCount=2 if before == timedelta(minutes=120) else 0,
-            DroppedEventCount=0,
-        )
+        if before % _STEP == timedelta(0) and before:
+            made.applied(
+                *(one for one in sorted(running) if one == orders or hash_of(one, step) % 3)
+            )
+            made.workspace.delivery(
+                DeliverySuccessCount=len(running) * 3 + hash_of(orders, step) % 9,
+                DeadLetteredCount=6 if before == timedelta(minutes=120) else 0,
+                DroppedEventCount=0,
+            )
         made.passed()
     made.at(NOW)
     return made

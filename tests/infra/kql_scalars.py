@@ -190,7 +190,7 @@ def _moment_literal(literal: str) -> datetime | None:
 _LITERALS: Mapping[str, Callable[[str], Any]] = {
     "StringLiteralExpression": lambda literal: literal[1:-1],
     "LongLiteralExpression": int,
-    "RealLiteralExpression": float,
+    "RealLiteralExpression": lambda literal: None if literal == "real(null)" else float(literal),
     "BooleanLiteralExpression": lambda literal: literal == "true",
     "TimespanLiteralExpression": timespan,
     "DateTimeLiteralExpression": _moment_literal,

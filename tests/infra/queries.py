@@ -13,6 +13,7 @@ MONITORING = Path(__file__).parents[2] / "infra" / "monitoring"
 LAG_MINUTES = 15
 GAP_MINUTES = 30
 ALL = ("*",)
+HOURS = 4
 
 
 def quoted(picked: Sequence[str]) -> str:
@@ -21,7 +22,7 @@ def quoted(picked: Sequence[str]) -> str:
 
 
 def filled(
-    text: str, *, mirror: Sequence[str] = ALL, table: Sequence[str] = ALL, hours: int = 24
+    text: str, *, mirror: Sequence[str] = ALL, table: Sequence[str] = ALL, hours: int = HOURS
 ) -> str:
     """A query with the values of its parameters, as the portal and Bicep put them in."""
     values: Mapping[str, str] = {
@@ -43,13 +44,17 @@ def texts(folder: str) -> dict[str, str]:
 
 
 @cache
-def analysed(
-    mirror: Sequence[str] = ALL, table: Sequence[str] = ALL, hours: int = 24
-) -> dict[str, Analysed]:
-    """All of them, as `folder/name`."""
+def analysed() -> dict[str, Analysed]:
+    """All of them, as `folder/name`, with everything picked."""
     queries = {
-        f"{folder}/{name}": filled(text, mirror=mirror, table=table, hours=hours)
+        f"{folder}/{name}": filled(text)
         for folder in ("queries", "alerts")
         for name, text in texts(folder).items()
     }
     return analyse(queries, SCHEMAS)
+
+
+def analysis_of(text: str) -> Analysed:
+    """That of a query which was composed into the workbook."""
+    known = {text.strip(): f"queries/{name}" for name, text in texts("queries").items()}
+    return analysed()[known[text]]

@@ -1,19 +1,26 @@
-"""`./dev screenshot`: the picture of the status page that stands in the README."""
+"""`./dev screenshot`: the docs' pictures of the status page and of the workbook's preview."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from openmirror.statuspage import render
+from openmirror.statuspage import Page, render
+from tests.infra import preview
 from tests.statuspage.browser import browser, served
 from tests.statuspage.scene import NOW, WHERE, scene, undelivered
 
-PICTURE = Path(__file__).parents[2] / "docs" / "images" / "status.png"
+IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
 
-def take(to: Path, *, width: int = 1060, scheme: str = "light", scale: float = 1.5) -> None:
-    """Draw the scene into a PNG file."""
-    page = render(scene().views(), NOW, where=WHERE, undelivered=undelivered())
+def status_page() -> Page:
+    """The page over the scene of its tests."""
+    return render(scene().views(), NOW, where=WHERE, undelivered=undelivered())
+
+
+def take(
+    page: Page, to: Path, *, width: int = 1060, scheme: str = "light", scale: float = 1.5
+) -> None:
+    """Draw a page into a PNG file."""
     to.parent.mkdir(parents=True, exist_ok=True)
     with browser() as chromium, served(page) as url:
         context = chromium.new_context(
@@ -27,4 +34,5 @@ def take(to: Path, *, width: int = 1060, scheme: str = "light", scale: float = 1
 
 
 if __name__ == "__main__":
-    take(PICTURE)
+    take(status_page(), IMAGES / "status.png")
+    take(preview.render(), IMAGES / "workbook-preview.png", width=1640, scale=1)
