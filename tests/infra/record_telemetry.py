@@ -160,7 +160,7 @@ def is_kept(item: Mapping[str, Any]) -> bool:
             return data.get("type") == "InProc" and "Epoch" in data["properties"]
         case "MessageData":
             told = data["properties"]
-            return told["logger_name"].startswith("openmirror") and told.get("event") != "taken"
+            return told["logger_name"].startswith("openmirror") and told.get("event") not in _MANY
     return True
 
 
@@ -173,7 +173,7 @@ def kept(items: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         tags = {name: value for name, value in item["tags"].items() if name in _TAGS}
         role = tags["ai.cloud.role"]
         tags["ai.cloud.roleInstance"] = f"{role}-1"
-        found.append({**item, "iKey": "00000000-0000-0000-0000-000000000000", "tags": tags})
+        found.append({**item, "iKey": "recorded", "tags": tags})
     return sorted(found, key=lambda item: str(item["time"]))
 
 
@@ -184,9 +184,10 @@ _TAGS = frozenset(
         "ai.cloud.roleInstance",
         "ai.operation.id",
         "ai.operation.name",
-        "ai.operation.parentId",
     }
 )
+_MANY = frozenset({"taken", "applying", "committed"})
+"""Lines of the runner's log for each batch; its events and spans tell the same."""
 
 
 def record(seconds: float) -> list[dict[str, Any]]:
