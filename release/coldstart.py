@@ -13,12 +13,11 @@ from statistics import median
 from release.refusals import Refused
 
 # The checkout is installed in place, so it is taken off the path: what the package lacks must fail.
+# Requirements are this environment's: those in the package may be for another Python.
 _SCRIPT = """
 import sys, time
 app, checkout = sys.argv[1:]
-sys.path[:] = [app, f"{app}/.python_packages/lib/site-packages"] + [
-    place for place in sys.path if place not in ("", checkout)
-]
+sys.path[:] = [app] + [place for place in sys.path if place not in ("", checkout)]
 began = time.perf_counter()
 import function_app
 functions = function_app.app.get_functions()

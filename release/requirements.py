@@ -61,13 +61,23 @@ def _lines_for(text: str, environment: dict[str, str]) -> list[Requirement]:
 
 
 def _install(wanted: list[Requirement], python: str, folder: Path) -> None:
-    platforms = [part for name in _PLATFORMS for part in ("--platform", name)]
+    """Download, then unpack: only a download asks which Python a package is for."""
+    target = [
+        *("--only-binary", ":all:", "--python-version", python, "--implementation", "cp"),
+        *(part for name in _PLATFORMS for part in ("--platform", name)),
+    ]
+    with tempfile.TemporaryDirectory() as wheels:
+        _pip(python, "download", *target, "--dest", wheels, *(_bare(one) for one in wanted))
+        made = sorted(str(path) for path in Path(wheels).iterdir())
+        unpack = ("--no-index", "--no-deps", "--ignore-requires-python", "--no-compile")
+        _pip(python, "install", *target, *unpack, "--target", str(folder), *made)
+
+
+def _pip(python: str, verb: str, *arguments: str) -> None:
     done = subprocess.run(
         [
-            *(sys.executable, "-I", "-m", "pip", "install", "--quiet", "--no-input"),
-            *("--disable-pip-version-check", "--no-compile", "--only-binary", ":all:"),
-            *("--python-version", python, "--implementation", "cp", *platforms),
-            *("--target", str(folder), *(_bare(one) for one in wanted)),
+            *(sys.executable, "-I", "-m", "pip", verb, "--quiet", "--no-input"),
+            *("--disable-pip-version-check", *arguments),
         ],
         capture_output=True,
         text=True,

@@ -12,6 +12,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+import openmirror
 from openmirror.durations import short
 from openmirror.statuspage.view import MirrorView, Undelivered, worst
 
@@ -44,6 +45,7 @@ def render(
     undelivered = undelivered or Undelivered()
     style = environment.get_template("page.css").render()
     html = environment.get_template("page.html").render(
+        version=openmirror.__version__,
         mirrors=mirrors,
         now=now,
         where=where,

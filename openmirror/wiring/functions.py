@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import openmirror
 from openmirror.adapters.doorbell import QueueDoorbell
 from openmirror.errors import CannotStart
 from openmirror.ports import Doorbell, Progress, WorkQueue
@@ -52,6 +53,8 @@ def function_parts(env: Mapping[str, str]) -> FunctionParts:
     from openmirror.adapters.azure.letters import BlobLetters, QueuePost
     from openmirror.adapters.eventgrid import read_events
 
+    # An app is not installed, so nothing else in its log says which version it is.
+    _log.info("openmirror %s runs over %s", openmirror.__version__, settings.root)
     work = work_queue(settings)
     letters = BlobLetters.connect(settings.letters, QUEUE_OF)
     parts = told_by_the_host(root_parts(settings, watch=_tell), settings.status_repeat)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
 import subprocess
 import sys
 from datetime import timedelta
@@ -78,26 +77,6 @@ def test_importing_the_app_needs_no_setting_and_builds_nothing() -> None:
     assert run.returncode == 0, run.stderr
     for heavy in ("pyspark", "delta", "typer", "starlette", "uvicorn", "watchfiles", "pandas"):
         assert f"'{heavy}'" not in run.stdout
-
-
-def test_the_app_runs_without_what_is_not_published(tmp_path: Path) -> None:
-    ignored = [
-        line.rstrip("/")
-        for line in (ROOT / ".funcignore").read_text().splitlines()
-        if line and not line.startswith("#")
-    ]
-    for part in ("function_app.py", "functions", "openmirror"):
-        source = ROOT / part
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / part, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, tmp_path / part)
-    gone = [name for name in ignored if (tmp_path / name).exists()]
-    for name in gone:
-        shutil.rmtree(tmp_path / name)
-    assert {"openmirror/spark", "openmirror/cli"} <= set(gone)
-    with host({}, tmp_path) as app:
-        assert set(TRIGGERS) <= set(app.functions)
 
 
 def test_a_file_that_landed_rings_for_its_table(

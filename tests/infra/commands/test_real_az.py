@@ -11,7 +11,7 @@ import pytest
 
 from tests.infra.commands.asking import Az
 from tests.infra.commands.finding import Told, told_anywhere
-from tests.infra.commands.options import Table
+from tests.infra.commands.options import Command, Table
 from tests.infra.commands.record import TABLE, recorded, text_of
 
 pytestmark = pytest.mark.check_infra
@@ -38,7 +38,8 @@ _EXPANSION = re.compile(r"\$(?:\w+|\{[^}]*\}|\(…\))")
 
 def filled_in(told: Told) -> list[str]:
     """The words with something in place of what a shell would put there."""
-    command = Table.read("az").commands[Table.read("az").command_of(told.words) or ""]
+    table = Table.read("az")
+    command = table.commands.get(table.command_of(told.words) or "", Command(()))
     words: list[str] = []
     for word in told.words:
         option = command.option(words[-1]) if words else None

@@ -1,0 +1,307 @@
+"""./dev package builds what the checkout says: the same bytes, wherever and whenever it does."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import openmirror
+from openmirror.cli.app import app
+from release.contents import ROOTS, ignored, is_ignored
+from release.refusals import Refused
+from release.requirements import vendored
+
+ROOT = Path(__file__).parents[2]
+VERSION = openmirror.__version__
+SOURCES = (*ROOTS, "spark_jobs", "release", "pyproject.toml", "README.md", "LICENSE")
+NOT_IN_THE_APP = tuple(
+    f"openmirror/{part}/"
+    for part in ("adapters/management", "cli", "demo", "deployment", "endpoint", "spark")
+)
+
+
+def checkout(folder: Path, *, reverse: bool = False) -> Path:
+    """A copy of what the packages are made of, with file times of its own."""
+    folder.mkdir(parents=True)
+    for name in sorted((*SOURCES, ".funcignore", ".gitignore"), reverse=reverse):
+        source = ROOT / name
+        if source.is_dir():
+            skipped = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(source, folder / name, ignore=skipped, copy_function=shutil.copyfile)
+        else:
+            shutil.copyfile(source, folder / name)
+    return folder
+
+
+def build(
+    root: Path, *options: str, umask: int = 0o022, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """What `./dev package` does, in another checkout."""
+    return subprocess.run(
+        [sys.executable, "-m", "release", "--runs", "0", *options],
+        cwd=root,
+        env={"PATH": os.environ["PATH"], **env},
+        umask=umask,
+        capture_output=True,
+        text=True,
+    )
+
+
+@dataclass(frozen=True)
+class Built:
+    said: str
+    folder: Path
+
+    @property
+    def app(self) -> Path:
+        return self.folder / f"openmirror-functions-{VERSION}.zip"
+
+    @property
+    def wheel(self) -> Path:
+        return self.folder / f"openmirror-{VERSION}-py3-none-any.whl"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    root = checkout(tmp_path_factory.mktemp("one") / "checkout")
+    done = build(root, "--runs", "1")
+    assert done.returncode == 0, done.stderr
+    return Built(done.stdout, root / "dist")
+
+
+def members(archive: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(archive) as packed:
+        return {name: packed.read(name) for name in packed.namelist()}
+
+
+def test_the_same_files_give_the_same_bytes_wherever_and_whenever_they_are_built(
+    built: Built, tmp_path: Path
+) -> None:
+    root = checkout(tmp_path / "ä other place", reverse=True)
+    for number, path in enumerate(sorted(root.rglob("*"))):
+        os.utime(path, (time.time() - 86400 * number, 1_000_000_000 + 7 * number))
+        path.chmod(0o775 if path.is_dir() else 0o666)
+    done = build(root, umask=0o077, TZ="Asia/Tokyo", LANG="C", SOURCE_DATE_EPOCH="1")
+    assert done.returncode == 0, done.stderr
+    other = Built(done.stdout, root / "dist")
+    assert other.app.read_bytes() == built.app.read_bytes()
+    assert other.wheel.read_bytes() == built.wheel.read_bytes()
+
+
+def test_the_apps_package_is_exactly_what_the_app_needs(built: Built) -> None:
+    found = members(built.app)
+    wanted = {"function_app.py", "host.json", "requirements.txt"}
+    for package in ("functions", "openmirror"):
+        for path in (ROOT / package).rglob("*"):
+            name = path.relative_to(ROOT)
+            if path.is_file() and "__pycache__" not in name.parts:
+                wanted.add(name.as_posix())
+    wanted = {name for name in wanted if not name.startswith(NOT_IN_THE_APP)}
+    assert set(found) == wanted
+    for name, content in found.items():
+        assert content == (ROOT / name).read_bytes(), name
+
+
+def test_the_folder_for_azd_is_the_same_as_the_package(built: Built) -> None:
+    folder = built.folder / "functions"
+    there = {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    assert there == members(built.app)
+
+
+def test_everything_beside_the_app_is_named_in_funcignore() -> None:
+    """Azure's own tools publish the checkout's folder, and know nothing but this list."""
+    done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip("without git, what stands here by chance cannot be told from what belongs here")
+    tracked = set(filter(None, done.stdout.split("\0")))
+    patterns = ignored(ROOT)
+    published = {name for name in tracked if not is_ignored(name, patterns)}
+    assert {name.partition("/")[0] for name in published} == set(ROOTS)
+
+
+def test_funcignore_uses_only_what_is_read_alike_by_everybody() -> None:
+    for pattern in ignored(ROOT):
+        assert re.fullmatch(r"\*?[\w./-]+\*?/?", pattern), pattern
+        assert not pattern.startswith("/")
+
+
+def test_the_wheel_holds_both_packages_whole_and_nothing_else(built: Built) -> None:
+    found = members(built.wheel)
+    info = f"openmirror-{VERSION}.dist-info/"
+    wanted = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("openmirror", "spark_jobs")
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert {name for name in found if not name.startswith(info)} == wanted
+    assert list(found)[-1] == f"{info}RECORD"
+
+
+def test_the_wheel_installs_and_says_its_version(built: Built, tmp_path: Path) -> None:
+    install = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index"]
+    done = subprocess.run(
+        [*install, "--no-compile", "--target", tmp_path, built.wheel],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    script = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import openmirror, spark_jobs; "
+        "from importlib.metadata import version; "
+        "print(openmirror.__file__, version('openmirror'), openmirror.__version__)"
+    )
+    shown = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True)
+    assert shown.stdout.split() == [str(tmp_path / "openmirror/__init__.py"), VERSION, VERSION]
+
+
+def test_there_is_one_version_number(built: Built) -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert project["project"]["dynamic"] == ["version"]
+    assert "version" not in project["project"]
+    assert built.app.exists()
+    metadata = members(built.wheel)[f"openmirror-{VERSION}.dist-info/METADATA"].decode()
+    assert f"\nVersion: {VERSION}\n" in metadata
+    assert f'"{VERSION}"'.encode() in members(built.app)["openmirror/__init__.py"]
+    shown = CliRunner().invoke(app, ["--version"])
+    assert shown.stdout == f"openmirror {VERSION}\n"
+
+
+def test_it_says_name_size_sum_and_number_of_files_and_how_long_a_cold_import_takes(
+    built: Built,
+) -> None:
+    from hashlib import sha256
+
+    for path in (built.app, built.wheel):
+        content = path.read_bytes()
+        assert (
+            f"{path}\n  {len(content):,} bytes, {len(members(path))} files, "
+            f"sha256 {sha256(content).hexdigest()}\n"
+        ) in built.said
+    assert re.search(
+        r"cold import of the app with its \d+ functions: \d+\.\d\d s, the median of 1 fresh "
+        r"processes, Python 3\.\d+\.\d+ on \w+ with \d+ CPUs",
+        built.said,
+    )
+
+
+def test_packages_of_another_version_are_taken_away_and_nothing_else(tmp_path: Path) -> None:
+    root = checkout(tmp_path / "checkout")
+    dist = root / "dist"
+    (dist / "functions" / "left").mkdir(parents=True)
+    stale = [dist / "openmirror-0.0.1-py3-none-any.whl", dist / "openmirror-functions-0.0.1.zip"]
+    kept = dist / "somebody-elses.zip"
+    for path in (*stale, kept):
+        path.touch()
+    assert build(root).returncode == 0
+    assert not [path for path in stale if path.exists()]
+    assert kept.exists()
+    assert not (dist / "functions" / "left").exists()
+
+
+@pytest.mark.parametrize("name", ["openmirror/mine.py", "functions/mine.py", "spark_jobs/mine.py"])
+def test_a_file_that_git_does_not_know_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    root = checkout(tmp_path / "checkout")
+    for arguments in (["init", "--quiet"], ["add", "."]):
+        subprocess.run(["git", *arguments], cwd=root, check=True, capture_output=True)
+    (root / name).touch()
+    done = build(root)
+    assert done.returncode == 1
+    assert f"\n  {name}\n" in done.stderr
+    assert "git add" in done.stderr
+    assert not (root / "dist").exists()
+
+
+def test_an_app_that_cannot_be_imported_is_refused_with_the_reason(tmp_path: Path) -> None:
+    root = checkout(tmp_path / "checkout")
+    source = root / "functions" / "sweep.py"
+    source.write_text(f"{source.read_text()}\nimport openmirror.cli\n")
+    done = build(root, "--runs", "1")
+    assert done.returncode == 1
+    assert "cannot be imported" in done.stderr
+    assert "No module named 'openmirror.cli'" in done.stderr
+
+
+def test_help_says_what_is_built_and_for_whom() -> None:
+    shown = build(ROOT, "--help").stdout
+    for word in ("config-zip", "azd", "Databricks", "--vendor", "sha256"):
+        assert word in shown
+
+
+# --- Requirements in the package ------------------------------------------------------------------
+
+
+def wheel(folder: Path, name: str, *needs: str, python: str = ">=3.8") -> None:
+    """A package that holds one module and may need others."""
+    info = f"{name}-1.0.dist-info"
+    metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\nRequires-Python: {python}\n"
+    metadata += "".join(f"Requires-Dist: {need}\n" for need in needs)
+    with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as packed:
+        packed.writestr(f"{name}.py", "")
+        packed.writestr(f"{info}/METADATA", metadata)
+        packed.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
+        packed.writestr(f"{info}/RECORD", "")
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package index that is a folder."""
+    folder = tmp_path / "index"
+    folder.mkdir()
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+    return folder
+
+
+@pytest.fixture
+def requirements(tmp_path: Path) -> Path:
+    path = tmp_path / "requirements.txt"
+    path.write_text(
+        "# why\nold==1.0; python_version < '3.99'\nnew==1.0; python_version >= '3.99'\n"
+    )
+    return path
+
+
+def test_requirements_are_chosen_for_the_apps_python_and_not_for_this_one(
+    index: Path, requirements: Path
+) -> None:
+    wheel(index, "old")
+    wheel(index, "new", "below", python=">=3.99")
+    wheel(index, "below")
+    found = vendored(requirements, "3.99")
+    place = ".python_packages/lib/site-packages"
+    assert {name for name in found if name.endswith(".py")} == {
+        f"{place}/new.py",
+        f"{place}/below.py",
+    }
+
+
+def test_what_is_needed_only_on_the_apps_python_is_missed_by_name(
+    index: Path, requirements: Path
+) -> None:
+    wheel(index, "new", "only-there; python_version >= '3.99'")
+    with pytest.raises(Refused, match=r"only-there.*\(for new\)"):
+        vendored(requirements, "3.99")
+
+
+def test_a_requirement_that_no_index_has_is_said_with_pips_own_words(
+    index: Path, requirements: Path
+) -> None:
+    with pytest.raises(Refused, match=r"new==1\.0(.|\n)*needs a package index"):
+        vendored(requirements, "3.99")
