@@ -139,7 +139,6 @@ SCHEMAS: Mapping[str, Schema] = {
         "SourceSystem": "string",
         "SubscriptionId": "string",
         "TLPLevel": "string",
-        "TenantId": "string",
         "TimeGenerated": "datetime",
         "TimeGrain": "string",
         "Total": "real",
@@ -165,16 +164,25 @@ TABLE_OF: Mapping[str, str] = {
 
 
 def rows(items: Iterable[Mapping[str, Any]]) -> dict[str, list[Row]]:
-    """Captured items as rows, by table; a row has every column, `None` where nothing is known."""
+    """Captured items as rows, by table; a row has every column, `None` where nothing is known.
+
+    Counters of the machine are left out: they have a table of their own, which no query uses.
+    """
     found: dict[str, list[Row]] = {table: [] for table in SCHEMAS}
     for item in items:
         table = TABLE_OF[item["data"]["baseType"]]
+        if table == "AppMetrics" and _is_of_the_machine(item):
+            continue
         row: Row = dict.fromkeys(SCHEMAS[table])
         filled = _common(item, table) | _own(item["data"]["baseData"], table)
         if strange := filled.keys() - row.keys():
             raise KeyError(f"{table} has no columns {sorted(strange)}")
         found[table].append(row | filled)
     return found
+
+
+def _is_of_the_machine(item: Mapping[str, Any]) -> bool:
+    return bool(item["data"]["baseData"]["metrics"][0]["name"].startswith("\\"))
 
 
 def _common(item: Mapping[str, Any], table: str) -> Row:
