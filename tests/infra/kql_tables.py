@@ -50,8 +50,9 @@ def run(
     known: dict[str, Rows] = {}
     for name, schema in schemas.items():
         whole = Rows(schema, [])
-        kept = [{k: v for k, v in row.items() if v is not None} for row in tables.get(name, ())]
-        known[name] = Rows(schema, [whole.absent() | row for row in kept])
+        known[name] = Rows(
+            schema, [whole.absent() | _typed(row, schema) for row in tables.get(name, ())]
+        )
     query = _Query(known, now)
     answer: Rows | None = None
     for statement in elements(children(tree)[-1]):
@@ -65,6 +66,15 @@ def run(
     if answer is None:
         raise Unsupported("a query without an answer")
     return answer.rows
+
+
+def _typed(row: Mapping[str, Any], schema: Mapping[str, str]) -> Row:
+    """What is known of a row; a whole number in a column of reals divides as a real."""
+    return {
+        name: float(value) if schema[name] == "real" else value
+        for name, value in row.items()
+        if value is not None
+    }
 
 
 class _Query:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from datetime import timedelta
 from functools import cache
+from pathlib import Path
 
 import pytest
 
@@ -19,7 +21,7 @@ from tests.infra.kql_tables import run
 from tests.infra.kusto import Analysed, analyse
 from tests.infra.queries import analysed, filled, texts
 from tests.infra.recorded import names
-from tests.infra.telemetry_tables import SCHEMAS
+from tests.infra.telemetry_tables import SCHEMAS, Row, rows
 from tests.statuspage.scene import NOW
 
 QUERIES = {
@@ -35,6 +37,15 @@ _WORD = re.compile(r'"(\w+)"')
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_language_service_finds_nothing_wrong(name: str) -> None:
     assert analysed()[name].diagnostics == ()
+
+
+SAMPLE = Path(__file__).with_name("sample_telemetry.json")
+
+
+@cache
+def captured() -> dict[str, list[Row]]:
+    """What functions and runner sent in the chain, as it was recorded once."""
+    return rows(json.loads(SAMPLE.read_text()))
 
 
 MISTAKES = {
@@ -110,6 +121,60 @@ def test_a_query_reads_only_what_our_code_sends(name: str) -> None:
     assert set(_PROPERTY.findall(QUERIES[name])) <= properties
 
 
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_chain_has_sent_what_a_query_reads(name: str) -> None:
+    """The same of telemetry that was captured on its way to Azure, from functions and runner."""
+    sent = {**names(captured()["AppEvents"]), **names(captured()["AppMetrics"])}
+    asked = {word for one in _NAMED.findall(QUERIES[name]) for word in _WORD.findall(one)}
+    assert asked <= sent.keys()
+    properties = frozenset[str]().union(*(sent[one] for one in asked))
+    assert set(_PROPERTY.findall(QUERIES[name])) <= properties
+
+
+def test_columns_that_queries_read_are_filled_in_what_was_captured() -> None:
+    for table, columns in {
+        "AppEvents": ("TimeGenerated", "AppRoleName", "Name", "Properties"),
+        "AppMetrics": ("TimeGenerated", "AppRoleName", "Name", "Properties", "Sum"),
+        "AppTraces": ("TimeGenerated", "AppRoleName"),
+    }.items():
+        assert captured()[table]
+        for row in captured()[table]:
+            assert None not in {name: row[name] for name in columns}.values(), table
+
+
+def test_the_preview_shows_telemetry_of_the_same_shape() -> None:
+    """Nothing stands in the preview's rows that the chain does not send."""
+    for table in ("AppEvents", "AppMetrics"):
+        sent = names(captured()[table])
+        for name, properties in names(day().workspace.tables[table]).items():
+            assert properties <= sent[name], name
+
+
+def test_queries_tell_the_story_of_the_chain() -> None:
+    """One table was damaged, one lacks a file, one is held, one dropped; messages were given up."""
+    now = max(row["TimeGenerated"] for table in captured().values() for row in table)
+    found = {
+        name: run(known.tree, captured(), SCHEMAS, now + timedelta(seconds=1))
+        for name, known in analysed().items()
+    }
+    states = [row["State"] for row in found["queries/table-grid"]]
+    assert states[:2] == ["Paused", "Waiting"]
+    assert {row["Stage"] for row in found["queries/table-grid"]} >= {"Held", "Dropped"}
+    assert states[-1] == "Running"
+    (problem,) = found["queries/problems"]
+    (alert,) = found["alerts/table-paused"]
+    assert problem["ErrorCode"] == alert["ErrorCode"] == "FileUnreadable"
+    assert problem["Remedy"] == alert["Remedy"] == found["queries/table-grid"][0]["WhatToDo"]
+    assert len(found["queries/letters"]) == found["alerts/letters-waiting"][0]["Letters"]
+    assert {row["Outcome"] for row in found["alerts/runner-fails"]} == {"Failed", "Refused"}
+    assert any(row["RunPage"] for row in found["queries/runner-starts"])
+    applied = sum(row["Rows"] for row in found["queries/table-grid"])
+    assert applied == sum(row["Rows"] for row in found["queries/throughput"]) > 0
+    assert found["queries/figures"][0]["Value"] == str(applied)
+    quiet = {"table-gap", "table-lags", "mirror-silent", "functions-silent", "functions-fail"}
+    assert {name for name in quiet if found[f"alerts/{name}"]} == set()
+
+
 def test_a_property_that_nobody_sends_would_be_found() -> None:
     tables = day().workspace.tables
     sent = names(tables["AppEvents"])
@@ -155,6 +220,7 @@ def test_fabrics_fields_carry_over() -> None:
 def test_the_interpreter_runs_nothing_that_it_does_not_know(query: str) -> None:
     known = others()[query]
     assert known.diagnostics == ()
-    row = {"TimeGenerated": NOW, "Name": "x", "OperationId": "1"}
+    event = {"TimeGenerated": NOW, "Name": "x", "OperationId": "1"}
+    tables = {"AppEvents": [event], "AppTraces": [{"TimeGenerated": NOW, "OperationId": "1"}]}
     with pytest.raises(Unsupported):
-        run(known.tree, {"AppEvents": [row], "AppTraces": [row]}, SCHEMAS, NOW)
+        run(known.tree, tables, SCHEMAS, NOW)
