@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.infra.bicep.expansion import GROUP, Unevaluable, expand
+from tests.infra.bicep.deployed import GROUP
+from tests.infra.bicep.expansion import Unevaluable, expand
 from tests.infra.bicep.folder import BICEP, Folder
 from tests.infra.bicep.naming import ROLE_ASSIGNMENT, naming, shared
 from tests.infra.bicep.order import first, order

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from tests.infra.bicep.folder import BICEP, Folder
-from tests.infra.bicep.wiring import parameter_file, wiring
+from tests.infra.bicep.parameterfile import parameter_file
+from tests.infra.bicep.wiring import wiring
 
 PARAMETERS = [
     "name",

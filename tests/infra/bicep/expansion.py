@@ -10,6 +10,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.infra.bicep.bounds import refusal
+from tests.infra.bicep.deployed import (
+    GROUP,
+    MODULE,
+    STORAGE,
+    SUBSCRIPTION,
+    Deployed,
+    Deployment,
+)
 from tests.infra.bicep.evaluation import BINARY, PURE, Later, loaded, resource_id, text
 from tests.infra.bicep.folder import Folder
 from tests.infra.bicep.syntax import (
@@ -36,51 +45,12 @@ from tests.infra.bicep.syntax import (
     Unary,
 )
 from tests.infra.bicep.typecheck import full_type
-from tests.infra.bicep.wiring import refusal
 
-SUBSCRIPTION = "/subscriptions/00000000-0000-0000-0000-000000000001"
-GROUP = f"{SUBSCRIPTION}/resourceGroups/rg-mirrors"
-STORAGE = "core.windows.net"
-MODULE = "Microsoft.Resources/deployments"
 _STORAGE_SERVICES = ("blob", "dfs", "file", "queue", "table", "web")
 
 
 class Unevaluable(ValueError):
     """A deployment that Azure would refuse, with the file and line."""
-
-
-@dataclass(frozen=True)
-class Deployed:
-    """One resource: what it is, where, and what it is made with."""
-
-    type: str
-    name: str  # with the names of what it stands in: account/default/landing
-    id: str
-    scope: str  # the id of what it is about: its group, or the resource that it extends
-    body: Mapping[str, Any]
-    path: str
-    line: int
-    symbol: str
-    module: str  # the module of the first template that it comes from; empty: that template
-    existing: bool = False
-    made: bool = True  # its condition holds
-
-    @property
-    def properties(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.body.get("properties") or {}
-        return found
-
-
-@dataclass(frozen=True)
-class Deployment:
-    """Everything that a template and its modules make, look up, and tell."""
-
-    resources: tuple[Deployed, ...]
-    existing: tuple[Deployed, ...]
-    outputs: Mapping[str, Any]
-
-    def of(self, kind: str) -> list[Deployed]:
-        return [each for each in self.resources if each.type == kind]
 
 
 def expand(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from tests.infra.bicep.deployed import Deployed, Deployment
 from tests.infra.bicep.evaluation import Later
-from tests.infra.bicep.expansion import Deployed, Deployment
 from tests.infra.bicep.folder import Finding
 from tests.infra.name_rules import GLOBAL, NAME_RULES
 

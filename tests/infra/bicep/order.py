@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from tests.infra.bicep.expansion import Deployed, Deployment
+from tests.infra.bicep.deployed import Deployed, Deployment
 from tests.infra.bicep.folder import Finding, Folder
 from tests.infra.bicep.syntax import Expression, Module, Resource, Template, symbol, walk
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from tests.infra.bicep.expansion import Deployed, Deployment
+from tests.infra.bicep.deployed import Deployed, Deployment
 from tests.infra.bicep.folder import Finding, Folder
 from tests.infra.bicep.syntax import (
     Call,

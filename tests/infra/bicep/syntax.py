@@ -285,16 +285,22 @@ class Template:
             yield from walk(resource.value)
 
 
-def walk(expression: Expression) -> Iterator[Expression]:
-    """An expression and all below it; nested resources are the template's own, so not here."""
-    yield expression
+def children(expression: Expression) -> Iterator[Expression]:
+    """What stands directly in an expression; nested resources are declarations of their own."""
     for each in fields(expression):
         if each.name == "resources":
             continue
         value = getattr(expression, each.name)
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, Expression):
-                yield from walk(item)
+                yield item
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """An expression and all below it."""
+    yield expression
+    for child in children(expression):
+        yield from walk(child)
 
 
 def symbol(expression: Expression) -> str | None:

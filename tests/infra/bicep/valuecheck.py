@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tests.infra.bicep.deployed import MODULE, Deployed, Deployment
 from tests.infra.bicep.evaluation import Later
-from tests.infra.bicep.expansion import MODULE, Deployed, Deployment
 from tests.infra.bicep.folder import Finding
 from tests.infra.bicep.resource_types import resource_types
 from tests.infra.bicep.shapes import Choice, ListOf, MapOf, Plain, Record, Shape
