@@ -107,7 +107,8 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
+command = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+command.command()(package)
+
 if __name__ == "__main__":
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command()(package)
-    app()
+    command()

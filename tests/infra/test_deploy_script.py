@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.infra.commands.finding import ROOT, Told
+from tests.infra.commands.finding import ROOT, Told, shell_blocks
 from tests.infra.commands.options import Table, mistakes
 
 # In sh, since a deployment starts a dozen of them. A call is its words and the variables that it
@@ -394,6 +394,22 @@ def test_help_names_every_option() -> None:
     nothing = subprocess.run(["sh", script], capture_output=True, text=True)
     assert nothing.returncode == 2
     assert "--resource-group is missing" in nothing.stderr
+
+
+def test_the_documents_give_the_script_only_options_that_its_help_names() -> None:
+    script = ROOT / "scripts" / "deploy.sh"
+    shown = subprocess.run(["sh", script, "--help"], capture_output=True, text=True, check=True)
+    given = [
+        word
+        for path in sorted((ROOT / "docs").glob("*.md"))
+        for simple in shell_blocks(path.read_text())
+        if simple.words[0] == "scripts/deploy.sh"
+        for word in simple.words
+        if word.startswith("--")
+    ]
+    assert "--resource-group" in given
+    for option in given:
+        assert f"{option} " in shown.stdout
 
 
 @pytest.mark.parametrize("script", ["dev", "scripts/deploy.sh", ".ci/run"])

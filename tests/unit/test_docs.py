@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +17,8 @@ from openmirror.plan.decisions import WaitKind
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.rules import Code
 from openmirror.settings import Settings
+from release import __main__ as release
+from tests.infra.commands.shell import simple_commands
 
 ROOT = Path(__file__).parents[2]
 DOCS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -37,10 +38,9 @@ def commands() -> Iterator[tuple[str, list[str]]]:
     """Every command of ours in a shell block, as words."""
     for path in DOCS:
         for body in blocks(path, "sh"):
-            for line in body.splitlines():
-                words = shlex.split(line.partition(" | ")[0], comments=True)
-                if words and words[0] in ("openmirror", "./dev"):
-                    yield f"{path.name}: {line}", words
+            for simple in simple_commands(body):
+                if simple.words[0] in ("openmirror", "./dev"):
+                    yield f"{path.name}: {' '.join(simple.words)}", list(simple.words)
 
 
 @pytest.mark.parametrize("code", Code)
@@ -72,11 +72,14 @@ def test_every_command_in_the_docs_exists_with_these_options(where: str, words: 
     if words[0] == "./dev":
         menu = subprocess.run(["./dev", "help"], cwd=ROOT, capture_output=True, text=True).stdout
         assert f"./dev {words[1]}" in menu, where
-        if words[1] != "openmirror":
+        if words[1] not in ("openmirror", "package"):
             return
         words = words[1:]
-    verb, options = words[1], [word for word in words[2:] if word.startswith("--")]
-    shown = CliRunner().invoke(app, [verb, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
+    program, verbs = (app, words[1:2]) if words[0] == "openmirror" else (release.command, [])
+    if verbs == ["azure"]:
+        verbs = words[1:3]
+    options = [word for word in words[1:] if word.startswith("--")]
+    shown = CliRunner().invoke(program, [*verbs, "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
     assert shown.exit_code == 0, where
     for option in options:
         assert option in shown.stdout, where

@@ -50,16 +50,21 @@ def told_anywhere(root: Path = ROOT) -> list[Told]:
 
 def told_in_document(text: str, place: str) -> Iterator[Told]:
     """From the shell blocks of a document, whole; and from its sentences, as mentions."""
-    for block in _BLOCK.finditer(text):
-        line = text.count("\n", 0, block.start()) + 2
-        if block[2] in _SHELLS:
-            body = _typed(block[3]) if block[2] == "console" else block[3]
-            yield from _run_by(simple_commands(body, line), place)
+    yield from _run_by(shell_blocks(text), place)
     # Blocks are blanked and not taken out, so that lines keep their numbers.
     sentences = _BLOCK.sub(lambda block: re.sub(r"[^\n]", "", block[0]), text)
     for span in _SPAN.finditer(sentences):
         line = sentences.count("\n", 0, span.start()) + 1
         yield from _mentioned(span[1], f"{place}:{line}")
+
+
+def shell_blocks(text: str) -> Iterator[Simple]:
+    """Every command in the shell blocks of a document."""
+    for block in _BLOCK.finditer(text):
+        if block[2] in _SHELLS:
+            line = text.count("\n", 0, block.start()) + 2
+            body = _typed(block[3]) if block[2] == "console" else block[3]
+            yield from simple_commands(body, line)
 
 
 def _typed(session: str) -> str:
