@@ -332,3 +332,13 @@ def test_one_who_is_named_in_several_lists_gets_each_role_once(folder, lists):
     assert given
     assert len(given) == len(set(given))
     assert naming(deployment) == []
+
+
+def test_one_who_publishes_twice_or_also_runs_is_told_since_azure_takes_a_role_once(folder):
+    one = principal(7)
+    twice = {"publishers": [{**one, "mirror": "sales"}, {**one, "mirror": "crm"}]}
+    runs = {"publishers": [{**one, "mirror": "sales"}], "runners": [one]}
+
+    for parameters in (twice, runs):
+        told = {each.text for each in naming(expand(folder, parameters))}
+        assert "a role is given twice to one principal at one scope" in told

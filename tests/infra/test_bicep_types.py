@@ -212,6 +212,24 @@ PLANTED = {
         "kind: 'StorageBlob'",
         "deadLetterDestination lacks endpointType",
     ),
+    "a name that is a number": (
+        "lake.bicep",
+        "  name: name\n",
+        "  name: deletedDays\n",
+        "the name of account is a string, not int",
+    ),
+    "a name of one part too many": (
+        "lake.bicep",
+        "name: 'landing'",
+        "name: 'default/landing'",
+        "has 1 parts here",
+    ),
+    "a property of an existing resource": (
+        "events.bicep",
+        "  name: topicName\n",
+        "  name: topicName\n  location: 'global'\n",
+        "existing resources have no location",
+    ),
     "a child below another type": (
         "lake.bicep",
         "parent: blobs",

@@ -308,6 +308,18 @@ PLANTED = {
         "loadTextContent('workbooks.json')",
         "there is no file workbooks.json",
     ),
+    "a condition that is none": (
+        "databricks.bicep",
+        "if (createConnector) {",
+        "if (connectorName) {",
+        "a condition is a bool, not string",
+    ),
+    "half a condition that is none": (
+        "functions.bicep",
+        "!empty(databricksJobId)",
+        "databricksJobId",
+        "a condition is a bool, not string",
+    ),
     "a loop in an arm of a condition": (
         "functions.bicep",
         "privateNetwork ? callers : []",

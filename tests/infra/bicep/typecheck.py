@@ -100,6 +100,8 @@ class _Check:
         if given is None:
             yield self.found(resource.line, f"{resource.name} has no name")
             return
+        for kind in self.view.kinds(given) - {"string", None}:
+            yield self.found(given.line, f"the name of {resource.name} is a string, not {kind}")
         if parent is not None:
             above = self.template.resources.get(symbol(parent) or "")
             if above is None:

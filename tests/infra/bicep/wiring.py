@@ -9,10 +9,12 @@ from tests.infra.bicep.folder import Finding, Folder
 from tests.infra.bicep.functions import DECORATORS, FUNCTIONS
 from tests.infra.bicep.placement import placement
 from tests.infra.bicep.syntax import (
+    Binary,
     Call,
     Declaration,
     Expression,
     For,
+    If,
     Index,
     Lambda,
     Member,
@@ -21,7 +23,9 @@ from tests.infra.bicep.syntax import (
     Object,
     Parameter,
     Template,
+    Ternary,
     Text,
+    Unary,
     children,
     symbol,
 )
@@ -126,6 +130,13 @@ class _Names:
                 self.used.add(symbol(expression) or "")
             case Object() as value:
                 yield from self.twice(value)
+            case If(condition=condition) | Ternary(condition=condition):
+                yield from self.is_bool(condition, view)
+            case Unary(operator="!", operand=condition):
+                yield from self.is_bool(condition, view)
+            case Binary(operator="&&" | "||", left=left, right=right):
+                yield from self.is_bool(left, view)
+                yield from self.is_bool(right, view)
             case _:
                 pass
         for child in children(expression):
@@ -165,6 +176,10 @@ class _Names:
                     yield self.found(call, f"{at} has more than {_LOADED_AT_MOST} characters")
             case _:
                 pass
+
+    def is_bool(self, condition: Expression, view: View) -> Iterator[Finding]:
+        for kind in view.kinds(condition) - {"bool", None}:
+            yield self.found(condition, f"a condition is a bool, not {kind}")
 
     def twice(self, value: Object) -> Iterator[Finding]:
         seen: set[str] = set()
