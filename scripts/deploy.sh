@@ -153,14 +153,13 @@ upload_app() {
 # --- Check ----------------------------------------------------------------------------------------
 
 say "looking at the resource group $group"
-location=$(az group show --name "$group" --query location --output tsv) ||
+az group show --name "$group" --output none ||
     stop 'looking at the resource group' \
         "Log in with: az login. If it is not there: az group create --name '$group' --location REGION"
 
 step 'asking whether the subscription has what is needed' \
     'What is missing, and the remedy of each, stands above.' \
-    "$root/dev" openmirror azure preflight --resource-group "$group" --location "$location" \
-    --parameters "$parameters"
+    "$root/dev" openmirror azure preflight --resource-group "$group" --parameters "$parameters"
 
 # A job that was told to the app before stays told, unless the file says otherwise.
 read_failed='reading what was deployed before'
