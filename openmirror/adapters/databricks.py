@@ -167,8 +167,11 @@ class DatabricksJob:
         """How its runs stand; raises AccessDenied, NotThere or Unavailable."""
         who = f"the job {self._job} of {self._host}"
         try:
-            newest = self._connected().jobs.list_runs(job_id=self._job, limit=1)
-            run = next(iter(newest), None)
+            jobs = self._connected().jobs
+            run = next(iter(jobs.list_runs(job_id=self._job, active_only=True, limit=1)), None)
+            if run is not None:
+                return JobLook(active=True, page=run.run_page_url or "")
+            run = next(iter(jobs.list_runs(job_id=self._job, completed_only=True, limit=1)), None)
         except (PermissionDenied, Unauthenticated, ClientAuthenticationError) as error:
             raise AccessDenied(
                 f"{who}: {_first_line(error)}: it takes CAN_VIEW on the job"
@@ -177,12 +180,10 @@ class DatabricksJob:
             raise NotThere(f"{who} does not exist") from error
         except (DatabricksError, AzureError, OSError) as error:
             raise Unavailable(f"{who}: {_first_line(error)}") from error
-        if run is None:
+        ended = _ended(run) if run is not None else None
+        if run is None or ended is None:
             return JobLook(active=False)
-        page, ended = run.run_page_url or "", _ended(run)
-        if ended is None:
-            return JobLook(active=True, page=page)
-        return JobLook(False, ended.in_words, ended.code not in _WELL, page)
+        return JobLook(False, ended.in_words, ended.code not in _WELL, run.run_page_url or "")
 
     def _connected(self) -> WorkspaceClient:
         # Not at once: making the client already asks the workspace something.

@@ -177,7 +177,7 @@ def remove(
         if not yes:
             _ask(resource_group)
         for step in removing.carry_out(removal):
-            say(f"deleting {step}")
+            say(step)
         say(f"done: {len(removal.gone)} gone, {len(removal.kept)} kept")
 
 

@@ -23,7 +23,7 @@ from openmirror.wiring import root_engine, root_parts
 from openmirror.wiring.azure import leases, work_queue
 from openmirror.wiring.runner import working
 from openmirror.wiring.telemetry import telling
-from standins.azurite import running
+from standins.azurite import Azurite, running
 from standins.functions_host import FunctionsHost, host
 from standins.functions_pump import Pump
 from tests.azure_platform import Platform, platform
@@ -39,6 +39,7 @@ class Chain:
     """A deployment at work."""
 
     server: EndpointServer
+    azurite: Azurite
     azure: Platform
     app: FunctionsHost
     pump: Pump
@@ -108,7 +109,7 @@ def chain(
             )
             pump = Pump.of(app, azurite.connection_string)
             try:
-                yield Chain(server, azure, app, pump, runner, mangled, queues, heard)
+                yield Chain(server, azurite, azure, app, pump, runner, mangled, queues, heard)
             finally:
                 runner.stop()
         queues.close()

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from openmirror.adapters import databricks
 from openmirror.adapters.management.clients import Clients
+from standins.azurite import Azurite, running
+from tests.databricks_stub import Jobs, jobs_api
 from tests.deployment import azure as standin
 from tests.deployment.azure import Azure
+from tests.deployment.place import Place
+from tests.deployment.place import place as deployed
+from tests.endpoint_server import account_of_its_own, endpoint_server
 
 
 @pytest.fixture
@@ -22,4 +29,34 @@ def azure() -> Iterator[Azure]:
 def clients(azure: Azure) -> Iterator[Clients]:
     """The real SDKs over it."""
     with standin.clients(azure) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
+    with running(tmp_path_factory.mktemp("deployment-azurite")) as made:
+        yield made
+
+
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
+    monkeypatch.setattr(databricks, "RETRY_SECONDS", 1)
+    with jobs_api() as made:
+        yield made
+
+
+@pytest.fixture
+def place(
+    azure: Azure,
+    clients: Clients,
+    azurite: Azurite,
+    jobs: Jobs,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Place]:
+    """A healthy deployment."""
+    with (
+        endpoint_server(tmp_path / "account", account=account_of_its_own()) as server,
+        deployed(azure, clients, server, azurite, jobs, monkeypatch) as made,
+    ):
         yield made

@@ -1,0 +1,206 @@
+"""Removing a deployment: the data stays unless told otherwise, and nothing half is left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from openmirror.adapters.management.clients import Clients
+from openmirror.cli.app import app
+from openmirror.wiring import deployment
+from openmirror.wiring.deployment import Management
+from tests.deployment.azure import NAME, Azure, bicep
+from tests.infra.bicep.expansion import GROUP
+
+
+@pytest.fixture
+def openmirror(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> Any:
+    @contextmanager
+    def management(env: object, subscription: str | None) -> Iterator[Management]:
+        yield Management(clients, {})
+
+    monkeypatch.setattr(deployment, "management", management)
+    # Nothing listens where the Bicep files say that the queues are.
+    monkeypatch.setattr(Management, "unhandled", lambda self, group: ["3 message(s) in table-work"])
+
+    def run(*words: str, typed: str = "") -> Result:
+        return CliRunner().invoke(app, ["azure", "remove", "-g", NAME, *words], input=typed)
+
+    return run
+
+
+def kinds(azure: Azure) -> list[str]:
+    return [one["type"] for one in azure.resources]
+
+
+def lake_of(azure: Azure) -> dict[str, Any]:
+    (lake,) = (one for one in azure.resources if one["name"].startswith("stopenmirrorlake"))
+    return lake
+
+
+def test_everything_goes_but_the_account_with_the_data(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    lake = lake_of(azure)
+    done = openmirror("--yes")
+    assert done.exit_code == 0, done.output
+    assert azure.resources == [lake]
+    assert f"keep    {lake['type']} {lake['name']}" in done.stdout
+    assert not azure.subscriptions
+
+
+def test_first_nothing_is_delivered_then_nothing_runs_then_nobody_has_a_role(
+    azure: Azure, openmirror: Any
+) -> None:
+    azure.deploy(bicep())
+    openmirror("--yes")
+    order = [
+        next(at for at, path in enumerate(azure.deleted) if re.search(f"/{kind}/[^/]+$", path))
+        for kind in (
+            "eventsubscriptions",
+            "microsoft.web/sites",
+            "roleassignments",
+            "microsoft.eventgrid/systemtopics",
+            "microsoft.storage/storageaccounts",
+            "userassignedidentities",
+        )
+    ]
+    assert order == sorted(order)
+
+
+def test_roles_of_what_goes_go_too_and_those_of_people_stay(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    lake = lake_of(azure)["id"]
+    people = [
+        one
+        for one in azure.assignments
+        if one["properties"]["scope"].startswith(lake)
+        and one["properties"]["principalId"].startswith("00000000-")
+    ]
+    assert people
+    openmirror("--yes")
+    assert azure.assignments == people
+
+
+def test_with_data_nothing_is_left(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    done = openmirror("--with-data", "--yes")
+    assert done.exit_code == 0, done.output
+    assert not azure.resources
+    assert not azure.assignments
+
+
+def test_a_private_account_that_stays_can_still_be_reached(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep(privateNetwork=True))
+    lake = lake_of(azure)["id"]
+    openmirror("--yes")
+    endpoints = [one for one in azure.resources if one["type"].endswith("/privateEndpoints")]
+    assert endpoints
+    for one in endpoints:
+        (link,) = one["properties"]["privateLinkServiceConnections"]
+        assert link["properties"]["privateLinkServiceId"] == lake
+    assert "Microsoft.Network/virtualNetworks" in kinds(azure)
+    assert "Microsoft.Network/privateDnsZones" in kinds(azure)
+    assert "Microsoft.Web/sites" not in kinds(azure)
+    openmirror("--yes", "--with-data")
+    assert not azure.resources
+
+
+def test_a_second_time_there_is_nothing_more_to_delete(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    openmirror("--yes")
+    deleted = list(azure.deleted)
+    again = openmirror("--yes")
+    assert again.exit_code == 0
+    assert "nothing but data is left" in again.stderr
+    assert azure.deleted == deleted
+    openmirror("--yes", "--with-data")
+    assert "nothing of openmirror is left" in openmirror("--yes").stderr
+
+
+def test_a_removal_that_broke_off_goes_on(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    azure.denied = "/workspaces/"
+    broken = openmirror("--yes")
+    assert broken.exit_code == 1
+    assert "Contributor on the resource group" in broken.stderr
+    azure.denied = ""
+    assert openmirror("--yes").exit_code == 0
+    assert azure.resources == [lake_of(azure)]
+
+
+@pytest.mark.parametrize("where", ["", "/providers/Microsoft.Web/sites/{site}"])
+def test_a_lock_is_found_before_anything_is_deleted(
+    azure: Azure, openmirror: Any, where: str
+) -> None:
+    azure.deploy(bicep())
+    scope = GROUP + where.format(site=azure.one("Microsoft.Web/sites")["name"])
+    at = f"{scope}/providers/Microsoft.Authorization/locks/keep"
+    azure.locks.append({"id": at, "name": "keep", "properties": {"level": "CanNotDelete"}})
+    done = openmirror("--yes")
+    assert done.exit_code == 1
+    assert "the lock keep (CanNotDelete) is in the way, and nothing was deleted" in done.stderr
+    assert f"az lock delete --ids {at}" in done.stderr
+    assert not azure.deleted
+
+
+def test_a_lock_on_the_data_alone_is_in_nobodys_way(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    at = f"{lake_of(azure)['id']}/providers/Microsoft.Authorization/locks/keep"
+    azure.locks.append({"id": at, "name": "keep", "properties": {"level": "CanNotDelete"}})
+    done = openmirror("--yes")
+    assert done.exit_code == 0, done.output
+    assert azure.resources == [lake_of(azure)]
+    # Roles on what is locked cannot be taken away either, which is said.
+    assert "a role stays" in done.stderr
+    assert "az role assignment delete" in done.stderr
+
+
+def test_it_asks_for_the_groups_name(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    refused = openmirror(typed="yes\n")
+    assert refused.exit_code == 130
+    assert "nothing was deleted" in refused.stderr
+    assert not azure.deleted
+    assert openmirror(typed=f"{NAME}\n").exit_code == 0
+    assert azure.deleted
+
+
+def test_a_dry_run_says_what_would_go_and_what_is_lost_with_it(
+    azure: Azure, openmirror: Any
+) -> None:
+    azure.deploy(bicep())
+    told = openmirror("--dry-run")
+    assert told.exit_code == 0
+    assert "delete  Microsoft.Web/sites func-openmirror-" in told.stdout
+    assert "lost with it: 3 message(s) in table-work" in told.stderr
+    assert not azure.deleted
+
+
+def test_other_things_in_the_group_are_left_alone(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    other = {
+        "id": f"{GROUP}/providers/Microsoft.Web/sites/other",
+        "name": "other",
+        "type": "Microsoft.Web/sites",
+        "tags": {},
+        "properties": {},
+    }
+    azure.resources.append(other)
+    openmirror("--yes", "--with-data")
+    assert azure.resources == [other]
+
+
+def test_of_two_deployments_in_a_group_one_has_to_be_named(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    azure.deploy(bicep(name="second"))
+    unclear = openmirror("--yes")
+    assert unclear.exit_code == 1
+    assert "holds the deployments openmirror, second: say which, --name" in unclear.stderr
+    assert openmirror("--yes", "--with-data", "--name", "second").exit_code == 0
+    assert {one["tags"]["openmirror"] for one in azure.resources} == {"openmirror"}
+    assert "nothing of openmirror is left" in openmirror("--name", "third").stderr

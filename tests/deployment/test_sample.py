@@ -1,0 +1,64 @@
+"""The sample's whole way: landed by verify, told, rung, applied by Spark, read, and taken away."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.deltalog.rows import rows
+from openmirror.adapters.local.store import LocalStore
+from openmirror.adapters.management.clients import Clients
+from openmirror.deployment.sample import FOLDER, MIRROR
+from openmirror.layout import delta_table, table_folder
+from openmirror.protocol.names import table_name
+from openmirror.tablelog import TableLog
+from tests.chain.mangling import Mangled
+from tests.chain.whole import Chain, chain
+from tests.databricks_stub import Jobs
+from tests.deployment.azure import Azure
+from tests.deployment.place import place
+
+
+@pytest.fixture
+def parts(tmp_path: Path) -> Iterator[Chain]:
+    (tmp_path / "stand-ins").mkdir()
+    events = partial(Mangled, draw=random.Random(1), lost=0.0, twice=0.0)
+    with chain(tmp_path / "account", tmp_path / "stand-ins", events, [MIRROR]) as made:
+        yield made
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_sample_comes_through_every_part_and_leaves_an_empty_table(
+    azure: Azure,
+    clients: Clients,
+    jobs: Jobs,
+    parts: Chain,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def meanwhile() -> None:
+        parts.events.flush()
+        parts.turn()
+
+    jobs.start("a")
+    with place(azure, clients, parts.server, parts.azurite, jobs, monkeypatch) as made:
+        made.on_sleep = meanwhile
+        found = made.found()
+        assert {one["verdict"] for one in found} == {"ok"}, found
+        (sample,) = (one for one in found if one["check"] == "sample")
+        assert f"a row was in {MIRROR}/dbo.sample" in sample["what"]
+        assert "and gone" in sample["what"]
+
+    store = LocalStore(parts.server.root)
+    table = delta_table(MIRROR, table_name(FOLDER.path, "dbo"))
+    assert list(rows(store, table)) == []
+    log = LogReplay(store).read(table)
+    assert isinstance(log, TableLog)
+    assert log.live is not None
+    assert log.live[1] == 2
+    landed = {one.name for one in store.list_folder(table_folder(FOLDER)).entries}
+    assert {"00000000000000000001.parquet", "00000000000000000002.parquet"} <= landed

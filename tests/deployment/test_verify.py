@@ -1,0 +1,346 @@
+"""After a deployment: a healthy one is found so, and each planted fault is named."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from azure.storage.blob import BlobServiceClient
+
+from openmirror import layout
+from openmirror.deployment.findings import Check, Verdict
+from openmirror.deployment.outputs import Outputs
+from openmirror.deployment.roles import GRANTS, Grant, Role, Who
+from openmirror.deployment.running import FUNCTIONS, NEEDED_SETTINGS
+from openmirror.deployment.sample import FOLDER, MIRROR
+from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
+from openmirror.protocol.names import TableFolder, TablePath
+from tests.deployment.azure import NAME, bicep, guid, plain
+from tests.deployment.place import LETTERS, Place, shown
+from tests.infra.bicep.expansion import GROUP
+from tests.infra.sample_deployment import ROLE_ASSIGNMENT
+from tests.unit.paper import land
+
+ORDERS = TableFolder("sales", TablePath("", "orders"))
+
+
+def test_a_healthy_deployment_is_all_ok(place: Place) -> None:
+    land(place.parts.store, ORDERS, 1, 2)
+    place.swept()
+    place.queues.get_queue_client(WORK_QUEUE).clear_messages()
+    found = place.found("--no-sample")
+    assert {check: verdicts for check, verdicts in shown(found).items() if verdicts != ["ok"]} == {}
+    before = {*Check} - {Check.SAMPLE}
+    assert set(shown(found)) == {
+        one for one in before if list(Check).index(one) >= list(Check).index(Check.DEPLOYMENT)
+    }
+
+
+def test_nothing_is_changed_without_the_sample(place: Place) -> None:
+    place.found("--no-sample")
+    assert place.azure.asked
+    changing = [one for one in place.azure.asked if not one.startswith("GET ")]
+    assert {one.rpartition("/")[2] for one in changing} == {"list"}
+    assert not place.server.events
+
+
+def test_each_finding_is_said_as_soon_as_it_is_known_and_shown_in_the_end(place: Place) -> None:
+    place.azure.app_state = "Stopped"
+    shown = place.verify("--no-sample")
+    assert shown.exit_code == 1
+    assert "fault   app: func-openmirror-" in shown.stderr
+    assert shown.stderr.index("ok      deployment") < shown.stderr.index("ok      tables")
+    assert "az functionapp start" in shown.stdout
+
+
+# --- Azure's side ---------------------------------------------------------------------------------
+
+
+def test_every_missing_role_is_named_with_whose_it_is_and_where(place: Place) -> None:
+    azure, whole = place.azure, list(place.azure.assignments)
+    for grant in GRANTS:
+        azure.assignments = [one for one in whole if not _is(place, grant, one["properties"])]
+        assert len(azure.assignments) == len(whole) - 1
+        (bad,) = place.only_roles()
+        assert (bad.check, bad.verdict) == (Check.ROLES, Verdict.FAULT)
+        assert bad.what == f"{grant.who} lacks {grant}"
+    bad = place.bad()
+    assert "Deploy again" in bad["remedy"]
+    assert "ten minutes" in bad["remedy"]
+
+
+def _is(place: Place, grant: Grant, said: dict[str, Any]) -> bool:
+    return (
+        said["principalId"] == place.principal(grant.who)
+        and said["roleDefinitionId"].endswith(grant.role)
+        and said["scope"].endswith(f"/{grant.place.name or said['scope'].rpartition('/')[2]}")
+        and (bool(grant.place.name) or "/default/" not in said["scope"])
+    )
+
+
+def test_the_roles_that_are_looked_for_are_those_that_the_bicep_files_give() -> None:
+    made = bicep()
+    outputs = Outputs.read({name: str(plain(value)) for name, value in made.outputs.items()})
+    assert isinstance(outputs, Outputs)
+    (topic,) = made.of("Microsoft.EventGrid/systemTopics")
+    ours = {
+        outputs.functions_principal_id: Who.FUNCTIONS,
+        outputs.runner_principal_id: Who.RUNNER,
+    }
+    given = set()
+    for one in made.of(ROLE_ASSIGNMENT):
+        said = str(one.properties["principalId"])
+        who = Who.TOPIC if said.startswith(f"{topic.id}:") else ours.get(guid(said))
+        if who is not None:
+            role = Role(str(one.properties["roleDefinitionId"]).rpartition("/")[2])
+            given.add((who, role, one.scope, bool(one.properties.get("condition"))))
+    looked_for = {
+        (g.who, g.role, f"{GROUP}/providers/{g.place.scope(outputs)}", g.conditioned)
+        for g in GRANTS
+    }
+    assert looked_for == given
+
+
+def test_a_role_that_lost_its_condition_is_told_and_one_that_got_one_too(place: Place) -> None:
+    conditioned = [
+        one
+        for one in place.azure.assignments
+        if one["properties"].get("condition")
+        and one["properties"]["scope"].endswith("/containers/lake")
+    ]
+    (control,) = conditioned
+    del control["properties"]["condition"]
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("roles", "warning")
+    assert "without the condition that narrows it" in bad["what"]
+    for one in place.azure.assignments:
+        if one["properties"]["scope"].endswith("/queues/landing-events"):
+            one["properties"]["condition"] = "…"
+    bad = [one for one in place.found("--no-sample") if one["verdict"] == "fault"]
+    assert bad
+    assert all("under a condition only" in one["what"] for one in bad)
+
+
+def test_a_stopped_function_app_is_named_with_the_command_that_starts_it(place: Place) -> None:
+    place.azure.app_state = "Stopped"
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("app", "fault")
+    assert "is stopped" in bad["what"]
+    assert bad["remedy"].startswith(f"az functionapp start --resource-group {NAME} --name func-")
+
+
+def test_a_function_that_is_not_there_is_named(place: Place) -> None:
+    place.azure.functions -= {"sweep", "landing"}
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("functions", "fault")
+    assert "has no landing, sweep" in bad["what"]
+    place.azure.functions = set()
+    assert "has no function at all" in place.bad()["what"]
+
+
+def test_the_functions_that_are_looked_for_are_those_of_the_app() -> None:
+    from function_app import app
+
+    assert {one.get_function_name() for one in app.get_functions()} == FUNCTIONS
+
+
+def test_the_settings_that_are_looked_for_are_among_those_that_the_bicep_files_give() -> None:
+    (config,) = bicep().of("Microsoft.Web/sites/config")
+    assert set(NEEDED_SETTINGS) <= set(config.properties)
+
+
+def test_a_setting_that_is_missing_or_leads_elsewhere_is_named(place: Place) -> None:
+    del place.azure.settings["AZURE_CLIENT_ID"]
+    assert place.bad()["what"] == "the app has no AZURE_CLIENT_ID"
+    place.azure.settings["AZURE_CLIENT_ID"] = "x"
+    place.azure.settings["OPENMIRROR_ROOT"] = "https://other.dfs.core.windows.net"
+    assert "OPENMIRROR_ROOT is https://other" in place.bad()["what"]
+
+
+def test_a_lost_event_subscription_is_named(place: Place) -> None:
+    place.azure.subscriptions.clear()
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("events", "fault")
+    assert "the event subscription landing-events of egst-openmirror-" in bad["what"]
+    assert bad["what"].endswith("is gone")
+    assert "only the sweep finds files" in bad["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("planted", "says"),
+    [
+        ({"provisioningState": "Failed"}, "is Failed"),
+        ({"queueName": "table-work"}, "leads to"),
+        ({"includedEventTypes": ["Microsoft.Storage.BlobDeleted"]}, "lets no BlobCreated through"),
+    ],
+)
+def test_an_event_subscription_that_does_not_deliver_is_named(
+    place: Place, planted: dict[str, Any], says: str
+) -> None:
+    (subscription,) = place.azure.subscriptions.values()
+    said = subscription["properties"]
+    queue = said["deliveryWithResourceIdentity"]["destination"]["properties"]
+    for name, value in planted.items():
+        part = {"queueName": queue, "includedEventTypes": said["filter"]}.get(name, said)
+        part[name] = value
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("events", "fault")
+    assert says in bad["what"]
+
+
+@pytest.mark.parametrize(
+    ("state", "says"), [("Failed", "the deployment failed"), ("Running", "is still running")]
+)
+def test_a_deployment_that_did_not_succeed_is_told(place: Place, state: str, says: str) -> None:
+    place.azure.deployments[0]["properties"]["provisioningState"] = state
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("deployment", "fault")
+    assert says in bad["what"]
+
+
+def test_without_a_deployment_nothing_else_is_looked_at(place: Place) -> None:
+    place.azure.deployments.clear()
+    (only,) = place.found()
+    assert (only["check"], only["verdict"]) == ("deployment", "fault")
+    assert "remembers no deployment 'openmirror'" in only["what"]
+
+
+def test_the_deployment_that_azd_made_is_found_under_its_own_name(place: Place) -> None:
+    place.azure.deployments[0]["name"] = "sales"
+    place.azure.deployments.append(place.azure.remembered("unrelated", bicep()))
+    place.azure.deployments[1]["properties"]["outputs"] = {}
+    assert {one["verdict"] for one in place.found("--no-sample")} == {"ok"}
+
+
+def test_what_a_reader_of_the_group_may_not_see_is_unknown(place: Place) -> None:
+    place.azure.denied = "/config/appsettings/list$"
+    found = place.found("--no-sample")
+    assert shown(found)["settings"] == shown(found)["runner"] == ["unknown"]
+    (settings,) = (one for one in found if one["check"] == "settings")
+    assert "it takes Website Contributor" in settings["what"]
+
+
+# --- The accounts' side ---------------------------------------------------------------------------
+
+
+def test_a_poison_message_and_a_missing_queue_are_named(place: Place) -> None:
+    place.queues.get_queue_client(f"{EVENTS_QUEUE}-poison").send_message("bad")
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("queues", "fault")
+    assert "1 message(s) lie in landing-events-poison" in bad["what"]
+    place.queues.delete_queue(f"{EVENTS_QUEUE}-poison")
+    assert "there is no queue landing-events-poison" in place.bad()["what"]
+
+
+def test_letters_are_told(place: Place) -> None:
+    letter = {"source": WORK_QUEUE, "identity": "a", "reason": "r", "body": "b"}
+    body = json.dumps({**letter, "at": "2026-11-21T10:00:00+00:00"})
+    with BlobServiceClient.from_connection_string(place.azurite.connection_string) as blobs:
+        container = blobs.get_container_client(LETTERS)
+        container.upload_blob("table-work/2026-11-21/a.json", body)
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("letters", "warning")
+    assert "1 in the container dead-letters, the newest table-work/2026-11-21/a" in bad["what"]
+
+
+def test_a_paused_table_is_named_with_its_problem_and_remedy(place: Place) -> None:
+    store = place.parts.store
+    land(store, ORDERS, 1)
+    folder = layout.table_folder(ORDERS)
+    store.write(layout.join(folder, "_metadata.json"), b"{")
+    place.swept()
+    place.queues.get_queue_client(WORK_QUEUE).clear_messages()
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("tables", "fault")
+    assert "sales/dbo.orders is paused by MetadataInvalid" in bad["what"]
+    assert "Write a valid _metadata.json" in bad["remedy"]
+
+
+def test_a_mirror_that_nobody_sweeps_is_named(place: Place) -> None:
+    land(place.parts.store, ORDERS, 1)
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("heartbeat", "fault")
+    assert "on the mirror sales yet" in bad["what"]
+    old = datetime.now(UTC) - timedelta(minutes=10)
+    path = layout.join(layout.monitoring("sales"), "replicator.json")
+    place.parts.store.write(path, json.dumps({"lastHeartbeatTime": old.isoformat()}).encode())
+    assert f"since {old:%Y-%m-%d %H:%M} UTC" in place.bad()["what"]
+
+
+def test_a_runner_that_fails_is_named_with_where_its_log_is(place: Place) -> None:
+    place.jobs.pages = "https://adb-1.2.azuredatabricks.net"
+    place.jobs.start("a")
+    assert {one["verdict"] for one in place.found("--no-sample")} == {"ok"}
+    place.jobs.end("LIBRARY_INSTALLATION_ERROR", "no such wheel")
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("runner", "fault")
+    assert "LIBRARY_INSTALLATION_ERROR: no such wheel" in bad["what"]
+    assert "https://adb-1.2.azuredatabricks.net/?o=1#job" in bad["remedy"]
+
+
+def test_work_that_no_run_takes_is_told(place: Place) -> None:
+    place.queues.get_queue_client(WORK_QUEUE).send_message("ring")
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("runner", "warning")
+    assert "1 message(s) wait in table-work, and no run of the job is active" in bad["what"]
+
+
+# --- The sample that does not come through --------------------------------------------------------
+
+
+def stuck(place: Place, timeout: str = "0") -> dict[str, str]:
+    (found,) = (one for one in place.found("--timeout", timeout) if one["check"] == Check.SAMPLE)
+    assert found["verdict"] == "fault"
+    return found
+
+
+def test_without_functions_the_sample_says_that_nothing_saw_it(place: Place) -> None:
+    found = stuck(place)
+    assert "no event arrived, and no sweep has seen the file either" in found["what"]
+    assert "The functions do not run" in found["remedy"]
+
+
+def test_events_that_nobody_takes_are_said(place: Place) -> None:
+    place.server.on_event = lambda event: place.queues.get_queue_client(EVENTS_QUEUE).send_message(
+        json.dumps(event)
+    )
+    found = stuck(place)
+    assert "event(s) lie in the queue, and the function landing does not take them" in found["what"]
+
+
+def test_a_doorbell_that_no_runner_takes_is_said(place: Place) -> None:
+    place.on_sleep = place.swept
+    found = stuck(place, "300ms")
+    assert "doorbell message(s) lie in the queue, and no runner takes them" in found["what"]
+    assert "start_runner" in found["remedy"]
+    assert place.slept >= timedelta(seconds=2)
+
+
+def test_a_run_that_fails_is_said(place: Place) -> None:
+    place.jobs.start("a")
+    place.jobs.end("DRIVER_ERROR", "out of memory")
+    place.on_sleep = place.swept
+    found = stuck(place, "300ms")
+    assert "the last run of the job failed: DRIVER_ERROR: out of memory" in found["what"]
+
+
+def test_a_paused_sample_is_said_at_once(place: Place) -> None:
+    folder = layout.table_folder(FOLDER)
+    place.parts.store.write(layout.join(folder, "_metadata.json"), b"{")
+    found = stuck(place, "1h")
+    assert "its table is paused by MetadataInvalid" in found["what"]
+    assert place.slept < timedelta(minutes=1)
+
+
+def test_each_verification_takes_the_next_number(place: Place) -> None:
+    stuck(place)
+    stuck(place)
+    landed = place.parts.store.list_folder(layout.table_folder(FOLDER)).entries
+    assert [one.name for one in landed] == [
+        "00000000000000000001.parquet",
+        "00000000000000000002.parquet",
+        "_metadata.json",
+    ]
+    assert MIRROR == "openmirror-verify"
