@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from tests.infra.bicep.expansion import expand
 from tests.infra.bicep.folder import Folder
 from tests.infra.bicep.models import NoModel, record
 from tests.infra.bicep.resource_types import resource_types
+from tests.infra.bicep.syntax import Expression, Property, Text, children
 from tests.infra.bicep.typecheck import full_type, typecheck
 from tests.infra.bicep.valuecheck import valuecheck
 from tests.infra.deployments import VARIANTS
@@ -251,6 +254,42 @@ def test_a_planted_mistake_is_told_with_its_file_and_line(folder, file, old, new
 
     assert [each for each in findings if told in each.text], [str(each) for each in findings]
     assert {each.path for each in findings} == {file}
+
+
+FREE = {  # names of the deployment's own choice
+    "tags.openmirror",
+    "tags.azd-service-name",
+    "properties.actions.customProperties.page",
+    "properties.actions.webHookProperties.page",
+}
+
+
+def written(expression: Expression, above: str = "") -> Iterator[tuple[str, Property]]:
+    """Every property whose name is written out, with those that it stands in."""
+    for child in children(expression):
+        if isinstance(child, Property) and isinstance(child.key, Text):
+            path = f"{above}.{child.key.value}".lstrip(".")
+            yield path, child
+            yield from written(child, path)
+        else:
+            yield from written(child, above)
+
+
+def test_a_letter_too_many_in_any_property_of_any_resource_is_told(folder):
+    tried, untold = 0, set()
+    for file, template in folder.templates.items():
+        only = folder.only(file)
+        lines = folder.texts[file].splitlines(keepends=True)
+        for resource in template.resources.values():
+            for path, entry in [] if resource.existing else written(resource.value):
+                key, at = entry.key.value, entry.line - 1
+                wrong = [*lines[:at], lines[at].replace(key, f"{key}x", 1), *lines[at + 1 :]]
+                tried += 1
+                if not typecheck(only.with_text(file, "".join(wrong))):
+                    untold.add(path)
+
+    assert tried > 500
+    assert untold == FREE
 
 
 def test_the_line_that_is_told_is_the_line_of_the_mistake(folder):
