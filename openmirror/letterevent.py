@@ -8,7 +8,7 @@ from openmirror.ports.letters import Letter
 EVENT = "OpenmirrorLetter"
 
 FIELDS = ("Source", "LetterName", "Reason")
-"""Every property that the event has, in the order of docs/OPERATIONS.md."""
+"""Every property that the event has."""
 
 
 def fields(letter: Letter) -> dict[str, str]:

@@ -179,8 +179,8 @@ class Settings(BaseModel):
     status_repeat: Interval = Field(
         default=timedelta(minutes=15),
         le=timedelta(minutes=30),
-        description="How often telemetry tells how a table stands that has not changed; a table "
-        "that is silent for an hour is taken for gone.",
+        description="How often telemetry tells again what has not changed; a table that is silent "
+        "for 45 minutes is taken for gone.",
     )
     lease_delay: Interval = Field(
         default=timedelta(seconds=20),

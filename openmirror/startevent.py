@@ -8,7 +8,7 @@ from openmirror.ports.jobs import Failed, Refused, Skipped, Started, StartOutcom
 EVENT = "OpenmirrorRunnerStart"
 
 FIELDS = ("Outcome", "Detail", "JobId", "RunId", "RunPage")
-"""Every property that the event can have, in the order of docs/OPERATIONS.md."""
+"""Every property that the event can have."""
 
 TOLD = (Started, Skipped, Refused, Failed, Unreachable)
 """The outcomes that are told, each by the name of its type; the others changed nothing."""

@@ -33,7 +33,7 @@ FIELDS = (
     "LastSequence",
     "LastCommitTime",
 )
-"""Every property that the event can have, in the order of docs/OPERATIONS.md."""
+"""Every property that the event can have."""
 
 _STATE = ("Status", "Stage", "Health", "WaitingFor", "ErrorCode")
 _AGES = frozenset({"OldestPendingSeconds"})
