@@ -85,6 +85,15 @@ def test_every_command_in_the_docs_exists_with_these_options(where: str, words: 
         assert option in shown.stdout, where
 
 
+def test_the_menu_of_dev_names_every_command() -> None:
+    menu = subprocess.run(["./dev", "help"], cwd=ROOT, capture_output=True, text=True).stdout
+    branches = (ROOT / "dev").read_text().partition("case $command in\n")[2]
+    commands = re.findall(r"^([a-z][a-z-]+)\)$", branches, re.MULTILINE)
+    assert {"test", "package", "workbook", "check-infra"} <= set(commands)
+    for command in commands:
+        assert f"  ./dev {command} " in menu
+
+
 @pytest.mark.parametrize("path", DOCS, ids=lambda path: path.name)
 def test_every_json_example_is_json(path: Path) -> None:
     for body in blocks(path, "json"):
