@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
+from azure.core.exceptions import ResourceExistsError
 from azure.core.pipeline.transport import HttpTransport
-from azure.storage.queue import QueueServiceClient
+from azure.storage.queue import QueueClient, QueueServiceClient
 
 from openmirror.adapters.azure.queue import StorageWorkQueue, queue_service
 from openmirror.connection import Connection
@@ -64,6 +65,20 @@ def test_a_message_on_the_wire_is_base64_of_json_as_the_functions_host_wants_it(
         "reason": "sweep",
         "correlation": "7",
     }
+
+
+def test_a_queue_that_somebody_else_makes_at_the_same_time_is_used(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = QueueClient.create_queue
+
+    def second(queue: QueueClient) -> None:
+        make(queue)
+        raise ResourceExistsError("Queue already exists")
+
+    monkeypatch.setattr(QueueClient, "create_queue", second)
+    rig.queue.send(RING)
+    assert [found.ring for found in rig.queue.take(32)] == [RING]
 
 
 def test_an_empty_queue_is_asked_once(rig: Rig) -> None:

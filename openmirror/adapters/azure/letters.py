@@ -18,7 +18,7 @@ from openmirror.account import AccountUrl
 from openmirror.adapters.azure.clients import options
 from openmirror.adapters.azure.credentials import identity
 from openmirror.adapters.azure.failures import QUEUE_ROLE, code_of, in_our_words
-from openmirror.adapters.azure.queue import on_the_wire, queue_service
+from openmirror.adapters.azure.queue import make_queue, on_the_wire, queue_service
 from openmirror.connection import Connection
 from openmirror.errors import CannotStart, NotThere
 from openmirror.ports.letters import DeadLetter, Letter
@@ -153,7 +153,7 @@ class QueuePost:
             except ResourceNotFoundError as error:
                 if code_of(error) != "QueueNotFound":
                     raise
-                client.create_queue()
+                make_queue(client)
                 client.send_message(text)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 from azure.core.credentials import TokenCredential
-from azure.core.exceptions import HttpResponseError, ResourceNotFoundError
+from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
 from azure.storage.queue import QueueClient, QueueServiceClient
 
 from openmirror.account import AccountUrl
@@ -186,6 +187,12 @@ def on_the_wire(body: bytes) -> str:
         return text
 
 
+def make_queue(queue: QueueClient) -> None:
+    """Make a queue, which somebody else may have just done."""
+    with suppress(ResourceExistsError):
+        queue.create_queue()
+
+
 def _send(queue: QueueClient, body: str, **how: Any) -> None:
     text = on_the_wire(body.encode())
     try:
@@ -193,7 +200,7 @@ def _send(queue: QueueClient, body: str, **how: Any) -> None:
     except ResourceNotFoundError as error:
         if code_of(error) != "QueueNotFound":
             raise
-        queue.create_queue()
+        make_queue(queue)
         queue.send_message(text, **how)
 
 
