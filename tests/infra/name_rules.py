@@ -1,7 +1,8 @@
 """Azure's rules for the names of the resources that a deployment makes.
 
-From its documentation of naming rules and restrictions. `reach` says among what a name must be the
-only one: the whole of Azure, a resource group, or whatever the resource stands in.
+From its documentation of naming rules and restrictions, the narrower rule where an earlier edition
+had one. `reach` says among what a name must be the only one: the whole of Azure, a resource group,
+or whatever the resource stands in.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 GLOBAL, GROUP, PARENT = "Azure", "resource group", "parent"
 
 _GUID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_NOT_EVENT_GRIDS = "(?!Microsoft-|EventGrid-|System-)"
 _DASHED = r"[a-z0-9]+(-[a-z0-9]+)*"  # lowercase, no dash first, last or twice
 
 
@@ -36,8 +38,8 @@ class NameRule:
 NAME_RULES = {
     "Microsoft.Authorization/roleAssignments": NameRule(36, 36, _GUID, PARENT),
     "Microsoft.Databricks/accessConnectors": NameRule(3, 64, r"[\w-]+", GROUP),
-    "Microsoft.Databricks/workspaces": NameRule(3, 64, r"[\w-]+", GROUP),
-    "Microsoft.EventGrid/systemTopics": NameRule(3, 50, r"[A-Za-z0-9-]+", GROUP),
+    "Microsoft.Databricks/workspaces": NameRule(3, 30, r"[\w-]+", GROUP),
+    "Microsoft.EventGrid/systemTopics": NameRule(3, 50, rf"{_NOT_EVENT_GRIDS}[A-Za-z0-9-]+", GROUP),
     "Microsoft.EventGrid/systemTopics/eventSubscriptions": NameRule(
         3, 64, r"[A-Za-z0-9-]+", PARENT
     ),
@@ -55,7 +57,7 @@ NAME_RULES = {
         3, 128, r"[A-Za-z0-9][\w-]*", GROUP
     ),
     "Microsoft.Network/networkSecurityGroups": NameRule(1, 80, r"[A-Za-z0-9]([\w.-]*\w)?", GROUP),
-    "Microsoft.Network/privateDnsZones": NameRule(1, 253, rf"{_DASHED}(\.{_DASHED})+", GROUP),
+    "Microsoft.Network/privateDnsZones": NameRule(1, 63, rf"{_DASHED}(\.{_DASHED})+", GROUP),
     "Microsoft.Network/privateDnsZones/virtualNetworkLinks": NameRule(
         1, 80, r"[A-Za-z0-9]([\w.-]*\w)?", PARENT
     ),
@@ -74,7 +76,7 @@ NAME_RULES = {
     "Microsoft.Storage/storageAccounts/blobServices/containers": NameRule(3, 63, _DASHED, PARENT),
     "Microsoft.Storage/storageAccounts/queueServices": NameRule(7, 7, "default", PARENT),
     "Microsoft.Storage/storageAccounts/queueServices/queues": NameRule(3, 63, _DASHED, PARENT),
-    "Microsoft.Web/serverfarms": NameRule(1, 60, r"[A-Za-z0-9-]+", GROUP),
+    "Microsoft.Web/serverfarms": NameRule(1, 40, r"[A-Za-z0-9-]+", GROUP),
     # Azure takes 60 characters; the Functions host makes its id of the first 32, and two apps with
     # one id that share a storage account take each other's locks.
     "Microsoft.Web/sites": NameRule(2, 32, r"[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?", GLOBAL),
