@@ -261,8 +261,15 @@ def test_every_rule_on_logs_has_a_fault_that_it_fires_for() -> None:
         {"health": Health.WARNING, "warnings": ("Skipped: 4.parquet",)},
         {"oldest_pending_seconds": LAG_MINUTES * 60 - 1.0, "pending_files": 3},
         {"waiting_for": "incomplete", "health": Health.WARNING, "stage": "Waiting"},
+        {
+            "waiting_for": "schema",
+            "waiting_since": BEGIN - timedelta(days=3),
+            "oldest_pending_seconds": 260_000.0,
+            "pending_files": 1,
+            "stage": "Waiting",
+        },
     ],
-    ids=["held", "skipped by hand", "almost late", "waits for an upload"],
+    ids=["held", "skipped by hand", "almost late", "waits for an upload", "waits for a type"],
 )
 def test_what_needs_nobody_raises_no_alert(system: System, how: dict[str, Any]) -> None:
     late = {"pending_files": 4, "oldest_pending_seconds": 9000.0}
@@ -279,6 +286,15 @@ def test_a_gap_is_told_only_after_its_time(system: System) -> None:
     assert system.all_firing() == set()
     system.live(15)
     assert system.all_firing() == {"table-gap"}
+
+
+def test_a_wrong_call_is_no_failure_of_the_function_that_refuses_it(system: System) -> None:
+    for _ in range(5):
+        system.workspace.request("operate", ok=False, code="409")
+    assert system.all_firing() == set()
+    for _ in range(3):
+        system.workspace.request("operate", ok=False, code="500")
+    assert system.all_firing() == {"functions-fail"}
 
 
 def test_a_platform_that_is_away_for_a_while_raises_no_alert(system: System) -> None:
