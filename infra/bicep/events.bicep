@@ -45,7 +45,7 @@ resource landingEvents 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025
           operatorType: 'StringNotContains'
           key: 'subject'
           values: [
-            '/_ProcessedFiles/'
+            '/_ProcessedFiles'
             '/Files/Monitoring/'
           ]
         }

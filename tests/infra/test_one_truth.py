@@ -1,0 +1,241 @@
+"""What stands in Bicep and in the code is the same: names, and which events are delivered."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from azure.storage.blob import BlobServiceClient
+from azure.storage.filedatalake import DataLakeServiceClient
+
+from openmirror import layout
+from openmirror.account import AccountUrl
+from openmirror.adapters.azure import failures
+from openmirror.adapters.azure.letters import CONTAINER as LETTERS
+from openmirror.adapters.azure.store import AzureStore
+from openmirror.adapters.changefiles import ChangeFileInspector
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.eventgrid import read_events
+from openmirror.adapters.memory_work import MemoryWorkQueue
+from openmirror.deployment import naming
+from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
+from openmirror.endpoint.events import Envelope
+from openmirror.endpoint.subscription import SUBSCRIBED
+from openmirror.services.cleaning import clean_table
+from openmirror.services.door import Answer, Ignored
+from openmirror.services.parts import Parts
+from openmirror.services.receiving import receive
+from openmirror.services.starting import Starter
+from openmirror.services.sweeping import publish_all
+from openmirror.services.visiting import settle
+from openmirror.wiring.local import utc_now
+from tests.endpoint_server import EndpointServer, endpoint_server
+from tests.infra.bicep.expansion import Deployed
+from tests.infra.sample_deployment import assignments, deployment
+from tests.unit.paper import PaperEngine, table
+
+DOCS = Path(__file__).parents[2] / "docs"
+Event = dict[str, Any]
+
+
+def _names(kind: str, account: str) -> set[str]:
+    """What of a kind stands in the account that this file makes."""
+    return {one.name.rpartition("/")[2] for one in deployment().of(kind) if one.path == account}
+
+
+def subscription() -> Deployed:
+    (found,) = deployment().of("Microsoft.EventGrid/systemTopics/eventSubscriptions")
+    return found
+
+
+def test_the_accounts_hold_what_the_code_asks_for_and_nothing_else() -> None:
+    containers = "Microsoft.Storage/storageAccounts/blobServices/containers"
+    assert _names(containers, "lake.bicep") == {layout.LANDING, layout.LAKE}
+    assert _names(containers, "runtime.bicep") == {LETTERS, "deployments"}
+    queues = "Microsoft.Storage/storageAccounts/queueServices/queues"
+    assert _names(queues, "runtime.bicep") == {
+        queue + kind for queue in (EVENTS_QUEUE, WORK_QUEUE) for kind in ("", POISON_SUFFIX)
+    }
+    assert _names(queues, "lake.bicep") == set()
+    assert naming.LETTERS_CONTAINER == LETTERS
+
+
+def test_events_go_to_the_queue_that_the_app_listens_to_and_else_where_it_collects() -> None:
+    said = subscription().properties
+    to = said["deliveryWithResourceIdentity"]["destination"]["properties"]
+    given_up = said["deadLetterWithResourceIdentity"]["deadLetterDestination"]["properties"]
+    (runtime,) = [
+        one.id
+        for one in deployment().of("Microsoft.Storage/storageAccounts")
+        if one.path == "runtime.bicep"
+    ]
+    assert (to["resourceId"], to["queueName"]) == (runtime, EVENTS_QUEUE)
+    assert given_up == {"resourceId": runtime, "blobContainerName": LETTERS}
+    assert subscription().name.rpartition("/")[2] == naming.EVENT_SUBSCRIPTION
+    assert said["eventDeliverySchema"] in set(Envelope)
+
+
+def test_the_outputs_are_what_a_command_line_is_given() -> None:
+    outputs = deployment().outputs
+    (settings,) = deployment().of("Microsoft.Web/sites/config")
+    for output, setting in (
+        ("OPENMIRROR_ROOT", "OPENMIRROR_ROOT"),
+        ("OPENMIRROR_QUEUES", "OPENMIRROR_QUEUES__queueServiceUri"),
+        ("OPENMIRROR_LETTERS", "OPENMIRROR_LETTERS__blobServiceUri"),
+    ):
+        assert outputs[output] == settings.properties[setting]
+    assert AccountUrl.parse(outputs["OPENMIRROR_ROOT"]).account == outputs["LAKE_ACCOUNT"]
+
+
+def test_a_refusal_names_a_role_that_the_deployment_gives() -> None:
+    given = {one.role.name for one in assignments()}
+    assert {failures.BLOB_ROLE, failures.QUEUE_ROLE} <= given
+
+
+# -- Which events are delivered
+
+
+def passes(event: Event) -> bool:
+    """Whether the subscription's filter lets an event through, as Event Grid documents it.
+
+    Advanced filters on text tell no case, and several of them must all hold.
+    """
+    wanted = subscription().properties["filter"]
+    subject = str(event["subject"])
+    assert wanted["isSubjectCaseSensitive"] is True
+    assert "subjectEndsWith" not in wanted
+    if event["eventType"] not in wanted["includedEventTypes"]:
+        return False
+    if not subject.startswith(wanted["subjectBeginsWith"]):
+        return False
+    for one in wanted["advancedFilters"]:
+        assert (one["operatorType"], one["key"]) == ("StringNotContains", "subject")
+        if any(value.lower() in subject.lower() for value in one["values"]):
+            return False
+    return True
+
+
+def test_the_local_endpoint_subscribes_to_the_same_types() -> None:
+    assert set(subscription().properties["filter"]["includedEventTypes"]) == SUBSCRIBED
+
+
+@dataclass
+class World:
+    """A publisher, the door behind all events of the account, and what openmirror writes itself."""
+
+    server: EndpointServer
+    parts: Parts
+    files: DataLakeServiceClient
+    blobs: BlobServiceClient
+    work: MemoryWorkQueue = field(default_factory=lambda: MemoryWorkQueue(utc_now))
+
+    def told(self, act: Callable[[], object]) -> list[tuple[Event, Answer]]:
+        """The events of something that is done, and what the door says to each at once."""
+        self.server.events.clear()
+        act()
+        told = list(self.server.events)
+        starter = Starter(self.work, None, utc_now)
+        return [
+            (event, answer)
+            for event in told
+            for _, answer in receive(
+                self.parts, self.work, starter, read_events(json.dumps(event))
+            ).answers
+        ]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    for mirror in ("m", "Files"):
+        (tmp_path / layout.landing_zone(mirror)).mkdir(parents=True)
+    with endpoint_server(tmp_path) as server:
+        account = AccountUrl.parse(f"{server.url}/{server.account}")
+        store = AzureStore.connect(account, server.key)
+        with (
+            DataLakeServiceClient(str(account), credential=server.credential) as files,
+            BlobServiceClient(str(account), credential=server.credential) as blobs,
+        ):
+            parts = Parts(store, ChangeFileInspector(store), LogReplay(store), utc_now)
+            yield World(server, parts, files, blobs)
+        store.close()
+
+
+FOLDERS = (
+    table("m", "Orders"),
+    table("m", "Sales.schema/Orders 100% [1]#"),
+    table("m", "Files.schema/Monitoring"),
+    table("m", "Monitoring"),
+    table("Files", "Monitoring"),
+    table("m", "ProcessedFiles"),
+)
+"""Also tables that are called like the folders that are left out."""
+
+
+def _parquet() -> bytes:
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"id": [1]}), buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=str)
+def test_whatever_the_door_acts_on_is_delivered(world: World, folder: Any) -> None:
+    landing = world.files.get_file_system_client(layout.LANDING)
+    place = layout.table_folder(folder).partition("/")[2]
+    zone = layout.landing_zone(folder.mirror).partition("/")[2]
+    staged = f"{zone}/_staged/T"
+
+    def upload(path: str, data: bytes) -> Callable[[], object]:
+        return lambda: landing.get_file_client(path).upload_data(data, overwrite=True)
+
+    def put(path: str) -> Callable[[], object]:
+        blob = world.blobs.get_blob_client(layout.LANDING, path)
+        return lambda: blob.upload_blob(_parquet(), overwrite=True)
+
+    def rename(path: str, to: str) -> Callable[[], object]:
+        return lambda: landing.get_file_client(path).rename_file(f"{layout.LANDING}/{to}")
+
+    first, second, third = (f"{number:020d}.parquet" for number in (1, 2, 3))
+    acts = [
+        upload(f"{place}/_metadata.json", b'{"keyColumns": ["id"]}'),
+        upload(f"{place}/{first}", _parquet()),
+        put(f"{place}/{second}"),
+        upload(f"{place}/_{third}", _parquet()),
+        rename(f"{place}/_{third}", f"{place}/{third}"),
+        upload(f"{zone}/_partnerEvents.json", b"{}"),
+        lambda: landing.get_directory_client(staged).create_directory(),
+        put(f"{staged}/{first}"),
+        lambda: landing.get_directory_client(staged).rename_directory(
+            f"{layout.LANDING}/{zone}/Moved in"
+        ),
+        lambda: settle(world.parts, PaperEngine(world.parts.store), folder),
+        lambda: landing.get_file_client(f"{place}/{second}").delete_file(),
+        lambda: landing.get_directory_client(place).delete_directory(),
+    ]
+    told = [pair for act in acts for pair in world.told(act)]
+    acted = [event for event, answer in told if not isinstance(answer, Ignored)]
+    assert len(acted) >= 4
+    assert [event["subject"] for event in acted if not passes(event)] == []
+
+
+def test_what_openmirror_writes_itself_wakes_nobody(world: World) -> None:
+    folder = FOLDERS[0]
+    store, engine = world.parts.store, PaperEngine(world.parts.store)
+    place = layout.table_folder(folder)
+    store.write(layout.join(place, "_metadata.json"), b'{"keyColumns": ["id"]}')
+    for number in (1, 2, 3):
+        store.write(layout.join(place, f"{number:020d}.parquet"), _parquet())
+        settle(world.parts, engine, folder)
+    world.server.events.clear()
+    assert clean_table(world.parts, folder).moved
+    publish_all(world.parts, ["m"])
+    own = list(world.server.events)
+    told = {event["eventType"].rpartition(".")[2] for event in own}
+    assert {"BlobRenamed", "BlobCreated", "DirectoryCreated"} <= told
+    assert [event["subject"] for event in own if passes(event)] == []
