@@ -148,74 +148,75 @@ def test_roles_stand_before_what_acts_by_them(folder, later):
 # -- Planted mistakes
 
 
+WRONG_NAMES = {
+    "an account's name that is too long": (
+        "main.bicep",
+        "'st${name}lake${take(token, 4)}'",
+        "'st${name}lake${token}x'",
+        {"name": LONGEST},
+        "lake.bicep: Microsoft.Storage/storageAccounts: 'stopenmirror12lake",
+    ),
+    "an account's name with a dash": (
+        "main.bicep",
+        "'st${name}run${take(token, 4)}'",
+        "'st-${name}run${take(token, 4)}'",
+        {},
+        "runtime.bicep: Microsoft.Storage/storageAccounts: 'st-openmirrorrun",
+    ),
+    "an app's name that the host's id does not hold": (
+        "main.bicep",
+        "'func-${name}-${token}'",
+        "'func-${name}-${uniqueString(name)}-x'",
+        {"name": LONGEST},
+        "functions.bicep: name is at most 32, not a length of 33",
+    ),
+    "a container with a capital": (
+        "lake.bicep",
+        "name: 'landing'",
+        "name: 'Landing'",
+        {},
+        "lake.bicep: Microsoft.Storage/storageAccounts/blobServices/containers: 'Landing' does",
+    ),
+    "a queue with two dashes": (
+        "runtime.bicep",
+        "name: 'table-work'",
+        "name: 'table--work'",
+        {},
+        "runtime.bicep: Microsoft.Storage/storageAccounts/queueServices/queues: 'table--work' ",
+    ),
+    "a workbook that is no GUID": (
+        "workbook.bicep",
+        "guid(resourceGroup().id, name, 'workbook')",
+        "'workbook'",
+        {},
+        "workbook.bicep: Microsoft.Insights/workbooks: 'workbook' has 8 characters, not 36",
+    ),
+    "two assignments of one name": (
+        "roles.bicep",
+        "guid(lakeStorage::blobs::lake.id, functionsPrincipalId, blobContributor)",
+        "guid(lakeStorage::blobs::lake.id, functionsPrincipalId, blobReader)",
+        {},
+        "is made twice",
+    ),
+    "a role that one principal gets twice": (
+        "access.bicep",
+        "if (!contains(operatorIds, reader.principalId)) {",
+        "if (reader.principalId != '') {",
+        {"operators": [principal(3)], "readers": [principal(3)]},
+        "access.bicep: a role is given twice to one principal at one scope",
+    ),
+    "a module of a name that another has": (
+        "main.bicep",
+        "name: '${name}-lake'",
+        "name: '${name}-runtime'",
+        {},
+        "main.bicep: Microsoft.Resources/deployments openmirror-runtime is made twice",
+    ),
+}
+
+
 @pytest.mark.parametrize(
-    ("file", "old", "new", "parameters", "told"),
-    {
-        "an account's name that is too long": (
-            "main.bicep",
-            "'st${name}lake${take(token, 4)}'",
-            "'st${name}lake${token}x'",
-            {"name": LONGEST},
-            "lake.bicep: Microsoft.Storage/storageAccounts: 'stopenmirror12lake",
-        ),
-        "an account's name with a dash": (
-            "main.bicep",
-            "'st${name}run${take(token, 4)}'",
-            "'st-${name}run${take(token, 4)}'",
-            {},
-            "runtime.bicep: Microsoft.Storage/storageAccounts: 'st-openmirrorrun",
-        ),
-        "an app's name that the host's id does not hold": (
-            "main.bicep",
-            "'func-${name}-${token}'",
-            "'func-${name}-${uniqueString(name)}-x'",
-            {"name": LONGEST},
-            "functions.bicep: name is at most 32, not a length of 33",
-        ),
-        "a container with a capital": (
-            "lake.bicep",
-            "name: 'landing'",
-            "name: 'Landing'",
-            {},
-            "lake.bicep: Microsoft.Storage/storageAccounts/blobServices/containers: 'Landing' does",
-        ),
-        "a queue with two dashes": (
-            "runtime.bicep",
-            "name: 'table-work'",
-            "name: 'table--work'",
-            {},
-            "runtime.bicep: Microsoft.Storage/storageAccounts/queueServices/queues: 'table--work' ",
-        ),
-        "a workbook that is no GUID": (
-            "workbook.bicep",
-            "guid(resourceGroup().id, name, 'workbook')",
-            "'workbook'",
-            {},
-            "workbook.bicep: Microsoft.Insights/workbooks: 'workbook' has 8 characters, not 36",
-        ),
-        "two assignments of one name": (
-            "roles.bicep",
-            "guid(lakeStorage::blobs::lake.id, functionsPrincipalId, blobContributor)",
-            "guid(lakeStorage::blobs::lake.id, functionsPrincipalId, blobReader)",
-            {},
-            "is made twice",
-        ),
-        "a role that one principal gets twice": (
-            "access.bicep",
-            "if (!contains(operatorIds, reader.principalId)) {",
-            "if (reader.principalId != '') {",
-            {"operators": [principal(3)], "readers": [principal(3)]},
-            "access.bicep: a role is given twice to one principal at one scope",
-        ),
-        "a module of a name that another has": (
-            "main.bicep",
-            "name: '${name}-lake'",
-            "name: '${name}-runtime'",
-            {},
-            "main.bicep: Microsoft.Resources/deployments openmirror-runtime is made twice",
-        ),
-    }.values(),
-    ids=str,
+    ("file", "old", "new", "parameters", "told"), WRONG_NAMES.values(), ids=WRONG_NAMES
 )
 def test_a_planted_mistake_in_a_name_is_told(folder, file, old, new, parameters, told):
     wrong = folder.changed(file, old, new)
@@ -229,20 +230,26 @@ def test_a_planted_mistake_in_a_name_is_told(folder, file, old, new, parameters,
     assert any(told in each for each in findings), findings
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("resourceGroup().id, name), 6)", "resourceGroup().id), 6)"),
-        ("guid(resourceGroup().id, name, 'workbook')", "guid(resourceGroup().id, 'workbook')"),
-        ("'pep-${name}'", "'pep'"),
-        ("'ag-${name}'", "'ag'"),
-    ],
-)
-def test_a_name_that_two_deployments_in_a_group_share_is_told(folder, old, new):
-    file = next(each for each, text in folder.texts.items() if old in text)
+SHARED = {
+    "an account": (
+        "main.bicep",
+        "'st${name}lake${take(token, 4)}'",
+        "'stlake${uniqueString(resourceGroup().id)}'",
+    ),
+    "a workbook": (
+        "workbook.bicep",
+        "guid(resourceGroup().id, name, 'workbook')",
+        "guid(resourceGroup().id, 'workbook')",
+    ),
+    "private endpoints": ("main.bicep", "'pep-${name}'", "'pep'"),
+    "an action group": ("alerts.bicep", "'ag-${name}'", "'ag'"),
+    "a module": ("main.bicep", "'${name}-lake'", "'lake'"),
+}
+
+
+@pytest.mark.parametrize(("file", "old", "new"), SHARED.values(), ids=SHARED)
+def test_what_two_deployments_in_a_group_would_share_is_told(folder, file, old, new):
     wrong = folder.changed(file, old, new)
-    if "uniqueString" in folder.texts[file]:
-        wrong = wrong.changed(file, "st${name}lake", "stlake")
 
     both = [expand(wrong, {**PRIVATE, "name": name}) for name in (SHORTEST, LONGEST)]
 
@@ -258,30 +265,29 @@ def test_an_account_that_another_group_has_too_is_told(folder):
     )
 
 
-@pytest.mark.parametrize(
-    ("file", "old", "new", "told"),
-    {
-        "a container that nobody makes": (
-            "roles.bicep",
-            "name: 'landing'",
-            "name: 'landings'",
-            "nothing makes Microsoft.Storage/storageAccounts/blobServices/containers st",
-        ),
-        "a subnet that nobody makes": (
-            "network.bicep",
-            "existing = {\n    name: 'functions'",
-            "existing = {\n    name: 'function'",
-            "nothing makes Microsoft.Network/virtualNetworks/subnets vnet-openmirror",
-        ),
-        "an account that is not waited for": (
-            "main.bicep",
-            "    runtimeAccount: runtime.outputs.name\n    publishers: publishers",
-            "    runtimeAccount: 'st${name}run${take(token, 4)}'\n    publishers: publishers",
-            "access does not wait for runtime, which makes st",
-        ),
-    }.values(),
-    ids=str,
-)
+LOST = {
+    "a container that nobody makes": (
+        "roles.bicep",
+        "name: 'landing'",
+        "name: 'landings'",
+        "nothing makes Microsoft.Storage/storageAccounts/blobServices/containers st",
+    ),
+    "a subnet that nobody makes": (
+        "network.bicep",
+        "existing = {\n    name: 'functions'",
+        "existing = {\n    name: 'function'",
+        "nothing makes Microsoft.Network/virtualNetworks/subnets vnet-openmirror",
+    ),
+    "an account that is not waited for": (
+        "main.bicep",
+        "    runtimeAccount: runtime.outputs.name\n    publishers: publishers",
+        "    runtimeAccount: 'st${name}run${take(token, 4)}'\n    publishers: publishers",
+        "access does not wait for runtime, which makes st",
+    ),
+}
+
+
+@pytest.mark.parametrize(("file", "old", "new", "told"), LOST.values(), ids=LOST)
 def test_what_is_looked_up_and_not_there_is_told(folder, file, old, new, told):
     wrong = folder.changed(file, old, new)
 

@@ -17,29 +17,28 @@ def test_every_role_id_is_known_and_called_after_its_role(folder):
     assert [str(each) for each in roles(folder)] == []
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "told"),
-    {
-        "an id that no role has": (
-            "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
-            "ba92f5b4-2d11-453d-a403-e96b0029c9ff",
-            "ba92f5b4-2d11-453d-a403-e96b0029c9ff is no role of role_definitions.py",
-        ),
-        "the id of a wider role": (
-            "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
-            "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
-            "blobReader is the id of Storage Blob Data Owner",
-        ),
-        "an id in the middle of an assignment": (
-            "roleDefinitionId: blobReader",
-            "roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', "
-            "'2a2b9908-6ea1-4ae2-8e65-a410df84e7d1')",
-            "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1 stands outside of a variable that is called "
-            "after a role",
-        ),
-    }.values(),
-    ids=["unknown", "wider", "unnamed"],
-)
+WRONG_ROLES = {
+    "an id that no role has": (
+        "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+        "ba92f5b4-2d11-453d-a403-e96b0029c9ff",
+        "ba92f5b4-2d11-453d-a403-e96b0029c9ff is no role of role_definitions.py",
+    ),
+    "the id of a wider role": (
+        "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
+        "b7e6dc6d-f1e8-4753-8033-0f276bb0955b",
+        "blobReader is the id of Storage Blob Data Owner",
+    ),
+    "an id in the middle of an assignment": (
+        "roleDefinitionId: blobReader",
+        "roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', "
+        "'2a2b9908-6ea1-4ae2-8e65-a410df84e7d1')",
+        "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1 stands outside of a variable that is called "
+        "after a role",
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "told"), WRONG_ROLES.values(), ids=WRONG_ROLES)
 def test_a_planted_mistake_is_told_with_its_file_and_line(folder, old, new, told):
     wrong = folder.changed("access.bicep", old, new)
 

@@ -157,34 +157,33 @@ def test_a_small_and_a_private_deployment_are_what_they_are_called():
     assert private["privateNetwork"]["value"] is True
 
 
-@pytest.mark.parametrize(
-    ("given", "told"),
-    {
-        "a name that the template does not have": (
-            {"nam": {"value": "abc"}},
-            "main.bicep has no parameter nam",
-        ),
-        "a number for a text": ({"name": {"value": 12}}, "name is of type string, not int"),
-        "a value that is not allowed": (
-            {"pythonVersion": {"value": "3.9"}},
-            "pythonVersion admits 3.11, 3.12, 3.13, not 3.9",
-        ),
-        "a name that is too long": (
-            {"name": {"value": "openmirror123"}},
-            "name is at most 12, not a length of 13",
-        ),
-        "a number that is too large": (
-            {"deletedDays": {"value": 400}},
-            "deletedDays is at most 365, not 400",
-        ),
-        "a default of azd's that is of another type": (
-            {"privateNetwork": {"value": "${PRIVATE=1}"}},
-            "privateNetwork is of type bool, not int",
-        ),
-        "no value": ({"name": "abc"}, "name has no value"),
-    }.values(),
-    ids=str,
-)
+WRONG_FILES = {
+    "a name that the template does not have": (
+        {"nam": {"value": "abc"}},
+        "main.bicep has no parameter nam",
+    ),
+    "a number for a text": ({"name": {"value": 12}}, "name is of type string, not int"),
+    "a value that is not allowed": (
+        {"pythonVersion": {"value": "3.9"}},
+        "pythonVersion admits 3.11, 3.12, 3.13, not 3.9",
+    ),
+    "a name that is too long": (
+        {"name": {"value": "openmirror123"}},
+        "name is at most 12, not a length of 13",
+    ),
+    "a number that is too large": (
+        {"deletedDays": {"value": 400}},
+        "deletedDays is at most 365, not 400",
+    ),
+    "a default of azd's that is of another type": (
+        {"privateNetwork": {"value": "${PRIVATE=1}"}},
+        "privateNetwork is of type bool, not int",
+    ),
+    "no value": ({"name": "abc"}, "name has no value"),
+}
+
+
+@pytest.mark.parametrize(("given", "told"), WRONG_FILES.values(), ids=WRONG_FILES)
 def test_a_mistake_in_a_parameter_file_is_told_with_its_line(folder, given, told):
     text = json.dumps({"parameters": given}, indent=2)
 
