@@ -157,12 +157,12 @@ class _Query:
     def _aggregate(self, function: str, arguments: list[Tree], group: list[Row]) -> Any:
         if function in ("count", "countif"):
             return sum(not arguments or self._value(arguments[0], row) is True for row in group)
-        if function == "maxif":
+        if function in ("maxif", "sumif"):
             group = [row for row in group if self._value(arguments[1], row) is True]
         values = [self._value(arguments[0], row) for row in group]
         values = [value for value in values if value is not None]
         match function:
-            case "sum":
+            case "sum" | "sumif":
                 return sum(values)
             case "max" | "maxif":
                 return max(values, default=None)

@@ -49,6 +49,7 @@ class Workspace:
             "AppRequests",
             AppRoleName=FUNCTIONS,
             Name=function,
+            ItemCount=1,
             Success=ok,
             ResultCode=code or "0",
             DurationMs=420.0,
