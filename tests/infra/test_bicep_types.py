@@ -216,6 +216,18 @@ PLANTED = {
         "kind: 'StorageBlob'",
         "deadLetterDestination lacks endpointType",
     ),
+    "what our own table wants": (
+        "diagnostics.bicep",
+        "        enabled: true\n",
+        "",
+        "logs[] lacks enabled, which is required",
+    ),
+    "what came after the API version": (
+        "databricks.bicep",
+        "    parameters: {",
+        "    computeMode: 'Hybrid'\n    parameters: {",
+        "Microsoft.Databricks/workspaces.properties has no property computeMode",
+    ),
     "a name that is a number": (
         "lake.bicep",
         "  name: name\n",
