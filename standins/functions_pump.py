@@ -63,14 +63,19 @@ class Pump:
         except ResourceNotFoundError:
             return 0
         for message in messages:
+            tries = message.dequeue_count or 1
+            if tries > self.most:
+                continue  # only in a poison queue, where it stays hidden again and again
             body = message.content
             if self.encoded:
                 body = base64.b64decode(body).decode()
-            result = self.host.queue(function, body, message.id, message.dequeue_count or 1)
+            result = self.host.queue(function, body, message.id, tries)
             self.results.append((function, result))
             if result.error is None:
                 queue.delete_message(message)
-            elif (message.dequeue_count or 1) >= self.most:
+            elif name.endswith(POISON):
+                pass  # a poison queue has none of its own: the message is left hidden
+            elif tries >= self.most:
                 self._give_up(name, message)
             else:
                 queue.update_message(message, visibility_timeout=self.visibility)

@@ -7,15 +7,16 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from azure.storage.blob import BlobServiceClient
 
 from openmirror.adapters.azure.letters import BlobLetters, QueuePost
-from openmirror.doorbells import EVENTS_QUEUE
+from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX
 from openmirror.ports import Step
 from openmirror.services.letters import QUEUE_OF, mailbox, requeue
-from standins.functions_host import Died, FunctionsHost, host
+from standins.functions_host import Died, FunctionsHost, Result, host
 from standins.functions_pump import Pump
 from standins.functions_worker import KILL_AT
 from tests.functions.conftest import Publisher, Queues, event, text
@@ -57,6 +58,37 @@ def test_a_malformed_message_ends_as_a_letter_with_its_payload(
     assert shown.newest[0].body == b"this is no event"
     assert "no JSON object" in shown.newest[0].reason
     assert queues.bodies(f"{EVENTS_QUEUE}-poison") == []
+
+
+class FailingApp:
+    """An app whose function of poison messages always fails."""
+
+    functions = ("poison_events",)
+
+    def trigger(self, function: str) -> dict[str, str]:
+        return {"type": "queueTrigger", "queueName": EVENTS_QUEUE + POISON_SUFFIX}
+
+    def queue(self, function: str, body: str, identity: str, times: int) -> Result:
+        return Result(f"{body} cannot be kept, for the {times}. time")
+
+
+def test_a_message_that_cannot_be_kept_as_a_letter_stays_in_its_poison_queue(
+    queues: Queues,
+) -> None:
+    poison = EVENTS_QUEUE + POISON_SUFFIX
+    queues.send(poison, "given up")
+    # The host waits ten minutes between two tries.
+    pump = Pump(cast("FunctionsHost", FailingApp()), queues.service, hidden=1, most=2)
+    until = time.monotonic() + 4
+    while time.monotonic() < until:
+        pump.turn()
+        time.sleep(0.1)
+    assert len(pump.results) == pump.most
+    time.sleep(1.1)
+    assert queues.bodies(poison) == [b"given up"]
+    assert not [
+        queue.name for queue in queues.service.list_queues(EVENTS_QUEUE + POISON_SUFFIX * 2)
+    ]
 
 
 def test_the_good_events_beside_a_malformed_one_still_ring(
