@@ -59,6 +59,12 @@ def test_no_line_of_the_documents_blocks_is_passed_over() -> None:
     assert within <= read
 
 
+def test_no_line_asks_for_an_output_by_its_name() -> None:
+    """Azure spells the first letters of FUNCTION_APP small, and az then finds nothing, in silence."""
+    named = [str(told) for told in EVERY if "properties.outputs." in " ".join(told.words)]
+    assert not named
+
+
 def test_the_table_of_az_holds_what_is_used_and_nothing_else() -> None:
     used = {TABLES["az"].command_of(told.words) for told in EVERY if told.program == "az"}
     # A mention of a group of commands is none of them.
