@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from openmirror import layout, startevent, statusevent, tableoperation
+from openmirror.adapters.telemetry.figures import METRICS
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
 from openmirror.protocol.names import TableFolder, TablePath, table_name
 from tests.azure_platform import APP
@@ -28,6 +29,11 @@ MIRROR = "chain"
 TABLES = ("orders", "Sales.schema/Orders", "Sales.schema/Zürich 1", "a.b", "two words")
 RUNNER = "openmirror.runner"
 COMMITS = ("Snapshotting", "Replicating")
+ALWAYS = {
+    tableoperation: (*tableoperation.FIELDS[:7], "Mirror", "LandingFolder", "OperationId"),
+    statusevent: statusevent.FIELDS[:9],
+    startevent: ("Outcome", "JobId", "RunId", "RunPage"),
+}
 PATIENCE = 300.0
 
 
@@ -112,6 +118,7 @@ def test_what_an_sdk_writes_is_mirrored_through_every_part_whatever_happens_to_i
     told = rows(parts.azure.sent.items)
     was_told_of_every_commit(told, lengths)
     was_told_how_every_table_stands(told)
+    has_the_fields_of_todays_code(told)
 
 
 def was_told_of_every_commit(told: dict[str, list[Row]], lengths: dict[TableFolder, int]) -> None:
@@ -145,6 +152,18 @@ def was_told_how_every_table_stands(told: dict[str, list[Row]]) -> None:
     starts = [row for row in told["AppEvents"] if row["Name"] == startevent.EVENT]
     assert [row["Properties"]["Outcome"] for row in starts] == ["Started"]
     assert {row["AppRoleName"] for row in starts} == {APP}
+
+
+def has_the_fields_of_todays_code(told: dict[str, list[Row]]) -> None:
+    """What is always there arrives with every event, and nothing that is not documented."""
+    for module, always in ALWAYS.items():
+        events = [row["Properties"] for row in told["AppEvents"] if row["Name"] == module.EVENT]
+        for properties in events:
+            assert set(always) <= properties.keys() <= {*module.FIELDS, "logger_name"}
+    for row in told["AppMetrics"]:
+        if row["Name"] in METRICS:
+            assert tuple(row["Properties"]) == METRICS[row["Name"]]
+            assert row["Sum"] is not None
 
 
 def applied(parts: Chain) -> dict[TableFolder, int]:

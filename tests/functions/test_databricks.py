@@ -239,6 +239,31 @@ def test_any_other_refusal_is_told_in_the_platforms_words(api: Jobs) -> None:
     assert job(api).start() == Failed(f"the job {JOB} of {api.url}: job is being deleted")
 
 
+def test_a_run_is_known_by_its_number_and_the_page_where_a_person_looks_at_it(api: Jobs) -> None:
+    started = job(api).start()
+    assert isinstance(started, Started)
+    assert (started.run, started.page) == ("1", f"{api.url}/jobs/{JOB}/runs/1")
+    api.pages = "https://adb-1.azuredatabricks.net"
+    api.end("INTERNAL_ERROR", "no such class", ago=1)
+    failed = job(api, delay=timedelta(minutes=1)).start()
+    assert isinstance(failed, Failed)
+    assert (failed.run, failed.page) == ("1", f"{api.pages}/?o=1#job/{JOB}/run/1")
+    api.ends_at_once = "SKIPPED"
+    skipped = job(api).start()
+    assert isinstance(skipped, Skipped)
+    assert (skipped.run, skipped.page) == ("2", f"{api.pages}/?o=1#job/{JOB}/run/2")
+
+
+def test_a_refusal_says_what_the_platform_said_and_nothing_of_the_clients_settings(
+    api: Jobs,
+) -> None:
+    api.refusals.append((403, "PERMISSION_DENIED", "no right to manage runs"))
+    refused = job(api).start()
+    assert isinstance(refused, Refused)
+    assert refused.reason.startswith(f"the job {JOB} of {api.url}: no right to manage runs. Add ")
+    assert "onfig" not in refused.reason
+
+
 class World:
     """A queue, a clock and a job."""
 

@@ -18,8 +18,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from openmirror.adapters.telemetry.figures import METRICS
 from openmirror.adapters.telemetry.retelling import FIGURES_SECONDS
-from openmirror.adapters.telemetry.signals import METRICS
 from openmirror.doorbells import EVENTS_QUEUE
 from openmirror.protocol.names import TableFolder, TablePath
 from standins.functions_host import Result

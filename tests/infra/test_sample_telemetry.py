@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from openmirror import letterevent, startevent, statusevent, tableoperation
-from openmirror.adapters.telemetry.signals import METRICS
+from openmirror.adapters.telemetry.figures import METRICS
 from openmirror.lifecycle import StageWord
 from tests.azure_platform import APP
 from tests.infra.record_telemetry import ALL, MIRRORS, SAMPLE, is_kept

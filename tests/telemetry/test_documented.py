@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from openmirror import letterevent, startevent, statusevent, tableoperation
-from openmirror.adapters.telemetry.signals import METRICS
+from openmirror.adapters.telemetry.figures import METRICS
 from openmirror.errors import CannotStart
 from openmirror.lifecycle import FabricStatus, StageWord
 from openmirror.ports.jobs import StartOutcome

@@ -13,12 +13,13 @@ from opentelemetry.metrics import Meter
 from opentelemetry.trace import Tracer, use_span
 
 from openmirror import letterevent, startevent, statusevent
+from openmirror.adapters.telemetry.figures import Figures
 from openmirror.adapters.telemetry.once import Once
 from openmirror.adapters.telemetry.retelling import Retelling, Said
 from openmirror.ports import Progress
 from openmirror.ports.jobs import StartOutcome
 from openmirror.ports.letters import Letter
-from openmirror.protocol.names import TableFolder, TableName
+from openmirror.protocol.names import TableFolder
 from openmirror.statusevent import Standing
 from openmirror.tableoperation import EVENT, OperationName, TableOperation, fields
 
@@ -26,20 +27,6 @@ _CUSTOM_EVENT = "microsoft.custom_event.name"
 """A log record with this attribute becomes a custom event in Application Insights."""
 _COMMITS = frozenset({OperationName.SNAPSHOTTING, OperationName.REPLICATING})
 _WARNINGS = frozenset({"paused", "failed", "unreadable", "trouble", "buried", "lease-lost"})
-
-_OF_A_TABLE = ("mirror", "schema", "table")
-METRICS: Mapping[str, tuple[str, ...]] = {
-    "rows_applied": (*_OF_A_TABLE, "kind"),
-    "bytes_processed": _OF_A_TABLE,
-    "batch_duration_seconds": _OF_A_TABLE,
-    "replication_lag_seconds": _OF_A_TABLE,
-    "pending_files": _OF_A_TABLE,
-    "oldest_pending_age_seconds": _OF_A_TABLE,
-    "table_status": _OF_A_TABLE,
-    "heartbeat": ("mirror",),
-    "letters_waiting": ("source",),
-}
-"""Every metric with its dimensions, in the order of docs/OPERATIONS.md."""
 
 
 @dataclass(frozen=True)
@@ -83,36 +70,7 @@ class Signals:
         self._statuses = Retelling(repeat, clock)
         self._starts = Retelling(repeat, clock)
         self._correlations = _Correlations()
-        meter = sinks.meter
-        self._rows = meter.create_counter(
-            "rows_applied", "{row}", "Change rows that were applied, by kind."
-        )
-        self._bytes = meter.create_counter(
-            "bytes_processed", "By", "Size of the change files that were applied."
-        )
-        self._lag = meter.create_histogram(
-            "replication_lag_seconds",
-            "s",
-            "From the landing of a batch's oldest file to its commit.",
-        )
-        self._duration = meter.create_histogram(
-            "batch_duration_seconds", "s", "From the first read of a batch to its commit."
-        )
-        self._pending = meter.create_gauge(
-            "pending_files", "{file}", "Change files that are not applied."
-        )
-        self._oldest = meter.create_gauge(
-            "oldest_pending_age_seconds", "s", "Age of the oldest file that is not applied, else 0."
-        )
-        self._status = meter.create_gauge(
-            "table_status", "1", "0 running, 1 warning, 2 error, 3 stopped."
-        )
-        self._heartbeat = meter.create_counter(
-            "heartbeat", "{pass}", "Status passes over a mirror: a sign of life."
-        )
-        self._letters = meter.create_gauge(
-            "letters_waiting", "{letter}", "Messages that were given up and are still kept."
-        )
+        self._figures = Figures(sinks.meter)
 
     def happened(self, operation: TableOperation) -> None:
         """Send an operation, unless this process has sent it."""
@@ -129,7 +87,7 @@ class Signals:
         with use_span(span):
             self._send(told)
         span.end(_nanos(max(told.started_at, told.ended_at)))
-        self._measure(told)
+        self._figures.of_commit(told)
 
     def _send(self, operation: TableOperation) -> None:
         self._sinks.events.emit(
@@ -139,26 +97,9 @@ class Signals:
             attributes={_CUSTOM_EVENT: EVENT, **fields(operation)},
         )
 
-    def _measure(self, commit: TableOperation) -> None:
-        table = _dimensions(commit.folder, commit.table)
-        for kind, count in commit.rows.items():
-            self._rows.add(count, {**table, "kind": kind})
-        self._bytes.add(commit.bytes, table)
-        self._duration.record(commit.seconds, table)
-        if commit.latency_seconds is not None:
-            self._lag.record(commit.latency_seconds, table)
-
     def stand(self, mirror: str, tables: Sequence[Standing]) -> None:
-        """Set the gauges of a mirror's tables, and send the status of those where it is due.
-
-        A gauge that is not set again is not sent again.
-        """
-        for one in tables:
-            table = _dimensions(one.folder, one.table)
-            self._pending.set(one.pending_files, table)
-            self._oldest.set(one.oldest_pending_seconds, table)
-            self._status.set(int(one.health), table)
-        self._heartbeat.add(1, {"mirror": mirror})
+        """Set the gauges of a mirror's tables, and send the status of those where it is due."""
+        self._figures.of_mirror(mirror, tables)
         told = {one.folder: statusevent.fields(one) for one in tables}
         said = {
             folder: Said(statusevent.state(event), statusevent.without_ages(event))
@@ -181,8 +122,7 @@ class Signals:
 
     def letters_wait(self, counts: Mapping[str, int]) -> None:
         """Set the gauge of each source."""
-        for source, count in counts.items():
-            self._letters.set(count, {"source": source})
+        self._figures.of_letters(counts)
 
     def _tell(self, event: str, text: str, told: Mapping[str, str]) -> None:
         self._sinks.batched.emit(
@@ -216,10 +156,6 @@ class Signals:
 
 def _headline(operation: TableOperation) -> str:
     return f"{operation.name.value} {operation.folder}"
-
-
-def _dimensions(folder: TableFolder, table: TableName) -> dict[str, str]:
-    return {"mirror": folder.mirror, "schema": table.schema, "table": table.table}
 
 
 def _flat(detail: Mapping[str, object]) -> dict[str, str]:
