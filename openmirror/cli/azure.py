@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 EXIT_FAULTS = 1
 EXIT_CALLED_OFF = 130
+TIMEOUT = "15min"
+"""A job's cluster takes minutes to start."""
 
 Subscription = Annotated[
     str | None,
@@ -42,10 +44,22 @@ ResourceGroup = Annotated[
         help="The resource group of the deployment.",
     ),
 ]
+Name = Annotated[
+    str | None,
+    typer.Option(
+        "--name",
+        metavar="NAME",
+        help="The deployment's `name`, where a group holds several.",
+        show_default=False,
+    ),
+]
 
 azure = typer.Typer(
-    help="Check an Azure subscription before a deployment and the deployment after it, and remove "
-    "it. Asks Azure as whoever `az login` knows.",
+    help="Check a subscription before a deployment and the deployment after it, and remove it.\n\n"
+    "Azure is asked as whoever `az login` knows.\n\n"
+    "\b\n"
+    "Example:\n"
+    "  openmirror azure preflight --resource-group mirrors",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -102,6 +116,7 @@ def preflight(
 @azure.command()
 def verify(
     resource_group: ResourceGroup,
+    name: Name = None,
     subscription: Subscription = None,
     sample: Annotated[
         bool,
@@ -114,7 +129,7 @@ def verify(
     timeout: Annotated[
         str,
         typer.Option("--timeout", metavar="TIME", help="How long the sample's row is waited for."),
-    ] = "15min",
+    ] = TIMEOUT,
     as_json: Json = False,
 ) -> None:
     """Check a deployment: every part is there, may do its work, and a row comes through.
@@ -127,7 +142,7 @@ def verify(
 
     with deployment.management(os.environ, subscription) as management:
         verification = management.verification(
-            resource_group, with_sample=sample, timeout=_duration(timeout), tell=_tell
+            resource_group, name, with_sample=sample, timeout=_duration(timeout), tell=_tell
         )
         _show(verification.findings(), as_json=as_json)
 
@@ -135,10 +150,7 @@ def verify(
 @azure.command()
 def remove(
     resource_group: ResourceGroup,
-    name: Annotated[
-        str | None,
-        typer.Option("--name", metavar="NAME", help="Which one, where a group holds several."),
-    ] = None,
+    name: Name = None,
     with_data: Annotated[
         bool,
         typer.Option(
@@ -167,7 +179,7 @@ def remove(
             return
         removal = removing.plan(chosen, with_data=with_data)
         _tell_removal(removal)
-        for left in management.unhandled(resource_group):
+        for left in management.unhandled(resource_group, chosen):
             say(f"lost with it: {left}")
         if not removal.gone:
             say("nothing but data is left; --with-data deletes it too")

@@ -175,8 +175,9 @@ def judge_earlier(
                 Check.EARLIER,
                 f"the group holds a deployment of the name {other!r}; {name!r} would be a second "
                 "one beside it, with accounts of its own",
-                f"To change the first, give `name` = {other!r}. For a second, take a group of its "
-                "own: `verify` and `remove` know one deployment of a group best.",
+                f"To change the first, give `name` = {other!r}. For a second, give the deployment "
+                f"itself a name of its own (az deployment group create --name {name}), and "
+                f"--name {name} to `verify` and `remove`.",
             )
         )
     return found or [ok(Check.EARLIER, "nothing of openmirror is in the group yet")]

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from openmirror.deployment.findings import Check, Finding, fault, ok
-from openmirror.deployment.naming import DEPLOYMENT
 from openmirror.ports.management import Deployment, DeploymentState
 
 
@@ -37,22 +36,27 @@ class Outputs:
         return cls(**{field: known[name] for field, name in wanted.items()})
 
 
-def is_ours(deployment: Deployment) -> bool:
-    """Whether it made an openmirror, whatever it is called."""
-    return isinstance(Outputs.read(deployment.outputs), Outputs)
+def is_ours(deployment: Deployment, name: str | None = None) -> bool:
+    """Whether it made an openmirror, the one of this `name`, whatever it is called itself."""
+    made = Outputs.read(deployment.outputs)
+    if not isinstance(made, Outputs):
+        return False
+    return name is None or made.function_app.startswith(f"func-{name}-")
 
 
-def judge_deployment(group: str, found: Deployment | None) -> tuple[Finding, Outputs | None]:
+def judge_deployment(
+    group: str, called: str, found: Deployment | None
+) -> tuple[Finding, Outputs | None]:
     """Whether it was deployed; with its outputs where the rest can be looked at."""
     if found is None:
         return _fault(
-            f"the group {group} remembers no deployment {DEPLOYMENT!r}",
-            "Deploy it: docs/DEPLOY.md. With another group: --resource-group.",
+            f"the group {group} remembers no deployment {called!r}",
+            "Deploy it: docs/DEPLOY.md. It may be in another group, or have another --name.",
         )
     if found.state is DeploymentState.RUNNING:
         return _fault(
             "the deployment is still running",
-            f"az deployment group wait --resource-group {group} --name {DEPLOYMENT} --created",
+            f"az deployment group wait --resource-group {group} --name {called} --created",
         )
     outputs = Outputs.read(found.outputs)
     if found.state is DeploymentState.FAILED:
@@ -66,7 +70,7 @@ def judge_deployment(group: str, found: Deployment | None) -> tuple[Finding, Out
             f"the deployment says nothing of {', '.join(outputs)}",
             "It was made by another template or version: deploy again with this one.",
         )
-    return ok(Check.DEPLOYMENT, f"{DEPLOYMENT} succeeded"), outputs
+    return ok(Check.DEPLOYMENT, f"{found.name} succeeded"), outputs
 
 
 def _fault(what: str, remedy: str) -> tuple[Finding, None]:

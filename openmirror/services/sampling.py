@@ -24,8 +24,6 @@ from openmirror.services.mirrors import default_schema
 from openmirror.services.parts import Parts
 from openmirror.services.reporting import heartbeat, statuses
 
-TIMEOUT = timedelta(minutes=15)
-"""A job's cluster takes minutes to start."""
 POLL = timedelta(seconds=2)
 _LOOKS = 5
 """So many polls for one look at how things stand."""
@@ -42,7 +40,7 @@ class Sample:
     job: Callable[[], JobLook | None]
     sleep: Callable[[timedelta], None]
     tell: Callable[[str], None]
-    timeout: timedelta = TIMEOUT
+    timeout: timedelta
     identity: str = field(default_factory=lambda: uuid4().hex)
     _rung: bool = False
 

@@ -54,6 +54,8 @@ class Verification:
     workspace: Callable[[str], Workspace]
     """The Databricks workspace of a URL."""
     with_sample: bool = True
+    name: str | None = None
+    """Which deployment, where the group holds several."""
 
     def findings(self) -> Iterator[Finding]:
         """All of them, each as soon as it is known."""
@@ -79,11 +81,12 @@ class Verification:
             yield from asked(Check.SAMPLE, lambda: [inside.sample(lambda: self._looked(told))])
 
     def _deployment(self, seen: list[Outputs]) -> list[Finding]:
-        # Within a deployment of the subscription, as azd makes one, it may have another name.
-        found = self.deployed.deployment(self.group, DEPLOYMENT) or next(
-            (one for one in self.deployed.deployments(self.group) if is_ours(one)), None
+        ask, called = self.deployed, self.name or DEPLOYMENT
+        # A second one, or one that azd made, may have another name than it should.
+        found = ask.deployment(self.group, called) or next(
+            (one for one in ask.deployments(self.group) if is_ours(one, self.name)), None
         )
-        finding, outputs = judge_deployment(self.group, found)
+        finding, outputs = judge_deployment(self.group, called, found)
         if outputs is not None:
             seen.append(outputs)
         return [finding]

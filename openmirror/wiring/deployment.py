@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from openmirror.account import AccountUrl
 from openmirror.connection import Connection
 from openmirror.deployment.findings import Finding
-from openmirror.deployment.naming import DEPLOYMENT
-from openmirror.deployment.outputs import Outputs
+from openmirror.deployment.outputs import Outputs, is_ours
 from openmirror.deployment.removal import unhandled
 from openmirror.deployment.roles import QUEUES
 from openmirror.errors import AccessDenied, CannotStart, Unavailable
@@ -21,7 +20,7 @@ from openmirror.ports.workspace import JobLook, Workspace
 from openmirror.services.letters import QUEUE_OF
 from openmirror.services.preflight import Preflight
 from openmirror.services.removing import Removing
-from openmirror.services.sampling import TIMEOUT, Sample
+from openmirror.services.sampling import Sample
 from openmirror.services.verify import DataPlane, Verification
 from openmirror.settings import Settings
 from openmirror.wiring.azure import azure_parts
@@ -49,10 +48,11 @@ class Management:
     def verification(
         self,
         group: str,
+        name: str | None = None,
         *,
-        with_sample: bool = True,
-        timeout: timedelta = TIMEOUT,
-        tell: Say = say_nothing,
+        with_sample: bool,
+        timeout: timedelta,
+        tell: Say,
     ) -> Verification:
         """What is asked after a deployment."""
         from openmirror.adapters.management.deployed import ArmDeployed
@@ -63,6 +63,7 @@ class Management:
             open=lambda outputs: data_plane(self.env, outputs, timeout, tell),
             workspace=workspace,
             with_sample=with_sample,
+            name=name,
         )
 
     def removing(self, group: str) -> Removing:
@@ -71,12 +72,12 @@ class Management:
 
         return Removing(ArmRemovable(self.clients), group)
 
-    def unhandled(self, group: str) -> list[str]:
+    def unhandled(self, group: str, name: str) -> list[str]:
         """What lies in queues and dead letters; says so where that cannot be seen."""
-        from openmirror.adapters.management.groups import deployment
+        from openmirror.adapters.management.groups import deployments
 
-        found = deployment(self.clients, group, DEPLOYMENT)
-        outputs = Outputs.read(found.outputs) if found is not None else None
+        ours = (one for one in deployments(self.clients, group) if is_ours(one, name))
+        outputs = next((Outputs.read(one.outputs) for one in ours), None)
         if not isinstance(outputs, Outputs):
             return []
         inside = data_plane(self.env, outputs, timedelta(), say_nothing)

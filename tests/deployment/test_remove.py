@@ -26,7 +26,9 @@ def openmirror(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(deployment, "management", management)
     # Nothing listens where the Bicep files say that the queues are.
-    monkeypatch.setattr(Management, "unhandled", lambda self, group: ["3 message(s) in table-work"])
+    monkeypatch.setattr(
+        Management, "unhandled", lambda self, group, name: ["3 message(s) in table-work"]
+    )
 
     def run(*words: str, typed: str = "") -> Result:
         return CliRunner().invoke(app, ["azure", "remove", "-g", NAME, *words], input=typed)

@@ -214,6 +214,21 @@ def test_the_deployment_that_azd_made_is_found_under_its_own_name(place: Place) 
     assert {one["verdict"] for one in place.found("--no-sample")} == {"ok"}
 
 
+def test_of_two_deployments_in_a_group_each_is_looked_at_by_its_name(place: Place) -> None:
+    second = place.azure.remembered("second", bicep(name="second"), "Failed")
+    second["properties"]["outputs"] = {}
+    place.azure.deployments.append(second)
+    (bad,) = (
+        one
+        for one in place.found("--no-sample", "--name", "second")
+        if one["check"] == "deployment"
+    )
+    assert "the deployment failed" in bad["what"]
+    assert {one["verdict"] for one in place.found("--no-sample", "--name", "openmirror")} == {"ok"}
+    (only,) = place.found("--no-sample", "--name", "third")
+    assert "remembers no deployment 'third'" in only["what"]
+
+
 def test_what_a_reader_of_the_group_may_not_see_is_unknown(place: Place) -> None:
     place.azure.denied = "/config/appsettings/list$"
     found = place.found("--no-sample")

@@ -25,8 +25,9 @@ from tests.unit.paper import PaperEngine, land, table
 
 VERBS = [
     *("up", "drain", "serve", "status", "history", "validate", "pause", "resume", "retry", "skip"),
-    *("reseed", "undrop", "confirm-drops", "adopt", "clean", "demo"),
+    *("reseed", "undrop", "confirm-drops", "adopt", "clean", "demo", "azure"),
 ]
+OF_AZURE = ["preflight", "verify", "remove"]
 ORDERS = table("m", "Sales.schema/Orders")
 ITEMS = table("m", "Items")
 
@@ -77,9 +78,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
 # --- Help and usage -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", [*VERBS, *(f"azure {verb}" for verb in OF_AZURE)])
 def test_the_help_of_every_verb_teaches_with_an_example(verb: str) -> None:
-    shown = run(verb, "--help")
+    shown = run(*verb.split(), "--help")
     assert shown.exit_code == 0
     assert "Example" in shown.stdout
     assert f"  openmirror {verb} " in shown.stdout
@@ -88,6 +89,8 @@ def test_the_help_of_every_verb_teaches_with_an_example(verb: str) -> None:
 def test_help_lists_every_verb_and_no_other() -> None:
     listed = run("--help").stdout.partition("Commands:")[2].splitlines()
     assert [line.split()[0] for line in listed if line.strip()] == VERBS
+    listed = run("azure", "--help").stdout.partition("Commands:")[2].splitlines()
+    assert [line.split()[0] for line in listed if line.strip()] == OF_AZURE
 
 
 @pytest.mark.parametrize(

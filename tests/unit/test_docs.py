@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from openmirror.cli.app import app
+from openmirror.deployment.findings import Check
 from openmirror.errors import SOLUTIONS
 from openmirror.plan.decisions import WaitKind
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
@@ -60,6 +61,12 @@ def test_operations_names_no_code_that_does_not_exist() -> None:
 @pytest.mark.parametrize("kind", WaitKind)
 def test_every_wait_is_explained_in_operations(kind: WaitKind) -> None:
     assert f"`{kind.value}`" in OPERATIONS.partition("\n## Waits")[2].partition("\n## Problems")[0]
+
+
+@pytest.mark.parametrize("check", Check)
+def test_every_check_of_a_deployment_is_in_operations(check: Check) -> None:
+    section = OPERATIONS.partition("\n## Deployment")[2].partition("\n## Telemetry")[0]
+    assert f"\n| `{check.value}` |" in section
 
 
 @pytest.mark.parametrize("name", list(Settings.model_fields))
