@@ -2,122 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from openmirror.ports.jobs import AlreadyActive, Failed, Refused, Started, Unreachable
+from openmirror.ports.jobs import Failed, Refused, Started, Unreachable
 from openmirror.ports.letters import Letter
-from openmirror.protocol.names import TableName
-from openmirror.statusevent import Health, Standing
-from tests.infra.bicep.expansion import Deployed, expand
-from tests.infra.bicep.folder import Folder
-from tests.infra.kql_tables import run
-from tests.infra.queries import GAP_MINUTES, LAG_MINUTES, analysed, filled, texts
-from tests.infra.recorded import FUNCTIONS, RUNNER, Workspace
-from tests.infra.telemetry_tables import SCHEMAS
-from tests.unit.paper import table
-
-OPERATIONS = (Path(__file__).parents[2] / "docs" / "OPERATIONS.md").read_text()
-BEGIN = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
-ORDERS, PRICES = table("sales", "Sales.schema/Orders"), table("hr", "prices")
-NAMES = {ORDERS: TableName("Sales", "Orders"), PRICES: TableName("dbo", "prices")}
-LOG = "Microsoft.Insights/scheduledQueryRules"
-METRIC = "Microsoft.Insights/metricAlerts"
-
-
-@cache
-def rules() -> dict[str, Deployed]:
-    """Every rule that alerts.bicep makes, by the last part of its name."""
-    given = {
-        "name": "openmirror",
-        "location": "westeurope",
-        "tags": {},
-        "workspaceId": "/subscriptions/s/resourceGroups/g/providers/p/workspaces/log-openmirror",
-        "systemTopicId": "/subscriptions/s/resourceGroups/g/providers/p/systemTopics/egst",
-        "alertEmail": "ops@contoso.com",
-        "lagAlertMinutes": LAG_MINUTES,
-        "gapAlertMinutes": GAP_MINUTES,
-    }
-    made = expand(Folder.at(), given, template="alerts.bicep").resources
-    return {
-        one.name.removeprefix("alert-openmirror-"): one for one in made if one.type in (LOG, METRIC)
-    }
-
-
-def minutes(iso: str) -> int:
-    """A duration as Azure writes it."""
-    amount, unit = re.fullmatch(r"PT?(\d+)([MHD])", iso).groups()  # type: ignore[union-attr]
-    return int(amount) * {"M": 1, "H": 60, "D": 1440}[unit]
-
-
-@dataclass
-class System:
-    """A Function App and a runner over two tables, one minute after the other."""
-
-    workspace: Workspace
-
-    def __init__(self) -> None:
-        self.workspace = Workspace(BEGIN)
-        self.functions = self.workspace.signals(FUNCTIONS)
-        self.runner = self.workspace.signals(RUNNER)
-        self.standings = {
-            folder: Standing(
-                folder=folder,
-                table=NAMES[folder],
-                status="Replicating",
-                stage="Replicating",
-                health=Health.RUNNING,
-            )
-            for folder in (ORDERS, PRICES)
-        }
-        self.letters = 0
-        self.failing: set[str] = set()
-        self.unlisted: set[str] = set()
-        self.outcome: Any = AlreadyActive("1")
-
-    def stands(self, folder: Any = ORDERS, **how: Any) -> None:
-        """From now on a table stands like this."""
-        healthy: Mapping[str, Any] = {
-            "folder": folder,
-            "table": NAMES[folder],
-            "status": "Replicating",
-            "stage": "Replicating",
-            "health": Health.RUNNING,
-        }
-        self.standings[folder] = Standing(**{**healthy, **how})
-
-    def live(self, length: int) -> None:
-        """So many minutes pass: passes over both mirrors, timers, and an event now and then."""
-        for _ in range(length):
-            self.workspace.now += timedelta(minutes=1)
-            for folder, standing in self.standings.items():
-                if folder.mirror not in self.unlisted:
-                    self.functions.stand(folder.mirror, [standing])
-            for function in ("sweep", "landing", "cleanup"):
-                wrong = function in self.failing
-                said = "AccessDenied: the role is missing" if wrong else ""
-                self.workspace.request(function, ok=not wrong, said=said)
-            self.functions.letters_wait({"landing-events": self.letters, "event-grid": 0})
-            self.functions.asked_for_runner("8204417", self.outcome)
-
-    def firing(self, name: str) -> list[dict[str, Any]]:
-        """What a rule finds now, over no more than it looks back."""
-        back = timedelta(minutes=minutes(rules()[name].properties["windowSize"]))
-        seen = {
-            one: [row for row in rows if row["TimeGenerated"] > self.workspace.now - back]
-            for one, rows in self.workspace.tables.items()
-        }
-        return run(analysed()[f"alerts/{name}"].tree, seen, SCHEMAS, self.workspace.now)
-
-    def all_firing(self) -> set[str]:
-        return {name for name, rule in rules().items() if rule.type == LOG and self.firing(name)}
+from openmirror.statusevent import Health
+from tests.infra.alert_rules import LOG, rules
+from tests.infra.living import BEGIN, ORDERS, System
+from tests.infra.queries import GAP_MINUTES, LAG_MINUTES
 
 
 @pytest.fixture
@@ -316,76 +212,9 @@ def test_no_telemetry_at_all_is_told() -> None:
     assert system.all_firing() == {"functions-silent"}
 
 
-# --- The rules themselves
-
-
-def test_every_query_is_a_rule_and_bicep_fills_in_the_minutes() -> None:
-    queries = {
-        name: rule.properties["criteria"]["allOf"][0]["query"]
-        for name, rule in rules().items()
-        if rule.type == LOG
-    }
-    assert queries == {name: filled(text) for name, text in texts("alerts").items()}
-
-
-@pytest.mark.parametrize("name", texts("alerts"))
-def test_a_mail_names_what_it_is_about(name: str) -> None:
-    """Dimensions are columns of the answer, each of a type that Azure takes."""
-    (criterion,) = rules()[name].properties["criteria"]["allOf"]
-    columns = analysed()[f"alerts/{name}"].columns
-    named = [one["name"] for one in criterion["dimensions"]]
-    assert {columns[one] for one in named} <= {"string"}
-    assert ("Table" in columns) == ("Table" in named)
-    assert ("Mirror" in columns) == ("Mirror" in named)
-
-
-def test_every_rule_names_a_heading_that_is_there_and_every_heading_has_a_rule() -> None:
-    section = OPERATIONS.partition("\n## Alerts\n")[2].partition("\n## ")[0]
-    headings = set(re.findall(r"^### (.+)$", section, re.MULTILINE))
-    named = set()
-    for rule in rules().values():
-        page, _, heading = rule.properties["description"].rpartition(": ")
-        assert page.endswith("docs/OPERATIONS.md, Alerts")
-        named.add(heading.rstrip("."))
-    assert named == headings
-
-
-def test_severity_says_how_urgent_it_is_and_every_alert_ends_by_itself() -> None:
-    severities = {name: rule.properties["severity"] for name, rule in rules().items()}
-    assert [name for name, one in severities.items() if one == 1] == ["table-paused"]
-    assert {name for name, one in severities.items() if one == 3} == {
-        "letters-waiting",
-        "table-warning",
-        "events-not-delivered",
-    }
-    assert set(severities.values()) == {1, 2, 3}
-    for rule in rules().values():
-        assert rule.properties["autoMitigate"] is True
-        assert rule.properties["enabled"] is True
-
-
-@pytest.mark.parametrize("name", texts("alerts"))
-def test_a_rule_looks_back_as_far_as_its_query(name: str) -> None:
-    back = minutes(rules()[name].properties["windowSize"])
-    asked = [int(one) for one in re.findall(r"ago\((\d+)m\)", texts("alerts")[name])]
-    assert all(one <= back for one in asked)
-    assert back <= 2 * 1440
-    if "OpenmirrorTableStatus" in texts("alerts")[name]:
-        assert back >= 60, "a status that does not change is told every 15 to 30 minutes"
-
-
 def test_a_gap_that_began_before_the_window_is_still_seen() -> None:
     """Its time may be longer than the window: the event tells since when."""
     system = System()
     gap(system)
     system.live(300)
     assert system.all_firing() == {"table-gap"}
-
-
-def test_metric_rules_watch_what_event_grid_counts() -> None:
-    metrics = {
-        rule.properties["criteria"]["allOf"][0]["metricName"]
-        for rule in rules().values()
-        if rule.type == METRIC
-    }
-    assert metrics == {"DroppedEventCount", "DeadLetteredCount", "DeliveryAttemptFailCount"}

@@ -18,11 +18,11 @@ from tests.infra.bicep.folder import Folder
 from tests.infra.day import day
 from tests.infra.kql_tables import run
 from tests.infra.kusto import analyse
+from tests.infra.living import PRICES, System
 from tests.infra.preview import render
 from tests.infra.queries import analysed, filled, texts
 from tests.infra.recorded import FUNCTIONS, Row, Workspace
 from tests.infra.telemetry_tables import SCHEMAS
-from tests.infra.test_alerts import PRICES, System
 from tests.statuspage.browser import browser, served
 from tests.statuspage.scene import NOW
 

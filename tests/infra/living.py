@@ -1,0 +1,85 @@
+"""A Function App and a runner that live on, minute by minute, and what each rule finds of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from openmirror.ports.jobs import AlreadyActive
+from openmirror.protocol.names import TableName
+from openmirror.statusevent import Health, Standing
+from tests.infra.alert_rules import LOG, minutes, rules
+from tests.infra.kql_tables import run
+from tests.infra.queries import analysed
+from tests.infra.recorded import FUNCTIONS, RUNNER, Workspace
+from tests.infra.telemetry_tables import SCHEMAS
+from tests.unit.paper import table
+
+BEGIN = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+ORDERS, PRICES = table("sales", "Sales.schema/Orders"), table("hr", "prices")
+_NAMES = {ORDERS: TableName("Sales", "Orders"), PRICES: TableName("dbo", "prices")}
+
+
+@dataclass
+class System:
+    """A Function App and a runner over two tables, one minute after the other."""
+
+    workspace: Workspace
+
+    def __init__(self) -> None:
+        self.workspace = Workspace(BEGIN)
+        self.functions = self.workspace.signals(FUNCTIONS)
+        self.runner = self.workspace.signals(RUNNER)
+        self.standings = {
+            folder: Standing(
+                folder=folder,
+                table=_NAMES[folder],
+                status="Replicating",
+                stage="Replicating",
+                health=Health.RUNNING,
+            )
+            for folder in (ORDERS, PRICES)
+        }
+        self.letters = 0
+        self.failing: set[str] = set()
+        self.unlisted: set[str] = set()
+        self.outcome: Any = AlreadyActive("1")
+
+    def stands(self, folder: Any = ORDERS, **how: Any) -> None:
+        """From now on a table stands like this."""
+        healthy: Mapping[str, Any] = {
+            "folder": folder,
+            "table": _NAMES[folder],
+            "status": "Replicating",
+            "stage": "Replicating",
+            "health": Health.RUNNING,
+        }
+        self.standings[folder] = Standing(**{**healthy, **how})
+
+    def live(self, length: int) -> None:
+        """So many minutes pass: passes over both mirrors, timers, and an event now and then."""
+        for _ in range(length):
+            self.workspace.now += timedelta(minutes=1)
+            for folder, standing in self.standings.items():
+                if folder.mirror not in self.unlisted:
+                    self.functions.stand(folder.mirror, [standing])
+            for function in ("sweep", "landing", "cleanup"):
+                wrong = function in self.failing
+                said = "AccessDenied: the role is missing" if wrong else ""
+                self.workspace.request(function, ok=not wrong, said=said)
+            self.functions.letters_wait({"landing-events": self.letters, "event-grid": 0})
+            self.functions.asked_for_runner("8204417", self.outcome)
+
+    def firing(self, name: str) -> list[dict[str, Any]]:
+        """What a rule finds now, over no more than it looks back."""
+        back = timedelta(minutes=minutes(rules()[name].properties["windowSize"]))
+        seen = {
+            one: [row for row in rows if row["TimeGenerated"] > self.workspace.now - back]
+            for one, rows in self.workspace.tables.items()
+        }
+        return run(analysed()[f"alerts/{name}"].tree, seen, SCHEMAS, self.workspace.now)
+
+    def all_firing(self) -> set[str]:
+        return {name for name, rule in rules().items() if rule.type == LOG and self.firing(name)}
