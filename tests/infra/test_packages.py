@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 import openmirror
 from openmirror.cli.app import app
+from release.__main__ import command
 from release.contents import ROOTS, ignored, is_ignored
 from release.refusals import Refused
 from release.requirements import vendored
@@ -242,6 +244,18 @@ def test_help_says_what_is_built_and_for_whom() -> None:
     shown = build(ROOT, "--help").stdout
     for word in ("config-zip", "azd", "Databricks", "--vendor", "sha256"):
         assert word in shown
+
+
+def test_azd_and_the_bundle_have_it_built_and_find_what_it_makes(built: Built) -> None:
+    azd = yaml.safe_load((ROOT / "azure.yaml").read_text())
+    assert (ROOT / azd["services"]["functions"]["project"]).name == "functions"
+    assert azd["hooks"]["prepackage"]["posix"]["run"] == "./dev package"
+    [artifact] = yaml.safe_load((ROOT / "databricks.yml").read_text())["artifacts"].values()
+    assert artifact["build"].split()[:2] == ["./dev", "package"]
+    tried = CliRunner().invoke(command, [*artifact["build"].split()[2:], "--help"])
+    assert tried.exit_code == 0
+    [pattern] = [one["source"] for one in artifact["files"]]
+    assert list(built.folder.glob(pattern.removeprefix("dist/"))) == [built.wheel]
 
 
 # --- Requirements in the package ------------------------------------------------------------------

@@ -60,7 +60,7 @@ def test_no_line_of_the_documents_blocks_is_passed_over() -> None:
 
 
 def test_no_line_asks_for_an_output_by_its_name() -> None:
-    """Azure spells the first letters of FUNCTION_APP small, and az then finds nothing, in silence."""
+    """Azure spells the first letters of FUNCTION_APP small, and az then finds nothing, silently."""
     named = [str(told) for told in EVERY if "properties.outputs." in " ".join(told.words)]
     assert not named
 

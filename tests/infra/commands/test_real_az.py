@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import re
+import subprocess
 
 import pytest
 
-from tests.infra.commands.asking import Az
+from tests.infra.commands.asking import VENV, Az
 from tests.infra.commands.finding import Told, told_anywhere
 from tests.infra.commands.options import Command, Table
 from tests.infra.commands.record import TABLE, recorded, text_of
@@ -71,6 +73,32 @@ def test_az_refuses_a_planted_mistake(az: Az, why: str) -> None:
     [refusal] = az.refusals([PLANTED[why].split()])
     assert refusal is not None
     assert why in refusal
+
+
+@pytest.mark.parametrize(
+    ("deployments", "found"),
+    [
+        ([], None),
+        ([{"name": "other", "properties": {"parameters": {"job": {"value": "1"}}}}], None),
+        ([{"name": "openmirror", "properties": {"parameters": None}}], None),
+        ([{"name": "openmirror", "properties": {"parameters": {"job": {"value": "7"}}}}], "7"),
+    ],
+)
+def test_the_script_finds_what_was_deployed_before_by_azs_own_query_language(
+    deployments: list[object], found: str | None
+) -> None:
+    [told] = [told for told in LINES if told.words[:3] == ("deployment", "group", "list")]
+    query = told.words[told.words.index("--query") + 1]
+    query = query.replace("$deployment", "openmirror").replace("$1", "job")
+    ask = "import jmespath, json, sys; print(json.dumps(jmespath.search(*json.load(sys.stdin))))"
+    done = subprocess.run(
+        [VENV / "bin" / "python", "-I", "-c", ask],
+        input=json.dumps([query, deployments]),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == found
 
 
 def test_the_recorded_table_is_what_az_says_now(az: Az) -> None:
