@@ -1,37 +1,22 @@
-"""The workbook is what its parts say, has what an operator asks for, and can be drawn."""
+"""The workbook is what its template and queries say, and its items fit their queries."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from collections.abc import Iterator
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
 
 from infra.monitoring.compose import TEMPLATE, WORKBOOK, QueryMissing, compose, main
 from tests.infra.bicep.expansion import expand
 from tests.infra.bicep.folder import Folder
-from tests.infra.day import day
-from tests.infra.kql_tables import run
-from tests.infra.kusto import analyse
-from tests.infra.living import PRICES, System
-from tests.infra.preview import render
-from tests.infra.queries import analysed, filled, texts
-from tests.infra.recorded import FUNCTIONS, Row, Workspace
-from tests.infra.telemetry_tables import SCHEMAS
-from tests.statuspage.browser import browser, served
-from tests.statuspage.scene import NOW
+from tests.infra.queries import analysed, texts
 
 COMPOSED: dict[str, Any] = json.loads(WORKBOOK.read_text())
 QUERIES = {one["name"]: one["content"] for one in COMPOSED["items"] if one["type"] == 3}
-
-
-def ask(name: str, workspace: Workspace) -> list[Row]:
-    return run(analysed()[f"queries/{name}"].tree, workspace.tables, SCHEMAS, workspace.now)
 
 
 # --- Composed
@@ -118,188 +103,3 @@ def test_an_item_names_only_columns_that_its_query_answers_with(name: str) -> No
 def test_every_item_has_a_name_of_its_own() -> None:
     names = [one["name"] for one in COMPOSED["items"]]
     assert len(names) == len(set(names))
-
-
-# --- What it says
-
-
-def test_the_grid_puts_first_what_needs_somebody_and_says_why_and_what_to_do() -> None:
-    paused, waiting, warned, held, *running = ask("table-grid", day().workspace)
-    assert (paused["State"], paused["Table"]) == ("Paused", "Finance.Invoices")
-    assert paused["Why"].startswith("RowMarkerInvalid: ")
-    assert "openmirror skip" in paused["WhatToDo"]
-    assert paused["Since"] == NOW - timedelta(minutes=40)
-    assert (waiting["State"], waiting["Table"]) == ("Waiting", "Sales.Shipments")
-    assert waiting["Why"].startswith("gap: ")
-    assert waiting["WhatToDo"].startswith("Publish the missing file")
-    assert (waiting["Lag"], waiting["Pending"]) == (70 * 60.0, 2)
-    assert (warned["State"], warned["Table"]) == ("Warning", "Sales.Customers")
-    assert (held["State"], held["Lag"]) == ("Stopped", None)
-    assert "ann@contoso.com" in held["Why"]
-    assert {one["State"] for one in running} == {"Running"}
-    assert {one["Why"] + one["WhatToDo"] for one in running} == {""}
-    assert min(one["Rows"] for one in running) > 0
-
-
-def test_tables_are_counted_by_state_and_no_state_is_left_out() -> None:
-    counts = {one["State"]: one["Tables"] for one in ask("tables-by-state", day().workspace)}
-    assert counts == {
-        "Paused": 1,
-        "Silent": 0,
-        "Waiting": 1,
-        "Warning": 1,
-        "Stopped": 1,
-        "Running": 5,
-    }
-
-
-def test_figures_say_what_is_wrong_and_nothing_where_all_is_well() -> None:
-    told = {one["Figure"]: (one["Value"], one["Level"]) for one in ask("figures", day().workspace)}
-    assert told["Worst lag"] == ("70 min", 2), "a held table does not count"
-    assert told["Poison and dead letters"] == ("1", 1)
-    assert told["Silent mirrors"] == ("0 of 2", 0)
-    assert told["Rows today (UTC)"][0].endswith(" M")
-    system = System()
-    system.live(40)
-    assert {one["Level"] for one in ask("figures", system.workspace)} == {0}
-    system.workspace.now += timedelta(minutes=16)
-    told = {one["Figure"]: (one["Value"], one["Level"]) for one in ask("figures", system.workspace)}
-    assert told["Silent mirrors"] == ("2 of 2", 2)
-
-
-def test_rows_of_yesterday_are_not_rows_of_today_and_a_repeat_counts_once() -> None:
-    workspace = Workspace(NOW.replace(hour=0, minute=5))
-    properties = {
-        "OperationName": "Replicating",
-        "OperationId": "one",
-        "Mirror": "sales",
-        "SourceSchemaName": "dbo",
-        "SourceTableName": "orders",
-        "ProcessedRows": "70",
-    }
-    event = {"Name": "MirroredDatabaseTableExecution", "AppRoleName": FUNCTIONS}
-    workspace.add("AppEvents", **event, Properties=properties)
-    workspace.add("AppEvents", **event, Properties=properties)
-    workspace.add("AppEvents", **event, Properties=properties | {"OperationId": "two"})
-    assert ask("figures", workspace)[0]["Value"] == "140"
-    workspace.now += timedelta(days=1)
-    assert ask("figures", workspace)[0]["Value"] == "0"
-
-
-def test_a_table_that_nobody_tells_of_is_silent_and_one_that_was_dropped_is_not_shown() -> None:
-    system = System()
-    system.live(5)
-    system.workspace.now += timedelta(minutes=50)
-    counts = {one["State"]: one["Tables"] for one in ask("tables-by-state", system.workspace)}
-    assert (counts["Silent"], counts["Running"]) == (2, 0)
-    assert {one["State"] for one in ask("table-grid", system.workspace)} == {"Silent"}
-    system.stands(PRICES, status="Stopped", stage="Dropped", health=3)
-    system.live(1)
-    system.workspace.now += timedelta(minutes=50)
-    assert [one["Mirror"] for one in ask("table-grid", system.workspace)] == ["sales"]
-
-
-def test_a_problem_is_listed_once_with_its_remedy_and_is_over_when_it_is() -> None:
-    (row,) = ask("problems", day().workspace)
-    assert (row["ErrorCode"], row["State"]) == ("RowMarkerInvalid", "stands")
-    assert row["Remedy"] not in row["ErrorMessage"]
-    assert "row 1 has __rowMarker__ = 3" in row["ErrorMessage"]
-    healed = Workspace(NOW + timedelta(minutes=1), dict(day().workspace.tables))
-    healed.tables["AppEvents"] = list(healed.tables["AppEvents"])
-    (last,) = (
-        one["Properties"]
-        for one in healed.tables["AppEvents"][::-1]
-        if one["Properties"].get("ErrorCode") == "RowMarkerInvalid"
-        and one["Name"] == "OpenmirrorTableStatus"
-        and one["TimeGenerated"] > NOW - timedelta(minutes=16)
-    )
-    gone = {"ErrorCode", "ErrorMessage", "Remedy", "ErrorSince"}
-    running = {name: value for name, value in last.items() if name not in gone}
-    healed.add("AppEvents", Name="OpenmirrorTableStatus", Properties=running | {"Health": "0"})
-    (row,) = ask("problems", healed)
-    assert row["State"] == "over"
-
-
-def test_latency_is_half_and_all_but_a_twentieth_of_the_batches() -> None:
-    workspace = Workspace(NOW)
-    for number in range(1, 101):
-        properties = {"OperationId": str(number), "ReplicatorBatchLatency": str(float(number))}
-        event = {"Name": "MirroredDatabaseTableExecution", "AppRoleName": "openmirror.runner"}
-        workspace.add("AppEvents", **event, Properties=properties)
-    (row,) = ask("latency", workspace)
-    assert (row["p50"], row["p95"]) == (50.0, 95.0)
-
-
-def test_throughput_adds_up_to_what_the_operations_say() -> None:
-    charted = sum(one["Rows"] for one in ask("throughput", day().workspace))
-    grid = sum(one["Rows"] for one in ask("table-grid", day().workspace))
-    assert charted == grid > 0
-
-
-def test_pickers_narrow_what_is_shown() -> None:
-    text = texts("queries")["table-grid"]
-    picked = {
-        "mirror": filled(text, mirror=("flights",)),
-        "table": filled(text, table=("Sales.Orders", "dbo.planes")),
-        "nothing": filled(text, mirror=("flights",), table=("Sales.Orders",)),
-    }
-    found = {
-        name: [one["Table"] for one in run(known.tree, day().workspace.tables, SCHEMAS, NOW)]
-        for name, known in analyse(picked, SCHEMAS).items()
-    }
-    assert found == {
-        "mirror": ["dbo.airlines", "dbo.flights", "dbo.planes", "dbo.weather"],
-        "table": ["dbo.planes", "Sales.Orders"],
-        "nothing": [],
-    }
-
-
-def test_a_failed_run_is_linked_and_a_function_says_why_it_failed() -> None:
-    started, failed, _ = ask("runner-starts", day().workspace)
-    assert (started["Outcome"], failed["Outcome"]) == ("Started", "Failed")
-    assert failed["RunPage"].startswith("https://")
-    first, *others = ask("functions", day().workspace)
-    assert (first["Function"], first["Failures"]) == ("landing", 1)
-    assert first["Error"] == "NotAnEvent: the message is not JSON text"
-    assert {one["Failures"] for one in others} == {0}
-
-
-# --- Drawn
-
-
-@pytest.fixture(scope="module")
-def shown() -> Iterator[Page]:
-    with browser() as chromium, served(render()) as url:
-        page = chromium.new_page(viewport={"width": 1640, "height": 900})
-        page.goto(url)
-        yield page
-
-
-def test_the_preview_shows_every_item_with_data(shown: Page) -> None:
-    for item in COMPOSED["items"]:
-        drawn = shown.locator(f"[data-item='{item['name']}']")
-        assert drawn.is_visible(), item["name"]
-        box = drawn.bounding_box()
-        assert box is not None
-        assert box["width"] > 300
-        assert box["height"] > 20
-        if item["type"] == 3:
-            assert int(drawn.get_attribute("data-rows") or 0) > 0, item["name"]
-            marks = "rect, polyline, tbody tr, .tile"
-            assert drawn.locator(marks).count() > 0, item["name"]
-
-
-def test_the_preview_says_that_it_is_one(shown: Page) -> None:
-    notice = shown.locator(".notice").inner_text()
-    assert "Preview, drawn from the workbook's JSON; the portal draws it itself." in notice
-    assert "Sample telemetry" in notice
-
-
-def test_a_stranger_sees_which_table_stands_still_and_why(shown: Page) -> None:
-    first = shown.locator("[data-item='tables'] tbody tr").first
-    assert first.locator("svg.critical").is_visible()
-    said = first.inner_text()
-    for word in ("Paused", "Finance.Invoices", "RowMarkerInvalid", "Replace the file"):
-        assert word in said
-    assert shown.locator("a", has_text="Open the run").count() == 3
-    assert shown.evaluate("document.documentElement.scrollWidth") <= 1640
