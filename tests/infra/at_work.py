@@ -102,10 +102,13 @@ class Deployment:
             client.upload_data(data, overwrite=True)
             client.rename_file(f"{layout.LANDING}/{place}/{name}")
 
-    def land(self, folder: TableFolder, *numbers: int, **metadata: object) -> None:
-        self.publish(
-            folder, "_metadata.json", json.dumps({"keyColumns": ["id"], **metadata}).encode()
-        )
+    def describe(self, folder: TableFolder, **said: object) -> None:
+        """Publish a table's metadata."""
+        text = json.dumps({"keyColumns": ["id"], **said})
+        self.publish(folder, "_metadata.json", text.encode())
+
+    def land(self, folder: TableFolder, *numbers: int) -> None:
+        """Publish change files."""
         for number in numbers:
             self.publish(folder, f"{number:020d}.parquet", rows(id=[number]))
 
@@ -265,18 +268,19 @@ def everything_happens(work: Deployment) -> None:
 
 def _land_and_archive(work: Deployment, orders: TableFolder, ledger: TableFolder) -> None:
     """Told, swept, applied, archived and purged."""
-    work.land(orders, 1)
-    work.land(ledger, 1, 2, fileDetectionStrategy="LastUpdateTimeFileDetection")
+    work.describe(orders)
+    work.describe(ledger, fileDetectionStrategy="LastUpdateTimeFileDetection")
+    work.land(orders, 1, 2)
+    work.land(ledger, 1)
     work.timer("sweep")
     work.timer("start_runner")
     work.run()
-    work.land(orders, 2, 3)
+    work.land(orders, 3)
     work.told()
     _see_that_a_run_is_active(work)
     work.run()
     work.timer("cleanup")
-    for folder in (orders, ledger):
-        work.days_pass(folder)
+    work.days_pass(orders)
     work.timer("cleanup")
     _clear_a_conversion(work)
 

@@ -19,7 +19,7 @@ from openmirror.wiring import root_engine, root_parts
 from openmirror.wiring.runner import working
 from tests.endpoint_server import account_of_its_own, endpoint_server
 from tests.infra.recording import Recorded, recording
-from tests.spark_accounts import applied, publish, table
+from tests.spark_accounts import applied, table
 
 _PATIENCE = 240.0
 _QUICK = {
@@ -45,11 +45,12 @@ def a_batch_by_spark(root: Path) -> Iterator[Applied]:
         recording(f"{server.url}/{server.account}") as asked,
     ):
         orders = table("sales", "Orders")
-        publish(root, orders, 1)
-        nanoseconds = pa.array([1], pa.timestamp("ns"))
-        converted = {"id": [2], "n": [2], "at": nanoseconds, "__rowMarker__": [0]}
         place = root / layout.table_folder(orders)
-        pq.write_table(pa.table(converted), place / f"{2:020d}.parquet")
+        place.mkdir(parents=True)
+        (place / "_metadata.json").write_text('{"keyColumns": ["id"]}')
+        for number, unit in ((1, "us"), (2, "ns")):
+            at = pa.array([1000], pa.timestamp(unit))
+            pq.write_table(pa.table({"id": [number], "at": at}), place / f"{number:020d}.parquet")
         env = {"OPENMIRROR_ROOT": asked.url, "OPENMIRROR_ACCOUNT_KEY": server.key}
         settings = Settings.load(env).model_copy(update=_QUICK)
         parts = root_parts(settings)

@@ -168,10 +168,8 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 FOLDERS = (
-    table("m", "Orders"),
     table("m", "Sales.schema/Orders 100% [1]#"),
     table("m", "Files.schema/Monitoring"),
-    table("m", "Monitoring"),
     table("Files", "Monitoring"),
     table("m", "ProcessedFiles"),
 )

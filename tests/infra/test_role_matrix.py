@@ -113,8 +113,8 @@ def test_the_functions_did_all_that_they_ever_do(work: Deployment) -> None:
     """Or the test above would prove little."""
     done = changes(operation for _, operation in work.functions.asked())
     for what in (
-        "rename landing/sales/Files/LandingZone/Ledger/",
-        "delete landing/sales/Files/LandingZone/Ledger/_ProcessedFiles/",
+        "rename landing/sales/Files/LandingZone/Sales.schema/Orders/",
+        "delete landing/sales/Files/LandingZone/Sales.schema/Orders/_ProcessedFiles/",
         "write landing/sales/Files/Monitoring/tables.json",
         "write lake/sales/_openmirror/folders/",
         "write lake/sales/_openmirror/mirror.json",
