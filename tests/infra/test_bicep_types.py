@@ -107,6 +107,11 @@ def test_a_planted_value_is_told(folder, file, old, new, parameters, told):
     assert any(told in each for each in findings), findings
 
 
+def test_every_property_that_the_table_calls_later_is_one_of_the_package():
+    for each in resource_types().values():
+        assert each.accepts.fields, each.name
+
+
 PLANTED = {
     "an API version that does not exist": (
         "lake.bicep",
@@ -227,6 +232,12 @@ PLANTED = {
         "    parameters: {",
         "    computeMode: 'Hybrid'\n    parameters: {",
         "Microsoft.Databricks/workspaces.properties has no property computeMode",
+    ),
+    "what came later into a list of objects": (
+        "network.bicep",
+        "          privateLinkServiceId: endpoint.accountId\n",
+        "          privateLinkServiceId: endpoint.accountId\n          approvalReference: ''\n",
+        "privateLinkServiceConnections[].properties has no property approvalReference",
     ),
     "a name that is a number": (
         "lake.bicep",

@@ -12,6 +12,7 @@ import decimal
 import enum
 import functools
 import importlib
+import inspect
 import re
 import typing
 from collections.abc import Mapping
@@ -157,7 +158,7 @@ def _old(models: ModuleType, model: type) -> Record:
     attributes: Mapping[str, Any] = model._attribute_map  # type: ignore[attr-defined]
 
     def find() -> dict[str, Field]:
-        choices = _hints(models, vars(model)["__init__"])
+        choices = _hints(models, inspect.getattr_static(model, "__init__"))
         tree: dict[str, Any] = {}
         rules: Mapping[str, Any] = getattr(model, "_validation", {})
         for name, attribute in attributes.items():

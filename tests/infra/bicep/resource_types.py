@@ -31,7 +31,7 @@ class ResourceType:
     properties: Mapping[str, Any] | None
     later: tuple[str, ...] = ()
 
-    @property
+    @functools.cached_property
     def accepts(self) -> Record:
         """What can be given to Azure."""
         if self.package is None or self.model is None:
@@ -41,7 +41,7 @@ class ResourceType:
             whole = _without(whole, path.split("."))
         return whole
 
-    @property
+    @functools.cached_property
     def answers(self) -> Record:
         """What can be asked of it once it stands."""
         if self.package is None or self.answer is None:
@@ -68,13 +68,19 @@ def resource_types() -> Mapping[str, ResourceType]:
 
 def _without(whole: Record, path: list[str]) -> Record:
     """A record less one property, which must be there: the table holds nothing for nothing."""
-    key, *rest = path
+    step, *rest = path
+    key = step.removesuffix("[]")
     inner = whole.fields[key]
     fields = dict(whole.fields)
-    if not rest:
-        del fields[key]
-    elif isinstance(inner.shape, Record):
-        fields[key] = replace(inner, shape=_without(inner.shape, rest))
+    match inner.shape:
+        case _ if not rest:
+            del fields[key]
+        case ListOf(item=Record() as item) if step.endswith("[]"):
+            fields[key] = replace(inner, shape=ListOf(_without(item, rest)))
+        case Record() as shape:
+            fields[key] = replace(inner, shape=_without(shape, rest))
+        case _:
+            raise ValueError(f"{whole.name}: {key} holds no {'.'.join(rest)}")
     return Record(whole.name, lambda: fields)
 
 
