@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import openmirror
 from openmirror.cli.app import app
-from release.__main__ import command
+from release.__main__ import APP_PYTHON, command
 from release.contents import ROOTS, ignored, is_ignored
 from release.refusals import Refused
 from release.requirements import vendored
@@ -305,6 +305,11 @@ def test_requirements_are_chosen_for_the_apps_python_and_not_for_this_one(
         f"{place}/new.py",
         f"{place}/below.py",
     }
+
+
+def test_requirements_are_for_the_python_that_the_template_gives_the_app() -> None:
+    template = (ROOT / "infra" / "bicep" / "main.bicep").read_text()
+    assert f"param pythonVersion string = '{APP_PYTHON}'" in template
 
 
 def test_what_is_needed_only_on_the_apps_python_is_missed_by_name(
