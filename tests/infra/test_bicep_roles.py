@@ -45,3 +45,19 @@ def test_a_planted_mistake_is_told_with_its_file_and_line(folder, old, new, told
     (finding,) = set(roles(wrong))
 
     assert str(finding) == f"access.bicep:{wrong.line('access.bicep', new)}: {told}"
+
+
+def test_a_parameter_that_is_a_role_begins_as_one_that_is_known():
+    text = "@description('Role.')\nparam role string = '{}'\noutput same string = role\n"
+    known, unknown = (
+        roles(Folder.of({"x.bicep": text.format(guid)}))
+        for guid in (
+            "ba92f5b4-2d11-453d-a403-e96b0029c9fe",
+            "00000000-0000-0000-0000-000000000000",
+        )
+    )
+
+    assert known == []
+    assert [str(each) for each in unknown] == [
+        "x.bicep:2: 00000000-0000-0000-0000-000000000000 is no role of role_definitions.py"
+    ]

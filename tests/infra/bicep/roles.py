@@ -15,8 +15,8 @@ _GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 def roles(folder: Folder) -> list[Finding]:
     """Ids of roles that are not in the table, or stand in a variable of another role's name.
 
-    A variable's words stand in the role's name in their order, and in no other role's that begins
-    like it: `queueSender` is Storage Queue Data Message Sender.
+    A variable's words stand in the role's name in their order, and in no other role's: `queueSender`
+    is Storage Queue Data Message Sender. A parameter that is a role has a default of the table.
     """
     return sorted(finding for each in folder.templates.values() for finding in _of(each))
 
@@ -33,6 +33,10 @@ def _of(template: Template) -> Iterator[Finding]:
                 yield from _called(template, variable.name, guid)
             case _:
                 pass
+    for parameter in template.parameters.values():
+        if isinstance(parameter.default, Text) and _GUID.fullmatch(parameter.default.value):
+            named.add(id(parameter.default))
+            yield from _known(template, parameter.default)
     for expression in template.expressions():
         if not isinstance(expression, Text) or id(expression) in named:
             continue
@@ -44,10 +48,15 @@ def _of(template: Template) -> Iterator[Finding]:
             )
 
 
+def _known(template: Template, guid: Text) -> Iterator[Finding]:
+    if guid.value not in ROLES:
+        yield Finding(template.path, guid.line, f"{guid.value} is no role of role_definitions.py")
+
+
 def _called(template: Template, name: str, guid: Text) -> Iterator[Finding]:
+    yield from _known(template, guid)
     role = ROLES.get(guid.value)
     if role is None:
-        yield Finding(template.path, guid.line, f"{guid.value} is no role of role_definitions.py")
         return
     fitting = [each.name for each in ROLES.values() if _fits(name, each.name)]
     if role.name not in fitting:
