@@ -188,8 +188,8 @@ class Deployed(Protocol):
         """The system topic's own identity; None when it has none, or is gone."""
         ...
 
-    def assignments(self, principal: str) -> list[Assignment]:
-        """Every role that a principal has in the subscription."""
+    def assignments(self, group: str, principal: str) -> list[Assignment]:
+        """Every role that a principal has in the group: on it, and on all that is in it."""
         ...
 
 
@@ -220,8 +220,8 @@ class Removable(Protocol):
         """The ids of a system topic's event subscriptions."""
         ...
 
-    def assignments(self, principal: str) -> list[Assignment]:
-        """Every role that a principal has in the subscription."""
+    def assignments(self, group: str, principal: str) -> list[Assignment]:
+        """Every role that a principal has in the group: on it, and on all that is in it."""
         ...
 
     def delete(self, resource: str) -> None:

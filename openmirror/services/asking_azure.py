@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from openmirror.deployment.findings import Check, Finding, unknown
+from openmirror.deployment.findings import Check, Finding, fault, unknown
 from openmirror.errors import (
     AccessDenied,
     ConditionFailed,
@@ -25,11 +25,12 @@ def asked(check: Check, judge: Callable[[], Iterable[Finding]]) -> list[Finding]
     """What a check found; one `unknown` that says why when it could not look."""
     try:
         return list(judge())
+    except NotThere as error:
+        return [fault(check, str(error), "Deploy again: it was there, and is gone.")]
     except (
         AccessDenied,
         ConditionFailed,
         DocumentUnreadable,
-        NotThere,
         Unavailable,
         WrongRequest,
     ) as error:

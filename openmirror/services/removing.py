@@ -92,7 +92,13 @@ class Removing:
                 principal = self.azure.principal_of(one)
             except NotThere:
                 continue
-            roles = self.azure.assignments(principal) if principal else []
+            given = self.azure.assignments(self.group, principal) if principal else []
+            # What somebody gave it elsewhere is theirs.
+            roles = [
+                role
+                for role in given
+                if f"/resourcegroups/{self.group}/".lower() in role.scope.lower()
+            ]
             if roles:
                 yield f"taking {len(roles)} role(s) away from {one.name}"
             for role in roles:

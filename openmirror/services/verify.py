@@ -102,7 +102,7 @@ class Verification:
             Who.TOPIC: self.deployed.topic_principal(self.group, outputs.system_topic),
         }
         given: dict[Who, list[Assignment] | None] = {
-            who: self.deployed.assignments(principal) if principal else None
+            who: self.deployed.assignments(self.group, principal) if principal else None
             for who, principal in principals.items()
         }
         return judge_roles(outputs, given)

@@ -184,7 +184,10 @@ class Azure:
         topic = f"({g}[^/]+/providers/microsoft.eventgrid/systemtopics/[^/]+)"
         yield f"{topic}/eventsubscriptions", self._subscriptions
         yield f"({topic}/eventsubscriptions/[^/]+)", lambda i, _: self.subscriptions.get(i)
-        yield f"{s}/providers/microsoft.authorization/roleassignments", lambda: self._roles(query)
+        yield (
+            f"{g}[^/]+/providers/microsoft.authorization/roleassignments",
+            lambda: self._roles(query),
+        )
         yield "(/subscriptions/.+)", self._resource
 
     def _group(self, name: str) -> Any:

@@ -86,7 +86,7 @@ class Place:
         assert outputs is not None
         known = Outputs.read(outputs.outputs)
         assert isinstance(known, Outputs)
-        given = {who: deployed.assignments(self.principal(who)) for who in Who}
+        given = {who: deployed.assignments(NAME, self.principal(who)) for who in Who}
         return [one for one in judge_roles(known, given) if one.verdict is not Verdict.OK]
 
     def principal(self, who: Who) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -36,22 +38,29 @@ class Workspace:
         raise AssertionError("nothing is asked of a job before a deployment")
 
 
+Asked = Callable[..., Iterator[Finding]]
+
+
 @pytest.fixture
-def findings(clients: Clients) -> Any:
+def asked(clients: Clients) -> Asked:
     def found(
         parameters: Mapping[str, object] | None = None,
         *,
         group: str = NAME,
         location: str | None = None,
         tenant: str | None = TENANT,
-    ) -> list[Finding]:
-        preflight = Management(clients, {}).preflight()
-        asked = type(preflight)(
-            preflight.subscription, lambda url: Workspace(tenant), preflight.wrong_settings
+    ) -> Iterator[Finding]:
+        preflight = replace(
+            Management(clients, {}).preflight(), workspace=lambda _: Workspace(tenant)
         )
-        return list(asked.findings(Intended(group, Parameters(parameters or {}), location)))
+        return preflight.findings(Intended(group, Parameters(parameters or {}), location))
 
     return found
+
+
+@pytest.fixture
+def findings(asked: Asked) -> Callable[..., list[Finding]]:
+    return lambda *given, **named: list(asked(*given, **named))
 
 
 def of(findings: list[Finding], check: Check) -> list[Finding]:
@@ -234,11 +243,11 @@ def test_the_names_that_are_asked_for_are_those_that_the_template_makes() -> Non
     ids=str,
 )
 def test_a_parameter_that_breaks_its_rule_is_named_with_the_rule(
-    findings: Any, parameters: dict[str, object], says: str
+    azure: Azure, asked: Asked, parameters: dict[str, object], says: str
 ) -> None:
-    (bad,) = (
-        one for one in of(findings(parameters), Check.PARAMETERS) if one.verdict is Verdict.FAULT
-    )
+    # They come first, so that nothing has to be asked for them.
+    (bad,) = takewhile(lambda one: one.check is Check.PARAMETERS, asked(parameters))
+    assert bad.verdict is Verdict.FAULT
     assert says in bad.what
     assert "parameters file" in bad.remedy
 

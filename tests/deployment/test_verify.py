@@ -249,6 +249,14 @@ def test_a_poison_message_and_a_missing_queue_are_named(place: Place) -> None:
     assert "there is no queue landing-events-poison" in place.bad()["what"]
 
 
+def test_a_container_that_is_gone_is_a_fault(place: Place) -> None:
+    (place.server.root / "landing").rename(place.server.root.parent / "gone")
+    found = place.found("--no-sample")
+    gone = [one for one in found if one["verdict"] == "fault"]
+    assert {one["check"] for one in gone} == {"heartbeat", "tables"}
+    assert all("there is no landing" in one["what"] for one in gone)
+
+
 def test_letters_are_told(place: Place) -> None:
     letter = {"source": WORK_QUEUE, "identity": "a", "reason": "r", "body": "b"}
     body = json.dumps({**letter, "at": "2026-11-21T10:00:00+00:00"})

@@ -21,6 +21,8 @@ from azure.mgmt.web import WebSiteManagementClient
 from openmirror.adapters.management.failures import in_our_words
 
 _RETRIES = 3
+_CONNECT_SECONDS = 10
+_READ_SECONDS = 60
 
 
 class Clients:
@@ -41,6 +43,8 @@ class Clients:
             "base_url": endpoint.rstrip("/"),
             "credential_scopes": scopes,
             "retry_total": _RETRIES,
+            "connection_timeout": _CONNECT_SECONDS,
+            "read_timeout": _READ_SECONDS,
             **extra,
         }
         self.resources = ResourceManagementClient(credential, subscription, **kept)

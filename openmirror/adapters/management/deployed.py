@@ -78,17 +78,17 @@ class ArmDeployed:
             return None
         return found.identity.principal_id if found.identity is not None else None
 
-    def assignments(self, principal: str) -> list[Assignment]:
-        """Every role that a principal has in the subscription."""
-        return assignments(self._clients, principal)
+    def assignments(self, group: str, principal: str) -> list[Assignment]:
+        """Every role that a principal has in the group."""
+        return assignments(self._clients, group, principal)
 
 
-def assignments(clients: Clients, principal: str) -> list[Assignment]:
-    """Every role that a principal has in the subscription, above and below it."""
-    with in_our_words("the role assignments", "Reader on the resource group"):
+def assignments(clients: Clients, group: str, principal: str) -> list[Assignment]:
+    """Every role that a principal has on the group, above it and below it."""
+    with in_our_words("the role assignments"):
         found = list(
-            clients.authorization.role_assignments.list_for_subscription(
-                filter=f"principalId eq '{principal}'"
+            clients.authorization.role_assignments.list_for_resource_group(
+                group, filter=f"principalId eq '{principal}'"
             )
         )
     return [

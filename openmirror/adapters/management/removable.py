@@ -62,9 +62,9 @@ class ArmRemovable:
             )
             return [str(one.id) for one in found]
 
-    def assignments(self, principal: str) -> list[Assignment]:
-        """Every role that a principal has in the subscription."""
-        return assignments(self._clients, principal)
+    def assignments(self, group: str, principal: str) -> list[Assignment]:
+        """Every role that a principal has in the group."""
+        return assignments(self._clients, group, principal)
 
     def delete(self, resource: str) -> None:
         """Delete by id, and wait; harmless when it is gone."""
