@@ -82,13 +82,20 @@ _UNKNOWN = re.compile(r"[$<…]|\b[A-Z]{2,}\b")
 """What stands for a value that is not written down, so that it cannot be judged."""
 
 
+_WRITING_DOWN = {"az": "./dev check-infra --record"}
+_BY_HAND = "add it to the table in tests/infra, from the program's own documents"
+
+
 def mistakes(told: Told, table: Table) -> Iterator[str]:
     """What the program would refuse."""
     name = table.command_of(told.words)
     if name is None:
         group = " ".join(told.words[:2])
         if told.whole or not any(f"{one} ".startswith(f"{group} ") for one in table.commands):
-            yield f"{told}\n  no command of {told.program} that is written down in its table"
+            yield (
+                f"{told}\n  no command of {told.program} that is written down in its table. If it "
+                f"is one: {_WRITING_DOWN.get(told.program, _BY_HAND)}"
+            )
         return
     command = table.commands[name]
     given: set[Option] = set()
