@@ -193,8 +193,8 @@ WRONG_NAMES = {
     ),
     "two assignments of one name": (
         "roles.bicep",
-        "guid(lakeStorage::blobs::lake.id, functionsPrincipalId, blobContributor)",
-        "guid(lakeStorage::blobs::lake.id, functionsPrincipalId, blobReader)",
+        "guid(runtimeStorage.id, functionsPrincipalId, tableContributor)",
+        "guid(runtimeStorage.id, functionsPrincipalId, blobOwner)",
         {},
         "is made twice",
     ),

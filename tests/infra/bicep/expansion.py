@@ -131,6 +131,8 @@ class _Run:
             return self.value(t.variables[name].value, {})
         if name in t.resources:
             return self.each(t.resources[name], self.resource)
+        if name not in t.modules:
+            raise self.refused(1, f"{name} is not declared")
         return self.each(t.modules[name], self.called)
 
     def each(self, declaration: Any, make: Any) -> Any:

@@ -15,8 +15,9 @@ _GUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 def roles(folder: Folder) -> list[Finding]:
     """Ids of roles that are not in the table, or stand in a variable of another role's name.
 
-    A variable's words stand in the role's name in their order, and in no other role's: `queueSender`
-    is Storage Queue Data Message Sender. A parameter that is a role has a default of the table.
+    A variable's words stand in the role's name in their order, and in no other role's:
+    `queueSender` is Storage Queue Data Message Sender. A parameter that is a role has a default of
+    the table.
     """
     return sorted(finding for each in folder.templates.values() for finding in _of(each))
 
