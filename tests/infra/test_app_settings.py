@@ -11,6 +11,7 @@ import pytest
 from functions import bindings
 from openmirror.adapters.local.store import LocalStore
 from openmirror.connection import Connection
+from openmirror.deployment.running import FUNCTIONS
 from openmirror.endpoint.certificate import certificate as make_certificate
 from openmirror.errors import CannotStart
 from openmirror.layout import landing_zone
@@ -71,6 +72,7 @@ class Running:
     done: list[Result]
     jobs: Jobs
     read: Path
+    functions: set[str]
     told: int = 0
     """Items of telemetry that arrived."""
 
@@ -123,7 +125,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
                 app.timer(name) for name in ("sweep", "start_runner", "cleanup", "dead_letters")
             ]
             done += [app.queue("poison_work", "no ring", identity="id-1"), app.http("status")]
-            ran = Running(done, jobs, place / "read")
+            ran = Running(done, jobs, place / "read", set(app.functions))
         # Now it has ended, and all that it had to tell has arrived.
         ran.told = len(sent.items)
         yield ran
@@ -135,6 +137,10 @@ def test_the_app_runs_with_these_settings_and_no_others(running: Running) -> Non
     # The two services that it asks in its identity's name, beside storage.
     assert len(running.jobs.runs) == 1
     assert running.told
+
+
+def test_verifying_looks_for_every_function_of_the_app(running: Running) -> None:
+    assert running.functions == FUNCTIONS
 
 
 def test_every_setting_that_is_given_is_read(running: Running) -> None:

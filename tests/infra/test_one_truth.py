@@ -25,6 +25,8 @@ from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.eventgrid import read_events
 from openmirror.adapters.memory_work import MemoryWorkQueue
 from openmirror.deployment import naming
+from openmirror.deployment.roles import GRANTS, ROLE_NAMES, Kind, Who
+from openmirror.deployment.running import NEEDED_SETTINGS
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
 from openmirror.endpoint.events import Envelope
 from openmirror.endpoint.subscription import SUBSCRIBED
@@ -37,7 +39,10 @@ from openmirror.services.sweeping import publish_all
 from openmirror.services.visiting import settle
 from openmirror.wiring.local import utc_now
 from tests.endpoint_server import EndpointServer, endpoint_server
+from tests.infra.access import INSIGHTS, LAKE, RUNTIME
 from tests.infra.bicep.expansion import Deployed
+from tests.infra.role_definitions import ROLES
+from tests.infra.role_matrix import FUNCTIONS, RUNNER, TOPIC
 from tests.infra.sample_deployment import assignments, deployment
 from tests.unit.paper import PaperEngine, table
 
@@ -97,6 +102,36 @@ def test_the_outputs_are_what_a_command_line_is_given() -> None:
 def test_a_refusal_names_a_role_that_the_deployment_gives() -> None:
     given = {one.role.name for one in assignments()}
     assert {failures.BLOB_ROLE, failures.QUEUE_ROLE} <= given
+
+
+def test_verifying_looks_for_the_roles_that_the_deployment_gives() -> None:
+    principals = {Who.FUNCTIONS: FUNCTIONS, Who.RUNNER: RUNNER, Who.TOPIC: TOPIC}
+    services = {Kind.LAKE_CONTAINER: (LAKE, "blob"), Kind.RUNTIME_CONTAINER: (RUNTIME, "blob")}
+    services |= {Kind.QUEUE: (RUNTIME, "queue")}
+    wholes = {Kind.LAKE_ACCOUNT: LAKE, Kind.RUNTIME_ACCOUNT: RUNTIME, Kind.INSIGHTS: INSIGHTS}
+    looked_for = {
+        (
+            principals[one.who],
+            ROLE_NAMES[one.role],
+            (*services[one.place.kind], one.place.name)
+            if one.place.name
+            else (wholes[one.place.kind],),
+            one.conditioned,
+        )
+        for one in GRANTS
+    }
+    given = {
+        (one.principal, one.role.name, one.scope, one.condition is not None)
+        for one in assignments()
+        if one.principal in principals.values()
+    }
+    assert looked_for == given
+    assert all(ROLES[role].name == name for role, name in ROLE_NAMES.items())
+
+
+def test_verifying_looks_for_settings_that_the_deployment_gives() -> None:
+    (settings,) = deployment().of("Microsoft.Web/sites/config")
+    assert set(NEEDED_SETTINGS) <= set(settings.properties)
 
 
 # -- Which events are delivered
