@@ -13,6 +13,9 @@ import yaml
 from release.__main__ import package
 from tests.infra.bicep.expansion import expand
 from tests.infra.bicep.folder import BICEP, ROOT, Folder
+from tests.infra.bicep.naming import naming
+from tests.infra.bicep.parameterfile import filled
+from tests.infra.bicep.valuecheck import valuecheck
 from tests.infra.deployments import EVERYBODY
 
 # The names of azd's schema (v1.0) that this file has use for; azd passes over others in silence.
@@ -93,6 +96,42 @@ def test_azd_finds_the_app_that_a_service_is_published_to(said):
         assert what["host"] == "function"
         assert app.type == "Microsoft.Web/sites"
         assert what["language"] == app.properties["functionAppConfig"]["runtime"]["name"]
+
+
+ENVIRONMENT = {
+    "AZURE_ENV_NAME": "dev",
+    "AZURE_LOCATION": "westeurope",
+    "AZURE_PRINCIPAL_ID": "00000000-0000-0000-0000-000000000009",
+}
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {},
+        {
+            "OPENMIRROR_NAME": "abc",
+            "OPENMIRROR_PRIVATE_NETWORK": "true",
+            "OPENMIRROR_CREATE_DATABRICKS_WORKSPACE": "true",
+            "OPENMIRROR_ALERT_EMAIL": "on-call@example.com",
+            "AZURE_PRINCIPAL_TYPE": "ServicePrincipal",
+        },
+    ],
+    ids=["as it comes", "with choices"],
+)
+def test_what_azd_fills_in_makes_a_deployment_that_azure_takes(chosen):
+    folder = Folder.at()
+    text = (BICEP / "subscription.parameters.json").read_text()
+    template = folder.templates["subscription.bicep"]
+
+    given = filled(template, text, ENVIRONMENT | chosen)
+    deployment = expand(folder, given, template="subscription.bicep")
+
+    assert set(re.findall(r"\$\{(\w+)", text)) >= set(ENVIRONMENT) | set(chosen)
+    assert given["operators"][0]["principalId"] == ENVIRONMENT["AZURE_PRINCIPAL_ID"]
+    assert [*naming(deployment), *valuecheck(deployment)] == []
+    private = chosen.get("OPENMIRROR_PRIVATE_NETWORK") == "true"
+    assert bool(deployment.of("Microsoft.Network/virtualNetworks")) == private
 
 
 def test_azd_finds_the_group_by_the_tag_of_its_environment():

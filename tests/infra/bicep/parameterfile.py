@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
+from typing import Any
 
 from tests.infra.bicep.bounds import refusal
 from tests.infra.bicep.folder import Finding
@@ -41,13 +43,35 @@ def parameter_file(template: Template, path: str, text: str) -> list[Finding]:
     return findings
 
 
+def filled(template: Template, text: str, environment: Mapping[str, str]) -> dict[str, Any]:
+    """The parameters that azd deploys with: each `${NAME=default}` looked up in its environment.
+
+    A text becomes a number or a truth where the parameter is one. What is not set and has no
+    default here is left to the default of the template.
+    """
+
+    def look_up(found: re.Match[str]) -> str:
+        return environment.get(found["name"], found["default"] or "")
+
+    given: dict[str, Any] = json.loads(_FILLED.sub(look_up, text))["parameters"]
+    values = {name: entry["value"] for name, entry in given.items()}
+    for name, value in list(values.items()):
+        kind = kind_of_type(template.parameters[name].type)
+        if value == "" and template.parameters[name].default is not None:
+            del values[name]
+            continue
+        if isinstance(value, str) and kind in ("bool", "int"):
+            values[name] = json.loads(value)
+    return values
+
+
 def _wrong_value(parameter: Parameter, value: object) -> str | None:
     wanted = kind_of_type(parameter.type)
-    filled = _FILLED.fullmatch(value) if isinstance(value, str) else None
-    if filled is not None:
-        if filled["default"] is None:
+    whole = _FILLED.fullmatch(value) if isinstance(value, str) else None
+    if whole is not None:
+        if whole["default"] is None:
             return None
-        value = filled["default"] if wanted == "string" else json.loads(filled["default"])
+        value = whole["default"] if wanted == "string" else json.loads(whole["default"])
     kind = _KINDS.get(type(value))
     if kind != wanted:
         return f"is of type {wanted}, not {kind}"
@@ -62,7 +86,7 @@ def _wrong_value(parameter: Parameter, value: object) -> str | None:
             return None
 
 
-_FILLED = re.compile(r"\$\{\w+(=(?P<default>[^{}]*))?\}")
+_FILLED = re.compile(r"\$\{(?P<name>\w+)(=(?P<default>[^{}]*))?\}")
 _KINDS: dict[type, str] = {
     str: "string",
     bool: "bool",
