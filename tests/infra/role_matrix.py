@@ -31,7 +31,8 @@ from tests.infra.access import (
 FUNCTIONS, RUNNER, TOPIC = "functions", "runner", "topic"
 SALES, SALES2, CRM = "publisher of sales", "publisher of sales2", "publisher of crm"
 OPERATOR, READER, STRANGER = "operator", "reader", "stranger"
-EVERYBODY = (FUNCTIONS, RUNNER, TOPIC, SALES, SALES2, CRM, OPERATOR, READER, STRANGER)
+FURTHER = "further runner"
+EVERYBODY = (FUNCTIONS, RUNNER, FURTHER, TOPIC, SALES, SALES2, CRM, OPERATOR, READER, STRANGER)
 MIRRORS = {SALES: "sales", SALES2: "sales2", CRM: "crm"}
 
 landing, lake = Files(LAKE, LANDING_CONTAINER), Files(LAKE, LAKE_CONTAINER)
@@ -80,9 +81,12 @@ ON_FILES: Mapping[str, Mapping[Files, May]] = {
         lake: May(anywhere, in_each_mirror("_openmirror")),
         **dict.fromkeys((letters, package, hosts), May(anywhere, anywhere)),
     },
-    RUNNER: {
-        landing: May(anywhere, in_each_mirror("Files", "Monitoring")),
-        lake: May(anywhere, anywhere),
+    **{
+        runner: {
+            landing: May(anywhere, in_each_mirror("Files", "Monitoring")),
+            lake: May(anywhere, anywhere),
+        }
+        for runner in (RUNNER, FURTHER)
     },
     TOPIC: {letters: May(anywhere, anywhere)},
     **{
@@ -94,13 +98,16 @@ ON_FILES: Mapping[str, Mapping[Files, May]] = {
 }
 ON_QUEUES: Mapping[str, Mapping[Messages, frozenset[str]]] = {
     FUNCTIONS: dict.fromkeys(QUEUES, frozenset({"send", "take", "look"})),
-    RUNNER: dict.fromkeys((work, poison_work), frozenset({"send", "take", "look"})),
+    **{
+        runner: dict.fromkeys((work, poison_work), frozenset({"send", "take", "look"}))
+        for runner in (RUNNER, FURTHER)
+    },
     TOPIC: {events: frozenset({"send"})},
     OPERATOR: dict.fromkeys(QUEUES, frozenset({"look"})),
 }
 BEYOND_NEED: Mapping[str, tuple[Files, ...]] = {
     FUNCTIONS: CONTAINERS,
-    RUNNER: (landing, lake),
+    **dict.fromkeys((RUNNER, FURTHER), (landing, lake)),
     TOPIC: (letters,),
     **dict.fromkeys(MIRRORS, (landing,)),
     OPERATOR: (landing,),
@@ -216,13 +223,13 @@ _ELSE: Mapping[Operation, frozenset[str]] = {
     ): frozenset({FUNCTIONS}),
     _one(
         "send telemetry", (INSIGHTS,), "Microsoft.Insights/Telemetry/Write", is_data=True
-    ): frozenset({FUNCTIONS, RUNNER}),
+    ): frozenset({FUNCTIONS, RUNNER, FURTHER}),
     _one(
         "sign for others on the lake account",
         (LAKE,),
         f"{_STORAGE}/blobServices/generateUserDelegationKey/action",
         is_data=False,
-    ): frozenset({RUNNER}),
+    ): frozenset({RUNNER, FURTHER}),
     _one(
         "list the lake account's containers",
         (LAKE,),

@@ -9,10 +9,11 @@ from typing import Any
 from tests.infra.access import INSIGHTS, LAKE, RUNTIME, Assignment, Scope
 from tests.infra.bicep.expansion import Deployed, Deployment, expand
 from tests.infra.bicep.folder import Folder
-from tests.infra.role_definitions import ROLES
+from tests.infra.role_definitions import ROLES, Role
 from tests.infra.role_matrix import (
     CRM,
     FUNCTIONS,
+    FURTHER,
     MIRRORS,
     OPERATOR,
     READER,
@@ -30,11 +31,15 @@ def _principal(number: int) -> dict[str, str]:
     }
 
 
-_PEOPLE = {who: _principal(at) for at, who in enumerate((SALES, SALES2, CRM, OPERATOR, READER), 1)}
+_PEOPLE = {
+    who: _principal(number)
+    for number, who in enumerate((SALES, SALES2, CRM, OPERATOR, READER, FURTHER), 1)
+}
 PARAMETERS: Mapping[str, Any] = {
     "publishers": [{**_PEOPLE[who], "mirror": mirror} for who, mirror in MIRRORS.items()],
     "operators": [_PEOPLE[OPERATOR]],
     "readers": [_PEOPLE[READER]],
+    "runners": [_PEOPLE[FURTHER]],
     "databricksWorkspaceUrl": "https://adb-1.2.azuredatabricks.net",
     "databricksJobId": "42",
     # A test does not wait.
@@ -58,17 +63,19 @@ def deployment() -> Deployment:
     return expand(folder(), PARAMETERS)
 
 
-def assignments(of: Deployment | None = None) -> list[Assignment]:
+def assignments(
+    of: Deployment | None = None, roles: Mapping[str, Role] = ROLES
+) -> list[Assignment]:
     """Every role assignment of a deployment, in the terms of the table."""
     made = of or deployment()
-    return [_assignment(made, one) for one in made.of(ROLE_ASSIGNMENT)]
+    return [_assignment(made, one, roles) for one in made.of(ROLE_ASSIGNMENT)]
 
 
-def _assignment(made: Deployment, one: Deployed) -> Assignment:
+def _assignment(made: Deployment, one: Deployed, roles: Mapping[str, Role]) -> Assignment:
     said = one.properties
     return Assignment(
         principal=_who(made, str(said["principalId"])),
-        role=ROLES[str(said["roleDefinitionId"]).rpartition("/")[2]],
+        role=roles[str(said["roleDefinitionId"]).rpartition("/")[2]],
         scope=_scope(made, one.scope),
         condition=said.get("condition"),
         description=str(said.get("description", "")),

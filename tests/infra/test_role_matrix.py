@@ -19,6 +19,7 @@ from tests.infra.role_definitions import BLOB_CONTRIBUTOR, BLOB_DELEGATOR, BLOB_
 from tests.infra.role_matrix import (
     EVERYBODY,
     FUNCTIONS,
+    FURTHER,
     OPERATOR,
     RUNNER,
     SALES,
@@ -82,9 +83,8 @@ def test_only_the_functions_have_rights_on_a_whole_account_or_more() -> None:
     wide = {one.principal for one in assignments() if len(one.scope) < 3 and LAKE in one.scope}
     assert all(one.scope for one in assignments()), "a role on the whole resource group"
     # It reads and writes no data: Unity Catalog asks for it, and it exists for accounts alone.
-    assert wide == {RUNNER}
-    (delegates,) = [one for one in assignments() if one.scope == (LAKE,)]
-    assert delegates.role == BLOB_DELEGATOR
+    assert wide == {RUNNER, FURTHER}
+    assert {one.role for one in assignments() if one.scope == (LAKE,)} == {BLOB_DELEGATOR}
     assert {one.principal for one in assignments() if one.scope == ("runtime",)} == {FUNCTIONS}
 
 
@@ -219,6 +219,7 @@ COVERED = {
     # Reading does not hang on a condition that is about writing.
     (FUNCTIONS, BLOB_READER, (LAKE, "blob", "lake")),
     (RUNNER, BLOB_READER, (LAKE, "blob", "landing")),
+    (FURTHER, BLOB_READER, (LAKE, "blob", "landing")),
 }
 """What another assignment covers as well, and why it may stand."""
 
