@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from openmirror.protocol.names import TableName
+from openmirror.statusevent import Health, Standing
+from openmirror.tableoperation import ErrorType, OperationError, OperationName, TableOperation
 from tests.infra.day import day
 from tests.infra.kql_tables import run
 from tests.infra.kusto import analyse
@@ -12,6 +15,7 @@ from tests.infra.queries import analysed, filled, texts
 from tests.infra.recorded import FUNCTIONS, Row, Workspace
 from tests.infra.telemetry_tables import SCHEMAS
 from tests.statuspage.scene import NOW
+from tests.unit.paper import table
 
 
 def ask(name: str, workspace: Workspace) -> list[Row]:
@@ -115,6 +119,42 @@ def test_a_problem_is_listed_once_with_its_remedy_and_is_over_when_it_is() -> No
     assert row["State"] == "over"
 
 
+def test_tables_of_one_name_in_two_mirrors_are_not_mixed_up() -> None:
+    workspace = Workspace(NOW)
+    functions = workspace.signals(FUNCTIONS)
+    bad, good = table("sales", "orders"), table("copy", "orders")
+    name = TableName("dbo", "orders")
+    for folder, lag in ((bad, 900.0), (good, 0.0)):
+        functions.happened(
+            TableOperation(
+                name=OperationName.FAIL_TABLE,
+                folder=folder,
+                table=name,
+                subject=("x",),
+                started_at=NOW,
+                ended_at=NOW,
+                error=OperationError(ErrorType.USER, "NotAFile", "it is a folder. Remove it."),
+            )
+        )
+        health = Health.ERROR if folder == bad else Health.RUNNING
+        standing = Standing(
+            folder=folder,
+            table=name,
+            status="Failed" if folder == bad else "Replicating",
+            stage="Paused" if folder == bad else "Replicating",
+            health=health,
+            oldest_pending_seconds=lag,
+            error_code="NotAFile" if folder == bad else None,
+            remedy="Remove it." if folder == bad else None,
+        )
+        functions.stand(folder.mirror, [standing])
+    workspace.now += timedelta(seconds=1)
+    problems = {one["Mirror"]: one["State"] for one in ask("problems", workspace)}
+    assert problems == {"sales": "stands", "copy": "over"}
+    lags = {one["Mirror"]: one["Lag"] for one in ask("table-grid", workspace)}
+    assert lags == {"sales": 900.0, "copy": 0.0}
+
+
 def test_latency_is_half_and_all_but_a_twentieth_of_the_batches() -> None:
     workspace = Workspace(NOW)
     for number in range(1, 101):
@@ -150,8 +190,9 @@ def test_pickers_narrow_what_is_shown() -> None:
 
 
 def test_a_failed_run_is_linked_and_a_function_says_why_it_failed() -> None:
-    started, failed, _ = ask("runner-starts", day().workspace)
+    started, failed, first_of_all = ask("runner-starts", day().workspace)
     assert (started["Outcome"], failed["Outcome"]) == ("Started", "Failed")
+    assert started["Time"] > failed["Time"] > first_of_all["Time"]
     assert failed["RunPage"].startswith("https://")
     first, *others = ask("functions", day().workspace)
     assert (first["Function"], first["Failures"]) == ("landing", 1)
