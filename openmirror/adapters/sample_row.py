@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -28,13 +29,13 @@ class ParquetSampleRow:
         """A change file that adds the row."""
         return _file({KEY: [identity], _LANDED: [at]}, Marker.INSERT)
 
-    def delete(self, identity: str) -> bytes:
-        """A change file that takes it away."""
-        return _file({KEY: [identity]}, Marker.DELETE)
+    def delete(self, identities: Sequence[str]) -> bytes:
+        """A change file that takes rows away."""
+        return _file({KEY: list(identities)}, Marker.DELETE)
 
-    def is_in(self, table: StorePath, identity: str) -> bool:
-        """Whether the table has the row; False where there is no table."""
-        return any(row.get(KEY) == identity for row in rows(self._store, table))
+    def present(self, table: StorePath) -> Mapping[str, datetime]:
+        """The rows that the table has, and when each was landed; none where there is no table."""
+        return {row[KEY]: row[_LANDED] for row in rows(self._store, table)}
 
 
 def _file(columns: dict[str, list[object]], marker: Marker) -> bytes:
@@ -43,7 +44,7 @@ def _file(columns: dict[str, list[object]], marker: Marker) -> bytes:
         for name, values in columns.items()
     }
     # The marker is the last column, as Fabric asks for it.
-    kept[ROW_MARKER_COLUMN] = pa.array([int(marker)], pa.int32())
+    kept[ROW_MARKER_COLUMN] = pa.array([int(marker)] * len(columns[KEY]), pa.int32())
     written = io.BytesIO()
     pq.write_table(pa.table(kept), written)
     return written.getvalue()

@@ -114,5 +114,5 @@ def judge_runner(job: JobLook | AlwaysOn, waiting: int | None) -> list[Finding]:
                 "of it.",
             )
         ]
-    last = f"; the last one ended with {job.last}" if job.last else ", and none ever was"
+    last = f"; the last one ended with {job.last}" if job.last else "; none ever was"
     return [ok(Check.RUNNER, f"no run is active, and none is needed{last}")]

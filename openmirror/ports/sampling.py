@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -15,12 +16,12 @@ class SampleRow(Protocol):
         """A change file that adds the row."""
         ...
 
-    def delete(self, identity: str) -> bytes:
-        """A change file that takes it away."""
+    def delete(self, identities: Sequence[str]) -> bytes:
+        """A change file that takes rows away."""
         ...
 
-    def is_in(self, table: StorePath, identity: str) -> bool:
-        """Whether the table has the row; False where there is no table.
+    def present(self, table: StorePath) -> Mapping[str, datetime]:
+        """The rows that the table has, and when each was landed; none where there is no table.
 
         Raises NotThere or ConditionFailed when files went while it was read: look again.
         """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -25,6 +25,8 @@ from openmirror.services.parts import Parts
 from openmirror.services.reporting import heartbeat, statuses
 
 POLL = timedelta(seconds=2)
+_GIVEN_UP = timedelta(days=1)
+"""Nobody waits so long for a row."""
 _LOOKS = 5
 """So many polls for one look at how things stand."""
 _METADATA = {"keyColumns": ["id"]}
@@ -50,7 +52,8 @@ class Sample:
         took = self._sent(self.row.insert(self.identity, self.parts.clock()), Step.APPEAR)
         if isinstance(took, Stuck):
             return judge_stuck(took)
-        back = self._sent(self.row.delete(self.identity), Step.DISAPPEAR)
+        gone = [self.identity, *self._left_over()]
+        back = self._sent(self.row.delete(gone), Step.DISAPPEAR)
         return judge_stuck(back) if isinstance(back, Stuck) else judge_arrival(took, back)
 
     def _describe(self) -> None:
@@ -90,13 +93,23 @@ class Sample:
             return name
 
     def _is_done(self, step: Step) -> bool:
-        schema = default_schema(self.parts.store, MIRROR)
-        table = layout.delta_table(MIRROR, table_name(FOLDER.path, schema))
         try:
-            is_there = self.row.is_in(table, self.identity)
+            is_there = self.identity in self._rows()
         except (NotThere, ConditionFailed):
             return False  # it is written just now
         return is_there is (step is Step.APPEAR)
+
+    def _left_over(self) -> list[str]:
+        """Rows of verifications that gave up waiting, before they came after all."""
+        try:
+            known = self._rows()
+        except (NotThere, ConditionFailed):
+            return []  # the next verification sees them
+        return [one for one, at in known.items() if self.parts.clock() - at > _GIVEN_UP]
+
+    def _rows(self) -> Mapping[str, datetime]:
+        schema = default_schema(self.parts.store, MIRROR)
+        return self.row.present(layout.delta_table(MIRROR, table_name(FOLDER.path, schema)))
 
     def _seen(self, waited: timedelta) -> bool:
         """Say how it stands; whether there is no use in waiting."""

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from openmirror import layout
 from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.deltalog.rows import rows
 from openmirror.adapters.local.store import LocalStore
 from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.sample_row import ParquetSampleRow
 from openmirror.deployment.sample import FOLDER, MIRROR
-from openmirror.layout import delta_table, table_folder
 from openmirror.protocol.names import table_name
 from openmirror.tablelog import TableLog
 from tests.chain.mangling import Mangled
 from tests.chain.whole import Chain, chain
+from tests.contract.azure_stores import azure_store
 from tests.databricks_stub import Jobs
 from tests.deployment.azure import Azure
 from tests.deployment.place import place
@@ -44,21 +46,26 @@ def test_a_sample_comes_through_every_part_and_leaves_an_empty_table(
         parts.events.flush()
         parts.turn()
 
+    # A verification that gave up waiting: its row came after all.
+    sample = ParquetSampleRow(LocalStore(parts.server.root))
+    folder = layout.table_folder(FOLDER)
+    data = sample.insert("left over", datetime.now(UTC) - timedelta(days=2))
+    with azure_store(parts.server) as (account, _):
+        account.write(layout.join(folder, "_metadata.json"), b'{"keyColumns": ["id"]}')
+        account.write(layout.join(folder, "00000000000000000001.parquet"), data)
+
     jobs.start("a")
     with place(azure, clients, parts.server, parts.azurite, jobs, monkeypatch) as made:
         made.on_sleep = meanwhile
         found = made.found()
         assert {one["verdict"] for one in found} == {"ok"}, found
-        (sample,) = (one for one in found if one["check"] == "sample")
-        assert f"a row was in {MIRROR}/dbo.sample" in sample["what"]
-        assert "and gone" in sample["what"]
+        (told,) = (one for one in found if one["check"] == "sample")
+        assert f"a row was in {MIRROR}/dbo.sample" in told["what"]
+        assert "and gone" in told["what"]
 
-    store = LocalStore(parts.server.root)
-    table = delta_table(MIRROR, table_name(FOLDER.path, "dbo"))
-    assert list(rows(store, table)) == []
-    log = LogReplay(store).read(table)
+    table = layout.delta_table(MIRROR, table_name(FOLDER.path, "dbo"))
+    assert sample.present(table) == {}
+    log = LogReplay(LocalStore(parts.server.root)).read(table)
     assert isinstance(log, TableLog)
     assert log.live is not None
-    assert log.live[1] == 2
-    landed = {one.name for one in store.list_folder(table_folder(FOLDER)).entries}
-    assert {"00000000000000000001.parquet", "00000000000000000002.parquet"} <= landed
+    assert log.live[1] == 3
