@@ -134,6 +134,17 @@ def test_verifying_looks_for_settings_that_the_deployment_gives() -> None:
     assert set(NEEDED_SETTINGS) <= set(settings.properties)
 
 
+def test_every_role_that_is_assigned_is_explained() -> None:
+    security = (DOCS / "SECURITY.md").read_text()
+    assert [one for one in assignments() if one.role.name not in security] == []
+
+
+def test_every_setting_that_the_app_is_given_stands_in_the_docs() -> None:
+    said = (DOCS / "FUNCTIONS.md").read_text() + (DOCS / "OPERATIONS.md").read_text()
+    (settings,) = deployment().of("Microsoft.Web/sites/config")
+    assert [name for name in settings.properties if f"`{name}`" not in said] == []
+
+
 # -- Which events are delivered
 
 
