@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
-from openmirror.protocol.names import TableName
+from openmirror.protocol.names import TableFolder, TableName
 from openmirror.statusevent import Health, Standing
 from openmirror.tableoperation import ErrorType, OperationError, OperationName, TableOperation
 from tests.infra.day import day
@@ -12,7 +13,7 @@ from tests.infra.kql_tables import run
 from tests.infra.kusto import analyse
 from tests.infra.living import PRICES, System
 from tests.infra.queries import analysed, filled, texts
-from tests.infra.recorded import FUNCTIONS, Row, Workspace
+from tests.infra.recorded import FUNCTIONS, RUNNER, Row, Workspace
 from tests.infra.telemetry_tables import SCHEMAS
 from tests.statuspage.scene import NOW
 from tests.unit.paper import table
@@ -119,38 +120,52 @@ def test_a_problem_is_listed_once_with_its_remedy_and_is_over_when_it_is() -> No
     assert row["State"] == "over"
 
 
+ORDERS = TableName("dbo", "orders")
+
+
+def failing(folder: TableFolder, cause: str) -> TableOperation:
+    return TableOperation(
+        name=OperationName.FAIL_TABLE,
+        folder=folder,
+        table=ORDERS,
+        subject=(cause,),
+        started_at=NOW,
+        ended_at=NOW,
+        error=OperationError(ErrorType.USER, "NotAFile", f"{cause} is a folder. Remove it."),
+    )
+
+
 def test_tables_of_one_name_in_two_mirrors_are_not_mixed_up() -> None:
     workspace = Workspace(NOW)
-    functions = workspace.signals(FUNCTIONS)
+    functions, runner = workspace.signals(FUNCTIONS), workspace.signals(RUNNER)
     bad, good = table("sales", "orders"), table("copy", "orders")
-    name = TableName("dbo", "orders")
-    for folder, lag in ((bad, 900.0), (good, 0.0)):
-        functions.happened(
-            TableOperation(
-                name=OperationName.FAIL_TABLE,
-                folder=folder,
-                table=name,
-                subject=("x",),
-                started_at=NOW,
-                ended_at=NOW,
-                error=OperationError(ErrorType.USER, "NotAFile", "it is a folder. Remove it."),
-            )
-        )
-        health = Health.ERROR if folder == bad else Health.RUNNING
-        standing = Standing(
-            folder=folder,
-            table=name,
-            status="Failed" if folder == bad else "Replicating",
-            stage="Paused" if folder == bad else "Replicating",
-            health=health,
-            oldest_pending_seconds=lag,
-            error_code="NotAFile" if folder == bad else None,
-            remedy="Remove it." if folder == bad else None,
-        )
-        functions.stand(folder.mirror, [standing])
+    for told in (failing(bad, "7.parquet"), failing(bad, "8.parquet"), failing(good, "7.parquet")):
+        functions.happened(told)
+        runner.happened(told)
+    fine = Standing(
+        folder=good,
+        table=ORDERS,
+        status="Replicating",
+        stage="Replicating",
+        health=Health.RUNNING,
+    )
+    paused = replace(
+        fine,
+        folder=bad,
+        health=Health.ERROR,
+        oldest_pending_seconds=900.0,
+        error_code="NotAFile",
+        remedy="Remove it.",
+    )
+    functions.stand("copy", [fine])
+    functions.stand("sales", [paused])
     workspace.now += timedelta(seconds=1)
-    problems = {one["Mirror"]: one["State"] for one in ask("problems", workspace)}
-    assert problems == {"sales": "stands", "copy": "over"}
+    problems = [(one["Mirror"], one["State"]) for one in ask("problems", workspace)]
+    assert sorted(problems) == [("copy", "over"), ("sales", "stands"), ("sales", "stands")]
+    assert {one["ErrorMessage"].strip() for one in ask("problems", workspace)} == {
+        "7.parquet is a folder.",
+        "8.parquet is a folder.",
+    }
     lags = {one["Mirror"]: one["Lag"] for one in ask("table-grid", workspace)}
     assert lags == {"sales": 900.0, "copy": 0.0}
 
