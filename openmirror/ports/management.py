@@ -141,7 +141,7 @@ class Subscription(Protocol):
         ...
 
     def locks(self, group: str) -> list[Lock]:
-        """All locks on the group, above and below it."""
+        """All locks on the group and in it."""
         ...
 
     def account_name(self, name: str) -> NameAnswer:
@@ -205,7 +205,7 @@ class Removable(Protocol):
         ...
 
     def locks(self, group: str) -> list[Lock]:
-        """All locks on the group, above and below it."""
+        """All locks on the group and in it."""
         ...
 
     def principal_of(self, resource: Resource) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from openmirror.deployment.findings import Check, Finding, unknown
+from openmirror.deployment.findings import Check, Finding, Verdict, fault, unknown
 from openmirror.deployment.mirrored import judge_heartbeats, judge_tables
 from openmirror.deployment.naming import DEPLOYMENT
 from openmirror.deployment.outputs import Outputs, is_ours, judge_deployment
@@ -78,7 +78,15 @@ class Verification:
         yield from asked(Check.HEARTBEAT, lambda: self._heartbeats(inside.parts))
         yield from asked(Check.TABLES, lambda: self._tables(inside.parts))
         if self.with_sample:
-            yield from asked(Check.SAMPLE, lambda: [inside.sample(lambda: self._looked(told))])
+            yield from self._sample(inside, told)
+
+    def _sample(self, inside: DataPlane, told: dict[str, str]) -> Iterator[Finding]:
+        """One that cannot even be landed is not passed over: nothing was shown by it."""
+        for one in asked(Check.SAMPLE, lambda: [inside.sample(lambda: self._looked(told))]):
+            if one.verdict is Verdict.UNKNOWN:
+                yield fault(one.check, one.what, f"{one.remedy} Or verify with --no-sample.")
+            else:
+                yield one
 
     def _deployment(self, seen: list[Outputs]) -> list[Finding]:
         ask, called = self.deployed, self.name or DEPLOYMENT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -99,6 +100,14 @@ def test_without_az_a_subscription_has_to_be_named(
     refused = CliRunner().invoke(app, ["azure", "verify", "-g", "rg"], env=env)
     assert refused.exit_code == 1
     assert "no subscription is known: `az login`" in refused.stderr
+
+
+def test_without_the_packages_it_says_which_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "openmirror.adapters.management.clients", raising=False)
+    monkeypatch.setitem(sys.modules, "azure.mgmt.web", None)
+    refused = CliRunner().invoke(app, ["azure", "verify", "-g", "rg", "--subscription", "a"])
+    assert refused.exit_code == 1
+    assert "pip install 'openmirror[cli,azure,deploy]'" in refused.stderr
 
 
 def test_a_parameters_file_that_is_none_is_a_wrong_use(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from openmirror.cli.app import app
 from openmirror.wiring import deployment
 from openmirror.wiring.deployment import Management
 from tests.deployment.azure import NAME, Azure, bicep
+from tests.deployment.place import Place
 from tests.infra.bicep.expansion import GROUP
 
 
@@ -181,6 +182,16 @@ def test_a_dry_run_says_what_would_go_and_what_is_lost_with_it(
     assert "delete  Microsoft.Web/sites func-openmirror-" in told.stdout
     assert "lost with it: 3 message(s) in table-work" in told.stderr
     assert not azure.deleted
+
+
+def test_what_lies_in_the_queues_is_said_before_they_go(place: Place) -> None:
+    place.queues.get_queue_client("landing-events").send_message("an event")
+    words = ["azure", "remove", "-g", NAME, "--dry-run"]
+    told = CliRunner().invoke(app, words)
+    assert told.exit_code == 0, told.output
+    assert "lost with it: 1 message(s) in landing-events\n" in told.stderr
+    assert "table-work" not in told.stderr
+    assert not place.azure.deleted
 
 
 def test_other_things_in_the_group_are_left_alone(azure: Azure, openmirror: Any) -> None:

@@ -357,6 +357,14 @@ def test_a_paused_sample_is_said_at_once(place: Place) -> None:
     assert place.slept < timedelta(minutes=1)
 
 
+def test_a_sample_that_cannot_be_landed_is_a_fault(place: Place) -> None:
+    place.env["OPENMIRROR_ACCOUNT_KEY"] = "d3Jvbmc="
+    found = stuck(place)
+    assert "access is denied" in found["what"]
+    assert found["remedy"].endswith("Or verify with --no-sample.")
+    assert {one["verdict"] for one in place.found("--no-sample")} == {"ok", "unknown"}
+
+
 def test_each_verification_takes_the_next_number(place: Place) -> None:
     stuck(place)
     stuck(place)

@@ -40,7 +40,7 @@ def resources(clients: Clients, name: str) -> list[Resource]:
 
 
 def locks(clients: Clients, name: str) -> list[Lock]:
-    """All locks that hold in a group."""
+    """All locks on a group and in it."""
     path = f"/subscriptions/{clients.subscription}/resourceGroups/{name}"
     path += "/providers/Microsoft.Authorization/locks"
     try:

@@ -34,7 +34,7 @@ class ArmRemovable:
         return groups.resources(self._clients, group)
 
     def locks(self, group: str) -> list[Lock]:
-        """All locks on the group, above and below it."""
+        """All locks on the group and in it."""
         return groups.locks(self._clients, group)
 
     def principal_of(self, resource: Resource) -> str | None:

@@ -77,7 +77,7 @@ class ArmSubscription:
         ]
 
     def locks(self, group: str) -> list[Lock]:
-        """All locks on the group, above and below it."""
+        """All locks on the group and in it."""
         return groups.locks(self._clients, group)
 
     def account_name(self, name: str) -> NameAnswer:
