@@ -10,6 +10,9 @@ param runtimeAccount string
 @description('Who may write into which mirror: {principalId, principalType, mirror}.')
 param publishers array
 
+@description('GUID of the role that publishers get.')
+param publisherRole string
+
 @description('Who looks after it: {principalId, principalType}.')
 param operators array
 
@@ -20,6 +23,7 @@ param readers array
 param runners array
 
 var blobContributor = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', 'ba92f5b4-2d11-453d-a403-e96b0029c9fe')
+var publisherRoleId = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', publisherRole)
 var blobReader = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1')
 var queueReader = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '19e7f393-937e-4f77-808e-94535e297925')
 
@@ -84,9 +88,9 @@ resource runtimeStorage 'Microsoft.Storage/storageAccounts@2025-08-01' existing 
 // under two, Azure says that the role is given already.
 resource publishes 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for publisher in publishers: if (!contains(operatorIds, publisher.principalId)) {
   scope: lakeStorage::blobs::landing
-  name: contains(runnerIds, publisher.principalId) ? guid(lakeStorage::blobs::landing.id, publisher.principalId, blobContributor, 'publisher') : guid(lakeStorage::blobs::landing.id, publisher.principalId, blobContributor)
+  name: contains(runnerIds, publisher.principalId) ? guid(lakeStorage::blobs::landing.id, publisher.principalId, publisherRoleId, 'publisher') : guid(lakeStorage::blobs::landing.id, publisher.principalId, publisherRoleId)
   properties: {
-    roleDefinitionId: blobContributor
+    roleDefinitionId: publisherRoleId
     principalId: publisher.principalId
     principalType: publisher.principalType
     conditionVersion: '2.0'

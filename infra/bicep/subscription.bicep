@@ -67,6 +67,9 @@ param createDatabricksWorkspace bool = false
 @description('Who may write into which mirror: a list of {principalId, principalType, mirror}. A principal has one mirror and runs no runner; give each publisher a principal of its own.')
 param publishers array = []
 
+@description('GUID of the role that publishers get on their mirror, under a condition. The default is Azure\'s Storage Blob Data Contributor, which may delete the whole container as well; publisher-role.json defines one that may not.')
+param publisherRole string = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
+
 @description('Who looks after it: a list of {principalId, principalType}. They read everything and may write into landing.')
 param operators array = []
 
@@ -135,6 +138,7 @@ module main 'main.bicep' = {
     createAccessConnector: createAccessConnector
     createDatabricksWorkspace: createDatabricksWorkspace
     publishers: publishers
+    publisherRole: publisherRole
     operators: operators
     readers: readers
     runners: runners

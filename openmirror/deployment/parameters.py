@@ -177,6 +177,11 @@ def _text(value: object) -> str | None:
     return None if isinstance(value, str) else "text"
 
 
+def _guid(value: object) -> str | None:
+    good = isinstance(value, str) and _GUID.fullmatch(value)
+    return None if good else f"the GUID of a role definition, which {value!r} is not"
+
+
 def _yes_or_no(value: object) -> str | None:
     return None if isinstance(value, bool) else "true or false"
 
@@ -307,6 +312,7 @@ PARAMETERS: Mapping[str, Rule] = {
     "createAccessConnector": _yes_or_no,
     "createDatabricksWorkspace": _yes_or_no,
     "publishers": _principals("mirror"),
+    "publisherRole": _guid,
     "operators": _principals(),
     "readers": _principals(),
     "runners": _principals(),

@@ -24,6 +24,7 @@ PARAMETERS = [
     "createAccessConnector",
     "createDatabricksWorkspace",
     "publishers",
+    "publisherRole",
     "operators",
     "readers",
     "runners",
