@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -14,12 +15,14 @@ from tests.infra.access import LAKE, Assignment, Operation, Verdict, verdict
 from tests.infra.asked_of_storage import of_the_lake
 from tests.infra.at_work import Deployment, at_work, everything_happens
 from tests.infra.bicep.expansion import expand
+from tests.infra.bicep.folder import BICEP
 from tests.infra.recording import Request
-from tests.infra.role_definitions import BLOB_CONTRIBUTOR, BLOB_DELEGATOR, BLOB_READER
+from tests.infra.role_definitions import BLOB_CONTRIBUTOR, BLOB_DELEGATOR, BLOB_READER, ROLES, Role
 from tests.infra.role_matrix import (
     EVERYBODY,
     FUNCTIONS,
     FURTHER,
+    MIRRORS,
     OPERATOR,
     RUNNER,
     SALES,
@@ -96,6 +99,24 @@ def test_every_assignment_says_why_and_to_what_kind_of_principal() -> None:
         assert ("condition" in said) == (said.get("conditionVersion") == "2.0"), one.id
 
 
+OWN_ROLE = "99999999-9999-9999-9999-999999999999"
+
+
+def with_a_role_of_ones_own() -> list[Assignment]:
+    """What is assigned where publishers get the role of publisher-role.json."""
+    said = json.loads((BICEP / "publisher-role.json").read_text())
+    kinds = ("Actions", "NotActions", "DataActions", "NotDataActions")
+    own = Role(said["Name"], OWN_ROLE, *(frozenset(said[kind]) for kind in kinds))
+    made = expand(folder(), {**PARAMETERS, "publisherRole": OWN_ROLE})
+    return assignments(made, {**ROLES, OWN_ROLE: own})
+
+
+def test_with_a_role_of_ones_own_publishers_cannot_delete_the_container_and_lose_nothing() -> None:
+    assert list(wrong(with_a_role_of_ones_own())) == [
+        f"{who}: remove landing: allowed, but it is refused" for who in MIRRORS
+    ]
+
+
 # -- All that they do, they may
 
 
@@ -107,6 +128,10 @@ def test_everything_that_the_code_asks_of_storage_is_allowed(
 ) -> None:
     asked: Asked = getattr(work, identity).asked()
     assert not_allowed(assignments(), who, asked) == []
+
+
+def test_a_role_of_ones_own_allows_all_that_a_publisher_does(work: Deployment) -> None:
+    assert not_allowed(with_a_role_of_ones_own(), SALES, work.publisher.asked()) == []
 
 
 def test_the_functions_did_all_that_they_ever_do(work: Deployment) -> None:
