@@ -53,7 +53,7 @@ param databricksHost string
 @description('Id of the Databricks job that is the runner; empty where a runner is always on.')
 param databricksJobId string
 
-@description('Further OPENMIRROR_* settings.')
+@description('Further settings, OPENMIRROR_* and OTEL_*.')
 param settings object
 
 @description('Whether only the allowed addresses may call it.')
@@ -71,6 +71,13 @@ var runnerSettings = startsRunner ? {
   OPENMIRROR_JOB: databricksJobId
   DATABRICKS_HOST: databricksHost
 } : {}
+
+// Telemetry that costs more than it tells: a record of each call to storage, and a point of every
+// figure each minute. The parameter `settings` may say otherwise.
+var thriftySettings = {
+  OTEL_PYTHON_DISABLED_INSTRUMENTATIONS: 'azure_sdk,requests,urllib,urllib3,httpx'
+  OTEL_METRIC_EXPORT_INTERVAL: '300000'
+}
 
 // No FUNCTIONS_WORKER_RUNTIME, FUNCTIONS_EXTENSION_VERSION or WEBSITE_RUN_FROM_PACKAGE: on this
 // plan functionAppConfig says all that, and the platform refuses them.
@@ -182,7 +189,7 @@ resource appSettings 'Microsoft.Web/sites/config@2024-11-01' = {
   // checkov:skip=CKV_AZURE_222: public access is said at the app itself
   parent: app
   name: 'appsettings'
-  properties: union(settings, ownSettings, runnerSettings)
+  properties: union(thriftySettings, settings, ownSettings, runnerSettings)
 }
 
 // One after the other: an app that is being changed refuses a second change.

@@ -43,7 +43,7 @@ param maximumInstances int = 40
 ])
 param storageSku string = 'Standard_LRS'
 
-@description('Further OPENMIRROR_* settings of the Function App, by their names: see docs/OPERATIONS.md. Settings that are not named here or by this template are removed.')
+@description('Further settings of the Function App, OPENMIRROR_* and OTEL_*, by their names: see docs/OPERATIONS.md. Settings that are not named here or by this template are removed.')
 param settings object = {}
 
 @description('URL of the Databricks workspace that has the runner\'s job, beginning with https://. Empty: the workspace that is made here, if one is.')

@@ -20,7 +20,7 @@ STORAGE_SKUS = ("Standard_LRS", "Standard_ZRS", "Standard_GRS", "Standard_RAGRS"
 MEMORIES = (512, 2048, 4096)
 PRINCIPAL_TYPES = ("User", "Group", "ServicePrincipal")
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
-_SETTING = re.compile(r"OPENMIRROR_[A-Z_]+")
+_SETTING = re.compile(r"(OPENMIRROR|OTEL)_[A-Z_]+")
 _PATTERN_LETTERS = "*?'\"{}\\/"
 _LITERAL = re.compile(r"true|false|-?\d+")
 _FROM_ENVIRONMENT = re.compile(r"\$\{(\w+)(?:=([^}]*))?\}")
@@ -209,7 +209,7 @@ def _settings(value: object) -> str | None:
         return "an object: app settings by name"
     for name, one in value.items():
         if not _SETTING.fullmatch(name):
-            return f"settings of openmirror alone, which {name} is not"
+            return f"settings of openmirror and OpenTelemetry alone, which {name} is not"
         if not isinstance(one, str):
             return f"texts, which {name} is not"
     return None
