@@ -13,9 +13,10 @@ from pyspark.sql import SparkSession
 
 from tests.infra.access import LAKE, Assignment, Operation, Verdict, verdict
 from tests.infra.asked_of_storage import of_the_lake
-from tests.infra.at_work import Deployment, at_work, everything_happens
+from tests.infra.at_work import Deployment, at_work
 from tests.infra.bicep.expansion import expand
 from tests.infra.bicep.folder import BICEP
+from tests.infra.everything import everything_happens
 from tests.infra.recording import Request
 from tests.infra.role_definitions import BLOB_CONTRIBUTOR, BLOB_DELEGATOR, BLOB_READER, ROLES, Role
 from tests.infra.role_matrix import (
