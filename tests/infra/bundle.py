@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 from databricks.bundles.jobs import ClusterSpec, Job
+from opentelemetry.sdk.environment_variables import OTEL_METRIC_EXPORT_INTERVAL
 from packaging.requirements import Requirement
 
 import openmirror
@@ -40,6 +41,8 @@ _TARGET = {"mode", "default", "presets", "workspace", "run_as", "permissions"}
 _REFERENCE = re.compile(r"\$\{var\.(\w+)\}")
 _DEDICATED = {"SINGLE_USER", "DATA_SECURITY_MODE_DEDICATED"}
 _SINGLE_NODE = {"spark.databricks.cluster.profile": "singleNode"}
+OF_TELEMETRY = {CONNECTION, OTEL_METRIC_EXPORT_INTERVAL}
+"""What else a runner's environment is read for."""
 NOT_THE_RUNNERS = {
     "azure-eventgrid": "events reach functions only",
     "azure-functions": "the Function App's own",
@@ -216,7 +219,7 @@ def _on_its_own_machine(job: Mapping[str, Any], bundle: Bundle) -> Iterator[str]
 def _environment(env: Mapping[str, str]) -> Iterator[str]:
     settings = {f"{PREFIX}{name.upper()}" for name in Settings.model_fields}
     for name, value in env.items():
-        if name.partition("__")[0] not in settings and name != CONNECTION:
+        if name.partition("__")[0] not in settings | OF_TELEMETRY:
             yield f"{name} is no setting"
         if "{{secrets/" in value or name == f"{PREFIX}ACCOUNT_KEY":
             yield f"{name} is a secret"

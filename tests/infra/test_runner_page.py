@@ -8,9 +8,9 @@ import shlex
 from configparser import RawConfigParser
 
 from openmirror.settings import Settings
-from openmirror.wiring.telemetry import AUTHENTICATION, CONNECTION, _asks_for_an_identity
+from openmirror.wiring.telemetry import AUTHENTICATION, _asks_for_an_identity
 from spark_jobs.arguments import parse
-from tests.infra.bundle import GIVEN, ROOT, pinned, read
+from tests.infra.bundle import GIVEN, OF_TELEMETRY, ROOT, pinned, read
 
 PAGE = (ROOT / "docs" / "RUNNER.md").read_text()
 _DATABRICKS = PAGE.partition("\n## Databricks\n")[2].partition("\n## ")[0]
@@ -42,7 +42,7 @@ def test_the_settings_of_a_machine_are_settings() -> None:
     assert settings.queues.service == GIVEN["queues"]
     known = {f"OPENMIRROR_{name.upper()}" for name in Settings.model_fields}
     others = {name for name in env if name.partition("__")[0] not in known}
-    assert others == {"AZURE_CLIENT_ID", CONNECTION, AUTHENTICATION}
+    assert others == {"AZURE_CLIENT_ID", AUTHENTICATION} | OF_TELEMETRY
     assert _asks_for_an_identity(env)
 
 
