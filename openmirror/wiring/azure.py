@@ -16,6 +16,9 @@ from openmirror.settings import Settings, limits
 from openmirror.wiring.local import utc_now
 
 if TYPE_CHECKING:
+    from openmirror.adapters.azure.store import AzureStore
+
+if TYPE_CHECKING:
     from openmirror.adapters.servicecredential import ServiceCredential
 
 
@@ -23,7 +26,16 @@ def azure_parts(
     settings: Settings, steps: Steps = no_steps, watch: Watch = nobody_watches
 ) -> Parts:
     """A storage account seen through its ports; raises CannotStart when it cannot be used."""
-    store = account_store(settings)
+    return account_parts(settings, account_store(settings), steps, watch)
+
+
+def account_parts(
+    settings: Settings,
+    store: FileStore,
+    steps: Steps = no_steps,
+    watch: Watch = nobody_watches,
+) -> Parts:
+    """The same over a store that is there already, which its maker closes."""
     return Parts(
         store=store,
         inspector=ChangeFileInspector(store),
@@ -36,7 +48,7 @@ def azure_parts(
     )
 
 
-def account_store(settings: Settings) -> FileStore:
+def account_store(settings: Settings) -> AzureStore:
     """The files of a storage account; raises CannotStart when it cannot be used."""
     with _sdk():
         from openmirror.adapters.azure.store import AzureStore

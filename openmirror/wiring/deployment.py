@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,7 @@ from openmirror.services.removing import Removing
 from openmirror.services.sampling import Sample
 from openmirror.services.verify import DataPlane, Verification
 from openmirror.settings import Settings
-from openmirror.wiring.azure import azure_parts
+from openmirror.wiring.azure import account_parts, account_store
 from openmirror.wiring.local import Say, say_nothing, utc_now
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Management:
 
     clients: Clients
     env: Mapping[str, str]
+    opened: ExitStack = field(default_factory=ExitStack)
+    """The accounts that were looked into: whoever made this lets go of them."""
 
     def preflight(self) -> Preflight:
         """What is asked before a deployment."""
@@ -60,7 +62,7 @@ class Management:
         return Verification(
             group=group,
             deployed=ArmDeployed(self.clients),
-            open=lambda outputs: data_plane(self.env, outputs, timeout, tell),
+            open=lambda outputs: self.data_plane(outputs, timeout, tell),
             workspace=workspace,
             with_sample=with_sample,
             name=name,
@@ -80,12 +82,39 @@ class Management:
         outputs = next((Outputs.read(one.outputs) for one in ours), None)
         if not isinstance(outputs, Outputs):
             return []
-        inside = data_plane(self.env, outputs, timedelta(), say_nothing)
+        inside = self.data_plane(outputs, timedelta(), say_nothing)
         try:
             lengths = {name: inside.queues.length(name) for name in QUEUES}
             return unhandled(lengths, len(inside.letters.names()))
         except (AccessDenied, Unavailable) as error:
             return [f"it cannot be seen whether anything is unhandled: {error}"]
+
+    def data_plane(self, outputs: Outputs, timeout: timedelta, tell: Say) -> DataPlane:
+        """The accounts that a deployment made; for emulators the environment has keys.
+
+        Raises CannotStart when they cannot be used.
+        """
+        from openmirror.adapters.azure.letters import BlobLetters
+        from openmirror.adapters.azure.queue_lengths import StorageQueueLengths
+        from openmirror.adapters.sample_row import ParquetSampleRow
+
+        settings = Settings.load(self.env, {"root": AccountUrl.parse(outputs.openmirror_root)})
+        store = account_store(settings)
+        queues = StorageQueueLengths.connect(
+            settings.queues or Connection(service=outputs.openmirror_queues)
+        )
+        letters = BlobLetters.connect(
+            settings.letters or Connection(service=outputs.openmirror_letters), QUEUE_OF
+        )
+        for one in (store, queues, letters):
+            self.opened.callback(one.close)
+        parts = account_parts(settings, store)
+
+        def sample(job: Callable[[], JobLook | None]) -> Finding:
+            row = ParquetSampleRow(store)
+            return Sample(parts, row, queues, job, _sleep, tell, timeout).finding()
+
+        return DataPlane(parts, queues, letters, sample)
 
 
 @contextmanager
@@ -107,37 +136,8 @@ def management(env: Mapping[str, str], subscription: str | None) -> Iterator[Man
             )
         credential = identity("Azure Resource Manager", secure=True)
         clients = Clients.of(credential, found.subscription, found.cloud)
-    try:
-        yield Management(clients, env)
-    finally:
-        clients.close()
-
-
-def data_plane(
-    env: Mapping[str, str], outputs: Outputs, timeout: timedelta, tell: Say
-) -> DataPlane:
-    """The accounts that a deployment made; for emulators the environment has keys.
-
-    Raises CannotStart when they cannot be used.
-    """
-    from openmirror.adapters.azure.letters import BlobLetters
-    from openmirror.adapters.azure.queue_lengths import StorageQueueLengths
-    from openmirror.adapters.sample_row import ParquetSampleRow
-
-    settings = Settings.load(env, {"root": AccountUrl.parse(outputs.openmirror_root)})
-    parts = azure_parts(settings)
-    queues = StorageQueueLengths.connect(
-        settings.queues or Connection(service=outputs.openmirror_queues)
-    )
-    letters = BlobLetters.connect(
-        settings.letters or Connection(service=outputs.openmirror_letters), QUEUE_OF
-    )
-
-    def sample(job: Callable[[], JobLook | None]) -> Finding:
-        row = ParquetSampleRow(parts.store)
-        return Sample(parts, row, queues, job, _sleep, tell, timeout).finding()
-
-    return DataPlane(parts, queues, letters, sample)
+    with closing(clients), ExitStack() as opened:
+        yield Management(clients, env, opened)
 
 
 def workspace(url: str) -> Workspace:

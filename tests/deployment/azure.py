@@ -367,6 +367,9 @@ def azure() -> Iterator[Azure]:
     made = Azure()
 
     class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"  # connections stay open, as with Azure
+        wbufsize = 1 << 16  # head and body at once, or each answer waits for an acknowledgement
+
         def _answer(self) -> None:
             asked = urlsplit(self.path)
             query = {name: values[0] for name, values in parse_qs(asked.query).items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -15,7 +14,7 @@ from tests.deployment import azure as standin
 from tests.deployment.azure import Azure
 from tests.deployment.place import Place
 from tests.deployment.place import place as deployed
-from tests.endpoint_server import account_of_its_own, endpoint_server
+from tests.endpoint_server import EndpointServer, account_of_its_own, endpoint_server
 
 
 @pytest.fixture
@@ -38,6 +37,13 @@ def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
         yield made
 
 
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EndpointServer]:
+    root = tmp_path_factory.mktemp("deployment") / "account"
+    with endpoint_server(root, account=account_of_its_own()) as made:
+        yield made
+
+
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
     monkeypatch.setattr(databricks, "RETRY_SECONDS", 1)
@@ -50,13 +56,12 @@ def place(
     azure: Azure,
     clients: Clients,
     azurite: Azurite,
+    server: EndpointServer,
     jobs: Jobs,
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Place]:
-    """A healthy deployment."""
-    with (
-        endpoint_server(tmp_path / "account", account=account_of_its_own()) as server,
-        deployed(azure, clients, server, azurite, jobs, monkeypatch) as made,
-    ):
+    """A healthy deployment, with nothing mirrored yet."""
+    server.events.clear()
+    with deployed(azure, clients, server, azurite, jobs, monkeypatch) as made:
         yield made
+        made.clear()

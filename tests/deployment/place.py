@@ -15,6 +15,8 @@ from azure.storage.blob import BlobServiceClient
 from azure.storage.queue import QueueServiceClient
 from typer.testing import CliRunner, Result
 
+from openmirror import layout
+from openmirror.adapters.azure.store import AzureStore
 from openmirror.adapters.databricks_workspace import DatabricksWorkspace
 from openmirror.adapters.doorbell import QueueDoorbell
 from openmirror.adapters.management.clients import Clients
@@ -57,9 +59,17 @@ class Place:
     def settings(self) -> Settings:
         return Settings.load(self.env)
 
-    @property
-    def parts(self) -> Parts:
-        return azure_parts(self.settings)
+    parts: Parts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.parts = azure_parts(self.settings)
+
+    def clear(self) -> None:
+        """Forget every mirror."""
+        self.server.on_event = None
+        for container in (layout.LANDING, layout.LAKE):
+            for mirror in self.parts.store.list_folder(container).entries:
+                self.parts.store.delete_folder(layout.join(container, mirror.name))
 
     def swept(self) -> None:
         """What the timer's function does."""
@@ -149,7 +159,8 @@ def place(
 
         @contextmanager
         def management(_: object, subscription: str | None) -> Iterator[Management]:
-            yield Management(clients, env)
+            with ExitStack() as opened:
+                yield Management(clients, env, opened)
 
         def sleep(span: timedelta) -> None:
             made.slept += span
@@ -158,6 +169,9 @@ def place(
         def workspace(url: str) -> DatabricksWorkspace:
             return DatabricksWorkspace(url, Identity(), lambda: datetime.now(UTC))
 
+        store = made.parts.store
+        assert isinstance(store, AzureStore)
+        open_clients.callback(store.close)
         monkeypatch.setattr(deployment, "management", management)
         monkeypatch.setattr(deployment, "workspace", workspace)
         monkeypatch.setattr(deployment, "_sleep", sleep)

@@ -250,8 +250,10 @@ def test_a_poison_message_and_a_missing_queue_are_named(place: Place) -> None:
 
 
 def test_a_container_that_is_gone_is_a_fault(place: Place) -> None:
-    (place.server.root / "landing").rename(place.server.root.parent / "gone")
+    landing = place.server.root / "landing"
+    away = landing.rename(place.server.root.parent / "gone")
     found = place.found("--no-sample")
+    away.rename(landing)
     gone = [one for one in found if one["verdict"] == "fault"]
     assert {one["check"] for one in gone} == {"heartbeat", "tables"}
     assert all("there is no landing" in one["what"] for one in gone)
