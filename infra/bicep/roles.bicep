@@ -18,7 +18,6 @@ param topicPrincipalId string
 
 var blobOwner = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b')
 var blobContributor = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', 'ba92f5b4-2d11-453d-a403-e96b0029c9fe')
-var blobReader = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1')
 var queueContributor = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '974c5e8b-45b9-4653-ba55-5f855dd0fb88')
 var queueSender = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', 'c6a89b2d-59bc-44d0-9896-0f6e12d7b80a')
 var tableContributor = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '0a9a7e1f-b9d0-4cc4-a60d-0319b160aaa3')
@@ -94,17 +93,6 @@ resource functionsOnLanding 'Microsoft.Authorization/roleAssignments@2022-04-01'
   }
 }
 
-resource functionsReadLake 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  scope: lakeStorage::blobs::lake
-  name: guid(lakeStorage::blobs::lake.id, functionsPrincipalId, blobReader)
-  properties: {
-    roleDefinitionId: blobReader
-    principalId: functionsPrincipalId
-    principalType: 'ServicePrincipal'
-    description: 'openmirror functions: read Delta logs, to know what is applied'
-  }
-}
-
 resource functionsControlLake 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   scope: lakeStorage::blobs::lake
   name: guid(lakeStorage::blobs::lake.id, functionsPrincipalId, blobContributor)
@@ -114,7 +102,7 @@ resource functionsControlLake 'Microsoft.Authorization/roleAssignments@2022-04-0
     principalType: 'ServicePrincipal'
     conditionVersion: '2.0'
     condition: '((${writesNothing}) OR (${inControlFolder}))'
-    description: 'openmirror functions: write control documents and delete dropped tables below _openmirror; no table can be written'
+    description: 'openmirror functions: read Delta logs, write control documents and delete dropped tables below _openmirror; no table can be written'
   }
 }
 

@@ -20,7 +20,6 @@ param principalType string
 param isOperator bool
 
 var blobContributor = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', 'ba92f5b4-2d11-453d-a403-e96b0029c9fe')
-var blobReader = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1')
 var blobDelegator = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', 'db58b8e5-c6ad-4a2a-8342-4190687cbf4a')
 var queueContributor = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '974c5e8b-45b9-4653-ba55-5f855dd0fb88')
 var metricsPublisher = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '3913510d-42f4-4e42-8a64-420c390055eb')
@@ -66,17 +65,6 @@ resource insights 'Microsoft.Insights/components@2020-02-02' existing = {
   name: insightsName
 }
 
-resource readsLanding 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
-  scope: lakeStorage::blobs::landing
-  name: guid(lakeStorage::blobs::landing.id, principalId, blobReader)
-  properties: {
-    roleDefinitionId: blobReader
-    principalId: principalId
-    principalType: principalType
-    description: 'openmirror runner: read change files'
-  }
-}
-
 resource writesStatus 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!isOperator) {
   scope: lakeStorage::blobs::landing
   name: guid(lakeStorage::blobs::landing.id, principalId, blobContributor)
@@ -86,7 +74,7 @@ resource writesStatus 'Microsoft.Authorization/roleAssignments@2022-04-01' = if 
     principalType: principalType
     conditionVersion: '2.0'
     condition: '((${writesNothing}) OR (${inMonitoring}))'
-    description: 'openmirror runner: write the status files that publishers read; no change file can be written'
+    description: 'openmirror runner: read change files, write the status files that publishers read; no change file can be written'
   }
 }
 

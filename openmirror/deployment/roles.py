@@ -17,7 +17,6 @@ from openmirror.ports.management import Assignment
 class Role(StrEnum):
     """A role of Azure's own, by its GUID."""
 
-    BLOB_READER = "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"
     BLOB_CONTRIBUTOR = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
     BLOB_OWNER = "b7e6dc6d-f1e8-4753-8033-0f276bb0955b"
     BLOB_DELEGATOR = "db58b8e5-c6ad-4a2a-8342-4190687cbf4a"
@@ -28,7 +27,6 @@ class Role(StrEnum):
 
 
 ROLE_NAMES: Mapping[Role, str] = {
-    Role.BLOB_READER: "Storage Blob Data Reader",
     Role.BLOB_CONTRIBUTOR: "Storage Blob Data Contributor",
     Role.BLOB_OWNER: "Storage Blob Data Owner",
     Role.BLOB_DELEGATOR: "Storage Blob Delegator",
@@ -111,14 +109,12 @@ QUEUES = (EVENTS_QUEUE, EVENTS_QUEUE + POISON_SUFFIX, WORK_QUEUE, WORK_QUEUE + P
 
 GRANTS: tuple[Grant, ...] = (
     Grant(Who.FUNCTIONS, Role.BLOB_CONTRIBUTOR, _ZONE),
-    Grant(Who.FUNCTIONS, Role.BLOB_READER, _TABLES),
     Grant(Who.FUNCTIONS, Role.BLOB_CONTRIBUTOR, _TABLES, conditioned=True),
     *(Grant(Who.FUNCTIONS, Role.QUEUE_CONTRIBUTOR, Place(Kind.QUEUE, name)) for name in QUEUES),
     Grant(Who.FUNCTIONS, Role.BLOB_CONTRIBUTOR, _LETTERS),
     Grant(Who.FUNCTIONS, Role.BLOB_OWNER, _RUNTIME),
     Grant(Who.FUNCTIONS, Role.TABLE_CONTRIBUTOR, _RUNTIME),
     Grant(Who.FUNCTIONS, Role.METRICS_PUBLISHER, _INSIGHTS),
-    Grant(Who.RUNNER, Role.BLOB_READER, _ZONE),
     Grant(Who.RUNNER, Role.BLOB_CONTRIBUTOR, _ZONE, conditioned=True),
     Grant(Who.RUNNER, Role.BLOB_CONTRIBUTOR, _TABLES),
     Grant(Who.RUNNER, Role.BLOB_DELEGATOR, Place(Kind.LAKE_ACCOUNT)),
