@@ -12,7 +12,7 @@ operation is allowed or refused here only where it is so whichever holds; all el
 - A listing gives the folder as the prefix; with or without its last slash is not said.
 - Making a file, appending and flushing: `write`, `add/action`, or both.
 - A rename: `move/action` on both ends, or `delete` of the source and a write of the destination. A
-  signature with either of these renames (AzureStorageExplorer issues 4759 and 4704).
+  signature with either of these renames, as the testers of Storage Explorer found.
 - Deleting a folder with all in it: `delete` of the folder.
 """
 
