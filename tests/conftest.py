@@ -44,6 +44,7 @@ def mirror(zone: Zone, spark: SparkSession) -> Mirror:
     return Mirror(zone, spark)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what needs Spark, and say which tests may run beside which.
 
