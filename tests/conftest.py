@@ -44,16 +44,8 @@ def mirror(zone: Zone, spark: SparkSession) -> Mirror:
     return Mirror(zone, spark)
 
 
-@pytest.hookimpl(tryfirst=True)  # before xdist looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Spark, and say which tests may run beside which.
-
-    Whatever asks for Spark is a Spark test; nobody has to remember the mark. All of these share
-    one session, so that they stay in one process; any other file may run in another.
-    """
+    """Whatever asks for Spark is a Spark test; nobody has to remember the mark."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.xdist_group("spark"))
-        else:
-            item.add_marker(pytest.mark.xdist_group(str(item.path)))
