@@ -202,6 +202,8 @@ resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01
   }
 }]
 
+// One after the other: an account refuses a second one while the first is being made.
+@batchSize(1)
 resource privateEndpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [for endpoint in endpoints: {
   name: '${endpointPrefix}-${endpoint.name}'
   location: location

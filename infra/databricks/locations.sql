@@ -6,20 +6,18 @@
 -- must stand here; below it, paths are as publishers spell them.
 -- In a sovereign cloud the host is another: OPENMIRROR_ROOT has it.
 
-CREATE EXTERNAL LOCATION IF NOT EXISTS `openmirror_landing`
-  URL 'abfss://landing@${LAKE_ACCOUNT}.dfs.core.windows.net/'
-  WITH (STORAGE CREDENTIAL `openmirror_storage`)
-  COMMENT 'Change files of publishers. Spark reads them and writes nothing.';
-
 CREATE EXTERNAL LOCATION IF NOT EXISTS `openmirror_lake`
   URL 'abfss://lake@${LAKE_ACCOUNT}.dfs.core.windows.net/'
   WITH (STORAGE CREDENTIAL `openmirror_storage`)
   COMMENT 'The mirrored tables, and what openmirror knows of them.';
 
--- SQL has no word for it, so once more the CLI. Status files in landing are written by Python, with
--- the service credential; Spark needs no more than this:
+-- The location of `landing` is made first, by the CLI: SQL has no word for read-only, nor for leaving
+-- out the check, which tries to write, or to find a file where there is none yet. Spark only reads
+-- there; status files are written by Python, with the service credential.
 --
---   databricks external-locations update openmirror_landing --read-only
+--   databricks external-locations create openmirror_landing \
+--     "abfss://landing@${LAKE_ACCOUNT}.dfs.core.windows.net/" openmirror_storage \
+--     --read-only --skip-validation
 
 GRANT READ FILES ON EXTERNAL LOCATION `openmirror_landing` TO `${RUNNER_CLIENT_ID}`;
 GRANT READ FILES, WRITE FILES ON EXTERNAL LOCATION `openmirror_lake` TO `${RUNNER_CLIENT_ID}`;

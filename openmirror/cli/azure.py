@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Iterable
 from datetime import timedelta
 from pathlib import Path
@@ -145,6 +146,30 @@ def verify(
             resource_group, name, with_sample=sample, timeout=_duration(timeout), tell=_tell
         )
         _show(verification.findings(), as_json=as_json)
+
+
+@azure.command()
+def outputs(
+    resource_group: ResourceGroup,
+    name: Name = None,
+    subscription: Subscription = None,
+    as_json: Json = False,
+) -> None:
+    """Print what a deployment made, as variables for a shell and for the Databricks bundle.
+
+    \b
+    Example:
+      eval "$(openmirror azure outputs --resource-group mirrors)"
+    """
+    from openmirror.wiring import deployment
+
+    with deployment.management(os.environ, subscription) as management:
+        found = management.variables(resource_group, name)
+    if as_json:
+        typer.echo(json.dumps(found, indent=1))
+        return
+    for variable, value in found.items():
+        typer.echo(f"export {variable}={shlex.quote(value)}")
 
 
 @azure.command()

@@ -36,6 +36,29 @@ class Outputs:
         return cls(**{field: known[name] for field, name in wanted.items()})
 
 
+_OTHERWISE = {
+    "OPENMIRROR_QUEUES": "OPENMIRROR_QUEUES__queueServiceUri",
+    "OPENMIRROR_LETTERS": "OPENMIRROR_LETTERS__blobServiceUri",
+    "APPLICATIONINSIGHTS_CONNECTION_STRING": "BUNDLE_VAR_telemetry",
+}
+"""Under their own names, these would be settings of whatever is run in that shell."""
+_BUNDLE = {
+    "OPENMIRROR_ROOT": "BUNDLE_VAR_root",
+    "OPENMIRROR_QUEUES": "BUNDLE_VAR_queues",
+    "RUNNER_CLIENT_ID": "BUNDLE_VAR_runner_client_id",
+    "FUNCTIONS_CLIENT_ID": "BUNDLE_VAR_functions_client_id",
+}
+"""Variables of the Databricks bundle, besides."""
+
+
+def variables(said: Mapping[str, str]) -> dict[str, str]:
+    """A deployment's outputs as variables of a shell; what is empty is left out."""
+    known = {name.upper(): value for name, value in said.items() if value}
+    plain = {_OTHERWISE.get(name, name): value for name, value in known.items()}
+    bundle = {_BUNDLE[name]: value for name, value in known.items() if name in _BUNDLE}
+    return dict(sorted({**plain, **bundle}.items()))
+
+
 def is_ours(deployment: Deployment, name: str | None = None) -> bool:
     """Whether it made an openmirror, the one of this `name`, whatever it is called itself."""
     made = Outputs.read(deployment.outputs)

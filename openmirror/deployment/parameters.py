@@ -146,6 +146,12 @@ def _useless(parameters: Parameters) -> Iterator[tuple[str, str]]:
             "databricksWorkspaceUrl is given, and no databricksJobId: no run will be started",
             "Deploy again with the job's number when it is there.",
         )
+    if not values.get("operators"):
+        yield (
+            "operators is empty: nobody but the app may look into the accounts, not even who owns "
+            "the subscription, so that `verify` cannot land its sample",
+            "Name yourself there: az ad signed-in-user show --query id",
+        )
     if parameters.is_private and values.get("createDatabricksWorkspace") is True:
         yield (
             "createDatabricksWorkspace makes nothing in a private network",

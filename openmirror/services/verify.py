@@ -22,7 +22,7 @@ from openmirror.doorbells import WORK_QUEUE
 from openmirror.errors import AccessDenied, NotThere, Unavailable
 from openmirror.lifecycle import TableStatus, Trouble, Word
 from openmirror.ports.letters import Letters
-from openmirror.ports.management import Assignment, Deployed
+from openmirror.ports.management import Assignment, Deployed, Deployment
 from openmirror.ports.sampling import QueueLengths
 from openmirror.ports.workspace import JobLook, Workspace
 from openmirror.services.asking_azure import asked
@@ -89,12 +89,8 @@ class Verification:
                 yield one
 
     def _deployment(self, seen: list[Outputs]) -> list[Finding]:
-        ask, called = self.deployed, self.name or DEPLOYMENT
-        # A second one, or one that azd made, may have another name than it should.
-        found = ask.deployment(self.group, called) or next(
-            (one for one in ask.deployments(self.group) if is_ours(one, self.name)), None
-        )
-        finding, outputs = judge_deployment(self.group, called, found)
+        found = last_deployment(self.deployed, self.group, self.name)
+        finding, outputs = judge_deployment(self.group, self.name or DEPLOYMENT, found)
         if outputs is not None:
             seen.append(outputs)
         return [finding]
@@ -153,6 +149,14 @@ class Verification:
         names = mirrors(parts.store)
         tables: list[TableStatus] = statuses(parts, names)
         return judge_tables(tables, _wrong_mirrors(parts, names))
+
+
+def last_deployment(deployed: Deployed, group: str, name: str | None) -> Deployment | None:
+    """The deployment of this `name`; None where the group remembers none."""
+    # A second one, or one that azd made, may have another name than it should.
+    return deployed.deployment(group, name or DEPLOYMENT) or next(
+        (one for one in deployed.deployments(group) if is_ours(one, name)), None
+    )
 
 
 def _wrong_mirrors(parts: Parts, names: list[str]) -> dict[str, Trouble]:

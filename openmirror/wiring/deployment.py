@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from openmirror.account import AccountUrl
 from openmirror.connection import Connection
 from openmirror.deployment.findings import Finding
-from openmirror.deployment.outputs import Outputs, is_ours
+from openmirror.deployment.outputs import Outputs, is_ours, variables
 from openmirror.deployment.removal import unhandled
 from openmirror.deployment.roles import QUEUES
 from openmirror.errors import AccessDenied, CannotStart, Unavailable
@@ -21,7 +21,7 @@ from openmirror.services.letters import QUEUE_OF
 from openmirror.services.preflight import Preflight
 from openmirror.services.removing import Removing
 from openmirror.services.sampling import Sample
-from openmirror.services.verify import DataPlane, Verification
+from openmirror.services.verify import DataPlane, Verification, last_deployment
 from openmirror.settings import Settings
 from openmirror.wiring.azure import account_parts, account_store
 from openmirror.wiring.local import Say, say_nothing, utc_now
@@ -67,6 +67,18 @@ class Management:
             with_sample=with_sample,
             name=name,
         )
+
+    def variables(self, group: str, name: str | None) -> dict[str, str]:
+        """A deployment's outputs as variables of a shell; raises CannotStart without one."""
+        from openmirror.adapters.management.deployed import ArmDeployed
+
+        found = last_deployment(ArmDeployed(self.clients), group, name)
+        if found is None or not is_ours(found):
+            raise CannotStart(
+                f"the group {group} remembers no deployment of openmirror that ended: deploy it "
+                "(docs/DEPLOY.md), or give another --resource-group or --name"
+            )
+        return variables(found.outputs)
 
     def removing(self, group: str) -> Removing:
         """What removes a deployment."""

@@ -25,6 +25,9 @@ WORKSPACE = "https://adb-1.2.azuredatabricks.net"
 PERSON = {"principalId": "22222222-0000-0000-0000-000000000001", "principalType": "User"}
 
 
+OPERATOR = {"principalId": "22222222-0000-0000-0000-000000000009", "principalType": "User"}
+
+
 class Workspace:
     """A workspace that says which tenant it belongs to."""
 
@@ -53,7 +56,8 @@ def asked(clients: Clients) -> Asked:
         preflight = replace(
             Management(clients, {}).preflight(), workspace=lambda _: Workspace(tenant)
         )
-        return preflight.findings(Intended(group, Parameters(parameters or {}), location))
+        given = {"operators": [OPERATOR], **(parameters or {})}
+        return preflight.findings(Intended(group, Parameters(given), location))
 
     return found
 
@@ -364,7 +368,15 @@ def test_the_parameters_files_that_are_here_are_good(findings: Any, name: str) -
     env = {"AZURE_ENV_NAME": "trial", "AZURE_PRINCIPAL_ID": PERSON["principalId"]}
     given = read_parameters(path.read_text(), env)
     assert given.values
-    assert only_ok(of(findings(given.values), Check.PARAMETERS))
+    people = {} if given.values.get("operators") else {"operators": [OPERATOR]}
+    assert only_ok(of(findings({**given.values, **people}), Check.PARAMETERS))
+
+
+def test_without_operators_it_says_that_nobody_may_look(findings: Any) -> None:
+    bad = only_bad(findings({"operators": []}))
+    assert bad.verdict is Verdict.WARNING
+    assert "`verify` cannot land its sample" in bad.what
+    assert "az ad signed-in-user show" in bad.remedy
 
 
 def test_values_come_from_the_environment_as_with_azd() -> None:

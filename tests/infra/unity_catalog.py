@@ -24,6 +24,13 @@ _LOCATION = re.compile(
     r"URL 'abfss://([^@/']+)@\$\{LAKE_ACCOUNT\}\.dfs\.core\.windows\.net/'\s+"
     r"WITH \(STORAGE CREDENTIAL `(\w+)`\)\s+COMMENT '[^']+'"
 )
+_READ_ONLY = re.compile(
+    r"databricks external-locations create (\w+) \\\n"
+    r"\s+\"abfss://([^@/\"]+)@\$\{LAKE_ACCOUNT\}\.dfs\.core\.windows\.net/\" (\w+) \\\n"
+    r"\s+--read-only --skip-validation$",
+    re.MULTILINE,
+)
+"""What SQL cannot say."""
 _CATALOG = re.compile(r"CREATE CATALOG IF NOT EXISTS `(\w+)` COMMENT '[^']+'")
 _GRANT = re.compile(
     r"GRANT ([A-Z ,]+) ON (SERVICE CREDENTIAL|EXTERNAL LOCATION|CATALOG) `(\w+)` TO `([^`]+)`"
@@ -50,9 +57,7 @@ def breaches(root: Path = ROOT) -> list[str]:
         if name not in outputs
     ]
     credentials = dict(_credentials("\n".join(texts.values()), found))
-    found += _statements(
-        {file: _without_comments(text) for file, text in texts.items()}, credentials
-    )
+    found += _statements(texts, credentials)
     named = read(root).top["variables"]["service_credential"]["default"]
     if credentials.get(named) != "SERVICE":
         found.append(f"the bundle asks with {named}, which nobody makes")
@@ -61,6 +66,10 @@ def breaches(root: Path = ROOT) -> list[str]:
 
 def _without_comments(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+
+
+def _comments(text: str) -> str:
+    return "\n".join(line[2:] for line in text.splitlines() if line.startswith("--"))
 
 
 def _credentials(text: str, found: list[str]) -> Iterator[tuple[str, str]]:
@@ -79,10 +88,18 @@ def _credentials(text: str, found: list[str]) -> Iterator[tuple[str, str]]:
         yield request.name, request.purpose.value
 
 
-def _statements(texts: dict[str, str], credentials: dict[str, str]) -> Iterator[str]:
+def _statements(written: dict[str, str], credentials: dict[str, str]) -> Iterator[str]:
     """What cannot be read, and how what is there differs from what is needed."""
     places = {("SERVICE CREDENTIAL", n): p for n, p in credentials.items() if p == "SERVICE"}
     granted: dict[tuple[str, str], set[str]] = {}
+    for file, text in written.items():
+        for name, container, credential in _READ_ONLY.findall(_comments(text)):
+            places[("EXTERNAL LOCATION", name)] = container
+            if container != str(LANDING):
+                yield f"{file}: {name} is read-only, and not the container {LANDING}"
+            if credentials.get(credential) != "STORAGE":
+                yield f"{file}: {name} is reached with {credential}, which nobody makes for storage"
+    texts = {file: _without_comments(text) for file, text in written.items()}
     whole = [(file, s.strip()) for file, text in texts.items() for s in text.split(";")]
     if unfinished := [file for file, text in texts.items() if not text.rstrip().endswith(";")]:
         yield f"{unfinished}: the last statement has no end"
