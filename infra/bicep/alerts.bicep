@@ -89,7 +89,7 @@ var rules = [
   {
     name: 'mirror-silent'
     title: 'a mirror is silent'
-    meaning: 'No status pass over a mirror for 15 minutes: its landing zone cannot be listed, or nothing runs.'
+    meaning: 'No status pass over a mirror for 20 minutes: its landing zone cannot be listed, or nothing runs.'
     section: 'Mirror silent'
     severity: 2
     window: 'P1D'

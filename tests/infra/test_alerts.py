@@ -134,7 +134,7 @@ def test_a_healthy_system_raises_no_alert(system: System) -> None:
 def test_an_alert_fires_for_its_fault_alone_and_ends_with_it(system: System, fault: str) -> None:
     plant, wanted, row = FAULTS[fault]
     plant(system)
-    system.live(20)
+    system.live(25)
     assert system.all_firing() == wanted
     for name in wanted:
         assert any(row.items() <= found.items() for found in system.firing(name))

@@ -62,7 +62,7 @@ def test_figures_say_what_is_wrong_and_nothing_where_all_is_well() -> None:
     system = System()
     system.live(40)
     assert {one["Level"] for one in ask("figures", system.workspace)} == {0}
-    system.workspace.now += timedelta(minutes=16)
+    system.workspace.now += timedelta(minutes=21)
     told = {one["Figure"]: (one["Value"], one["Level"]) for one in ask("figures", system.workspace)}
     assert told["Silent mirrors"] == ("2 of 2", 2)
 
