@@ -15,7 +15,6 @@ set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
 python=$root/.venv/bin/python # there after the first ./dev
-deployment=openmirror         # the verbs read this deployment's outputs
 
 usage() {
     cat <<'USAGE'
@@ -23,22 +22,28 @@ scripts/deploy.sh --resource-group GROUP [options]
 
 Deploys openmirror into a resource group that exists, or upgrades what is there. It checks the
 subscription, deploys infra/bicep/main.bicep, then the runner (a Databricks bundle), then the
-Function App, and verifies all of it with a file that it lands and takes away again. It stops at the
-first step that fails, and says what was done and how to go on. Running it again is always safe.
+Function App, and verifies all of it; with a file that it lands and takes away again, if the parameter
+file names operators, who may land one, and a runner is known that takes it up. It stops at the first
+step that fails, and says what was done and how to go on. Running it again is always safe.
 
   --resource-group GROUP      where to; make one with: az group create --name GROUP --location REGION
   --parameters FILE           the template's parameters [infra/bicep/small.parameters.json]
   --databricks-target TARGET  deploy the runner to this target of databricks.yml. Without it: to prod
-                              if the deployment names a workspace, and otherwise not at all
+                              if the deployment names a workspace, and otherwise not at all. A
+                              target is one runner in a workspace: a second deployment that
+                              shares the workspace needs a target of its own
   --skip-databricks           leave the runner alone: it runs elsewhere, or is deployed by others
   --vendor                    put the app's requirements into its package, for networks where
-                              Azure's own build cannot reach a package index
+                              Azure's own build cannot reach a package index. What is fetched
+                              for them is the newest of that day
   --what-if                   only check, and show what the template would change
   --help                      this text
 
 You need az (logged in, with the subscription chosen), git, Python, and for the runner the
-databricks command line. The job that the runner's bundle makes is told to the app by itself; a
-databricksJobId in the parameter file counts more.
+databricks command line. The job that the runner's bundle makes is told to the app by itself, and
+stays told; a databricksJobId in the parameter file counts more, an empty one as well: then nobody
+starts a run. The deployment is called what the parameter `name` says, openmirror without one, and the
+verbs take the same as --name.
 USAGE
 }
 
@@ -60,7 +65,13 @@ while [ $# -gt 0 ]; do
         if [ $# -lt 2 ] || [ -z "$2" ]; then refuse "$1 needs a value."; fi
         case $1 in
         --resource-group) group=$2 ;;
-        --parameters) parameters=$2 ;;
+        --parameters)
+            # Whole, since it is read again after this script has gone to another folder.
+            case $2 in
+            /*) parameters=$2 ;;
+            *) parameters=$PWD/$2 ;;
+            esac
+            ;;
         --databricks-target) target=$2 ;;
         esac
         shift
@@ -84,6 +95,7 @@ fi
 
 # --- Steps ----------------------------------------------------------------------------------------
 
+begun='' # whether anything may have been changed
 finished=''
 
 # stop WHAT REMEDY: a step failed; its own words stand above.
@@ -91,6 +103,8 @@ stop() {
     say "this failed: $1"
     if [ -n "$finished" ]; then
         say "done before it, and there to stay:$finished"
+    elif [ -n "$begun" ]; then
+        say 'what it had made until then is there, and stays.'
     else
         say 'nothing was changed.'
     fi
@@ -111,17 +125,25 @@ step() {
 finish() { finished="$finished
   - $1"; }
 
-# parameter NAME: what the parameter file gives it, or nothing.
+# parameter NAME: what the parameter file gives it, after a '='; nothing where it does not say.
 parameter() {
     "$python" -I -S -c 'import json, sys
-said = json.load(open(sys.argv[1], encoding="utf-8"))["parameters"]
-print(said.get(sys.argv[2], {}).get("value", ""))' "$parameters" "$1"
+file, name = sys.argv[1:]
+said = json.load(open(file, encoding="utf-8"))["parameters"].get(name, {}).get("value")
+if said is not None:
+    print("=" + (said if isinstance(said, str) else json.dumps(said)))' "$parameters" "$1"
 }
 
-# previous NAME: the parameter that the last deployment was made with, or nothing.
+# previous NAME: what the last deployment of this `name` was given for it, or nothing. It may have
+# been made by other means, under another name of its own; a group may hold several.
 previous() {
-    az deployment group list --resource-group "$group" --output tsv \
-        --query "[?name=='$deployment'].properties.parameters.$1.value | [0]"
+    printf '%s' "$earlier" | "$python" -I -S -c 'import json, sys
+ours, wanted = sys.argv[1:]
+def given(one, name, otherwise=""):
+    return one["given"].get(name, {}).get("value") or otherwise
+every = [one for one in json.load(sys.stdin) if "databricksJobId" in (one["given"] or {})]
+mine = [one for one in every if given(one, "name", "openmirror") == ours]
+print(given(max(mine, key=lambda one: one["at"]), wanted) if mine else "")' "$name" "$1"
 }
 
 # output NAME: of the deployment. Azure spells some first letters small: functioN_APP.
@@ -132,7 +154,7 @@ print(said.get(sys.argv[1], ""))' "$1"
 }
 
 deploy_template() {
-    az deployment group create --resource-group "$group" --name "$deployment" --output none \
+    az deployment group create --resource-group "$group" --name "$name" --output none \
         --template-file "$root/infra/bicep/main.bicep" --parameters "$parameters" \
         --parameters "databricksWorkspaceUrl=$workspace" "databricksJobId=$job"
 }
@@ -161,19 +183,33 @@ step 'asking whether the subscription has what is needed' \
     'What is missing, and the remedy of each, stands above.' \
     "$root/dev" openmirror azure preflight --resource-group "$group" --parameters "$parameters"
 
-# A job that was told to the app before stays told, unless the file says otherwise.
-read_failed='reading what was deployed before'
-workspace=$(parameter databricksWorkspaceUrl) || stop 'reading the parameter file' \
+read_failed='reading the parameter file'
+named=$(parameter name) || stop "$read_failed" \
     "It must be a JSON parameter file such as infra/bicep/small.parameters.json."
-job=$(parameter databricksJobId)
-job_is_given=$job
-[ -n "$workspace" ] || workspace=$(previous databricksWorkspaceUrl) ||
+name=${named#=}
+[ -n "$name" ] || name=openmirror
+operators=$(parameter operators)
+workspace_said=$(parameter databricksWorkspaceUrl)
+job_said=$(parameter databricksJobId)
+
+# A job that was told to the app before stays told, unless the file says otherwise: that there is
+# none, or by naming another workspace, where the number means nothing.
+read_failed='reading what was deployed before'
+earlier=$(az deployment group list --resource-group "$group" --output json \
+    --query '[].{at: properties.timestamp, given: properties.parameters}') ||
     stop "$read_failed" 'The error stands above.'
-[ -n "$job" ] || job=$(previous databricksJobId) || stop "$read_failed" 'The error stands above.'
+told_workspace=$(previous databricksWorkspaceUrl) || stop "$read_failed" 'The error stands above.'
+told_job=$(previous databricksJobId)
+workspace=${workspace_said#=}
+[ -n "$workspace_said" ] || workspace=$told_workspace
+if [ -n "$workspace" ] && [ -n "$told_workspace" ] &&
+    [ "${workspace%/}" != "${told_workspace%/}" ]; then told_job=''; fi
+job=${job_said#=}
+[ -n "$job_said" ] || job=$told_job
 
 if [ -n "$what_if" ]; then
     step 'asking what the template would change' 'The error stands above.' \
-        az deployment group what-if --resource-group "$group" --name "$deployment" \
+        az deployment group what-if --resource-group "$group" --name "$name" \
         --template-file "$root/infra/bicep/main.bicep" --parameters "$parameters" \
         --parameters "databricksWorkspaceUrl=$workspace" "databricksJobId=$job"
     say 'that is what would change; nothing was.'
@@ -182,6 +218,7 @@ fi
 
 # --- 1. The template ------------------------------------------------------------------------------
 
+begun=yes
 step 'deploying the template' \
     'Each resource that failed is named above; the deployment stands in the portal as well.' \
     deploy_template
@@ -190,13 +227,14 @@ finish 'the template'
 # --- 2. The runner --------------------------------------------------------------------------------
 
 read_failed="reading the deployment's outputs"
-outputs=$(az deployment group show --resource-group "$group" --name "$deployment" \
+outputs=$(az deployment group show --resource-group "$group" --name "$name" \
     --query properties.outputs --output json) || stop "$read_failed" 'The error stands above.'
 workspace=$(output DATABRICKS_WORKSPACE_URL)
 app=$(output FUNCTION_APP)
 [ -n "$app" ] || stop "$read_failed" \
     'They name no Function App: was the deployment made by another template?'
 
+at_work='' # whether a runner is known that is there, or will be started
 if [ -z "$target" ] && [ -n "$workspace" ]; then target=prod; fi
 if [ -n "$skip" ] || [ -z "$target" ]; then
     say 'the runner is left alone: docs/RUNNER.md says how to run the new wheel'
@@ -219,21 +257,37 @@ else
     finish "the runner, as a job of the target $target"
     summary=$(databricks bundle summary --target "$target" --output json) ||
         stop 'asking for the number of the job' 'The error stands above.'
-    # Nobody has to start a job that is always on.
-    made=$(printf '%s' "$summary" | "$python" -I -S -c 'import json, sys
+    # Nobody has to start a job that is always on. The workspace is named by the job's own page.
+    found=$(printf '%s' "$summary" | "$python" -I -S -c 'import json, sys
+from urllib.parse import urlsplit
 jobs = json.load(sys.stdin)["resources"]["jobs"]
 always = jobs.get("continuous", {}).get("continuous", {}).get("pause_status") == "UNPAUSED"
-print("" if always else jobs["runner"]["id"])') ||
+page = urlsplit(jobs["runner"].get("url", ""))
+host = f"{page.scheme}://{page.netloc}" if page.netloc else ""
+print("" if always else jobs["runner"]["id"], host)') ||
         stop 'asking for the number of the job' 'The bundle has no job called runner.'
-    # A number in the parameter file is somebody's decision; one from before may be gone.
-    if [ -z "$job_is_given" ] && [ -n "$made" ] && [ "$made" != "$job" ]; then
+    made=${found%% *}
+    [ -n "$made" ] || at_work=yes
+    # What the parameter file says of it is somebody's decision; a number from before may be gone.
+    if [ -z "$job_said" ] && [ "$made" != "$job" ]; then
         job=$made
-        [ -n "$workspace" ] || workspace=$DATABRICKS_HOST
-        step "telling the app to start job $job" \
-            'Each resource that failed is named above.' deploy_template
-        finish "the app knows job $job"
+        : "${workspace:=${found#* }}"
+        : "${workspace:=$DATABRICKS_HOST}"
+        if [ -z "$job" ]; then
+            step 'telling the app that its runner is always on' \
+                'Each resource that failed is named above.' deploy_template
+            finish 'the app starts no job'
+        elif [ -z "$workspace" ]; then
+            stop "telling the app to start job $job" \
+                'Which workspace it is in is not known: give databricksWorkspaceUrl in the parameter file.'
+        else
+            step "telling the app to start job $job" \
+                'Each resource that failed is named above.' deploy_template
+            finish "the app knows job $job"
+        fi
     fi
 fi
+if [ -n "$job" ] && [ -n "$workspace" ]; then at_work=yes; fi
 
 # --- 3. The app -----------------------------------------------------------------------------------
 
@@ -244,7 +298,7 @@ if [ -n "$vendor" ]; then
     remote=false
     set -- --vendor
     version=$(parameter pythonVersion)
-    [ -z "$version" ] || set -- --vendor --python "$version"
+    [ -z "$version" ] || set -- --vendor --python "${version#=}"
 fi
 step 'building the packages' 'What is wrong with the checkout stands above.' \
     "$root/dev" package "$@"
@@ -254,7 +308,24 @@ step "deploying the app to $app" \
     upload_app
 finish 'the app'
 
+# A file that nobody may land, or nobody takes up, would make this fail however often it is tried.
+set -- openmirror azure verify --resource-group "$group" --name "$name"
+case ${operators#=} in '' | '[]') nobody=yes ;; *) nobody='' ;; esac
+if [ -n "$nobody" ] || [ -z "$at_work" ]; then set -- "$@" --no-sample; fi
 step 'verifying what was deployed' \
     'What is wrong, and the remedy of each, stands above. New roles may take ten minutes to hold.' \
-    "$root/dev" openmirror azure verify --resource-group "$group"
-say 'done: everything stands, and a file has become a row.'
+    "$root/dev" "$@"
+if [ -z "$nobody" ] && [ -n "$at_work" ]; then
+    say 'done: everything stands, and a file has become a row.'
+    exit
+fi
+say 'done: everything was deployed. No file was landed, to see it become a row:'
+if [ -n "$nobody" ]; then
+    say '  - the parameter file names no operators, and nobody else may land one. Put yourself there:'
+    say '    "operators": {"value": [{"principalId": "ID", "principalType": "User"}]}'
+    say '    with your ID (az ad signed-in-user show --query id), and run this command again.'
+fi
+if [ -z "$at_work" ]; then
+    say '  - no runner is known to be at work: docs/RUNNER.md. When a runner is at work:'
+    say "    ./dev openmirror azure verify --resource-group '$group' --name $name"
+fi

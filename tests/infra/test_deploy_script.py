@@ -53,8 +53,14 @@ OUTPUTS = {
     "applicationinsightS_CONNECTION_STRING": "InstrumentationKey=k;IngestionEndpoint=https://i/",
     "databrickS_WORKSPACE_URL": "",
 }
-JOB = {"resources": {"jobs": {"runner": {"id": "777"}, "continuous": {"id": "778"}}}}
 WORKSPACE = "https://adb-1.2.azuredatabricks.net"
+JOBS = {
+    "runner": {"id": "777", "url": f"{WORKSPACE}/jobs/777?o=12"},
+    "continuous": {"id": "778", "continuous": {"pause_status": "PAUSED"}},
+}
+ALWAYS_ON = {**JOBS, "continuous": {"id": "778", "continuous": {"pause_status": "UNPAUSED"}}}
+ME = [{"principalId": "33333333-m", "principalType": "User"}]
+ROW = "a file has become a row"
 
 
 @dataclass
@@ -79,13 +85,19 @@ class Deploying:
             (root / "stand ins" / name).symlink_to(root / "dev")
         self = cls(root)
         self.outputs()
+        self.jobs(JOBS)
+        self.before()
         return self
 
     def outputs(self, **changed: str) -> None:
         said = {**OUTPUTS, **changed}
         told = {name: {"type": "String", "value": value} for name, value in said.items()}
         self.answer(["az", "deployment", "properties.outputs"], out=json.dumps(told))
-        self.answer(["databricks", "bundle", "summary"], out=json.dumps(JOB))
+
+    def jobs(self, said: Mapping[str, object]) -> None:
+        """Those that the bundle has made."""
+        summary = json.dumps({"resources": {"jobs": said}})
+        self.answer(["databricks", "bundle", "summary"], out=summary)
 
     def answer(
         self, words: Sequence[str], *, out: str = "", code: int = 0, times: int = 99
@@ -93,25 +105,33 @@ class Deploying:
         """What a stand-in says to a call with these words in it; the last that was told counts."""
         self.answers.insert(0, (words, out, code, times))
 
-    def before(self, parameter: str, value: str) -> None:
-        """A parameter of the deployment that is there already."""
-        query = f"[?name=='openmirror'].properties.parameters.{parameter}.value | [0]"
-        self.answer(["az", query], out=f"{value}\n")
+    def before(self, *deployments: Mapping[str, str]) -> None:
+        """The parameters of deployments that the group remembers, the oldest first."""
+        remembered: list[dict[str, object]] = [
+            {"at": f"2026-11-0{day}T10:00:00+00:00", "given": given and _values(given)}
+            for day, given in enumerate(({}, *deployments, {"vnetName": "unrelated"}), 1)
+        ]
+        # As Azure gives them, which is not by age.
+        self.answer(["az", "deployment", "group", "list"], out=json.dumps(remembered[::-1]))
 
-    def parameters(self, name: str = "mine.json", **values: str) -> Path:
-        path = self.folder / name
-        path.write_text(json.dumps({"parameters": {k: {"value": v} for k, v in values.items()}}))
+    def parameters(self, file: str = "mine.json", /, **values: object) -> Path:
+        path = self.folder / file
+        path.write_text(json.dumps({"parameters": _values(values)}))
         return path
 
     def run(
-        self, *options: str | Path, group: str = "rg", env: Mapping[str, str] | None = None
+        self,
+        *options: str | Path,
+        group: str = "rg",
+        env: Mapping[str, str] | None = None,
+        at: str | Path = "/",
     ) -> int:
         (self.folder / "dev").write_text(self._stand_in())
         (self.folder / "dev").chmod(0o755)
         (self.folder / "calls").write_text("")
         self.done = subprocess.run(
             ["sh", self.folder / "scripts" / "deploy.sh", "--resource-group", group, *options],
-            cwd="/",
+            cwd=at,
             env={"PATH": f"{self.folder / 'stand ins'}:{os.environ['PATH']}", **(env or {})},
             capture_output=True,
             text=True,
@@ -170,10 +190,27 @@ class Deploying:
             if call[: len(words)] == list(words)
         ]
 
+    @property
+    def templates(self) -> list[list[str]]:
+        """What is said of Databricks to each deployment of the template."""
+        return [call[-2:] for call in self.calls if call[:4] == [*CREATE]]
+
     def call(self, *words: str) -> list[str]:
         """The one call that begins with these words."""
         [found] = [call for call in self.calls if call[: len(words)] == list(words)]
         return found
+
+
+CREATE = ("az", "deployment", "group", "create")
+
+
+def _values(said: Mapping[str, object]) -> dict[str, object]:
+    return {name: {"value": value} for name, value in said.items()}
+
+
+def told(job: str, workspace: str = WORKSPACE) -> list[str]:
+    """What the template is given."""
+    return [f"databricksWorkspaceUrl={workspace}", f"databricksJobId={job}"]
 
 
 @pytest.fixture
@@ -191,7 +228,7 @@ def test_the_first_deployment_goes_template_package_app_verify(deploying: Deploy
     template = deploying.call("az", "deployment", "group", "create")
     assert value_after(template, "--name") == "openmirror"
     assert value_after(template, "--template-file").endswith("/infra/bicep/main.bicep")
-    assert template[-2:] == ["databricksWorkspaceUrl=", "databricksJobId="]
+    assert deploying.templates == [told("", "")]
     app = deploying.call("az", "functionapp")
     assert value_after(app, "--name") == "func-openmirror-abc123"
     assert value_after(app, "--src").endswith("/dist/openmirror-functions-1.2.3.zip")
@@ -219,9 +256,7 @@ def test_the_runner_is_deployed_between_template_and_app_and_its_job_told_to_the
     assert deploying.changes() == [
         *("preflight", "template", "runner", "template", "package", "app", "verify")
     ]
-    creates = [c for c in deploying.calls if c[:4] == ["az", "deployment", "group", "create"]]
-    assert creates[0][-1] == "databricksJobId="
-    assert creates[1][-2:] == [f"databricksWorkspaceUrl={WORKSPACE}", "databricksJobId=777"]
+    assert deploying.templates == [told("", ""), told("777")]
 
 
 def test_the_bundle_is_told_what_the_deployment_made(deploying: Deploying) -> None:
@@ -239,31 +274,89 @@ def test_the_bundle_is_told_what_the_deployment_made(deploying: Deploying) -> No
 
 def test_an_upgrade_keeps_the_job_that_the_app_was_told_before(deploying: Deploying) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
-    deploying.before("databricksJobId", "777")
-    deploying.before("databricksWorkspaceUrl", WORKSPACE)
+    deploying.before(
+        {"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE},
+        {"databricksJobId": "777", "databricksWorkspaceUrl": WORKSPACE},
+    )
     assert deploying.run() == 0, deploying.told
-    assert deploying.changes().count("template") == 1
-    template = deploying.call("az", "deployment", "group", "create")
-    assert template[-2:] == [f"databricksWorkspaceUrl={WORKSPACE}", "databricksJobId=777"]
+    assert deploying.templates == [told("777")]
+
+
+def test_a_second_deployment_in_the_group_takes_nothing_of_the_first(deploying: Deploying) -> None:
+    first = {"name": "openmirror", "databricksJobId": "777", "databricksWorkspaceUrl": WORKSPACE}
+    deploying.before(first)
+    second = deploying.parameters(name="second")
+    assert deploying.run("--parameters", second) == 0, deploying.told
+    assert deploying.templates == [told("", "")]
+    for call in deploying.calls:
+        if call[:2] == ["az", "deployment"] and call[3] != "list":
+            assert value_after(call, "--name") == "second"
+    assert value_after(deploying.call("dev", "openmirror", "azure", "verify"), "--name") == "second"
+
+
+def test_each_of_two_deployments_keeps_its_own_job(deploying: Deploying) -> None:
+    first = {"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE}
+    theirs = {"name": "second", "databricksJobId": "2", "databricksWorkspaceUrl": f"{WORKSPACE}2"}
+    deploying.before(first, theirs)
+    assert deploying.run("--skip-databricks") == 0, deploying.told
+    assert deploying.templates == [told("1")]
+    second = deploying.parameters(name="second")
+    assert deploying.run("--skip-databricks", "--parameters", second) == 0, deploying.told
+    assert deploying.templates == [told("2", f"{WORKSPACE}2")]
 
 
 def test_a_job_in_the_parameter_file_counts_more(deploying: Deploying) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
-    deploying.before("databricksJobId", "1")
+    deploying.before({"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE})
     mine = deploying.parameters(databricksJobId="42", databricksWorkspaceUrl=WORKSPACE)
     assert deploying.run("--parameters", mine) == 0, deploying.told
-    assert deploying.changes().count("template") == 1
-    assert deploying.call("az", "deployment", "group", "create")[-1] == "databricksJobId=42"
+    assert deploying.templates == [told("42")]
+
+
+def test_so_does_one_that_is_empty_there(deploying: Deploying) -> None:
+    deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
+    deploying.before({"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE})
+    mine = deploying.parameters(databricksJobId="")
+    assert deploying.run("--parameters", mine) == 0, deploying.told
+    assert "runner" in deploying.changes()
+    assert deploying.templates == [told("")]
+
+
+def test_a_null_in_the_parameter_file_says_nothing(deploying: Deploying) -> None:
+    deploying.before({"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE})
+    mine = deploying.parameters(databricksJobId=None, name=None, pythonVersion=None)
+    assert deploying.run("--parameters", mine, "--vendor") == 0, deploying.told
+    assert deploying.templates == [told("1")]
+    assert not [word for call in deploying.calls for word in call if "None" in word]
+
+
+def test_a_number_from_another_workspace_is_not_kept(deploying: Deploying) -> None:
+    deploying.before({"databricksJobId": "1", "databricksWorkspaceUrl": "https://adb-9.9.net"})
+    moved = deploying.parameters(databricksWorkspaceUrl=WORKSPACE)
+    assert deploying.run("--parameters", moved) == 0, deploying.told
+    assert deploying.templates == [told("")]
+    same = deploying.parameters(databricksWorkspaceUrl="https://adb-9.9.net/")
+    assert deploying.run("--parameters", same) == 0, deploying.told
+    assert deploying.templates == [told("1", "https://adb-9.9.net/")]
 
 
 def test_a_runner_that_is_always_on_is_started_by_nobody(deploying: Deploying) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
-    always = {"runner": {"id": "777"}, "continuous": {"continuous": {"pause_status": "UNPAUSED"}}}
-    deploying.answer(
-        ["databricks", "bundle", "summary"], out=json.dumps({"resources": {"jobs": always}})
-    )
+    deploying.jobs(ALWAYS_ON)
     assert deploying.run() == 0, deploying.told
-    assert deploying.changes().count("template") == 1
+    assert deploying.templates == [told("", "")]
+    deploying.before({"databricksJobId": "777", "databricksWorkspaceUrl": WORKSPACE})
+    assert deploying.run() == 0, deploying.told
+    assert deploying.templates == [told("777"), told("")]
+
+
+def test_the_workspace_of_a_profile_is_told_to_the_app_with_its_job(deploying: Deploying) -> None:
+    assert deploying.run("--databricks-target", "prod") == 0, deploying.told
+    assert deploying.templates == [told("", ""), told("777")]
+    deploying.jobs({"runner": {"id": "777"}})
+    assert deploying.run("--databricks-target", "prod") == 1
+    assert "give databricksWorkspaceUrl" in deploying.told
+    assert deploying.templates == [told("", "")]
 
 
 @pytest.mark.parametrize("options", [["--skip-databricks"], []])
@@ -275,6 +368,81 @@ def test_without_a_workspace_or_when_told_so_the_runner_is_left_alone(
     assert deploying.run(*options) == 0, deploying.told
     assert "runner" not in deploying.changes()
     assert "the runner is left alone" in deploying.told
+
+
+@pytest.mark.parametrize("jobs", [JOBS, ALWAYS_ON])
+def test_it_lands_a_file_when_an_operator_and_a_runner_are_known(
+    deploying: Deploying, jobs: Mapping[str, object]
+) -> None:
+    deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
+    deploying.jobs(jobs)
+    assert deploying.run("--parameters", deploying.parameters(operators=ME)) == 0, deploying.told
+    verify = deploying.call("dev", "openmirror", "azure", "verify")
+    assert verify[4:] == ["--resource-group", "rg", "--name", "openmirror"]
+    assert ROW in deploying.told
+
+
+def test_so_it_does_when_others_deploy_the_runner_and_the_app_knows_its_job(
+    deploying: Deploying,
+) -> None:
+    deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
+    deploying.before({"databricksJobId": "777", "databricksWorkspaceUrl": WORKSPACE})
+    mine = deploying.parameters(operators=ME)
+    assert deploying.run("--skip-databricks", "--parameters", mine) == 0, deploying.told
+    assert "--no-sample" not in deploying.call("dev", "openmirror", "azure", "verify")
+    assert ROW in deploying.told
+
+
+@pytest.mark.parametrize("operators", [{}, {"operators": []}, {"operators": None}])
+def test_without_an_operator_no_file_is_landed_and_it_says_what_to_add(
+    deploying: Deploying, operators: Mapping[str, object]
+) -> None:
+    deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
+    mine = deploying.parameters(**operators)
+    assert deploying.run("--parameters", mine) == 0, deploying.told
+    assert deploying.call("dev", "openmirror", "azure", "verify")[-1] == "--no-sample"
+    assert ROW not in deploying.told
+    assert "names no operators" in deploying.told
+    assert '"operators": {"value": [{"principalId": "ID"' in deploying.told
+    assert "no runner is known" not in deploying.told
+
+
+@pytest.mark.parametrize(
+    ("workspace", "options", "said"),
+    [
+        ("", [], {}),
+        (WORKSPACE, ["--skip-databricks"], {}),
+        ("", [], {"databricksJobId": "42"}),
+        (WORKSPACE, [], {"databricksJobId": ""}),
+    ],
+    ids=["no workspace", "nothing deployed yet", "a job of nowhere", "a job that nobody starts"],
+)
+def test_without_a_runner_that_is_known_no_file_is_landed_and_it_says_what_to_run_later(
+    deploying: Deploying, workspace: str, options: list[str], said: Mapping[str, object]
+) -> None:
+    deploying.outputs(databrickS_WORKSPACE_URL=workspace)
+    mine = deploying.parameters(name="second", operators=ME, **said)
+    assert deploying.run("--parameters", mine, *options, group="my (group)") == 0, deploying.told
+    assert deploying.call("dev", "openmirror", "azure", "verify")[-1] == "--no-sample"
+    assert ROW not in deploying.told
+    assert "names no operators" not in deploying.told
+    later = "./dev openmirror azure verify --resource-group 'my (group)' --name second"
+    assert f"When a runner is at work:\ndeploy:     {later}\n" in deploying.told
+
+
+@pytest.mark.parametrize("options", [["--databricks-target", "prod"], ["--vendor"]])
+def test_a_parameter_file_is_found_from_where_the_script_is_called(
+    deploying: Deploying, tmp_path: Path, options: list[str]
+) -> None:
+    deploying.parameters("-mine.json", pythonVersion="3.12")
+    assert deploying.run("--parameters", "-mine.json", *options, at=deploying.folder) == 0
+    assert deploying.run("--parameters", "b/../-mine.json", *options, at="/") == 2
+    (tmp_path / "b").mkdir()
+    relative = f"../{deploying.folder.name}/-mine.json"
+    assert deploying.run("--parameters", relative, *options, at=tmp_path / "b") == 0
+    files = [value_after(call, "--parameters") for call in deploying.calls if call[:4] == [*CREATE]]
+    assert len(files) == 1 + ("prod" in options)
+    assert set(files) == {f"{tmp_path}/b/{relative}"}
 
 
 def test_what_if_changes_nothing(deploying: Deploying) -> None:
@@ -294,6 +462,7 @@ def test_vendored_packages_are_for_the_apps_python_and_switch_the_remote_build_o
 FAILURES = {
     "group": (["az", "group", "show"], [], "az login"),
     "preflight": (["azure", "preflight"], ["preflight"], "remedy"),
+    "earlier": (["deployment", "group", "list"], ["preflight"], "above"),
     "template": (["deployment", "create"], ["preflight", "template"], "portal"),
     "runner": (["bundle", "deploy"], ["preflight", "template", "runner"], "docs/RUNNER.md"),
     "summary": (["bundle", "summary"], ["preflight", "template", "runner"], "above"),
@@ -326,7 +495,8 @@ def test_it_stops_at_the_first_failure_and_says_what_was_done_and_how_to_go_on(
         # Its second deployment, and a summary that comes after what it is asked about.
         (before.count("template") == 2) + (where == "summary")
     )
-    assert ("nothing was changed" in deploying.told) == (not done)
+    assert ("nothing was changed" in deploying.told) == ("template" not in before)
+    assert ("what it had made until then is there" in deploying.told) == (where == "template")
 
 
 def test_an_app_whose_roles_do_not_hold_yet_is_tried_again(deploying: Deploying) -> None:
