@@ -203,8 +203,10 @@ def remove(
             say(f"nothing of openmirror is left in {resource_group}")
             return
         removal = removing.plan(chosen, with_data=with_data)
+        where = f"{resource_group} of the subscription {management.subscription}"
+        say(f"removing {chosen!r} from {where}")
         _tell_removal(removal)
-        for left in management.unhandled(resource_group, chosen):
+        for left in management.unhandled(resource_group, chosen) if removal.takes_queues else ():
             say(f"lost with it: {left}")
         if not removal.gone:
             say("nothing but data is left; --with-data deletes it too")
@@ -212,9 +214,17 @@ def remove(
         if dry_run:
             return
         if not yes:
-            _ask(resource_group)
-        for step in removing.carry_out(removal):
-            say(step)
+            _ask(resource_group, where)
+        refused = []
+        for told in removing.carry_out(removal):
+            say(told.text)
+            refused += [told] if told.refused else []
+        if refused:
+            say(
+                f"not all is gone: {len(refused)} could not be deleted; remove the cause, and "
+                "start this again"
+            )
+            raise typer.Exit(EXIT_FAULTS)
         say(f"done: {len(removal.gone)} gone, {len(removal.kept)} kept")
 
 
@@ -223,10 +233,14 @@ def _tell_removal(removal: Removal) -> None:
         typer.echo(f"delete  {one.type} {one.name}")
     for one in removal.kept:
         typer.echo(f"keep    {one.type} {one.name}")
+    for one in removal.others:
+        typer.echo(f"keep    {one.type} {one.name} (not made by the template)")
 
 
-def _ask(group: str) -> None:
-    typed = typer.prompt(f"Type the group's name, {group}, to delete this", err=True)
+def _ask(group: str, where: str) -> None:
+    typed = typer.prompt(
+        f"This is deleted from the group {where}. Type the group's name to go on", err=True
+    )
     if typed.strip() != group:
         say("nothing was deleted")
         raise typer.Exit(EXIT_CALLED_OFF)

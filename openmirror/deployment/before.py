@@ -6,16 +6,17 @@ import re
 from collections.abc import Iterable, Mapping
 
 from openmirror.deployment.findings import Check, Finding, fault, ok, unknown, warning
-from openmirror.deployment.naming import DEPLOYMENT, TAG, Names
+from openmirror.deployment.naming import DEPLOYMENT, tagged
 from openmirror.deployment.parameters import Parameters
+from openmirror.deployment.template import Names
 from openmirror.ports.management import (
     Deployment,
     DeploymentState,
     Group,
     Lock,
     NameAnswer,
-    Resource,
 )
+from openmirror.ports.resources import Part, Resource
 
 ALWAYS = (
     "Microsoft.App",
@@ -28,9 +29,6 @@ ALWAYS = (
 )
 PRIVATE = "Microsoft.Network"
 DATABRICKS = "Microsoft.Databricks"
-
-SITES = "microsoft.web/sites"
-ACCOUNTS = "microsoft.storage/storageaccounts"
 
 
 def providers_needed(parameters: Parameters) -> list[str]:
@@ -116,15 +114,15 @@ def judge_names(
     names: Names, ours: Iterable[Resource], answers: Mapping[str, NameAnswer]
 ) -> list[Finding]:
     """Each name that somebody else has; `answers` are by name."""
-    here = {(resource.type.lower(), resource.name) for resource in ours}
+    here = {(resource.part, resource.name) for resource in ours}
     found = []
-    for kind, name in (
-        (ACCOUNTS, names.lake_account),
-        (ACCOUNTS, names.runtime_account),
-        (SITES, names.function_app),
+    for part, name in (
+        (Part.ACCOUNT, names.lake_account),
+        (Part.ACCOUNT, names.runtime_account),
+        (Part.SITE, names.function_app),
     ):
         answer = answers[name]
-        if (kind, name) in here:
+        if (part, name) in here:
             found.append(ok(Check.NAMES, f"{name} is there already, in this group"))
         elif answer.free:
             found.append(ok(Check.NAMES, f"{name} is free"))
@@ -168,7 +166,7 @@ def judge_earlier(
 ) -> list[Finding]:
     """What is in the group already, and whether a deployment would get in its way."""
     found = [_standing(one) for one in deployments if one.name == DEPLOYMENT]
-    others = {resource.tags[TAG] for resource in resources if TAG in resource.tags} - {name}
+    others = {made for one in resources if (made := tagged(one.tags))} - {name}
     for other in sorted(others):
         found.append(
             warning(

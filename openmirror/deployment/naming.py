@@ -1,9 +1,10 @@
-"""What the Bicep files call their resources."""
+"""What a deployment is called, and the names that Azure makes of that."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from uuid import UUID, uuid5
 
 NAME = re.compile(r"[a-z][a-z0-9]{2,11}")
 NAME_RULE = "3 to 12 lower-case letters and digits, a letter first"
@@ -12,29 +13,24 @@ TAG = "openmirror"
 """The tag that every resource of a deployment has; its value is the deployment's `name`."""
 DEPLOYMENT = "openmirror"
 """What the deployment itself is called in its resource group."""
-EVENT_SUBSCRIPTION = "landing-events"
-LETTERS_CONTAINER = "dead-letters"
-
-
-@dataclass(frozen=True)
-class Names:
-    """Those names that must be free in all of Azure."""
-
-    lake_account: str
-    runtime_account: str
-    function_app: str
-
-    @classmethod
-    def of(cls, name: str, group: str) -> Names:
-        """The names in the group of this id, as infra/bicep/main.bicep makes them."""
-        token = unique_string(group, name)[:6]
-        return cls(f"st{name}lake{token[:4]}", f"st{name}run{token[:4]}", f"func-{name}-{token}")
 
 
 _WORD = 0xFFFFFFFF
 _LONG = 0xFFFFFFFFFFFFFFFF
 _FIRST, _SECOND = 0x239B961B, 0xAB0E9789
+_GUIDS = UUID("11fb06fb-712d-4ddd-98c7-e71bbd588830")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def tagged(tags: Mapping[str, str]) -> str | None:
+    """The `name` of the deployment that a resource with these tags is of; None of none."""
+    # Azure keeps the case of a tag's name and does not tell it apart.
+    return next((value for tag, value in tags.items() if tag.lower() == TAG), None)
+
+
+def guid(*parts: str) -> str:
+    """What Bicep's `guid` answers: a name-based UUID of all parts."""
+    return str(uuid5(_GUIDS, "-".join(parts)))
 
 
 def unique_string(*parts: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from openmirror.deployment.findings import Check, Finding, fault, ok
+from openmirror.deployment.template import name_in
 from openmirror.ports.management import Deployment, DeploymentState
 
 
@@ -61,10 +62,14 @@ def variables(said: Mapping[str, str]) -> dict[str, str]:
 
 def is_ours(deployment: Deployment, name: str | None = None) -> bool:
     """Whether it made an openmirror, the one of this `name`, whatever it is called itself."""
+    made = made_by(deployment)
+    return made is not None and name in (None, made)
+
+
+def made_by(deployment: Deployment) -> str | None:
+    """The `name` of the openmirror that it made; None where its outputs do not say that."""
     made = Outputs.read(deployment.outputs)
-    if not isinstance(made, Outputs):
-        return False
-    return name is None or made.function_app.startswith(f"func-{name}-")
+    return name_in(made.function_app) if isinstance(made, Outputs) else None
 
 
 def judge_deployment(

@@ -5,76 +5,86 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from openmirror.deployment.naming import LETTERS_CONTAINER, TAG
-from openmirror.ports.management import Resource
+from openmirror.deployment.naming import tagged
+from openmirror.deployment.template import is_lake, is_made, is_runtime
+from openmirror.ports.letters import CONTAINER
+from openmirror.ports.management import Group
+from openmirror.ports.resources import Part, Resource
 
-_ORDER = (
-    "microsoft.web/sites",
-    "microsoft.web/serverfarms",
-    "microsoft.eventgrid/systemtopics",
-    "microsoft.insights/scheduledqueryrules",
-    "microsoft.insights/metricalerts",
-    "microsoft.insights/actiongroups",
-    "microsoft.insights/workbooks",
-    "microsoft.insights/components",
-    "microsoft.operationalinsights/workspaces",
-    "microsoft.network/privateendpoints",
-    "microsoft.storage/storageaccounts",
-    "microsoft.databricks/workspaces",
-    "microsoft.databricks/accessconnectors",
-    "microsoft.managedidentity/userassignedidentities",
-    "microsoft.network/privatednszones/virtualnetworklinks",
-    "microsoft.network/privatednszones",
-    "microsoft.network/virtualnetworks",
-    "microsoft.network/networksecuritygroups",
+_ORDER = tuple(Part)
+_NETWORK = frozenset(
+    {Part.ENDPOINT, Part.NETWORK, Part.RULES, Part.ZONE, Part.ZONE_LINK},
 )
-ACCOUNT = "microsoft.storage/storageaccounts"
-ENDPOINT = "microsoft.network/privateendpoints"
-WORKSPACE = "microsoft.databricks/workspaces"
-TOPIC = "microsoft.eventgrid/systemtopics"
-_NETWORK = "microsoft.network/"
+_APP = frozenset({Part.SITE, Part.PLAN})
+_DIAGNOSTICS = "providers/Microsoft.Insights/diagnosticSettings/openmirror"
+"""What sends logs to the workspace that goes."""
 
 
 def names_in(resources: Iterable[Resource]) -> list[str]:
     """The deployments that a group holds, by `name`."""
-    return sorted({one.tags[TAG] for one in resources if TAG in one.tags})
+    return sorted({name for one in resources if (name := tagged(one.tags))})
 
 
 @dataclass(frozen=True)
 class Removal:
     """What would be done."""
 
+    name: str
     gone: tuple[Resource, ...]
     """In the order in which they are deleted."""
-    kept: tuple[Resource, ...]
+    kept: tuple[Resource, ...] = ()
+    """Parts of the deployment that stay, and what they need."""
+    others: tuple[Resource, ...] = ()
+    """What bears the deployment's tag and is no part of it."""
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The ids of what stays on a part that is kept, and leads to one that goes."""
+        if not any(one.part is Part.LOGS for one in self.gone):
+            return ()
+        lakes = [f"{one.id}/blobServices/default" for one in self.kept if is_lake(one, self.name)]
+        others = [one.id for one in self.kept if one.part is Part.WORKSPACE]
+        return tuple(f"{at}/{_DIAGNOSTICS}" for at in (*lakes, *others))
+
+    @property
+    def takes_queues(self) -> bool:
+        """Whether messages and letters go, too."""
+        return any(is_runtime(one, self.name) for one in self.gone)
 
 
 def plan_removal(
     name: str,
+    group: Group,
     resources: Iterable[Resource],
     targets: Mapping[str, str],
     *,
     with_data: bool,
 ) -> Removal:
-    """Everything of one deployment; `targets` says where each private endpoint leads, by id.
+    """What goes of one deployment; `targets` says where each private endpoint leads, by id.
 
-    Without `with_data` the lake account stays, and all that one needs to reach it; so does a
-    Databricks workspace, which may hold more than the runner.
+    A tag alone says little: a policy may give it to whatever is in the group. So only what has a
+    part's type and name is deleted. Without `with_data` the lake account stays, and all that one
+    needs to reach it; so does a Databricks workspace, which may hold more than the runner.
     """
-    ours = [one for one in resources if one.tags.get(TAG) == name]
+    every = list(resources)
+    bearing = [one for one in every if tagged(one.tags) == name]
+    ours = [one for one in bearing if is_made(one, name, group.id)]
+    left = set() if with_data else _data(name, ours, targets)
+    left |= _shared_zones(every, {one.id for one in ours} - left)
+    return Removal(
+        name,
+        gone=_sorted(one for one in ours if one.id not in left),
+        kept=_sorted(one for one in ours if one.id in left),
+        others=_sorted(one for one in bearing if one not in ours),
+    )
+
+
+def _data(name: str, ours: list[Resource], targets: Mapping[str, str]) -> set[str]:
     lake = next((one for one in ours if is_lake(one, name)), None)
-    data = {one.id for one in ours if is_lake(one, name) or one.type.lower() == WORKSPACE}
+    data = {one.id for one in ours if is_lake(one, name) or one.part is Part.WORKSPACE}
     if lake is not None and _is_private(lake, targets):
         data |= {one.id for one in ours if _leads_to(one, lake, targets)}
-    kept = [] if with_data else [one for one in ours if one.id in data]
-    left = {one.id for one in kept}
-    gone = sorted((one for one in ours if one.id not in left), key=_rank)
-    return Removal(tuple(gone), tuple(sorted(kept, key=_rank)))
-
-
-def is_lake(resource: Resource, name: str) -> bool:
-    """Whether it holds the data: what was landed, and the tables."""
-    return resource.type.lower() == ACCOUNT and resource.name.startswith(f"st{name}lake")
+    return data
 
 
 def _is_private(lake: Resource, targets: Mapping[str, str]) -> bool:
@@ -82,26 +92,43 @@ def _is_private(lake: Resource, targets: Mapping[str, str]) -> bool:
 
 
 def _leads_to(one: Resource, lake: Resource, targets: Mapping[str, str]) -> bool:
-    if one.type.lower() == ENDPOINT:
+    if one.part is Part.ENDPOINT:
         return targets.get(one.id, "").lower() == lake.id.lower()
-    return one.type.lower().startswith(_NETWORK)
+    return one.part in _NETWORK
+
+
+def _shared_zones(every: list[Resource], gone: set[str]) -> set[str]:
+    """Zones of `gone` with which a network that stays finds its endpoints too.
+
+    Zones have no name of their own: all private deployments of a group share them.
+    """
+    links = [one for one in every if one.part is Part.ZONE_LINK and one.id not in gone]
+    return {
+        zone.id
+        for zone in every
+        if zone.part is Part.ZONE
+        and zone.id in gone
+        and any(link.id.lower().startswith(f"{zone.id.lower()}/") for link in links)
+    }
 
 
 def is_app(resource: Resource) -> bool:
     """Whether it runs the functions, which have roles until they are gone."""
-    return resource.type.lower().startswith("microsoft.web/")
+    return resource.part in _APP
 
 
 def unhandled(lengths: Mapping[str, int | None], letters: int) -> list[str]:
     """What is lost with the queues and the dead letters, for whoever is asked."""
     told = [f"{length} message(s) in {queue}" for queue, length in lengths.items() if length]
     if letters:
-        told.append(f"{letters} letter(s) in {LETTERS_CONTAINER}")
+        told.append(f"{letters} letter(s) in {CONTAINER}")
     return told
 
 
+def _sorted(resources: Iterable[Resource]) -> tuple[Resource, ...]:
+    return tuple(sorted(resources, key=_rank))
+
+
 def _rank(resource: Resource) -> tuple[int, str]:
-    kind = resource.type.lower()
-    # What is not known goes before the identities that it may use.
-    place = _ORDER.index(kind) if kind in _ORDER else _ORDER.index(ACCOUNT)
-    return place, resource.id
+    part = resource.part
+    return _ORDER.index(part) if part is not None else len(_ORDER), resource.id

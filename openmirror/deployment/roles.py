@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from openmirror.deployment.findings import Check, Finding, fault, ok, warning
-from openmirror.deployment.naming import LETTERS_CONTAINER
 from openmirror.deployment.outputs import Outputs
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
 from openmirror.layout import LAKE, LANDING
+from openmirror.ports.letters import CONTAINER
 from openmirror.ports.management import Assignment
 
 
@@ -102,7 +102,7 @@ class Grant:
 
 _ZONE = Place(Kind.LAKE_CONTAINER, LANDING)
 _TABLES = Place(Kind.LAKE_CONTAINER, LAKE)
-_LETTERS = Place(Kind.RUNTIME_CONTAINER, LETTERS_CONTAINER)
+_LETTERS = Place(Kind.RUNTIME_CONTAINER, CONTAINER)
 _RUNTIME = Place(Kind.RUNTIME_ACCOUNT)
 _INSIGHTS = Place(Kind.INSIGHTS)
 QUEUES = (EVENTS_QUEUE, EVENTS_QUEUE + POISON_SUFFIX, WORK_QUEUE, WORK_QUEUE + POISON_SUFFIX)

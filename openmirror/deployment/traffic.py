@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from openmirror.deployment.findings import Check, Finding, fault, ok, warning
-from openmirror.deployment.naming import LETTERS_CONTAINER
 from openmirror.deployment.outputs import Outputs
 from openmirror.deployment.roles import QUEUES
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
+from openmirror.ports.letters import CONTAINER
 from openmirror.ports.management import EventSubscription
 from openmirror.ports.workspace import JobLook
 
@@ -71,14 +71,17 @@ def _remedy(queue: str) -> str:
     return "See the invocations of the function landing, and maximumInstances."
 
 
-def judge_letters(names: Sequence[str]) -> list[Finding]:
-    """Whether something was given up."""
+def judge_letters(names: Sequence[str] | None) -> list[Finding]:
+    """Whether something was given up; None of names where there is no container for it."""
+    if names is None:
+        what = f"there is no container {CONTAINER}: what is given up is lost"
+        return [fault(Check.LETTERS, what, "Deploy again.")]
     if not names:
         return [ok(Check.LETTERS, "none")]
     return [
         warning(
             Check.LETTERS,
-            f"{len(names)} in the container {LETTERS_CONTAINER}, the newest {names[0]}",
+            f"{len(names)} in the container {CONTAINER}, the newest {names[0]}",
             "No data is lost by them. Read why, put them back or delete them: "
             "docs/FUNCTIONS.md, Letters.",
         )

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+CONTAINER = "dead-letters"
+"""Event Grid writes its dead letters here too, below folders named in capitals."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Letter:

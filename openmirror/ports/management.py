@@ -1,7 +1,7 @@
 """What Azure itself knows of a subscription and of one deployment in it, and how to remove one.
 
-Every method raises AccessDenied, naming the right that is missing, and Unavailable when Azure
-cannot be reached.
+Every method raises AccessDenied, naming the right that is missing, Unavailable when Azure cannot
+be reached, and CannotStart when it does not know who asks.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
+
+from openmirror.ports.resources import Resource
 
 
 @dataclass(frozen=True)
@@ -68,17 +70,6 @@ class Deployment:
     at: datetime | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
-
-
-@dataclass(frozen=True)
-class Resource:
-    """Something in a resource group."""
-
-    id: str
-    name: str
-    type: str
-    """Such as `Microsoft.Storage/storageAccounts`."""
-    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

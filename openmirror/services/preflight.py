@@ -18,9 +18,10 @@ from openmirror.deployment.before import (
     providers_needed,
 )
 from openmirror.deployment.findings import Check, Finding, fault, has_faults, unknown
-from openmirror.deployment.naming import NAME, Names
+from openmirror.deployment.naming import NAME
 from openmirror.deployment.parameters import Parameters, judge_parameters
 from openmirror.deployment.rights import judge_rights
+from openmirror.deployment.template import Names
 from openmirror.ports.management import Group, Subscription
 from openmirror.ports.workspace import Workspace
 from openmirror.services.asking_azure import asked

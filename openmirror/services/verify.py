@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from openmirror.deployment.findings import Check, Finding, Verdict, fault, unknown
 from openmirror.deployment.mirrored import judge_heartbeats, judge_tables
 from openmirror.deployment.naming import DEPLOYMENT
-from openmirror.deployment.outputs import Outputs, is_ours, judge_deployment
+from openmirror.deployment.outputs import Outputs, is_ours, judge_deployment, made_by
 from openmirror.deployment.roles import QUEUES, Who, judge_roles
 from openmirror.deployment.running import JOB, WORKSPACE, judge_app, judge_settings
 from openmirror.deployment.traffic import (
@@ -19,9 +19,8 @@ from openmirror.deployment.traffic import (
     judge_runner,
 )
 from openmirror.doorbells import WORK_QUEUE
-from openmirror.errors import AccessDenied, NotThere, Unavailable
+from openmirror.errors import AccessDenied, CannotStart, NotThere, Unavailable, WrongRequest
 from openmirror.lifecycle import TableStatus, Trouble, Word
-from openmirror.ports.letters import Letters
 from openmirror.ports.management import Assignment, Deployed, Deployment
 from openmirror.ports.sampling import QueueLengths
 from openmirror.ports.workspace import JobLook, Workspace
@@ -38,7 +37,8 @@ class DataPlane:
 
     parts: Parts
     queues: QueueLengths
-    letters: Letters
+    letters: Callable[[], Sequence[str] | None]
+    """The names of what was given up; None where there is no container for it."""
     sample: Callable[[Callable[[], JobLook | None]], Finding]
     """The sample's way, for whoever can say how the runner's job stands."""
 
@@ -60,7 +60,9 @@ class Verification:
     def findings(self) -> Iterator[Finding]:
         """All of them, each as soon as it is known."""
         seen: list[Outputs] = []
-        yield from asked(Check.DEPLOYMENT, lambda: self._deployment(seen))
+        # One that cannot even be read was not verified, which must not look like one that was.
+        for one in asked(Check.DEPLOYMENT, lambda: self._deployment(seen)):
+            yield replace(one, verdict=Verdict.FAULT) if one.verdict is Verdict.UNKNOWN else one
         if not seen:
             return
         outputs = seen[0]
@@ -70,15 +72,26 @@ class Verification:
         yield from asked(Check.SETTINGS, lambda: self._settings(outputs, told))
         yield from asked(Check.ROLES, lambda: self._roles(outputs))
         yield from asked(Check.EVENTS, lambda: self._events(outputs))
-        inside = self.open(outputs)
+        opened: list[DataPlane] = []
+        yield from self._opened(outputs, opened)
+        if not opened:
+            return
+        inside = opened[0]
         lengths: dict[str, int | None] = {}
         yield from asked(Check.QUEUES, lambda: self._queues(inside, lengths))
-        yield from asked(Check.LETTERS, lambda: judge_letters(inside.letters.names()))
+        yield from asked(Check.LETTERS, lambda: judge_letters(inside.letters()))
         yield from self._runner(told, lengths)
         yield from asked(Check.HEARTBEAT, lambda: self._heartbeats(inside.parts))
         yield from asked(Check.TABLES, lambda: self._tables(inside.parts))
         if self.with_sample:
             yield from self._sample(inside, told)
+
+    def _opened(self, outputs: Outputs, opened: list[DataPlane]) -> Iterator[Finding]:
+        try:
+            opened.append(self.open(outputs))
+        except CannotStart as error:
+            remedy = "Nothing inside the accounts was looked at. Deploy again, or correct that."
+            yield fault(Check.QUEUES, str(error), remedy)
 
     def _sample(self, inside: DataPlane, told: dict[str, str]) -> Iterator[Finding]:
         """One that cannot even be landed is not passed over: nothing was shown by it."""
@@ -130,15 +143,22 @@ class Verification:
         number, url = told.get(JOB), told.get(WORKSPACE)
         if not number or not url:
             return judge_runner(AlwaysOn(), waiting)
-        return judge_runner(self.workspace(url).job(int(number)), waiting)
+        try:
+            look = self.workspace(url).job(_number(number))
+        except CannotStart as error:
+            return [fault(Check.RUNNER, str(error), "Correct the app's setting, or deploy again.")]
+        except NotThere as error:
+            remedy = "Give databricksJobId the number of the job in that workspace: deploy again."
+            return [fault(Check.RUNNER, str(error), remedy)]
+        return judge_runner(look, waiting)
 
     def _looked(self, told: dict[str, str]) -> JobLook | None:
         number, url = told.get(JOB), told.get(WORKSPACE)
         if not number or not url:
             return None
         try:
-            return self.workspace(url).job(int(number))
-        except (AccessDenied, NotThere, Unavailable):
+            return self.workspace(url).job(_number(number))
+        except (AccessDenied, CannotStart, NotThere, Unavailable):
             return None
 
     def _heartbeats(self, parts: Parts) -> list[Finding]:
@@ -152,11 +172,28 @@ class Verification:
 
 
 def last_deployment(deployed: Deployed, group: str, name: str | None) -> Deployment | None:
-    """The deployment of this `name`; None where the group remembers none."""
-    # A second one, or one that azd made, may have another name than it should.
-    return deployed.deployment(group, name or DEPLOYMENT) or next(
-        (one for one in deployed.deployments(group) if is_ours(one, name)), None
+    """The newest deployment of this `name`; None where the group remembers none.
+
+    Raises WrongRequest when the group remembers several and none is named.
+    """
+    every = deployed.deployments(group)
+    if name is None and len(names := sorted({made for one in every if (made := made_by(one))})) > 1:
+        raise WrongRequest(
+            f"the group {group} remembers the deployments {', '.join(names)}: say which, --name"
+        )
+    # One that azd made, or a second one, is called otherwise than it should; and one that failed or
+    # still runs says nothing of what it made, so that only what it is called is known.
+    called = name or DEPLOYMENT
+    return next(
+        (one for one in every if is_ours(one, name) or (one.name == called and not made_by(one))),
+        None,
     )
+
+
+def _number(said: str) -> int:
+    if not (said.isascii() and said.isdigit()):
+        raise CannotStart(f"{JOB} is {said!r}, but must be the number of a job")
+    return int(said)
 
 
 def _wrong_mirrors(parts: Parts, names: list[str]) -> dict[str, Trouble]:

@@ -29,6 +29,8 @@ from openmirror.wiring.local import Say, say_nothing, utc_now
 if TYPE_CHECKING:
     from openmirror.adapters.management.clients import Clients
 
+_KEYS = ("OPENMIRROR_ACCOUNT_KEY", "OPENMIRROR_QUEUES", "OPENMIRROR_LETTERS")
+"""What can be said of an emulator; without `__…` behind them, the latter are no URLs."""
 _NEEDED = "pip install 'openmirror[cli,azure,deploy]'"
 
 
@@ -40,6 +42,11 @@ class Management:
     env: Mapping[str, str]
     opened: ExitStack = field(default_factory=ExitStack)
     """The accounts that were looked into: whoever made this lets go of them."""
+
+    @property
+    def subscription(self) -> str:
+        """Its id."""
+        return self.clients.subscription
 
     def preflight(self) -> Preflight:
         """What is asked before a deployment."""
@@ -97,20 +104,22 @@ class Management:
         inside = self.data_plane(outputs, timedelta(), say_nothing)
         try:
             lengths = {name: inside.queues.length(name) for name in QUEUES}
-            return unhandled(lengths, len(inside.letters.names()))
+            return unhandled(lengths, len(inside.letters() or ()))
         except (AccessDenied, Unavailable) as error:
             return [f"it cannot be seen whether anything is unhandled: {error}"]
 
     def data_plane(self, outputs: Outputs, timeout: timedelta, tell: Say) -> DataPlane:
-        """The accounts that a deployment made; for emulators the environment has keys.
+        """The accounts that a deployment made, and no others, whatever else the shell knows.
 
-        Raises CannotStart when they cannot be used.
+        Only emulators' keys and connection strings are taken from the environment. Raises
+        CannotStart when the accounts cannot be used.
         """
         from openmirror.adapters.azure.letters import BlobLetters
         from openmirror.adapters.azure.queue_lengths import StorageQueueLengths
         from openmirror.adapters.sample_row import ParquetSampleRow
 
-        settings = Settings.load(self.env, {"root": AccountUrl.parse(outputs.openmirror_root)})
+        keys = {name: self.env[name] for name in _KEYS if name in self.env}
+        settings = Settings.load(keys, {"root": _account(outputs.openmirror_root)})
         store = account_store(settings)
         queues = StorageQueueLengths.connect(
             settings.queues or Connection(service=outputs.openmirror_queues)
@@ -126,7 +135,10 @@ class Management:
             row = ParquetSampleRow(store)
             return Sample(parts, row, queues, job, _sleep, tell, timeout).finding()
 
-        return DataPlane(parts, queues, letters, sample)
+        def names() -> list[str] | None:
+            return letters.names() if letters.is_there() else None
+
+        return DataPlane(parts, queues, names, sample)
 
 
 @contextmanager
@@ -167,6 +179,13 @@ def wrong_settings(settings: Mapping[str, str]) -> str | None:
     except CannotStart as error:
         return str(error)
     return None
+
+
+def _account(root: str) -> AccountUrl:
+    try:
+        return AccountUrl.parse(root)
+    except ValueError as error:
+        raise CannotStart(f"the deployment's OPENMIRROR_ROOT must be {error}") from None
 
 
 def _sleep(span: timedelta) -> None:

@@ -23,6 +23,7 @@ from azure.core.credentials import AccessToken
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 
 from openmirror.adapters.management.clients import Clients
+from openmirror.deployment.naming import guid as azures_guid
 from openmirror.deployment.naming import unique_string
 from openmirror.deployment.running import FUNCTIONS
 from standins.loopback import serving
@@ -44,7 +45,7 @@ _TOP = re.compile(r"[^/]+/[^/]+\Z")
 @cache
 def bicep(**parameters: Any) -> Deployment:
     """What the Bicep files make, under the names that Azure would give."""
-    with mock.patch.dict(evaluation.PURE, {"uniqueString": unique_string}):
+    with mock.patch.dict(evaluation.PURE, {"uniqueString": unique_string, "guid": azures_guid}):
         return expand(folder(), {**PARAMETERS, **parameters})
 
 

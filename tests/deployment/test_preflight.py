@@ -13,8 +13,8 @@ import pytest
 
 from openmirror.adapters.management.clients import Clients
 from openmirror.deployment.findings import Check, Finding, Verdict
-from openmirror.deployment.naming import Names
 from openmirror.deployment.parameters import Parameters, read_parameters
+from openmirror.deployment.template import Names
 from openmirror.ports.workspace import JobLook
 from openmirror.services.preflight import Intended
 from openmirror.wiring.deployment import Management

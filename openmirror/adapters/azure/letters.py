@@ -21,10 +21,7 @@ from openmirror.adapters.azure.failures import QUEUE_ROLE, code_of, in_our_words
 from openmirror.adapters.azure.queue import make_queue, on_the_wire, queue_service
 from openmirror.connection import Connection
 from openmirror.errors import CannotStart, NotThere
-from openmirror.ports.letters import DeadLetter, Letter
-
-CONTAINER = "dead-letters"
-"""Event Grid writes its dead letters here too, below folders named in capitals."""
+from openmirror.ports.letters import CONTAINER, DeadLetter, Letter
 
 _NAME = re.compile(r"[a-z-]+/\d{4}-\d\d-\d\d/[A-Za-z0-9-]+")
 _SUFFIX = ".json"
@@ -64,6 +61,16 @@ class BlobLetters:
                     raise
                 _make(self._container)
                 self._container.upload_blob(path, _encode(letter), overwrite=True)
+
+    def is_there(self) -> bool:
+        """Whether there is a container at all."""
+        with in_our_words(CONTAINER):
+            try:
+                # Listing asks for no other role than looking for letters does.
+                next(iter(self._container.list_blobs(results_per_page=1)), None)
+            except ResourceNotFoundError:
+                return False
+        return True
 
     def names(self) -> list[str]:
         """The names of all letters, the newest first."""

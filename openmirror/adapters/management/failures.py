@@ -13,21 +13,27 @@ from azure.core.exceptions import (
     ServiceResponseError,
 )
 
-from openmirror.errors import AccessDenied, NotThere, OpenmirrorError, Unavailable, WrongRequest
+from openmirror.errors import (
+    AccessDenied,
+    CannotStart,
+    NotThere,
+    OpenmirrorError,
+    Unavailable,
+    WrongRequest,
+)
 
 
 @contextmanager
 def in_our_words(what: str, right: str = "Reader on the resource group") -> Iterator[None]:
     """Turn the SDKs' errors about `what` into ours; `right` is the role that it takes.
 
-    Raises NotThere, AccessDenied, WrongRequest or Unavailable.
+    Raises NotThere, AccessDenied, WrongRequest or Unavailable; CannotStart when Azure does not know
+    who asks, since then every other question is asked in vain.
     """
     try:
         yield
     except ClientAuthenticationError as error:
-        raise AccessDenied(
-            f"{what}: Azure does not know who asks: {_first(error)} `az login`"
-        ) from error
+        raise _unknown(what, error) from error
     except HttpResponseError as error:
         raise _told(what, right, error) from error
     except (ServiceRequestError, ServiceResponseError) as error:
@@ -42,6 +48,8 @@ def code_of(error: HttpResponseError) -> str:
 def _told(what: str, right: str, error: HttpResponseError) -> OpenmirrorError:
     status, code = error.status_code or 0, code_of(error)
     said = f" ({code})" if code else ""
+    if status == 401:
+        return _unknown(what, error)
     if status == 404:
         return NotThere(f"there is no {what}{said}")
     if status == 403:
@@ -51,6 +59,11 @@ def _told(what: str, right: str, error: HttpResponseError) -> OpenmirrorError:
     if code == "ScopeLocked":
         return WrongRequest(f"{what} is locked: {_first(error)}")
     return WrongRequest(f"{what}: Azure refuses: {_first(error)}")
+
+
+def _unknown(what: str, error: HttpResponseError) -> CannotStart:
+    said = _first(error).rstrip(".")
+    return CannotStart(f"{what}: Azure does not know who asks: {said}. Log in: `az login`")
 
 
 def _first(error: AzureError) -> str:

@@ -9,7 +9,8 @@ from typing import Any
 from openmirror.adapters.management.clients import Clients
 from openmirror.adapters.management.failures import in_our_words
 from openmirror.errors import NotThere
-from openmirror.ports.management import Deployment, DeploymentState, Group, Lock, Resource
+from openmirror.ports.management import Deployment, DeploymentState, Group, Lock
+from openmirror.ports.resources import Resource
 
 _LOCKS = "2020-05-01"
 _OVER = {

@@ -10,12 +10,14 @@ from openmirror.adapters.management.clients import Clients
 from openmirror.adapters.management.deployed import assignments
 from openmirror.adapters.management.failures import in_our_words
 from openmirror.errors import NotThere, WrongRequest
-from openmirror.ports.management import Assignment, Group, Lock, Resource
+from openmirror.ports.management import Assignment, Group, Lock
+from openmirror.ports.resources import Part, Resource
 
 _CONTRIBUTOR = "Contributor on the resource group"
+_DIAGNOSTICS = "microsoft.insights/diagnosticsettings"
+_DIAGNOSTICS_VERSION = "2021-05-01-preview"
+"""All that came before, and are no previews, know one setting alone for each resource."""
 _ASSIGNER = "Role Based Access Control Administrator on the resource group"
-_IDENTITY = "microsoft.managedidentity/userassignedidentities"
-_ENDPOINT = "microsoft.network/privateendpoints"
 
 
 class ArmRemovable:
@@ -40,13 +42,13 @@ class ArmRemovable:
     def principal_of(self, resource: Resource) -> str | None:
         """The principal of an identity, or the own one of a resource; None without one."""
         found = self._get(resource)
-        if resource.type.lower() == _IDENTITY:
+        if resource.part is Part.IDENTITY:
             return (found.get("properties") or {}).get("principalId")
         return (found.get("identity") or {}).get("principalId")
 
     def private_target(self, resource: Resource) -> str | None:
         """The resource that a private endpoint leads to; None for anything else."""
-        if resource.type.lower() != _ENDPOINT:
+        if resource.part is not Part.ENDPOINT:
             return None
         links = (self._get(resource).get("properties") or {}).get("privateLinkServiceConnections")
         for link in links or ():
@@ -90,6 +92,8 @@ class ArmRemovable:
 
     def _newest(self, kind: str) -> str:
         """The newest version of the interface of a type that is no preview, as Azure lists them."""
+        if kind.lower() == _DIAGNOSTICS:
+            return _DIAGNOSTICS_VERSION
         provider, _, name = kind.partition("/")
         with in_our_words(f"the resource provider {provider}"):
             known = self._clients.resources.providers.get(provider)

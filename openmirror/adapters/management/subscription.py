@@ -17,8 +17,8 @@ from openmirror.ports.management import (
     Lock,
     NameAnswer,
     Permission,
-    Resource,
 )
+from openmirror.ports.resources import Resource
 
 _SUBSCRIPTION = "2022-12-01"
 _PERMISSIONS = "2022-04-01"
