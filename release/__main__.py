@@ -51,8 +51,10 @@ def package(
     The version stands in openmirror/__init__.py and nowhere else. Packages of another version
     are taken out of the folder, so what lies there belongs together.
 
-    The same files give the same bytes, whoever builds them and wherever: compare the sha256 that is
-    printed with somebody else's. (A Python with another zlib may compress otherwise.)
+    Without --vendor the same files give the same bytes, whoever builds them and wherever: compare
+    the sha256 that is printed with somebody else's. (A Python with another zlib may compress
+    otherwise.) With --vendor what the pinned requirements need themselves comes in the version that
+    is newest that day: build once, and deploy that everywhere.
 
     By default the app's requirements are not in its package: Azure installs what requirements.txt
     pins when it is deployed with `--build-remote true`. In a private network without a way to a

@@ -8,7 +8,7 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 EPOCH = 1_580_601_600
 """2020-02-02, which hatchling takes as well; zip files cannot say anything before 1980."""
@@ -56,9 +56,14 @@ def _by_name(name: str) -> tuple[object, ...]:
 
 
 def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write the same as a folder, in place of what was there."""
-    new = path.with_name(f".{path.name}.new")
-    for stale in (new, path):
+    """Write the same as a folder, in place of what was there.
+
+    One that holds just that is left alone: somebody may be reading it.
+    """
+    if _holds(path, files):
+        return
+    new, old = path.with_name(f".{path.name}.new"), path.with_name(f".{path.name}.old")
+    for stale in (new, old):
         if stale.exists():
             shutil.rmtree(stale)
     for name, content in files.items():
@@ -67,7 +72,24 @@ def write_folder(path: Path, files: Mapping[str, bytes]) -> None:
         target.write_bytes(content)
         target.chmod(0o644)
         os.utime(target, (EPOCH, EPOCH))
+    if path.exists():
+        path.replace(old)
     new.replace(path)
+    if old.exists():
+        shutil.rmtree(old)
+
+
+def _holds(path: Path, files: Mapping[str, bytes]) -> bool:
+    """Whether a folder has these files with these bytes, and nothing besides."""
+    folders = {parent.as_posix() for name in files for parent in PurePosixPath(name).parents}
+    there = {found.relative_to(path).as_posix(): found for found in path.rglob("*")}
+    if there.keys() != (folders - {"."}) | files.keys():
+        return False
+    plain = all(not found.is_symlink() for found in there.values())
+    return plain and all(
+        there[name].is_file() and there[name].read_bytes() == content
+        for name, content in files.items()
+    )
 
 
 def contents(root: Path, names: Iterable[str]) -> dict[str, bytes]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import subprocess
 import sys
 import tempfile
 from importlib.metadata import Distribution, distributions
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -33,11 +35,7 @@ def vendored(requirements: Path, python: str) -> dict[str, bytes]:
         folder = Path(made)
         _install(wanted, python, folder)
         _refuse_gaps(wanted, environment, folder)
-        return {
-            f"{PLACE}/{path.relative_to(folder).as_posix()}": path.read_bytes()
-            for path in folder.rglob("*")
-            if path.is_file() and not _is_local(path.relative_to(folder))
-        }
+        return {f"{PLACE}/{name}": content for name, content in _installed(folder).items()}
 
 
 def _environment(python: str) -> dict[str, str]:
@@ -140,6 +138,40 @@ def _bare(one: Requirement) -> str:
     return str(one)
 
 
-def _is_local(path: Path) -> bool:
-    """Scripts, which hold this machine's paths, and bytecode; nobody runs either there."""
-    return path.parts[0] == "bin" or "__pycache__" in path.parts
+def _installed(folder: Path) -> dict[str, bytes]:
+    """What was installed, without what says where and by which Python that was done."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        name = PurePosixPath(path.relative_to(folder).as_posix())
+        if path.is_file() and not _is_local(name):
+            content = path.read_bytes()
+            found[str(name)] = _listing(content) if _lists(name) else content
+    return found
+
+
+def _is_local(name: PurePosixPath) -> bool:
+    """Scripts and where a wheel lay, which hold this machine's paths, and bytecode.
+
+    Nobody runs or reads any of them there.
+    """
+    return (
+        name.parts[0] == "bin"
+        or "__pycache__" in name.parts
+        or (name.name == "direct_url.json" and name.parent.suffix == ".dist-info")
+    )
+
+
+def _lists(name: PurePosixPath) -> bool:
+    return name.name == "RECORD" and name.parent.suffix == ".dist-info"
+
+
+def _listing(record: bytes) -> bytes:
+    """A RECORD without the lines of files that are left out: those lines have their hashes."""
+    kept = io.StringIO()
+    lines = csv.writer(kept, lineterminator="\n")
+    for row in csv.reader(io.StringIO(record.decode(), newline="")):
+        # pip writes the names of scripts as from the place that it had unpacked them in first.
+        parts = [part for part in PurePosixPath(row[0]).parts if part != ".."]
+        if not _is_local(PurePosixPath(*parts)):
+            lines.writerow(row)
+    return kept.getvalue().encode()

@@ -7,9 +7,11 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import tomllib
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from typer.testing import CliRunner
 import openmirror
 from openmirror.cli.app import app
 from release.__main__ import APP_PYTHON, command
+from release.archive import write_folder
 from release.contents import ROOTS, ignored, is_ignored
 from release.refusals import Refused
 from release.requirements import vendored
@@ -123,6 +126,51 @@ def test_the_folder_for_azd_is_the_same_as_the_package(built: Built) -> None:
         if path.is_file()
     }
     assert there == members(built.app)
+
+
+def test_a_folder_that_holds_the_same_is_left_alone_while_azd_may_read_it(built: Built) -> None:
+    folder = built.folder / "functions"
+    before = folder.stat().st_ino, (folder / "host.json").stat().st_ino
+    packages = [built.app.read_bytes(), built.wheel.read_bytes()]
+    assert build(built.folder.parent).returncode == 0
+    assert (folder.stat().st_ino, (folder / "host.json").stat().st_ino) == before
+    assert [built.app.read_bytes(), built.wheel.read_bytes()] == packages
+
+
+FILES = {"a.py": b"1", "b/c.py": b"2", "b/d/e.py": b""}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: (folder / "b/c.py").write_bytes(b"3"),
+        lambda folder: (folder / "b/c.py").unlink(),
+        lambda folder: (folder / "b/d/more.py").touch(),
+        lambda folder: (folder / "b/empty").mkdir(),
+        lambda folder: (folder / "a.py").replace(folder / "A.py"),
+        lambda folder: [(folder / "b/c.py").unlink(), (folder / "b/c.py").mkdir()],
+        lambda folder: [
+            (folder / "b/c.py").replace(folder.parent / "c"),
+            (folder / "b/c.py").symlink_to(folder.parent / "c"),
+        ],
+    ],
+    ids=["changed", "missing", "added", "an empty folder", "renamed", "a folder", "a link"],
+)
+def test_a_folder_that_differs_in_anything_is_replaced_whole(
+    tmp_path: Path, change: Callable[[Path], object]
+) -> None:
+    folder = tmp_path / "functions"
+    write_folder(folder, FILES)
+    first = folder.stat().st_ino
+    write_folder(folder, FILES)
+    assert folder.stat().st_ino == first
+    change(folder)
+    write_folder(folder, FILES)
+    assert folder.stat().st_ino != first
+    plain = [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    assert {path.relative_to(folder).as_posix(): path.read_bytes() for path in plain} == FILES
+    assert sorted(path.name for path in folder.rglob("*") if path.is_dir()) == ["b", "d"]
+    assert not list(tmp_path.glob(".functions*"))
 
 
 def test_everything_beside_the_app_is_named_in_funcignore() -> None:
@@ -244,6 +292,7 @@ def test_help_says_what_is_built_and_for_whom() -> None:
     shown = build(ROOT, "--help").stdout
     for word in ("config-zip", "azd", "Databricks", "--vendor", "sha256"):
         assert word in shown
+    assert "Without --vendor the same files give the same bytes" in shown
 
 
 def test_azd_and_the_bundle_have_it_built_and_find_what_it_makes(built: Built) -> None:
@@ -270,7 +319,9 @@ def wheel(folder: Path, name: str, *needs: str, python: str = ">=3.8") -> None:
         packed.writestr(f"{name}.py", "")
         packed.writestr(f"{info}/METADATA", metadata)
         packed.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
-        packed.writestr(f"{info}/RECORD", "")
+        packed.writestr(f"{info}/RECORD", f"{name}.py,,\n")
+        packed.writestr(f"{info}/entry_points.txt", f"[console_scripts]\n{name} = {name}:main\n")
+        packed.writestr(f"{name}-1.0.data/scripts/{name}-too", "#!python\n")
 
 
 @pytest.fixture
@@ -305,6 +356,26 @@ def test_requirements_are_chosen_for_the_apps_python_and_not_for_this_one(
         f"{place}/new.py",
         f"{place}/below.py",
     }
+
+
+def test_the_same_wheels_give_the_same_bytes_and_nothing_of_the_machine_that_unpacked_them(
+    index: Path, requirements: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel(index, "new", "below", python=">=3.99")
+    wheel(index, "below")
+    found = vendored(requirements, "3.99")
+    (tmp_path / "another place").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "another place"))
+    assert vendored(requirements, "3.99") == found
+    place = ".python_packages/lib/site-packages"
+    for package in ("new", "below"):
+        info = f"{place}/{package}-1.0.dist-info/"
+        listed = found[f"{info}RECORD"].decode().splitlines()
+        names = {f"{place}/{line.split(',')[0]}" for line in listed}
+        assert names == {f"{place}/{package}.py"} | {n for n in found if n.startswith(info)}
+    told = b"".join(found.values())
+    for local in (tempfile.gettempdir(), "file:", sys.executable, "#!"):
+        assert local.encode() not in told
 
 
 def test_requirements_are_for_the_python_that_the_template_gives_the_app() -> None:
