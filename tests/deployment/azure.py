@@ -86,6 +86,10 @@ class Azure:
     denied: str = ""
     """A pattern of paths that are refused."""
     away: bool = False
+    stranger: bool = False
+    """Whether Azure does not know who asks."""
+    refuses: str = ""
+    """A pattern of paths that are not deleted."""
     asked: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -146,6 +150,8 @@ class Azure:
 
     def answer(self, verb: str, path: str, query: Mapping[str, str], body: Any) -> tuple[int, Any]:
         self.asked.append(f"{verb} {path}")
+        if self.stranger:
+            return 401, _error("AuthenticationFailed", "Authentication failed.")
         if self.away:
             return 503, _error("ServiceUnavailable", "busy")
         if self.denied and re.search(self.denied, path):
@@ -298,6 +304,8 @@ class Azure:
             scope = lock["id"].lower().partition("/providers/microsoft.authorization/locks")[0]
             if path.startswith(scope):
                 return 409, _error("ScopeLocked", f"{path} cannot be deleted: it is locked")
+        if self.refuses and re.search(self.refuses, path):
+            return 409, _error("Conflict", f"{path} is still in use")
         before = len(self.resources) + len(self.assignments) + len(self.subscriptions)
         self.resources = [one for one in self.resources if one["id"].lower() != path]
         self.assignments = [
@@ -396,14 +404,14 @@ def azure() -> Iterator[Azure]:
 
 
 @contextmanager
-def clients(made: Azure) -> Iterator[Clients]:
+def clients(made: Azure, policy: Any = None) -> Iterator[Clients]:
     """The real SDKs over it. They send no token over http, so none is asked for."""
     found = Clients(
         Identity(),
         SUBSCRIPTION,
         made.url,
         ["scope"],
-        authentication_policy=SansIOHTTPPolicy(),
+        authentication_policy=policy or SansIOHTTPPolicy(),
         retry_backoff_factor=0.01,
         polling_interval=0.01,
     )

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from openmirror.cli.app import app
 from openmirror.settings import Settings
-from tests.deployment.azure import NAME
+from tests.deployment.azure import NAME, bicep
 from tests.deployment.place import Place
 from tests.infra.bundle import FILE, GIVEN, ROOT
 
@@ -58,6 +58,15 @@ def test_they_disturb_nothing_that_is_run_in_the_same_shell(place: Place) -> Non
     assert settings.queues.service == found["BUNDLE_VAR_queues"]
     # Or every command would begin to send telemetry.
     assert "APPLICATIONINSIGHTS_CONNECTION_STRING" not in found
+
+
+def test_of_two_deployments_one_has_to_be_named(place: Place) -> None:
+    place.azure.deployments.append(place.azure.remembered("second", bicep(name="second")))
+    unclear = outputs()
+    assert unclear.exit_code == 1
+    assert unclear.stdout == ""
+    assert "remembers the deployments openmirror, second: say which, --name" in unclear.stderr
+    assert "func-second-" in outputs("--name", "second").stdout
 
 
 def test_without_a_deployment_it_says_where_to_begin(place: Place) -> None:

@@ -14,7 +14,7 @@ from openmirror.adapters.management.clients import Clients
 from openmirror.cli.app import app
 from openmirror.wiring import deployment
 from openmirror.wiring.deployment import Management
-from tests.deployment.azure import NAME, Azure, bicep
+from tests.deployment.azure import NAME, SUBSCRIPTION, Azure, bicep
 from tests.deployment.place import Place
 from tests.infra.bicep.expansion import GROUP
 
@@ -206,6 +206,137 @@ def test_other_things_in_the_group_are_left_alone(azure: Azure, openmirror: Any)
     azure.resources.append(other)
     openmirror("--yes", "--with-data")
     assert azure.resources == [other]
+
+
+def neighbour(kind: str, name: str) -> dict[str, Any]:
+    """Something of somebody else, to which a policy gave the group's tags."""
+    return {
+        "id": f"{GROUP}/providers/{kind}/{name}",
+        "name": name,
+        "type": kind,
+        "tags": {"openmirror": "openmirror"},
+        "properties": {},
+    }
+
+
+def test_what_only_bears_the_tag_is_never_deleted(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    others = [
+        neighbour("Microsoft.Compute/virtualMachines", "vm-payroll"),
+        neighbour("Microsoft.Storage/storageAccounts", "stpayroll"),
+        neighbour("Microsoft.Storage/storageAccounts", "stopenmirrorlakehouse"),
+        neighbour("Microsoft.Web/sites", "func-openmirror-of-ours"),
+        neighbour("Microsoft.Insights/workbooks", "cc658088-2091-5fef-bd9e-68832bbbc683"),
+        neighbour("Microsoft.Network/privateDnsZones", "payroll.example"),
+    ]
+    azure.resources += others
+    done = openmirror("--yes", "--with-data")
+    assert done.exit_code == 0, done.output
+    assert azure.resources == others
+    kept = "keep    Microsoft.Compute/virtualMachines vm-payroll (not made by the template)"
+    assert kept in done.stdout
+    assert "nothing but data is left" not in done.stderr
+
+
+def test_the_tags_case_is_of_no_account(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    for one in azure.resources:
+        one["tags"] = {"OpenMirror": one["tags"]["openmirror"]}
+    assert openmirror("--yes", "--with-data").exit_code == 0
+    assert not azure.resources
+
+
+def test_zones_that_another_network_finds_its_endpoints_with_stay(
+    azure: Azure, openmirror: Any
+) -> None:
+    azure.deploy(bicep(privateNetwork=True, name="second"))
+    azure.resources = [one for one in azure.resources if not one["type"].endswith("DnsZones")]
+    azure.deploy(bicep(privateNetwork=True))
+    zones = [one for one in azure.resources if one["type"].endswith("/privateDnsZones")]
+    assert zones
+    assert {one["tags"]["openmirror"] for one in zones} == {"openmirror"}
+    done = openmirror("--yes", "--with-data", "--name", "openmirror")
+    assert done.exit_code == 0, done.output
+    assert all(zone in azure.resources for zone in zones)
+    links = [one for one in azure.resources if one["type"].endswith("/virtualNetworkLinks")]
+    assert {one["tags"]["openmirror"] for one in links} == {"second"}
+    assert openmirror("--yes", "--with-data", "--name", "second").exit_code == 0
+    assert openmirror("--yes", "--with-data", "--name", "openmirror").exit_code == 0
+    assert not azure.resources
+
+
+def test_what_azure_refuses_to_delete_is_told_and_the_rest_goes_on(
+    azure: Azure, openmirror: Any
+) -> None:
+    azure.deploy(bicep())
+    azure.refuses = "/systemtopics/[^/]+$"
+    done = openmirror("--yes", "--with-data")
+    assert done.exit_code == 1
+    assert "Microsoft.EventGrid/systemTopics egst-openmirror-" in done.stderr
+    assert "stays: " in done.stderr
+    assert "not all is gone: 1 could not be deleted" in done.stderr
+    assert kinds(azure) == ["Microsoft.EventGrid/systemTopics"]
+
+
+def test_a_group_that_is_not_there_is_no_group_where_nothing_is_left(
+    azure: Azure, openmirror: Any
+) -> None:
+    azure.groups = {"another": "westeurope"}
+    done = openmirror("--yes")
+    assert done.exit_code == 1
+    assert f"there is no resource group {NAME} in this subscription" in done.stderr
+    assert "--subscription" in done.stderr
+
+
+def test_the_subscription_is_said_where_a_person_decides(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    told = openmirror(typed="no\n").stderr
+    where = f"{NAME} of the subscription {SUBSCRIPTION}"
+    assert f"removing 'openmirror' from {where}" in told
+    assert f"This is deleted from the group {where}" in told
+
+
+def test_a_lock_inside_of_what_goes_is_found_beforehand(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    runtime = next(one for one in azure.resources if one["name"].startswith("stopenmirrorrun"))
+    inside = f"{runtime['id']}/blobServices/default/containers/dead-letters"
+    at = f"{inside}/providers/Microsoft.Authorization/locks/keep"
+    azure.locks.append({"id": at, "name": "keep", "properties": {"level": "CanNotDelete"}})
+    done = openmirror("--yes")
+    assert done.exit_code == 1
+    assert "the lock keep (CanNotDelete) is in the way, and nothing was deleted" in done.stderr
+    assert not azure.deleted
+
+
+def test_what_stays_sends_no_logs_to_a_workspace_that_goes(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    lake = lake_of(azure)["id"].lower()
+    setting = "providers/microsoft.insights/diagnosticsettings/openmirror"
+    openmirror("--yes")
+    (told,) = (one for one in azure.asked if one == f"DELETE {lake}/blobservices/default/{setting}")
+    assert azure.asked.index(told) < next(
+        at for at, one in enumerate(azure.asked) if re.match("DELETE .*/workspaces/[^/]+$", one)
+    )
+
+
+def test_without_queues_nothing_is_said_to_be_lost(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep())
+    azure.refuses = "/microsoft.insights/components/"
+    assert "lost with it" in openmirror("--yes").stderr
+    azure.refuses = ""
+    again = openmirror("--yes")
+    assert again.exit_code == 0
+    assert "lost with it" not in again.stderr
+
+
+def test_whoever_is_not_logged_in_deletes_nothing_and_is_told_to(
+    azure: Azure, openmirror: Any
+) -> None:
+    azure.deploy(bicep())
+    azure.stranger = True
+    done = openmirror("--yes")
+    assert done.exit_code == 1
+    assert done.stderr.rstrip().endswith("Log in: `az login`")
 
 
 def test_of_two_deployments_in_a_group_one_has_to_be_named(azure: Azure, openmirror: Any) -> None:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from azure.core.pipeline.policies import SansIOHTTPPolicy
+from azure.identity import CredentialUnavailableError
 from azure.storage.blob import BlobServiceClient
+from typer.testing import CliRunner
 
 from openmirror import layout
+from openmirror.cli.app import app
 from openmirror.deployment.findings import Check, Verdict
 from openmirror.deployment.outputs import Outputs
 from openmirror.deployment.roles import GRANTS, Grant, Role, Who
@@ -17,7 +22,9 @@ from openmirror.deployment.running import FUNCTIONS, NEEDED_SETTINGS
 from openmirror.deployment.sample import FOLDER, MIRROR
 from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
 from openmirror.protocol.names import TableFolder, TablePath
-from tests.deployment.azure import NAME, bicep, guid, plain
+from openmirror.wiring import deployment
+from openmirror.wiring.deployment import Management
+from tests.deployment.azure import NAME, bicep, clients, guid, plain
 from tests.deployment.place import LETTERS, Place, shown
 from tests.infra.bicep.expansion import GROUP
 from tests.infra.sample_deployment import ROLE_ASSIGNMENT
@@ -227,6 +234,85 @@ def test_of_two_deployments_in_a_group_each_is_looked_at_by_its_name(place: Plac
     assert {one["verdict"] for one in place.found("--no-sample", "--name", "openmirror")} == {"ok"}
     (only,) = place.found("--no-sample", "--name", "third")
     assert "remembers no deployment 'third'" in only["what"]
+
+
+def test_a_deployment_that_is_called_so_and_is_another_ones_is_not_taken(place: Place) -> None:
+    place.azure.deployments[0]["name"] = "second"
+    (only,) = place.found("--no-sample", "--name", "second")
+    assert (only["check"], only["verdict"]) == ("deployment", "fault")
+    assert "remembers no deployment 'second'" in only["what"]
+    assert {one["verdict"] for one in place.found("--no-sample", "--name", "openmirror")} == {"ok"}
+
+
+def test_of_two_deployments_one_has_to_be_named(place: Place) -> None:
+    place.azure.deployments.append(place.azure.remembered("second", bicep(name="second")))
+    (only,) = place.found("--no-sample")
+    assert (only["check"], only["verdict"]) == ("deployment", "fault")
+    assert "remembers the deployments openmirror, second: say which, --name" in only["what"]
+
+
+def test_the_newest_deployment_counts_whatever_it_is_called(place: Place) -> None:
+    newest = place.azure.remembered("by-azd", bicep(), "Failed")
+    newest["properties"]["outputs"] = place.azure.deployments[0]["properties"]["outputs"]
+    place.azure.deployments.append(newest)
+    bad = next(one for one in place.found("--no-sample") if one["check"] == "deployment")
+    assert "the deployment failed" in bad["what"]
+
+
+@pytest.mark.parametrize("verb", ["verify", "preflight", "outputs"])
+def test_whoever_is_not_logged_in_is_told_so_and_nothing_looks_checked(
+    place: Place, verb: str
+) -> None:
+    place.azure.stranger = True
+    done = CliRunner().invoke(app, ["azure", verb, "-g", NAME])
+    assert done.exit_code == 1
+    assert "Azure does not know who asks" in done.stderr
+    assert done.stderr.rstrip().endswith("Log in: `az login`")
+
+
+def test_a_missing_login_is_told_as_one_that_azure_refuses(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Nobody(SansIOHTTPPolicy[Any, Any]):
+        def on_request(self, request: object) -> None:
+            raise CredentialUnavailableError("Please run 'az login' to set up an account.")
+
+    with clients(place.azure, Nobody()) as unknown:
+        monkeypatch.setattr(
+            deployment, "management", lambda *_: nullcontext(Management(unknown, {}))
+        )
+        done = place.verify()
+    assert done.exit_code == 1
+    assert done.stderr.rstrip().endswith("Log in: `az login`")
+
+
+def test_a_deployment_that_cannot_be_read_was_not_verified(place: Place) -> None:
+    place.azure.denied = "/deployments/?$"
+    done = place.verify("--no-sample")
+    assert done.exit_code == 1
+    assert "fault   deployment: " in done.stderr
+    assert "it takes Reader on the resource group" in done.stderr
+
+
+def test_what_another_deployments_shell_says_of_accounts_is_passed_over(place: Place) -> None:
+    place.env |= {
+        "OPENMIRROR_ROOT": "https://stother.dfs.core.windows.net",
+        "OPENMIRROR_QUEUES__queueServiceUri": "https://stother.queue.core.windows.net",
+        "OPENMIRROR_LETTERS__blobServiceUri": "https://stother.blob.core.windows.net",
+        "OPENMIRROR_SERVICE_CREDENTIAL": "of-another",
+    }
+    assert {one["verdict"] for one in place.found("--no-sample")} == {"ok"}
+
+
+def test_without_a_key_the_accounts_are_those_that_the_deployment_made(place: Place) -> None:
+    for name in [*place.env]:
+        del place.env[name]
+    place.env["OPENMIRROR_QUEUES__queueServiceUri"] = "https://stother.queue.core.windows.net"
+    found = place.found("--no-sample")
+    (bad,) = (one for one in found if one["verdict"] != "ok" and one["check"] == "queues")
+    assert bad["verdict"] == "fault"
+    # No token is sent to an emulator; what matters is whose URL it is.
+    assert place.server.url in bad["what"]
 
 
 def test_what_a_reader_of_the_group_may_not_see_is_unknown(place: Place) -> None:
