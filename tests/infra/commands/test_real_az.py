@@ -75,21 +75,14 @@ def test_az_refuses_a_planted_mistake(az: Az, why: str) -> None:
     assert why in refusal
 
 
-@pytest.mark.parametrize(
-    ("deployments", "found"),
-    [
-        ([], None),
-        ([{"name": "other", "properties": {"parameters": {"job": {"value": "1"}}}}], None),
-        ([{"name": "openmirror", "properties": {"parameters": None}}], None),
-        ([{"name": "openmirror", "properties": {"parameters": {"job": {"value": "7"}}}}], "7"),
-    ],
-)
-def test_the_script_finds_what_was_deployed_before_by_azs_own_query_language(
-    deployments: list[object], found: str | None
-) -> None:
+def test_the_script_gets_times_and_parameters_by_azs_own_query_language() -> None:
     [told] = [told for told in LINES if told.words[:3] == ("deployment", "group", "list")]
     query = told.words[told.words.index("--query") + 1]
-    query = query.replace("$deployment", "openmirror").replace("$1", "job")
+    given = {"databricksJobId": {"value": "7"}}
+    deployments = [
+        {"name": "one", "properties": {"timestamp": "2026-11-21", "parameters": given}},
+        {"name": "two", "properties": {"timestamp": None, "parameters": None}},
+    ]
     ask = "import jmespath, json, sys; print(json.dumps(jmespath.search(*json.load(sys.stdin))))"
     done = subprocess.run(
         [VENV / "bin" / "python", "-I", "-c", ask],
@@ -98,7 +91,10 @@ def test_the_script_finds_what_was_deployed_before_by_azs_own_query_language(
         text=True,
         check=True,
     )
-    assert json.loads(done.stdout) == found
+    assert json.loads(done.stdout) == [
+        {"at": "2026-11-21", "given": given},
+        {"at": None, "given": None},
+    ]
 
 
 def test_the_recorded_table_is_what_az_says_now(az: Az) -> None:
