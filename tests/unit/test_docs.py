@@ -138,3 +138,17 @@ def test_the_readmes_publisher_writes_a_folder_that_validates(
     folder = tmp_path / "mirrors/landing/sales/Files/LandingZone/orders"
     judged = CliRunner().invoke(app, ["validate", str(folder)])
     assert judged.exit_code == 0, judged.output
+
+
+def test_the_first_table_of_the_page_to_deploy_by_validates(tmp_path: Path) -> None:
+    lines = [
+        line
+        for body in blocks(ROOT / "docs" / "DEPLOY.md", "sh")
+        for line in body.splitlines()
+        if line.startswith("printf ")
+    ]
+    subprocess.run(["sh", "-ec", "\n".join(lines)], cwd=tmp_path, check=True)
+    (tmp_path / "first.csv").rename(tmp_path / f"{1:020d}.csv")
+    judged = CliRunner().invoke(app, ["validate", str(tmp_path)])
+    assert judged.exit_code == 0, judged.output
+    assert "nothing is wrong" in judged.output
