@@ -38,6 +38,22 @@ class EventKind(StrEnum):
         return self in (self.FOLDER_CREATED, self.FOLDER_RENAMED, self.FOLDER_DELETED)
 
 
+TOLD_AS = {
+    "Microsoft.Storage.BlobCreated": EventKind.FILE_WRITTEN,
+    "Microsoft.Storage.BlobRenamed": EventKind.FILE_RENAMED,
+    "Microsoft.Storage.BlobDeleted": EventKind.FILE_DELETED,
+    "Microsoft.Storage.DirectoryCreated": EventKind.FOLDER_CREATED,
+    "Microsoft.Storage.DirectoryRenamed": EventKind.FOLDER_RENAMED,
+    "Microsoft.Storage.DirectoryDeleted": EventKind.FOLDER_DELETED,
+}
+"""The types of event that are understood, in the storage account's own words."""
+CONTAINERS = "/blobServices/default/containers/"
+BLOBS = "/blobs/"
+"""What a subject is made of: `CONTAINERS`, the container, `BLOBS`, the path in it."""
+LANDING_SUBJECT = f"{CONTAINERS}{LANDING}{BLOBS}"
+"""How the subjects begin of all that happens in the landing zones."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class LandingEvent:
     """One thing that happened, as it was told."""

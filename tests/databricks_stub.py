@@ -64,6 +64,8 @@ class Jobs:
     """Whether runs have the older `state` only."""
     pages: str = ""
     """The address of a workspace that says where people look at its runs."""
+    gone: bool = False
+    """Whether somebody deleted the job."""
     created: list[dict[str, Any]] = field(default_factory=list)
     """The settings of jobs, as they were posted; only one is ever the job of the runs."""
     asked: list[str] = field(default_factory=list)
@@ -113,6 +115,11 @@ def jobs_api(certificate: tuple[Path, Path] | None = None) -> Iterator[Jobs]:
                 if jobs.refusals:
                     status, code, message = jobs.refusals.pop(0)
                     return self._send(status, {"error_code": code, "message": message})
+                if jobs.gone and verb == "get":
+                    said = f"Job {given['job_id']} does not exist."
+                    return self._send(
+                        400, {"error_code": "INVALID_PARAMETER_VALUE", "message": said}
+                    )
                 return self._send(200, self._found(verb, given))
 
         def _found(self, verb: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -126,6 +133,8 @@ def jobs_api(certificate: tuple[Path, Path] | None = None) -> Iterator[Jobs]:
                 return {"run_id": jobs.start(given["idempotency_token"]).number}
             if verb == "runs/get":
                 return jobs.runs[int(given["run_id"]) - 1].body(old=jobs.old, page=jobs.pages)
+            if verb == "get":
+                return {"job_id": JOB}
             wanted = "active" if given.get("active_only") == "true" else "ended"
             found = [run for run in jobs.runs if (run.state == "TERMINATED") == (wanted == "ended")]
             if wanted == "ended" and jobs.forgets_ended:

@@ -145,8 +145,6 @@ class DatabricksJob:
             )
         except ClientAuthenticationError as error:
             return Refused(f"{who}: no identity to ask with: {_first_line(error)}")
-        except NotFound:
-            return Failed(f"{who} does not exist: correct OPENMIRROR_JOB or DATABRICKS_HOST")
         except (
             TooManyRequests,
             TemporarilyUnavailable,
@@ -155,7 +153,7 @@ class DatabricksJob:
         ) as error:
             return Unreachable(f"{who}: {_first_line(error)}")
         except DatabricksError as error:
-            if "does not exist" in str(error):
+            if _is_missing(error):
                 return Failed(f"{who} does not exist: correct OPENMIRROR_JOB or DATABRICKS_HOST")
             return Failed(f"{who}: {_first_line(error)}")
         except AzureError as error:  # who gives out tokens cannot be reached
@@ -168,6 +166,7 @@ class DatabricksJob:
         who = f"the job {self._job} of {self._host}"
         try:
             jobs = self._connected().jobs
+            jobs.get(self._job)  # or of a job that is not there it would only know no run
             run = next(iter(jobs.list_runs(job_id=self._job, active_only=True, limit=1)), None)
             if run is not None:
                 return JobLook(active=True, page=run.run_page_url or "")
@@ -176,9 +175,11 @@ class DatabricksJob:
             raise AccessDenied(
                 f"{who}: {_first_line(error)}: it takes CAN_VIEW on the job"
             ) from error
-        except NotFound as error:
-            raise NotThere(f"{who} does not exist") from error
-        except (DatabricksError, AzureError, OSError) as error:
+        except DatabricksError as error:
+            if _is_missing(error):
+                raise NotThere(f"{who} does not exist") from error
+            raise Unavailable(f"{who}: {_first_line(error)}") from error
+        except (AzureError, OSError) as error:
             raise Unavailable(f"{who}: {_first_line(error)}") from error
         ended = _ended(run) if run is not None else None
         if run is None or ended is None:
@@ -243,6 +244,11 @@ class DatabricksJob:
     def _page(self, run: BaseRun | Run) -> str:
         """Where a person looks at a run; the platform says it, but need not."""
         return run.run_page_url or f"{self._host}/jobs/{self._job}/runs/{run.run_id}"
+
+
+def _is_missing(error: DatabricksError) -> bool:
+    """Whether there is no such job: some workspaces answer 404, others 400 and this."""
+    return isinstance(error, NotFound) or "does not exist" in str(error)
 
 
 def _token(job: int, last: int | None) -> str:

@@ -10,23 +10,20 @@ from urllib.parse import unquote, urlsplit
 
 from azure.core.exceptions import AzureError
 from azure.core.messaging import CloudEvent
-from azure.eventgrid import EventGridEvent, SystemEventNames
+from azure.eventgrid import EventGridEvent
 
 from openmirror.doorbells import plain
-from openmirror.events import EventKind, LandingEvent, NoEvent, OtherEvent, ReadEvent
+from openmirror.events import (
+    BLOBS,
+    CONTAINERS,
+    TOLD_AS,
+    LandingEvent,
+    NoEvent,
+    OtherEvent,
+    ReadEvent,
+)
 from openmirror.layout import StorePath
 from openmirror.protocol.names import ETag
-
-_KINDS = {
-    SystemEventNames.StorageBlobCreatedEventName.value: EventKind.FILE_WRITTEN,
-    SystemEventNames.StorageBlobRenamedEventName.value: EventKind.FILE_RENAMED,
-    SystemEventNames.StorageBlobDeletedEventName.value: EventKind.FILE_DELETED,
-    SystemEventNames.StorageDirectoryCreatedEventName.value: EventKind.FOLDER_CREATED,
-    SystemEventNames.StorageDirectoryRenamedEventName.value: EventKind.FOLDER_RENAMED,
-    SystemEventNames.StorageDirectoryDeletedEventName.value: EventKind.FOLDER_DELETED,
-}
-_CONTAINERS = "/blobServices/default/containers/"
-_BLOBS = "/blobs/"
 
 
 def read_events(message: bytes | str) -> list[ReadEvent]:
@@ -67,7 +64,7 @@ def _event(item: object) -> ReadEvent:
 def _landing(
     identity: object, kind: object, subject: object, time: object, data: object
 ) -> ReadEvent:
-    known = _KINDS.get(str(kind))
+    known = TOLD_AS.get(str(kind))
     if known is None:
         return OtherEvent(str(identity), f"events of the type {kind} tell nothing of tables")
     path = _from_subject(subject)
@@ -91,9 +88,9 @@ def _landing(
 
 def _from_subject(subject: object) -> StorePath | None:
     """A subject holds the path as it is: what looks encoded in it belongs to a name."""
-    if not isinstance(subject, str) or not subject.startswith(_CONTAINERS):
+    if not isinstance(subject, str) or not subject.startswith(CONTAINERS):
         return None
-    container, found, path = subject.removeprefix(_CONTAINERS).partition(_BLOBS)
+    container, found, path = subject.removeprefix(CONTAINERS).partition(BLOBS)
     if not found or not container or "/" in container or not path:
         return None
     return StorePath(f"{container}/{path.rstrip('/')}")

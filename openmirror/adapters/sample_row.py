@@ -9,13 +9,15 @@ from datetime import datetime
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
+from openmirror.adapters.deltalog.actions import Damaged
 from openmirror.adapters.deltalog.rows import rows
+from openmirror.errors import WrongRequest
 from openmirror.layout import StorePath
 from openmirror.ports import FileStore
+from openmirror.ports.sampling import KEY
 from openmirror.protocol.names import ROW_MARKER_COLUMN
 from openmirror.protocol.rows import Marker
 
-KEY = "id"
 _LANDED = "landedAt"
 
 
@@ -35,7 +37,19 @@ class ParquetSampleRow:
 
     def present(self, table: StorePath) -> Mapping[str, datetime]:
         """The rows that the table has, and when each was landed; none where there is no table."""
-        return {row[KEY]: row[_LANDED] for row in rows(self._store, table)}
+        try:
+            return {row[KEY]: row[_LANDED] for row in rows(self._store, table)}
+        except Damaged as error:
+            raise _unreadable(table, str(error)) from error
+        except KeyError as error:
+            raise _unreadable(table, f"it has no column {error}") from error
+
+
+def _unreadable(table: StorePath, why: str) -> WrongRequest:
+    return WrongRequest(
+        f"the sample's table {table} cannot be read: {why}. Delete its landing folder and, once it "
+        "is dropped, verify again"
+    )
 
 
 def _file(columns: dict[str, list[object]], marker: Marker) -> bytes:

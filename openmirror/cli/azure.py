@@ -251,14 +251,17 @@ def _show(findings: Iterable[Finding], *, as_json: bool) -> None:
     from openmirror.cli.findings_table import findings_json, findings_table
     from openmirror.deployment.findings import has_faults
 
-    found = []
-    for finding in findings:
-        found.append(finding)
-        _tell(f"{finding.verdict:8}{finding.check}: {finding.what}")
-    if as_json:
-        typer.echo(json.dumps(findings_json(found), indent=1, ensure_ascii=False))
-    else:
-        result_console().print(findings_table(found))
+    found: list[Finding] = []
+    try:
+        for finding in findings:
+            found.append(finding)
+            _tell(f"{finding.verdict:8}{finding.check}: {finding.what}")
+    finally:
+        # Whatever ended it: what was found until then is worth reading.
+        if as_json:
+            typer.echo(json.dumps(findings_json(found), indent=1, ensure_ascii=False))
+        elif found:
+            result_console().print(findings_table(found))
     if has_faults(found):
         raise typer.Exit(EXIT_FAULTS)
 

@@ -225,7 +225,10 @@ def _workspace(value: object) -> str | None:
     must = "the https:// URL of a workspace"
     if not isinstance(value, str):
         return must
-    parts = urlsplit(value)
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return must
     is_host_alone = parts.path in ("", "/") and not (parts.query or parts.fragment)
     good = parts.scheme == "https" and parts.hostname and is_host_alone
     return None if good or not value else must

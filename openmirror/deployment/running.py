@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from openmirror.deployment.findings import Check, Finding, fault, ok
 from openmirror.deployment.outputs import Outputs
@@ -37,6 +37,7 @@ NEEDED_SETTINGS = (
     "OPENMIRROR_LETTERS__blobServiceUri",
     "AZURE_CLIENT_ID",
 )
+_ON = ("1", "true")
 JOB, WORKSPACE = "OPENMIRROR_JOB", "DATABRICKS_HOST"
 
 
@@ -55,6 +56,16 @@ def judge_app(group: str, name: str, app: App | None) -> list[Finding]:
                 f"az functionapp start --resource-group {group} --name {name}",
             )
         )
+    if off := FUNCTIONS & app.disabled:
+        named = ", ".join(map(_switch, sorted(off)))
+        found.append(
+            fault(
+                Check.FUNCTIONS,
+                f"{name} has {', '.join(sorted(off))} switched off, by the app's setting {named}",
+                "Take the setting away: az functionapp config appsettings delete "
+                f"--resource-group {group} --name {name} --setting-names {named.replace(',', '')}",
+            )
+        )
     if missing := FUNCTIONS - app.functions:
         what = "no function at all" if not app.functions else "no " + ", ".join(sorted(missing))
         found.append(
@@ -65,13 +76,20 @@ def judge_app(group: str, name: str, app: App | None) -> list[Finding]:
                 "at the app's log stream for the reason.",
             )
         )
-    else:
+    elif not off:
         found.append(ok(Check.FUNCTIONS, f"all {len(FUNCTIONS)} are there"))
     return found
 
 
-def judge_settings(outputs: Outputs, settings: Mapping[str, str]) -> list[Finding]:
-    """Whether the app is told where everything is."""
+def _switch(function: str) -> str:
+    """The setting that switches a function off."""
+    return f"AzureWebJobs.{function}.Disabled"
+
+
+def judge_settings(
+    outputs: Outputs, settings: Mapping[str, str], off: Collection[str] = ()
+) -> list[Finding]:
+    """Whether the app is told where everything is, and to run all; `off` is what was told of."""
     again = "Deploy again: settings that were changed by hand are put back."
     known = {name.lower(): value for name, value in settings.items()}
     missing = [name for name in NEEDED_SETTINGS if not known.get(name.lower())]
@@ -87,6 +105,9 @@ def judge_settings(outputs: Outputs, settings: Mapping[str, str]) -> list[Findin
         if is_said and is_said.rstrip("/") != must.rstrip("/"):
             what = f"{name} is {is_said}, but the deployment made {must}"
             found.append(fault(Check.SETTINGS, what, again))
+    switches = {_switch(one) for one in FUNCTIONS.difference(off)}
+    for switch in sorted(one for one in switches if known.get(one.lower(), "").lower() in _ON):
+        found.append(fault(Check.SETTINGS, f"{switch} is set: that function does not run", again))
     if bool(known.get(JOB.lower())) != bool(known.get(WORKSPACE.lower())):
         what = f"{JOB} and {WORKSPACE} go together, and only one of them is set"
         found.append(fault(Check.SETTINGS, what, again))

@@ -32,6 +32,8 @@ class Stuck:
     step: Step
     waited: timedelta
     problem: Trouble | None = None
+    is_held: bool = False
+    """Whether an operator holds its table."""
     waits_for: str = ""
     events: int | None = None
     """Messages in the queue of events; None when that could not be asked."""
@@ -62,6 +64,12 @@ def judge_stuck(stuck: Stuck) -> Finding:
             Check.SAMPLE,
             f"{after}: its table is paused by {stuck.problem.code}: {stuck.problem.detail}",
             stuck.problem.solution,
+        )
+    if stuck.is_held:
+        return fault(
+            Check.SAMPLE,
+            f"{after}: its table is held, and nothing happens to it",
+            f"openmirror resume {FOLDER.mirror}/dbo.{FOLDER.path.table}",
         )
     if stuck.events:
         return fault(

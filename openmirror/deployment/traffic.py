@@ -9,6 +9,7 @@ from openmirror.deployment.findings import Check, Finding, fault, ok, warning
 from openmirror.deployment.outputs import Outputs
 from openmirror.deployment.roles import QUEUES
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
+from openmirror.events import LANDING_SUBJECT, TOLD_AS
 from openmirror.ports.letters import CONTAINER
 from openmirror.ports.management import EventSubscription
 from openmirror.ports.workspace import JobLook
@@ -32,9 +33,17 @@ def judge_events(outputs: Outputs, found: EventSubscription | None) -> list[Find
         must = f"{outputs.runtime_account}/{EVENTS_QUEUE}"
         what = f"the event subscription {name} leads to {where}, not to {must}"
         return [fault(Check.EVENTS, what, f"{_DEPLOY} {_SWEEP}")]
-    if found.kinds and "Microsoft.Storage.BlobCreated" not in found.kinds:
-        what = f"the event subscription {name} lets no BlobCreated through"
+    lacking = {one.lower() for one in TOLD_AS} - {one.lower() for one in found.kinds}
+    if found.kinds and lacking:
+        kinds = ", ".join(one.rpartition(".")[2] for one in TOLD_AS if one.lower() in lacking)
+        what = f"the event subscription {name} lets no {kinds} through"
         return [fault(Check.EVENTS, what, f"{_DEPLOY} {_SWEEP}")]
+    if not LANDING_SUBJECT.startswith(found.subject):
+        what = f"the event subscription {name} tells only of {found.subject}"
+        return [fault(Check.EVENTS, what, f"{_DEPLOY} {_SWEEP}")]
+    if found.subject != LANDING_SUBJECT:
+        what = f"the event subscription {name} tells of more than the landing zones"
+        return [warning(Check.EVENTS, what, f"{_DEPLOY} What it need not tell costs calls.")]
     return [ok(Check.EVENTS, f"{name} leads to {where}")]
 
 

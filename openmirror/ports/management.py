@@ -79,6 +79,8 @@ class App:
     state: str
     """`Running` or `Stopped`."""
     functions: frozenset[str]
+    disabled: frozenset[str] = frozenset()
+    """Those of them that are switched off."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,8 @@ class EventSubscription:
     queue: str
     kinds: frozenset[str]
     """Event types that are let through; empty for all."""
+    subject: str = ""
+    """How the subject of an event begins that is let through."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,9 @@ from typing import Protocol
 
 from openmirror.layout import StorePath
 
+KEY = "id"
+"""The column that tells rows apart."""
+
 
 class SampleRow(Protocol):
     """Writes change files of one row, and looks for it in a Delta table."""
@@ -23,7 +26,8 @@ class SampleRow(Protocol):
     def present(self, table: StorePath) -> Mapping[str, datetime]:
         """The rows that the table has, and when each was landed; none where there is no table.
 
-        Raises NotThere or ConditionFailed when files went while it was read: look again.
+        Raises NotThere or ConditionFailed when files went while it was read: look again; and
+        WrongRequest for a table that cannot be read as one of these rows.
         """
         ...
 

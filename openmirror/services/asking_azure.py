@@ -18,11 +18,15 @@ from openmirror.errors import (
 _REMEDIES: dict[type[OpenmirrorError], str] = {
     AccessDenied: "Ask for that role, or let somebody look who has it.",
     Unavailable: "Try again; where a firewall or a private network is in the way, from inside.",
+    WrongRequest: "Correct what it names, and ask again.",
 }
 
 
 def asked(check: Check, judge: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """What a check found; one `unknown` that says why when it could not look."""
+    """What a check found; one `unknown` that says why when it could not look.
+
+    CannotStart passes: where Azure does not know who asks, no other check finds anything either.
+    """
     try:
         return list(judge())
     except NotThere as error:

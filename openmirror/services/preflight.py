@@ -67,6 +67,12 @@ class Preflight:
         )
         if group is not None:
             yield from self._in(group, parameters)
+        else:
+            yield unknown(
+                Check.NAMES,
+                "the names of the accounts and the app come from the group, and none is seen yet",
+                "Look again when the group is there, to know beforehand that they are free.",
+            )
         if parameters.workspace and not has_faults(judged):
             yield from asked(Check.WORKSPACE, lambda: self._workspace(parameters.workspace))
 

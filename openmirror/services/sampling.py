@@ -14,9 +14,9 @@ from openmirror.deployment.findings import Finding
 from openmirror.deployment.sample import FOLDER, MIRROR, Step, Stuck, judge_arrival, judge_stuck
 from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
 from openmirror.errors import AccessDenied, ConditionFailed, NotThere, Unavailable
-from openmirror.lifecycle import TableStatus
+from openmirror.lifecycle import StageWord, TableStatus
 from openmirror.ports import ABSENT
-from openmirror.ports.sampling import QueueLengths, SampleRow
+from openmirror.ports.sampling import KEY, QueueLengths, SampleRow
 from openmirror.ports.workspace import JobLook
 from openmirror.protocol.names import METADATA_FILE, TableFolder, TablePath, table_name
 from openmirror.protocol.sequence import PARQUET, ChangeFileName, Sequence, parse_change_file
@@ -29,7 +29,7 @@ _GIVEN_UP = timedelta(days=1)
 """Nobody waits so long for a row."""
 _LOOKS = 5
 """So many polls for one look at how things stand."""
-_METADATA = {"keyColumns": ["id"]}
+_METADATA = {"keyColumns": [KEY]}
 
 
 @dataclass
@@ -95,15 +95,15 @@ class Sample:
     def _is_done(self, step: Step) -> bool:
         try:
             is_there = self.identity in self._rows()
-        except (NotThere, ConditionFailed):
-            return False  # it is written just now
+        except (NotThere, ConditionFailed, Unavailable):
+            return False  # it is written just now, or the account is too busy to say
         return is_there is (step is Step.APPEAR)
 
     def _left_over(self) -> list[str]:
         """Rows of verifications that gave up waiting, before they came after all."""
         try:
             known = self._rows()
-        except (NotThere, ConditionFailed):
+        except (NotThere, ConditionFailed, Unavailable):
             return []  # the next verification sees them
         return [one for one, at in known.items() if self.parts.clock() - at > _GIVEN_UP]
 
@@ -121,7 +121,11 @@ class Sample:
             if length is not None
         )
         self.tell(f"{waited.total_seconds():.0f} s: {told or 'the queues cannot be asked'}")
-        return self._status().problem is not None
+        try:
+            table = self._status()
+        except Unavailable:
+            return False
+        return table is not None and (table.problem is not None or table.word is StageWord.HELD)
 
     def _length(self, queue: str) -> int | None:
         try:
@@ -129,16 +133,17 @@ class Sample:
         except (AccessDenied, Unavailable):
             return None
 
-    def _status(self) -> TableStatus:
-        return next(one for one in statuses(self.parts, [MIRROR]) if one.folder in _OURS)
+    def _status(self) -> TableStatus | None:
+        return next((one for one in statuses(self.parts, [MIRROR]) if one.folder in _OURS), None)
 
     def _stuck(self, step: Step, waited: timedelta, beat: datetime | None) -> Stuck:
         table, now = self._status(), heartbeat(self.parts.store, MIRROR)
         return Stuck(
             step=step,
             waited=waited,
-            problem=table.problem,
-            waits_for=table.waiting_for.waiting.detail if table.waiting_for else "",
+            problem=table.problem if table else None,
+            is_held=table is not None and table.word is StageWord.HELD,
+            waits_for=table.waiting_for.waiting.detail if table and table.waiting_for else "",
             events=self._length(EVENTS_QUEUE),
             work=self._length(WORK_QUEUE),
             was_swept=now is not None and now != beat,

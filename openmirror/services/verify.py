@@ -67,9 +67,9 @@ class Verification:
             return
         outputs = seen[0]
         told: dict[str, str] = {}
-        ask, app = self.deployed, outputs.function_app
-        yield from asked(Check.APP, lambda: judge_app(self.group, app, ask.app(self.group, app)))
-        yield from asked(Check.SETTINGS, lambda: self._settings(outputs, told))
+        off: set[str] = set()
+        yield from asked(Check.APP, lambda: self._app(outputs.function_app, off))
+        yield from asked(Check.SETTINGS, lambda: self._settings(outputs, told, off))
         yield from asked(Check.ROLES, lambda: self._roles(outputs))
         yield from asked(Check.EVENTS, lambda: self._events(outputs))
         opened: list[DataPlane] = []
@@ -108,9 +108,14 @@ class Verification:
             seen.append(outputs)
         return [finding]
 
-    def _settings(self, outputs: Outputs, told: dict[str, str]) -> list[Finding]:
+    def _app(self, name: str, off: set[str]) -> list[Finding]:
+        app = self.deployed.app(self.group, name)
+        off.update(app.disabled if app else ())
+        return judge_app(self.group, name, app)
+
+    def _settings(self, outputs: Outputs, told: dict[str, str], off: set[str]) -> list[Finding]:
         told.update(self.deployed.app_settings(self.group, outputs.function_app))
-        return judge_settings(outputs, told)
+        return judge_settings(outputs, told, off)
 
     def _roles(self, outputs: Outputs) -> list[Finding]:
         principals = {

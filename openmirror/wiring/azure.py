@@ -17,8 +17,6 @@ from openmirror.wiring.local import utc_now
 
 if TYPE_CHECKING:
     from openmirror.adapters.azure.store import AzureStore
-
-if TYPE_CHECKING:
     from openmirror.adapters.servicecredential import ServiceCredential
 
 

@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from openmirror.account import AccountUrl
 from openmirror.connection import Connection
@@ -101,11 +102,11 @@ class Management:
         outputs = next((Outputs.read(one.outputs) for one in ours), None)
         if not isinstance(outputs, Outputs):
             return []
-        inside = self.data_plane(outputs, timedelta(), say_nothing)
         try:
+            inside = self.data_plane(outputs, timedelta(), say_nothing)
             lengths = {name: inside.queues.length(name) for name in QUEUES}
             return unhandled(lengths, len(inside.letters() or ()))
-        except (AccessDenied, Unavailable) as error:
+        except (AccessDenied, CannotStart, Unavailable) as error:
             return [f"it cannot be seen whether anything is unhandled: {error}"]
 
     def data_plane(self, outputs: Outputs, timeout: timedelta, tell: Say) -> DataPlane:
@@ -165,11 +166,22 @@ def management(env: Mapping[str, str], subscription: str | None) -> Iterator[Man
 
 
 def workspace(url: str) -> Workspace:
-    """The Databricks workspace of a URL, asked with the identity of the environment."""
+    """The Databricks workspace of a URL, asked with the identity of the environment.
+
+    Raises CannotStart for what is no https:// URL.
+    """
     from openmirror.adapters.azure.credentials import identity
     from openmirror.adapters.databricks_workspace import DatabricksWorkspace
 
-    return DatabricksWorkspace(url, identity(url, secure=url.startswith("https://")), utc_now)
+    try:
+        is_good = urlsplit(url).scheme == "https" and bool(urlsplit(url).hostname)
+    except ValueError:
+        is_good = False
+    if not is_good:
+        raise CannotStart(
+            f"DATABRICKS_HOST is {url!r}, but must be the https:// URL of a workspace"
+        )
+    return DatabricksWorkspace(url, identity(url, secure=True), utc_now)
 
 
 def wrong_settings(settings: Mapping[str, str]) -> str | None:

@@ -80,6 +80,7 @@ class Azure:
     taken: set[str] = field(default_factory=set)
     app_state: str = "Running"
     functions: set[str] = field(default_factory=lambda: set(FUNCTIONS))
+    disabled: set[str] = field(default_factory=set)
     settings: dict[str, str] = field(default_factory=dict)
     subscriptions: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Event subscriptions by their id in lower case."""
@@ -90,6 +91,8 @@ class Azure:
     """Whether Azure does not know who asks."""
     refuses: str = ""
     """A pattern of paths that are not deleted."""
+    on_path: tuple[str, Callable[[str], None]] | None = None
+    """What happens once a path of this pattern was asked for."""
     asked: list[str] = field(default_factory=list)
     deleted: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -276,7 +279,12 @@ class Azure:
         if self._site(site) is None:
             return None
         listed = sorted(self.functions)
-        return {"value": [{"name": f"{site}/{name}", "properties": {}} for name in listed]}
+        return {
+            "value": [
+                {"name": f"{site}/{one}", "properties": {"isDisabled": one in self.disabled}}
+                for one in listed
+            ]
+        }
 
     def _settings(self, site: str) -> Any:
         return {"properties": self.settings} if self._site(site) else None
@@ -387,6 +395,8 @@ def azure() -> Iterator[Azure]:
             path = unquote(asked.path).lower()
             with made.lock:
                 status, answer = made.answer(self.command, path, query, body)
+                if made.on_path is not None and re.search(made.on_path[0], path):
+                    made.on_path[1](path)
             data = b"" if answer is None else json.dumps(answer).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

@@ -222,6 +222,7 @@ def test_the_names_that_are_asked_for_are_those_that_the_template_makes() -> Non
             "the https:// URL of a workspace",
         ),
         ({"databricksWorkspaceUrl": f"{WORKSPACE}/jobs/1", "databricksJobId": "1"}, "https://"),
+        ({"databricksWorkspaceUrl": "https://[x", "databricksJobId": "1"}, "https://"),
         ({"databricksWorkspaceUrl": WORKSPACE, "databricksJobId": "my-job"}, "the number of a job"),
         ({"databricksJobId": "42"}, "in which workspace is it?"),
         ({"publishers": [PERSON]}, "principalId, principalType, mirror"),
@@ -327,7 +328,10 @@ def test_a_lock_on_the_group_is_told(
 
 def test_a_group_that_is_not_there_yet_is_told_with_the_command(findings: Any) -> None:
     found = findings(group="rg-new", location="northeurope")
-    bad = only_bad(found)
+    (names,) = of(found, Check.NAMES)
+    assert names.verdict is Verdict.UNKNOWN
+    assert "none is seen yet" in names.what
+    bad = only_bad([one for one in found if one is not names])
     assert bad.verdict is Verdict.WARNING
     assert bad.remedy.startswith("az group create --name rg-new --location northeurope")
     assert of(found, Check.RIGHTS)  # asked at the subscription

@@ -7,6 +7,8 @@ from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import deltalake
+import pyarrow as pa
 import pytest
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 from azure.identity import CredentialUnavailableError
@@ -14,6 +16,7 @@ from azure.storage.blob import BlobServiceClient
 from typer.testing import CliRunner
 
 from openmirror import layout
+from openmirror.adapters.sample_row import ParquetSampleRow
 from openmirror.cli.app import app
 from openmirror.deployment.findings import Check, Verdict
 from openmirror.deployment.outputs import Outputs
@@ -21,9 +24,13 @@ from openmirror.deployment.roles import GRANTS, Grant, Role, Who
 from openmirror.deployment.running import FUNCTIONS, NEEDED_SETTINGS
 from openmirror.deployment.sample import FOLDER, MIRROR
 from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
-from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.errors import Unavailable
+from openmirror.events import LANDING_SUBJECT, TOLD_AS
+from openmirror.layout import StorePath
+from openmirror.protocol.names import TableFolder, TableName, TablePath
+from openmirror.services.requests import Operator, hold
 from openmirror.wiring import deployment
-from openmirror.wiring.deployment import Management
+from openmirror.wiring.deployment import Management, workspace
 from tests.deployment.azure import NAME, bicep, clients, guid, plain
 from tests.deployment.place import LETTERS, Place, shown
 from tests.infra.bicep.expansion import GROUP
@@ -147,6 +154,19 @@ def test_a_function_that_is_not_there_is_named(place: Place) -> None:
     assert "has no function at all" in place.bad()["what"]
 
 
+def test_a_function_that_is_switched_off_is_named_with_its_setting(place: Place) -> None:
+    setting = "AzureWebJobs.sweep.Disabled"
+    place.azure.settings[setting] = "1"
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("settings", "fault")
+    assert bad["what"] == f"{setting} is set: that function does not run"
+    place.azure.disabled = {"sweep"}
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("functions", "fault")
+    assert f"has sweep switched off, by the app's setting {setting}" in bad["what"]
+    assert bad["remedy"].endswith(f"--setting-names {setting}")
+
+
 def test_the_functions_that_are_looked_for_are_those_of_the_app() -> None:
     from function_app import app
 
@@ -180,7 +200,9 @@ def test_a_lost_event_subscription_is_named(place: Place) -> None:
     [
         ({"provisioningState": "Failed"}, "is Failed"),
         ({"queueName": "table-work"}, "leads to"),
-        ({"includedEventTypes": ["Microsoft.Storage.BlobDeleted"]}, "lets no BlobCreated through"),
+        ({"includedEventTypes": [*TOLD_AS][1:]}, "lets no BlobCreated through"),
+        ({"includedEventTypes": [*TOLD_AS][:-1]}, "lets no DirectoryDeleted through"),
+        ({"subjectBeginsWith": f"{LANDING_SUBJECT}sales/"}, "tells only of /blobServices/default"),
     ],
 )
 def test_an_event_subscription_that_does_not_deliver_is_named(
@@ -190,11 +212,20 @@ def test_an_event_subscription_that_does_not_deliver_is_named(
     said = subscription["properties"]
     queue = said["deliveryWithResourceIdentity"]["destination"]["properties"]
     for name, value in planted.items():
-        part = {"queueName": queue, "includedEventTypes": said["filter"]}.get(name, said)
+        filtered = dict.fromkeys(("includedEventTypes", "subjectBeginsWith"), said["filter"])
+        part = {"queueName": queue, **filtered}.get(name, said)
         part[name] = value
     bad = place.bad()
     assert (bad["check"], bad["verdict"]) == ("events", "fault")
     assert says in bad["what"]
+
+
+def test_an_event_subscription_without_a_filter_tells_enough_and_too_much(place: Place) -> None:
+    (subscription,) = place.azure.subscriptions.values()
+    subscription["properties"]["filter"] = {}
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("events", "warning")
+    assert "tells of more than the landing zones" in bad["what"]
 
 
 @pytest.mark.parametrize(
@@ -335,6 +366,14 @@ def test_a_poison_message_and_a_missing_queue_are_named(place: Place) -> None:
     assert "there is no queue landing-events-poison" in place.bad()["what"]
 
 
+def test_a_missing_container_of_letters_is_a_fault(place: Place) -> None:
+    with BlobServiceClient.from_connection_string(place.azurite.connection_string) as blobs:
+        blobs.delete_container(LETTERS)
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("letters", "fault")
+    assert "there is no container dead-letters" in bad["what"]
+
+
 def test_a_container_that_is_gone_is_a_fault(place: Place) -> None:
     landing = place.server.root / "landing"
     away = landing.rename(place.server.root.parent / "gone")
@@ -389,6 +428,51 @@ def test_a_runner_that_fails_is_named_with_where_its_log_is(place: Place) -> Non
     assert (bad["check"], bad["verdict"]) == ("runner", "fault")
     assert "LIBRARY_INSTALLATION_ERROR: no such wheel" in bad["what"]
     assert "https://adb-1.2.azuredatabricks.net/?o=1#job" in bad["remedy"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "says"),
+    [
+        ("OPENMIRROR_JOB", "the runner", "OPENMIRROR_JOB is 'the runner', but must be the number"),
+        ("DATABRICKS_HOST", "adb-1.2.azuredatabricks.net", "must be the https:// URL"),
+        ("DATABRICKS_HOST", "https://[adb", "must be the https:// URL"),
+    ],
+)
+def test_a_wrong_setting_of_the_job_is_a_finding_and_all_else_is_still_looked_at(
+    place: Place, monkeypatch: pytest.MonkeyPatch, setting: str, value: str, says: str
+) -> None:
+    monkeypatch.setattr(deployment, "workspace", workspace)
+    place.azure.settings |= {"DATABRICKS_HOST": "https://localhost:9", setting: value}
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("runner", "fault")
+    assert says in bad["what"]
+
+
+def test_a_job_that_somebody_deleted_is_a_fault(place: Place) -> None:
+    place.jobs.gone = True
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("runner", "fault")
+    assert "does not exist" in bad["what"]
+    assert "databricksJobId" in bad["remedy"]
+
+
+def test_accounts_that_cannot_be_opened_are_a_finding(place: Place) -> None:
+    said = place.azure.deployments[0]["properties"]["outputs"]
+    said[next(name for name in said if name.upper() == "OPENMIRROR_ROOT")]["value"] = "mirrors"
+    faults = [one for one in place.found() if one["verdict"] == "fault"]
+    assert "OPENMIRROR_ROOT must be" in faults[-1]["what"]
+
+
+def test_what_was_found_is_shown_also_when_the_rest_cannot_be_looked_at(place: Place) -> None:
+    def meanwhile(_: str) -> None:
+        place.azure.stranger = True
+
+    place.azure.on_path = ("/sites/[^/]+/functions$", meanwhile)
+    ended = place.verify("--no-sample", "--json")
+    assert ended.exit_code == 1
+    shown = [one["check"] for one in json.loads(ended.stdout)["data"]]
+    assert shown == ["deployment", "app", "functions"]
+    assert "Azure does not know who asks" in ended.stderr
 
 
 def test_work_that_no_run_takes_is_told(place: Place) -> None:
@@ -451,6 +535,44 @@ def test_a_sample_that_cannot_be_landed_is_a_fault(place: Place) -> None:
     assert "access is denied" in found["what"]
     assert found["remedy"].endswith("Or verify with --no-sample.")
     assert {one["verdict"] for one in place.found("--no-sample")} == {"ok", "unknown"}
+
+
+def test_a_held_sample_is_said_at_once(place: Place) -> None:
+    stuck(place)
+    place.swept()
+    hold(place.parts, FOLDER, Operator("ops"))
+    found = stuck(place, "1h")
+    assert "its table is held" in found["what"]
+    assert found["remedy"] == "openmirror resume openmirror-verify/dbo.sample"
+    assert place.slept < timedelta(minutes=1)
+
+
+def test_a_moment_without_an_answer_is_no_reason_to_give_up(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter([Unavailable("busy")])
+
+    def present(self: ParquetSampleRow, table: StorePath) -> dict[str, datetime]:
+        for error in answers:
+            raise error
+        return {}
+
+    monkeypatch.setattr(ParquetSampleRow, "present", present)
+    assert "no event arrived" in stuck(place, "20ms")["what"]
+    assert place.slept >= timedelta(seconds=2)
+
+
+@pytest.mark.parametrize("broken", ["file", "commit", "column"])
+def test_a_sample_table_that_cannot_be_read_is_a_finding(place: Place, broken: str) -> None:
+    at = place.server.root / layout.delta_table(MIRROR, TableName("dbo", "sample"))
+    deltalake.write_deltalake(str(at), pa.table({"key" if broken == "column" else "id": ["a"]}))
+    spoilt = {"file": next(at.glob("*.parquet")), "commit": next(at.glob("_delta_log/*.json"))}
+    if broken in spoilt:
+        spoilt[broken].write_bytes(b"PAR1 and no more")
+    found = stuck(place)
+    assert "the sample's table" in found["what"]
+    assert "cannot be read" in found["what"]
+    assert found["remedy"].endswith("Or verify with --no-sample.")
 
 
 def test_each_verification_takes_the_next_number(place: Place) -> None:

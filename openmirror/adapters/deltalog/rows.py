@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import BytesIO
 from typing import Any
 from urllib.parse import unquote
 
+import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from openmirror.adapters.deltalog.actions import Damaged, actions_of
@@ -24,7 +25,11 @@ def rows(store: FileStore, table: StorePath) -> Iterator[dict[str, Any]]:
     """
     for name in _files(store, table):
         data = store.read(join(table, *unquote(name).split("/"))).data
-        yield from pq.read_table(BytesIO(data)).to_pylist()
+        try:
+            found = pq.read_table(BytesIO(data)).to_pylist()
+        except (pa.ArrowException, OSError) as error:  # pyarrow's own errors are either
+            raise Damaged(f"{name} is no whole Parquet file: {error}") from error
+        yield from found
 
 
 def _files(store: FileStore, table: StorePath) -> dict[str, None]:
@@ -49,6 +54,12 @@ def _apply(found: dict[str, None], store: FileStore, table: StorePath, entry: En
         if add := action.get("add"):
             if add.get("deletionVector"):
                 raise Damaged(f"{entry.name} marks rows as deleted, which is not read here")
-            found[str(add["path"])] = None
+            found[_path(entry, add)] = None
         elif remove := action.get("remove"):
-            found.pop(str(remove["path"]), None)
+            found.pop(_path(entry, remove), None)
+
+
+def _path(entry: Entry, action: Mapping[str, Any]) -> str:
+    if "path" not in action:
+        raise Damaged(f"{entry.name} has an action of a file without its path")
+    return str(action["path"])

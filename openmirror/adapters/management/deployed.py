@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from azure.mgmt.eventgrid.models import StorageQueueEventSubscriptionDestination
+from azure.mgmt.web.models import FunctionEnvelope
 
 from openmirror.adapters.management import groups
 from openmirror.adapters.management.clients import Clients
@@ -39,9 +40,10 @@ class ArmDeployed:
         except NotThere:
             return None
         # Azure calls them app/function.
-        names = frozenset(str(one.name).rpartition("/")[2] for one in functions)
+        off = {str(one.name).rpartition("/")[2]: _is_off(one) for one in functions}
         state = found.properties.state if found.properties is not None else None
-        return App(str(state or "in no known state"), names)
+        disabled = frozenset(name for name, is_off in off.items() if is_off)
+        return App(str(state or "in no known state"), frozenset(off), disabled)
 
     def app_settings(self, group: str, name: str) -> Mapping[str, str]:
         """The Function App's settings; NotThere when it is gone."""
@@ -61,12 +63,13 @@ class ArmDeployed:
         by_identity = found.delivery_with_resource_identity
         leads = by_identity.destination if by_identity is not None else found.destination
         kinds = found.filter.included_event_types if found.filter is not None else None
+        subject = found.filter.subject_begins_with if found.filter is not None else None
         account, queue = "", ""
         if isinstance(leads, StorageQueueEventSubscriptionDestination):
             account = str(leads.resource_id or "").rpartition("/")[2]
             queue = str(leads.queue_name or "")
         return EventSubscription(
-            str(found.provisioning_state), account, queue, frozenset(kinds or ())
+            str(found.provisioning_state), account, queue, frozenset(kinds or ()), subject or ""
         )
 
     def topic_principal(self, group: str, topic: str) -> str | None:
@@ -81,6 +84,11 @@ class ArmDeployed:
     def assignments(self, group: str, principal: str) -> list[Assignment]:
         """Every role that a principal has in the group."""
         return assignments(self._clients, group, principal)
+
+
+def _is_off(function: FunctionEnvelope) -> bool:
+    said = function.properties
+    return said is not None and said.is_disabled is True
 
 
 def assignments(clients: Clients, group: str, principal: str) -> list[Assignment]:
