@@ -15,7 +15,7 @@ param name string = 'openmirror'
 @description('Region. It must offer Flex Consumption.')
 param location string
 
-@description('Tags of the group and of every resource; resources have `openmirror` besides, which holds the name.')
+@description('Tags of every resource, beside `openmirror`, which holds the name.')
 param tags object = {}
 
 @description('Python of the Function App. A package is built for one of them.')
@@ -116,7 +116,7 @@ param dailyLogGb int = 1
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
   name: resourceGroupName
   location: location
-  tags: tags // and not `openmirror`: a policy may hand a group's tags down to what others put there
+  tags: tags // and not `openmirror`: policies hand a group's tags down to what others put there
 }
 
 module main 'main.bicep' = {

@@ -159,10 +159,6 @@ class Subscription(Protocol):
 class Deployed(Protocol):
     """What is asked of a deployment that is there; changes nothing."""
 
-    def deployment(self, group: str, name: str) -> Deployment | None:
-        """One deployment; None when there is none of this name."""
-        ...
-
     def deployments(self, group: str) -> list[Deployment]:
         """All deployments that the group remembers, the newest first."""
         ...

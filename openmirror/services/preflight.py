@@ -19,7 +19,8 @@ from openmirror.deployment.before import (
 )
 from openmirror.deployment.findings import Check, Finding, fault, has_faults, unknown
 from openmirror.deployment.naming import NAME
-from openmirror.deployment.parameters import Parameters, judge_parameters
+from openmirror.deployment.parameter_rules import judge_parameters
+from openmirror.deployment.parameters import Parameters
 from openmirror.deployment.rights import judge_rights
 from openmirror.deployment.template import Names
 from openmirror.ports.management import Group, Subscription

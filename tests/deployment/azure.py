@@ -187,7 +187,6 @@ class Azure:
         yield f"{g}([^/]+)/providers/microsoft.resources/deployments", self._deployments
         deployments = f"{g}[^/]+/providers/microsoft.resources/deployments"
         yield f"{deployments}/", lambda: {"value": self.deployments}
-        yield f"{deployments}/([^/]+)", self._deployment
         site = f"{g}[^/]+/providers/microsoft.web/sites/([^/]+)"
         yield f"{site}/functions", self._functions
         yield f"{site}/config/appsettings/list", self._settings
@@ -267,9 +266,6 @@ class Azure:
 
     def _deployments(self, name: str) -> Any:
         return {"value": self.deployments} if self._group(name) else None
-
-    def _deployment(self, name: str) -> Any:
-        return next((one for one in self.deployments if one["name"].lower() == name), None)
 
     def _site(self, name: str) -> Any:
         at = f"{GROUP}/providers/Microsoft.Web/sites/{name}".lower()

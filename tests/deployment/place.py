@@ -92,8 +92,7 @@ class Place:
     def only_roles(self) -> list[Finding]:
         """What is found of the roles that is not fine, for many questions in one test."""
         deployed = ArmDeployed(self.clients)
-        outputs = deployed.deployment(NAME, "openmirror")
-        assert outputs is not None
+        (outputs,) = deployed.deployments(NAME)
         known = Outputs.read(outputs.outputs)
         assert isinstance(known, Outputs)
         given = {who: deployed.assignments(NAME, self.principal(who)) for who in Who}

@@ -356,7 +356,7 @@ def file(values: Mapping[str, object]) -> str:
 
 
 def test_every_parameter_of_the_template_is_known_and_no_other() -> None:
-    from openmirror.deployment.parameters import PARAMETERS
+    from openmirror.deployment.parameter_rules import PARAMETERS
     from tests.infra.sample_deployment import folder
 
     templates = folder().templates

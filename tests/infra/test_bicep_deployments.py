@@ -90,6 +90,15 @@ def test_a_deployment_with_a_group_of_its_own_makes_the_same_in_it(folder):
     assert whole.outputs["RESOURCE_GROUP"] == group
 
 
+def test_a_group_hands_no_tag_of_a_deployment_down_to_what_others_put_into_it(folder):
+    given = {"resourceGroupName": "rg", "location": "westeurope", "tags": {"team": "data"}}
+
+    whole = expand(folder, given, template="subscription.bicep")
+
+    (group,) = whole.of("Microsoft.Resources/resourceGroups")
+    assert group.body["tags"] == {"team": "data"}
+
+
 def test_everything_that_has_tags_has_those_that_were_given_and_the_name(folder):
     deployment = expand(folder, {**PRIVATE, "name": LONGEST, "tags": {"team": "data"}})
 

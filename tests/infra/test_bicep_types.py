@@ -281,7 +281,6 @@ def test_a_planted_mistake_is_told_with_its_file_and_line(folder, file, old, new
 
 
 FREE = {  # names of the deployment's own choice
-    "tags.openmirror",
     "tags.azd-service-name",
     "properties.actions.customProperties.page",
     "properties.actions.webHookProperties.page",

@@ -24,7 +24,6 @@ from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.eventgrid import read_events
 from openmirror.adapters.memory_work import MemoryWorkQueue
-from openmirror.deployment import naming
 from openmirror.deployment.roles import GRANTS, ROLE_NAMES, Kind, Who
 from openmirror.deployment.running import NEEDED_SETTINGS
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
@@ -69,7 +68,6 @@ def test_the_accounts_hold_what_the_code_asks_for_and_nothing_else() -> None:
         queue + kind for queue in (EVENTS_QUEUE, WORK_QUEUE) for kind in ("", POISON_SUFFIX)
     }
     assert _names(queues, "lake.bicep") == set()
-    assert naming.LETTERS_CONTAINER == LETTERS
 
 
 def test_events_go_to_the_queue_that_the_app_listens_to_and_else_where_it_collects() -> None:
@@ -83,7 +81,6 @@ def test_events_go_to_the_queue_that_the_app_listens_to_and_else_where_it_collec
     ]
     assert (to["resourceId"], to["queueName"]) == (runtime, EVENTS_QUEUE)
     assert given_up == {"resourceId": runtime, "blobContainerName": LETTERS}
-    assert subscription().name.rpartition("/")[2] == naming.EVENT_SUBSCRIPTION
     assert said["eventDeliverySchema"] in set(Envelope)
 
 

@@ -22,10 +22,6 @@ class ArmDeployed:
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
 
-    def deployment(self, group: str, name: str) -> Deployment | None:
-        """One deployment; None when there is none of this name."""
-        return groups.deployment(self._clients, group, name)
-
     def deployments(self, group: str) -> list[Deployment]:
         """All deployments that the group remembers, the newest first."""
         return groups.deployments(self._clients, group)

@@ -64,15 +64,6 @@ def deployments(clients: Clients, name: str) -> list[Deployment]:
     return sorted(known, key=lambda one: one.at or datetime.min.replace(tzinfo=UTC), reverse=True)
 
 
-def deployment(clients: Clients, group: str, name: str) -> Deployment | None:
-    """One deployment; None when there is none of this name."""
-    try:
-        with in_our_words(f"the deployment {name} of {group}"):
-            return _deployment(clients.deployments.deployments.get(group, name))
-    except NotThere:
-        return None
-
-
 def _deployment(found: Any) -> Deployment:
     said = found.properties
     outputs: Mapping[str, Any] = said.outputs or {}
