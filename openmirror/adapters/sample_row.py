@@ -38,11 +38,14 @@ class ParquetSampleRow:
     def present(self, table: StorePath) -> Mapping[str, datetime]:
         """The rows that the table has, and when each was landed; none where there is no table."""
         try:
-            return {row[KEY]: row[_LANDED] for row in rows(self._store, table)}
+            found = {row[KEY]: row[_LANDED] for row in rows(self._store, table)}
         except Damaged as error:
             raise _unreadable(table, str(error)) from error
         except KeyError as error:
             raise _unreadable(table, f"it has no column {error}") from error
+        if not all(isinstance(at, datetime) and at.tzinfo for at in found.values()):
+            raise _unreadable(table, f"its column {_LANDED} holds no times")
+        return found
 
 
 def _unreadable(table: StorePath, why: str) -> WrongRequest:

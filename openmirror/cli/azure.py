@@ -209,7 +209,8 @@ def remove(
         for left in management.unhandled(resource_group, chosen) if removal.takes_queues else ():
             say(f"lost with it: {left}")
         if not removal.gone:
-            say("nothing but data is left; --with-data deletes it too")
+            data = "nothing but data is left; --with-data deletes it too"
+            say(data if removal.kept else f"nothing of openmirror is left in {resource_group}")
             return
         if dry_run:
             return

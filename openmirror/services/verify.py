@@ -75,6 +75,7 @@ class Verification:
         opened: list[DataPlane] = []
         yield from self._opened(outputs, opened)
         if not opened:
+            yield from self._runner(told, {})
             return
         inside = opened[0]
         lengths: dict[str, int | None] = {}

@@ -235,7 +235,7 @@ def test_what_only_bears_the_tag_is_never_deleted(azure: Azure, openmirror: Any)
     assert azure.resources == others
     kept = "keep    Microsoft.Compute/virtualMachines vm-payroll (not made by the template)"
     assert kept in done.stdout
-    assert "nothing but data is left" not in done.stderr
+    assert f"nothing of openmirror is left in {NAME}" in openmirror("--yes").stderr
 
 
 def test_the_tags_case_is_of_no_account(azure: Azure, openmirror: Any) -> None:

@@ -459,8 +459,10 @@ def test_a_job_that_somebody_deleted_is_a_fault(place: Place) -> None:
 def test_accounts_that_cannot_be_opened_are_a_finding(place: Place) -> None:
     said = place.azure.deployments[0]["properties"]["outputs"]
     said[next(name for name in said if name.upper() == "OPENMIRROR_ROOT")]["value"] = "mirrors"
-    faults = [one for one in place.found() if one["verdict"] == "fault"]
+    found = place.found()
+    faults = [one for one in found if one["verdict"] == "fault"]
     assert "OPENMIRROR_ROOT must be" in faults[-1]["what"]
+    assert shown(found)["runner"] == ["ok"]
 
 
 def test_what_was_found_is_shown_also_when_the_rest_cannot_be_looked_at(place: Place) -> None:
@@ -562,10 +564,11 @@ def test_a_moment_without_an_answer_is_no_reason_to_give_up(
     assert place.slept >= timedelta(seconds=2)
 
 
-@pytest.mark.parametrize("broken", ["file", "commit", "column"])
+@pytest.mark.parametrize("broken", ["file", "commit", "column", "time"])
 def test_a_sample_table_that_cannot_be_read_is_a_finding(place: Place, broken: str) -> None:
     at = place.server.root / layout.delta_table(MIRROR, TableName("dbo", "sample"))
-    deltalake.write_deltalake(str(at), pa.table({"key" if broken == "column" else "id": ["a"]}))
+    kept = {"key" if broken == "column" else "id": ["a"], "landedAt": ["yesterday"]}
+    deltalake.write_deltalake(str(at), pa.table(kept))
     spoilt = {"file": next(at.glob("*.parquet")), "commit": next(at.glob("_delta_log/*.json"))}
     if broken in spoilt:
         spoilt[broken].write_bytes(b"PAR1 and no more")
