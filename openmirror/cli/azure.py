@@ -209,8 +209,7 @@ def remove(
         for left in management.unhandled(resource_group, chosen) if removal.takes_queues else ():
             say(f"lost with it: {left}")
         if not removal.gone:
-            data = "nothing but data is left; --with-data deletes it too"
-            say(data if removal.kept else f"nothing of openmirror is left in {resource_group}")
+            say(_left(removal, resource_group, with_data=with_data))
             return
         if dry_run:
             return
@@ -227,6 +226,14 @@ def remove(
             )
             raise typer.Exit(EXIT_FAULTS)
         say(f"done: {len(removal.gone)} gone, {len(removal.kept)} kept")
+
+
+def _left(removal: Removal, group: str, *, with_data: bool) -> str:
+    if not removal.kept:
+        return f"nothing of openmirror is left in {group}"
+    if with_data:
+        return "what is left is used by another network of the group"
+    return "nothing but data is left; --with-data deletes it too"
 
 
 def _tell_removal(removal: Removal) -> None:

@@ -16,6 +16,7 @@ _NETWORK = frozenset(
     {Part.ENDPOINT, Part.NETWORK, Part.RULES, Part.ZONE, Part.ZONE_LINK},
 )
 _APP = frozenset({Part.SITE, Part.PLAN})
+_INTERFACE = "microsoft.network/networkinterfaces"
 _DIAGNOSTICS = "providers/Microsoft.Insights/diagnosticSettings/openmirror"
 """What sends logs to the workspace that goes."""
 
@@ -71,11 +72,20 @@ def plan_removal(
     ours = [one for one in bearing if is_made(one, name, group.id)]
     left = set() if with_data else _data(name, ours, targets)
     left |= _shared_zones(every, {one.id for one in ours} - left)
+    others = [one for one in bearing if one not in ours and not _comes_with(one, ours)]
     return Removal(
         name,
         gone=_sorted(one for one in ours if one.id not in left),
         kept=_sorted(one for one in ours if one.id in left),
-        others=_sorted(one for one in bearing if one not in ours),
+        others=_sorted(others),
+    )
+
+
+def _comes_with(one: Resource, ours: list[Resource]) -> bool:
+    """Whether it is a network interface that comes and goes with an endpoint."""
+    return one.type.lower() == _INTERFACE and any(
+        end.part is Part.ENDPOINT and one.name.lower().startswith(f"{end.name.lower()}.nic.")
+        for end in ours
     )
 
 

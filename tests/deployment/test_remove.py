@@ -113,6 +113,16 @@ def test_a_private_account_that_stays_can_still_be_reached(azure: Azure, openmir
     assert not azure.resources
 
 
+def test_an_endpoints_own_interface_is_not_told_of(azure: Azure, openmirror: Any) -> None:
+    azure.deploy(bicep(privateNetwork=True))
+    kind = "Microsoft.Network/networkInterfaces"
+    azure.resources.append(neighbour(kind, f"pep-openmirror-lake-blob.nic.{SUBSCRIPTION}"))
+    azure.resources.append(neighbour(kind, "vm-payroll.nic"))
+    told = openmirror("--dry-run", "--with-data").stdout
+    assert f"keep    {kind} vm-payroll.nic (not made by the template)" in told
+    assert "lake-blob.nic" not in told
+
+
 def test_a_second_time_there_is_nothing_more_to_delete(azure: Azure, openmirror: Any) -> None:
     azure.deploy(bicep())
     openmirror("--yes")
@@ -260,6 +270,8 @@ def test_zones_that_another_network_finds_its_endpoints_with_stay(
     assert all(zone in azure.resources for zone in zones)
     links = [one for one in azure.resources if one["type"].endswith("/virtualNetworkLinks")]
     assert {one["tags"]["openmirror"] for one in links} == {"second"}
+    again = openmirror("--yes", "--with-data", "--name", "openmirror")
+    assert "what is left is used by another network of the group" in again.stderr
     assert openmirror("--yes", "--with-data", "--name", "second").exit_code == 0
     assert openmirror("--yes", "--with-data", "--name", "openmirror").exit_code == 0
     assert not azure.resources
