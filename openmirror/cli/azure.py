@@ -159,6 +159,7 @@ def outputs(
 
     \b
     Example:
+      openmirror azure outputs --resource-group mirrors
       eval "$(openmirror azure outputs --resource-group mirrors)"
     """
     from openmirror.wiring import deployment
