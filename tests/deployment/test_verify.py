@@ -509,7 +509,7 @@ def test_events_that_nobody_takes_are_said(place: Place) -> None:
 
 def test_a_doorbell_that_no_runner_takes_is_said(place: Place) -> None:
     place.on_sleep = place.swept
-    found = stuck(place, "300ms")
+    found = stuck(place, "1s")
     assert "doorbell message(s) lie in the queue, and no runner takes them" in found["what"]
     assert "start_runner" in found["remedy"]
     assert place.slept >= timedelta(seconds=2)
@@ -519,7 +519,7 @@ def test_a_run_that_fails_is_said(place: Place) -> None:
     place.jobs.start("a")
     place.jobs.end("DRIVER_ERROR", "out of memory")
     place.on_sleep = place.swept
-    found = stuck(place, "300ms")
+    found = stuck(place, "1s")
     assert "the last run of the job failed: DRIVER_ERROR: out of memory" in found["what"]
 
 
