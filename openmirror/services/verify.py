@@ -146,26 +146,25 @@ class Verification:
         yield from asked(Check.RUNNER, lambda: self._job(told, lengths.get(WORK_QUEUE)))
 
     def _job(self, told: dict[str, str], waiting: int | None) -> list[Finding]:
-        number, url = told.get(JOB), told.get(WORKSPACE)
-        if not number or not url:
-            return judge_runner(AlwaysOn(), waiting)
         try:
-            look = self.workspace(url).job(_number(number))
+            look = self._look(told)
         except CannotStart as error:
             return [fault(Check.RUNNER, str(error), "Correct the app's setting, or deploy again.")]
         except NotThere as error:
             remedy = "Give databricksJobId the number of the job in that workspace: deploy again."
             return [fault(Check.RUNNER, str(error), remedy)]
-        return judge_runner(look, waiting)
+        return judge_runner(look or AlwaysOn(), waiting)
 
     def _looked(self, told: dict[str, str]) -> JobLook | None:
-        number, url = told.get(JOB), told.get(WORKSPACE)
-        if not number or not url:
-            return None
         try:
-            return self.workspace(url).job(_number(number))
+            return self._look(told)
         except (AccessDenied, CannotStart, NotThere, Unavailable):
             return None
+
+    def _look(self, told: dict[str, str]) -> JobLook | None:
+        """How the runner's job stands; None where a runner is always on."""
+        number, url = told.get(JOB), told.get(WORKSPACE)
+        return self.workspace(url).job(_number(number)) if number and url else None
 
     def _heartbeats(self, parts: Parts) -> list[Finding]:
         beats = {name: heartbeat(parts.store, name) for name in mirrors(parts.store)}

@@ -48,7 +48,7 @@ def account_parts(
 
 def account_store(settings: Settings) -> AzureStore:
     """The files of a storage account; raises CannotStart when it cannot be used."""
-    with _sdk():
+    with azure_packages("a storage account needs", "openmirror[azure]"):
         from openmirror.adapters.azure.store import AzureStore
 
         return AzureStore.connect(_account(settings), _key(settings), given_identity(settings))
@@ -61,7 +61,7 @@ def work_queue(settings: Settings) -> WorkQueue:
             "no queues were given: set OPENMIRROR_QUEUES__queueServiceUri to the URL of the "
             "storage account's queues, such as https://contoso.queue.core.windows.net"
         )
-    with _sdk():
+    with azure_packages("a storage account needs", "openmirror[azure]"):
         from openmirror.adapters.azure.queue import StorageWorkQueue
 
         return StorageWorkQueue.connect(settings.queues, given_identity(settings))
@@ -74,7 +74,7 @@ def leases(settings: Settings) -> Leases:
         from openmirror.adapters.memory_work import MemoryLeases
 
         return MemoryLeases(utc_now)
-    with _sdk():
+    with azure_packages("a storage account needs", "openmirror[azure]"):
         from openmirror.adapters.azure.leases import BlobLeases
 
         return BlobLeases.connect(root, _key(settings), given_identity(settings))
@@ -87,7 +87,7 @@ def given_identity(settings: Settings) -> ServiceCredential | None:
     """
     if settings.service_credential is None:
         return None
-    with _sdk():
+    with azure_packages("a storage account needs", "openmirror[azure]"):
         from openmirror.adapters.servicecredential import service_credential
 
         return service_credential(settings.service_credential)
@@ -105,14 +105,16 @@ def _key(settings: Settings) -> str | None:
 
 
 @contextmanager
-def _sdk() -> Iterator[None]:
-    """Name the packages that are needed when they are not there."""
+def azure_packages(needs: str, extra: str) -> Iterator[None]:
+    """Name the packages that are needed when they are not there.
+
+    `needs` are the message's first words, `extra` is what pip is asked for. Raises CannotStart.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "azure":
             raise
         raise CannotStart(
-            "a storage account needs packages that are not installed: "
-            "pip install 'openmirror[azure]'"
+            f"{needs} packages that are not installed: pip install '{extra}'"
         ) from error

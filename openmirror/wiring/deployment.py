@@ -16,6 +16,7 @@ from openmirror.deployment.findings import Finding
 from openmirror.deployment.outputs import Outputs, is_ours, variables
 from openmirror.deployment.removal import unhandled
 from openmirror.deployment.roles import QUEUES
+from openmirror.deployment.running import WORKSPACE
 from openmirror.errors import AccessDenied, CannotStart, Unavailable
 from openmirror.ports.workspace import JobLook, Workspace
 from openmirror.services.letters import QUEUE_OF
@@ -24,7 +25,7 @@ from openmirror.services.removing import Removing
 from openmirror.services.sampling import Sample
 from openmirror.services.verify import DataPlane, Verification, last_deployment
 from openmirror.settings import Settings
-from openmirror.wiring.azure import account_parts, account_store
+from openmirror.wiring.azure import account_parts, account_store, azure_packages
 from openmirror.wiring.local import Say, say_nothing, utc_now
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 _KEYS = ("OPENMIRROR_ACCOUNT_KEY", "OPENMIRROR_QUEUES", "OPENMIRROR_LETTERS")
 """What can be said of an emulator; without `__…` behind them, the latter are no URLs."""
-_NEEDED = "pip install 'openmirror[cli,azure,deploy]'"
+_NEEDED = "openmirror[cli,azure,deploy]"
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,7 @@ def management(env: Mapping[str, str], subscription: str | None) -> Iterator[Man
 
     Raises CannotStart when none is known, or a package is missing.
     """
-    with _packages():
+    with azure_packages("`openmirror azure` needs", _NEEDED):
         from openmirror.adapters.azure.credentials import identity
         from openmirror.adapters.management.clients import Clients
         from openmirror.adapters.management.profile import chosen
@@ -178,9 +179,7 @@ def workspace(url: str) -> Workspace:
     except ValueError:
         is_good = False
     if not is_good:
-        raise CannotStart(
-            f"DATABRICKS_HOST is {url!r}, but must be the https:// URL of a workspace"
-        )
+        raise CannotStart(f"{WORKSPACE} is {url!r}, but must be the https:// URL of a workspace")
     return DatabricksWorkspace(url, identity(url, secure=True), utc_now)
 
 
@@ -202,16 +201,3 @@ def _account(root: str) -> AccountUrl:
 
 def _sleep(span: timedelta) -> None:
     time.sleep(span.total_seconds())
-
-
-@contextmanager
-def _packages() -> Iterator[None]:
-    """Name the packages that are needed when they are not there."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "azure":
-            raise
-        raise CannotStart(
-            f"`openmirror azure` needs packages that are not installed: {_NEEDED}"
-        ) from error
