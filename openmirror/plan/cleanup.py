@@ -1,12 +1,16 @@
-"""`plan_cleanup`: which applied files may leave the folder, and which archived ones may go."""
+"""`plan_cleanup`: which applied files may leave the folder, and which archived ones may go.
+
+`expired_drop`: whether a dropped table may go as well.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from openmirror.layout import StorePath
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import Look
+from openmirror.plan.look import Look, TablePolicy
 from openmirror.plan.table import applied_file_changed, is_gone
 from openmirror.protocol.names import ETag
 from openmirror.protocol.sequence import Sequence
@@ -46,6 +50,16 @@ def plan_cleanup(look: Look, now: datetime) -> Cleanup:
     kept = ARCHIVE_RETENTION + timedelta(hours=1)
     old = [item.through for item in life.archived if item.hour + kept <= now]
     return Cleanup(tuple(moves), 0 if reseeding else max(old, default=0))
+
+
+def expired_drop(look: Look, now: datetime) -> StorePath | None:
+    """A dropped table whose retention has ended, while nobody has asked for it back."""
+    dropped = look.control.dropped
+    if dropped is None or look.aside is None or look.incarnation or look.control.request:
+        return None
+    policy = look.policy if isinstance(look.policy, TablePolicy) else None
+    ended = policy is not None and dropped.at + policy.retention <= now
+    return look.aside.path if ended else None
 
 
 def _newest(look: Look) -> frozenset[str]:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from openmirror import commitnote, layout
-from openmirror.control import BatchKind, ControlDocument, decide
+from openmirror.control import BatchKind, ControlDocument
 from openmirror.errors import NotThere, Problem
 from openmirror.plan import Batch, Look
 from openmirror.plan.rules import judged
+from openmirror.plan.transitions.decided import decide
 from openmirror.ports import (
     BadFile,
     CommitResult,

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from openmirror import layout
-from openmirror.control import Dropped, Hold
 from openmirror.errors import AlreadyThere, NotThere
 from openmirror.layout import StorePath
 from openmirror.plan.decisions import Restore
+from openmirror.plan.transitions.dropped import dropped
+from openmirror.plan.transitions.restored import restored
 from openmirror.ports import Progress, Step, TableEngine
 from openmirror.protocol.names import Incarnation
 from openmirror.services.documents import Documents
@@ -35,14 +34,8 @@ def drop_table(parts: Parts, engine: TableEngine, seen: Seen) -> None:
         return
     life, now = _last_life(look.log), parts.clock()
     tell_removed(parts, look, life, now)
-    dropped = replace(
-        look.control,
-        dropped=Dropped(life, now),
-        missing_since=None,
-        problem=None,
-        failures=None,
-    )
-    Documents(parts.store).save_table(look.folder, dropped, seen.etag)
+    control = dropped(look.control, life, now)
+    Documents(parts.store).save_table(look.folder, control, seen.etag)
     destination = layout.dropped_table(look.folder.mirror, look.name, life)
     try:
         parts.store.move_folder(look.table, destination)
@@ -70,12 +63,7 @@ def restore_table(parts: Parts, seen: Seen, decision: Restore) -> None:
     again.
     """
     look = seen.look
-    control = replace(look.control, dropped=None, missing_since=None)
-    if decision.hold and control.request is not None:
-        request = control.request
-        control = replace(
-            control, hold=Hold(parts.clock(), request.by, "brought back by undrop"), request=None
-        )
+    control = restored(look.control, parts.clock(), hold=decision.hold)
     try:
         parts.store.move_folder(decision.aside, look.table)
     except (NotThere, AlreadyThere):

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from openmirror.control import (
-    ControlDocument,
-    DecidedBatch,
-    FileDigest,
-    Life,
-    RequestKind,
-    adopted_life,
-    decide,
-    with_life,
-)
+from openmirror.control import ControlDocument, DecidedBatch, RequestKind
 from openmirror.layout import StorePath
-from openmirror.ledger import effective
+from openmirror.ledger import LedgerEntry
 from openmirror.plan.decisions import Continue
 from openmirror.plan.look import Look
-from openmirror.plan.opening import continues_life_of
+from openmirror.plan.opening import asks, continues_life_of
+from openmirror.plan.transitions.adopted import adopted, before_adoption
+from openmirror.plan.transitions.decided import decide
 from openmirror.ports import CommitResult, Step, TableEngine, Transaction
 from openmirror.protocol.schema import TableSchema
-from openmirror.protocol.sequence import FENCED, START, Position
+from openmirror.protocol.sequence import FENCED, Position
 from openmirror.services.documents import Documents
 from openmirror.services.ledgers import read_entries
 from openmirror.services.looking import Seen
 from openmirror.services.parts import Parts
-from openmirror.tablelog import AppId, Epoch, TableLog
+from openmirror.tablelog import AppId, TableLog
 
 _RECORDED = (CommitResult.DONE, CommitResult.SKIPPED)
 
@@ -72,8 +63,8 @@ def continue_epoch(parts: Parts, engine: TableEngine, seen: Seen, decision: Cont
     look, control = seen.look, seen.look.control
     decided = decision.digest
     if not decision.is_decided:
-        if control.request and control.request.kind is RequestKind.ADOPT:
-            control = with_life(control, _adopted(parts, look, decision))
+        if asks(look, RequestKind.ADOPT):
+            control = adopted(look, decision.epoch, _entries_before(parts, look))
         control = decide(control, decided, None, look.applied)
         control = Documents(parts.store).save_table(look.folder, control, seen.etag).value
         parts.steps(Step.DECIDED)
@@ -88,33 +79,12 @@ def continue_epoch(parts: Parts, engine: TableEngine, seen: Seen, decision: Cont
     parts.steps(Step.COMMITTED)
 
 
-def _adopted(parts: Parts, look: Look, decision: Continue) -> Life:
-    assert isinstance(look.log, TableLog)  # only a table that is there can be adopted
-    before = look.log.live or look.log.last_fenced
-    there = [
-        FileDigest(file.name, file.sequence, file.etag)
-        for file in look.files.values()
-        if not file.archived
-    ]
-    if look.filing.has_ledger:
-        etags = {file.name: file.etag for file in look.landed}
-        known = _known_before(parts, look, before)
-        there = [
-            replace(digest, etag=etags[digest.name]) for digest in known if digest.name in etags
-        ]
-    return adopted_life(look.control.life, decision.epoch, before[1] if before else START, there)
-
-
-def _known_before(
-    parts: Parts, look: Look, before: tuple[Epoch, Position] | None
-) -> list[FileDigest]:
-    """What the life before knew of its files, and its ledger if it was copied as well."""
-    batches = look.control.life.batches if look.control.life else ()
-    known = {digest.name: digest for batch in batches for digest in batch.files}
-    if before is not None:
-        entries = read_entries(parts.store, look.folder, before[0].incarnation)
-        known |= effective(entries, look.filing, before[1])
-    return sorted(known.values(), key=lambda digest: digest.sequence)
+def _entries_before(parts: Parts, look: Look) -> list[LedgerEntry]:
+    """The ledger of the life that an adoption goes on from, if it was copied as well."""
+    before = before_adoption(look)
+    if before is None or not look.filing.has_ledger:
+        return []
+    return read_entries(parts.store, look.folder, before[0].incarnation)
 
 
 def _position_before_fence(

@@ -14,7 +14,7 @@ from openmirror.plan.filing import filing_of_look, text_of
 from openmirror.plan.look import Look
 from openmirror.plan.needs import decided_files, needs_archive, reads_from
 from openmirror.plan.numbering import placed
-from openmirror.plan.restoring import has_forgotten, remembered, restored
+from openmirror.plan.transitions.rebuilt import has_forgotten, made_anew, remembered
 from openmirror.ports import ABSENT, Absent, Entry, FileStore, Listing
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import METADATA_FILE, ETag, Incarnation, TableFolder, table_name
@@ -224,7 +224,7 @@ def rebuilt(parts: Parts, look: Look, etag: ETag | Absent) -> Look:
     if entries and _is_rewritten(parts, Seen(look, etag)):
         raise ConditionFailed(f"the control document of {look.folder} was written meanwhile")
     if etag is ABSENT:
-        look = replace(look, control=restored(look, entries))
+        look = replace(look, control=made_anew(look, entries))
     if has_forgotten(look):
         control = remembered(look, entries)
         if control is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from openmirror import layout
 from openmirror.control import MirrorDocument
@@ -11,6 +10,7 @@ from openmirror.errors import ConditionFailed, NotThere
 from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.look import TablePolicy
 from openmirror.plan.mirror import MirrorLook, plan_mirror
+from openmirror.plan.transitions.confirmed import used_up
 from openmirror.ports import ABSENT, FileStore
 from openmirror.protocol.names import ETag, TableFolder, TableName
 from openmirror.protocol.rules import Broken
@@ -76,11 +76,9 @@ def take_confirmation(store: FileStore, folder: TableFolder) -> None:
     """Use up an operator's yes: a table that comes back later must not be dropped by it."""
     documents = Documents(store)
     stored = documents.mirror(folder.mirror)
-    left = tuple(name for name in stored.value.confirmed_drops if name != str(folder.path))
-    if left != stored.value.confirmed_drops:
-        documents.save_mirror(
-            folder.mirror, replace(stored.value, confirmed_drops=left), stored.etag
-        )
+    left = used_up(stored.value, folder)
+    if left != stored.value:
+        documents.save_mirror(folder.mirror, left, stored.etag)
 
 
 def brake(parts: Parts, mirror: str) -> frozenset[TableFolder]:

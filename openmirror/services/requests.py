@@ -6,28 +6,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from openmirror import layout
-from openmirror.control import (
-    Act,
-    ControlDocument,
-    Hold,
-    Life,
-    Request,
-    RequestKind,
-    Skip,
-    with_act,
-    with_end,
-    with_life,
-)
+from openmirror.control import Act, ControlDocument, RequestKind
 from openmirror.errors import ConditionFailed, WrongRequest
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import Held, Pause, Wait, WaitKind
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Look
 from openmirror.plan.table import first_missing
+from openmirror.plan.transitions.confirmed import confirmed
+from openmirror.plan.transitions.requested import (
+    acted,
+    asked,
+    given_up,
+    held,
+    resumed,
+    retried,
+    skipped,
+)
 from openmirror.ports import ABSENT
 from openmirror.protocol.filing import Through
-from openmirror.protocol.names import ETag, TableFolder
-from openmirror.protocol.sequence import START, Sequence, next_sequence
+from openmirror.protocol.names import TableFolder
 from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at, with_archive
 from openmirror.services.mirrors import brake
@@ -49,10 +47,10 @@ MOST_TRIES = 20
 def hold(parts: Parts, folder: TableFolder, operator: Operator) -> None:
     """Hold a table: nothing happens to it until it is resumed."""
 
-    def change(look: Look) -> ControlDocument:
+    def change(look: Look, act: Act) -> ControlDocument:
         if look.control.hold:
             raise WrongRequest(f"{look.name} is already held, by {look.control.hold.by}")
-        return replace(look.control, hold=Hold(parts.clock(), operator.name, operator.why))
+        return held(look.control, act)
 
     _change(parts, folder, operator, "pause", change)
 
@@ -60,12 +58,12 @@ def hold(parts: Parts, folder: TableFolder, operator: Operator) -> None:
 def resume(parts: Parts, folder: TableFolder, operator: Operator) -> None:
     """Let a held table go on."""
 
-    def change(look: Look) -> ControlDocument:
+    def change(look: Look, _: Act) -> ControlDocument:
         if not look.control.hold:
             raise WrongRequest(
                 f"{look.name} is not held; `openmirror retry` looks again at a problem"
             )
-        return replace(look.control, hold=None)
+        return resumed(look.control)
 
     _change(parts, folder, operator, "resume", change)
 
@@ -73,10 +71,7 @@ def resume(parts: Parts, folder: TableFolder, operator: Operator) -> None:
 def retry(parts: Parts, folder: TableFolder, operator: Operator) -> None:
     """Forget a recorded problem and its failures, so that the table is judged anew."""
 
-    def change(look: Look) -> ControlDocument:
-        return replace(look.control, problem=None, failures=None)
-
-    _change(parts, folder, operator, "retry", change)
+    _change(parts, folder, operator, "retry", lambda look, _: retried(look.control))
 
 
 def skip_file(parts: Parts, folder: TableFolder, name: str, operator: Operator) -> None:
@@ -86,7 +81,7 @@ def skip_file(parts: Parts, folder: TableFolder, name: str, operator: Operator) 
     WrongRequest for a file that stops nothing: a good one would be lost by it.
     """
 
-    def change(look: Look) -> ControlDocument:
+    def change(look: Look, act: Act) -> ControlDocument:
         there = (f for f in look.files.values() if f.name == name and not f.archived)
         file = next(there, None)
         if file is None or look.life is None:
@@ -96,21 +91,7 @@ def skip_file(parts: Parts, folder: TableFolder, name: str, operator: Operator) 
                 f"nothing stops at {name}: only a file that its table is paused over, or waits "
                 "for, can be skipped; `openmirror status` shows where it stands"
             )
-        life = look.life
-        if file.sequence <= look.applied:
-            life = _accepted(life, file.sequence, file.etag)
-        else:
-            covered = Skip(
-                file.sequence,
-                file.sequence,
-                operator.name,
-                parts.clock(),
-                operator.why,
-                file.etag,
-                name=file.name if look.filing.has_ledger else None,
-            )
-            life = replace(life, skips=(*life.skips, covered))
-        return replace(with_life(look.control, life), problem=None, failures=None)
+        return skipped(look, look.life, file, act)
 
     _change(parts, folder, operator, f"skip --file {name}", change)
 
@@ -134,19 +115,13 @@ def skip_through(parts: Parts, folder: TableFolder, through: Through, operator: 
     Raises WrongRequest for a partition in a table whose partitions have no numbers of their own.
     """
 
-    def change(look: Look) -> ControlDocument:
+    def change(look: Look, act: Act) -> ControlDocument:
         if look.life is None:
             raise WrongRequest(f"{look.folder} has no landing folder")
         has_own = look.filing.partitioned and look.filing.is_numbered
         if through.partition is not None and not has_own:
             raise WrongRequest(f"{look.name} has no partitions with numbers of their own")
-        # From 1 on: a reseed may need it, and numbers that are there are never passed over.
-        first, at = next_sequence(START), parts.clock()
-        given_up = Skip(
-            first, through.last, operator.name, at, operator.why, partition=through.partition
-        )
-        life = replace(look.life, skips=(*look.life.skips, given_up))
-        return replace(with_life(look.control, life), problem=None)
+        return given_up(look.control, look.life, through, act)
 
     _change(parts, folder, operator, f"skip --through {through}", change)
 
@@ -157,17 +132,17 @@ def reseed(parts: Parts, folder: TableFolder, operator: Operator) -> None:
     Raises WrongRequest, naming the first missing file, unless all files are there or skipped.
     """
 
-    def change(look: Look) -> ControlDocument:
+    def change(look: Look, act: Act) -> ControlDocument:
         if look.incarnation is None:
             raise WrongRequest(f"{look.folder} has no landing folder to reseed from")
-        asked = replace(look, control=_asking(look, RequestKind.RESEED, parts, operator))
-        missing = first_missing(with_archive(parts, asked))
+        control = asked(look.control, RequestKind.RESEED, act)
+        missing = first_missing(with_archive(parts, replace(look, control=control)))
         if missing is not None:
             raise WrongRequest(
                 f"{look.name} cannot be reseeded: {missing:020d} is neither in the folder nor in "
                 "its archive. Put it back, or `openmirror skip --through` it first"
             )
-        return replace(asked.control, problem=None, failures=None)
+        return retried(control)
 
     _change(parts, folder, operator, "reseed", change)
 
@@ -175,12 +150,12 @@ def reseed(parts: Parts, folder: TableFolder, operator: Operator) -> None:
 def undrop(parts: Parts, folder: TableFolder, operator: Operator) -> None:
     """Ask for a dropped table back; it comes back held."""
 
-    def change(look: Look) -> ControlDocument:
+    def change(look: Look, act: Act) -> ControlDocument:
         if look.log is not None:
             raise WrongRequest(f"{look.name} is in its place; nothing to bring back")
         if look.aside is None:
             raise WrongRequest(f"{look.name} has no dropped life whose retention still runs")
-        return _asking(look, RequestKind.UNDROP, parts, operator)
+        return asked(look.control, RequestKind.UNDROP, act)
 
     _change(parts, folder, operator, "undrop", change)
 
@@ -188,57 +163,35 @@ def undrop(parts: Parts, folder: TableFolder, operator: Operator) -> None:
 def adopt(parts: Parts, folder: TableFolder, operator: Operator) -> None:
     """Ask for a copied, renamed or restored table to be continued as this folder's own."""
 
-    def change(look: Look) -> ControlDocument:
+    def change(look: Look, act: Act) -> ControlDocument:
         if not isinstance(look.log, TableLog) or not look.log.epochs:
             raise WrongRequest(f"{look.name} has no table of a mirror to adopt")
         owner = min(look.log.owners)
         elsewhere = owner != look.folder and owner.mirror == look.folder.mirror
         if elsewhere and parts.store.incarnation(layout.table_folder(owner)) is not None:
             raise WrongRequest(f"{look.name} belongs to {owner}, which is still there")
-        return _asking(look, RequestKind.ADOPT, parts, operator)
+        return asked(look.control, RequestKind.ADOPT, act)
 
     _change(parts, folder, operator, "adopt", change)
 
 
 def confirm_drops(parts: Parts, mirror: str, operator: Operator) -> list[TableFolder]:
     """Allow the drops that the brake asks about; answers which tables they are."""
-    asked = sorted(brake(parts, mirror))
-    if not asked:
+    held_back = sorted(brake(parts, mirror))
+    if not held_back:
         return []
     documents = Documents(parts.store)
     for _ in range(MOST_TRIES):
         stored = documents.mirror(mirror)
-        confirmed = (*stored.value.confirmed_drops, *(str(folder.path) for folder in asked))
         zone = parts.store.incarnation(layout.landing_zone(mirror))
-        value = replace(stored.value, confirmed_drops=tuple(dict.fromkeys(confirmed)), zone=zone)
         try:
-            documents.save_mirror(mirror, value, stored.etag)
+            documents.save_mirror(mirror, confirmed(stored.value, held_back, zone), stored.etag)
         except ConditionFailed:
             continue
-        for folder in asked:
-            _change(parts, folder, operator, "confirm-drops", lambda look: look.control)
-        return asked
+        for folder in held_back:
+            _change(parts, folder, operator, "confirm-drops", lambda look, _: look.control)
+        return held_back
     raise ConditionFailed(f"the document of mirror {mirror} changed {MOST_TRIES} times in a row")
-
-
-def _asking(look: Look, kind: RequestKind, parts: Parts, operator: Operator) -> ControlDocument:
-    request = Request(kind, parts.clock(), operator.name, operator.why)
-    return replace(look.control, request=request)
-
-
-def _accepted(life: Life, sequence: Sequence, etag: ETag) -> Life:
-    """The digests with the present content of one applied file taken for the one that was read."""
-    batches = tuple(
-        replace(
-            batch,
-            files=tuple(
-                replace(digest, etag=etag) if digest.sequence == sequence else digest
-                for digest in batch.files
-            ),
-        )
-        for batch in life.batches
-    )
-    return replace(life, batches=batches)
 
 
 def _change(
@@ -246,7 +199,7 @@ def _change(
     folder: TableFolder,
     operator: Operator,
     what: str,
-    change: Callable[[Look], ControlDocument],
+    change: Callable[[Look, Act], ControlDocument],
 ) -> None:
     """Change a control document under its ETag, deciding anew after every lost race."""
     act = Act(parts.clock(), operator.name, what, operator.why)
@@ -254,10 +207,7 @@ def _change(
         seen = look_at(parts, folder)
         if seen.etag is ABSENT and seen.look.incarnation is None and seen.look.log is None:
             raise WrongRequest(f"there is no table {seen.look.name}: no folder, no Delta table")
-        control = with_act(change(seen.look), act)
-        problem = seen.look.control.problem
-        if problem is not None and control.problem is None:
-            control = with_end(control, problem, act.at, f"{what}, by {operator.name}")
+        control = acted(seen.look.control, change(seen.look, act), act)
         try:
             Documents(parts.store).save_table(folder, control, seen.etag)
         except ConditionFailed:

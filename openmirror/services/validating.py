@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from openmirror.control import ControlDocument, Life, Pinned, Skip, with_life
+from openmirror.control import ControlDocument, Life, Pinned, Skip
 from openmirror.errors import SOLUTIONS, NotThere
 from openmirror.layout import StorePath, join, name_of
 from openmirror.plan import Limits, Look
@@ -19,6 +19,7 @@ from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.plan.filing import filing_of, text_of
 from openmirror.plan.numbering import placed
 from openmirror.plan.rules import table_rules
+from openmirror.plan.transitions.lives import with_life
 from openmirror.ports import Entry, FileStore, Inspector, RowReader
 from openmirror.protocol.filing import Filing
 from openmirror.protocol.metadata import TableMetadata, parse_metadata

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from openmirror.control import Applied, ControlDocument, Failures, RequestKind, with_end
 from openmirror.errors import (
     ConditionFailed,
     Disposition,
     NotThere,
     Unavailable,
-    disposition_of,
     words_of,
 )
 from openmirror.plan import Batch, Decision, plan
@@ -19,18 +17,15 @@ from openmirror.plan.decisions import (
     Apply,
     Continue,
     Drop,
-    Held,
     Pause,
     Reset,
     Restore,
-    Wait,
-    WaitKind,
 )
-from openmirror.plan.look import Look
-from openmirror.plan.rules import judged, still_stands, what_changed
+from openmirror.plan.transitions.failed import Failure, failed
+from openmirror.plan.transitions.observed import observed
+from openmirror.plan.transitions.refused import refused
 from openmirror.ports import Progress, Step, TableEngine
 from openmirror.protocol.names import TableFolder
-from openmirror.protocol.rules import Broken, Code
 from openmirror.services.applying import apply_batch
 from openmirror.services.documents import Documents
 from openmirror.services.dropping import drop_table, restore_table
@@ -38,7 +33,6 @@ from openmirror.services.epochs import continue_epoch
 from openmirror.services.looking import Seen, look_at
 from openmirror.services.parts import Parts
 from openmirror.services.telling import tell_learned, tell_opening
-from openmirror.tablelog import TableLog, Totals
 
 
 @dataclass(frozen=True)
@@ -87,7 +81,7 @@ def _act(parts: Parts, engine: TableEngine, seen: Seen, decision: Decision) -> V
             _announce(parts, batch)
             tell_opening(parts, seen.look, batch)
             if problem := apply_batch(parts, engine, seen, batch):
-                control = replace(seen.look.control, problem=replace(problem, since=parts.clock()))
+                control = refused(seen.look.control, problem, parts.clock())
                 tell_learned(parts, seen.look, control)
                 Documents(parts.store).save_table(seen.look.folder, control, seen.etag)
         case Continue():
@@ -111,7 +105,7 @@ def record(parts: Parts, seen: Seen, decision: Decision) -> Seen:
 
     Raises ConditionFailed when somebody else wrote the control document first.
     """
-    control = _learned(seen.look, decision)
+    control = observed(seen.look, decision)
     if control == seen.look.control:
         return seen
     tell_learned(parts, seen.look, control)
@@ -121,52 +115,6 @@ def record(parts: Parts, seen: Seen, decision: Decision) -> Seen:
         detail = {"code": problem.code.value, "file": problem.file, "detail": problem.detail}
         parts.watch(Progress(seen.look.folder, "paused", detail))
     return Seen(replace(seen.look, control=saved.value), saved.etag)
-
-
-def _learned(look: Look, decision: Decision) -> ControlDocument:
-    control = look.control
-    live = look.log.live if isinstance(look.log, TableLog) else None
-    known = control.applied
-    if live and (not known or known.app_id != live[0].app_id or known.position < live[1]):
-        note = look.log.note if isinstance(look.log, TableLog) else None
-        before = control.applied.totals if control.applied else Totals()
-        control = replace(
-            control,
-            applied=Applied(
-                live[0].app_id,
-                live[1],
-                note.totals if note else before,
-                note.committed_at if note else None,
-            ),
-            failures=None,
-        )
-    undrops = control.request is not None and control.request.kind is RequestKind.UNDROP
-    if undrops and isinstance(decision, Held):
-        control = replace(control, hold=decision.hold, request=None)
-    elif undrops and look.log is None and look.aside is None:
-        control = replace(control, request=None)  # its retention ended: nothing to bring back
-    if isinstance(decision, Pause):
-        if not decision.problem.same_as(control.problem):
-            old, new = control.problem, decision.problem
-            if old and (old.code, old.file) != (new.code, new.file):
-                control = _with_end(look, control)
-            since = decision.problem.since or look.at
-            control = replace(control, problem=replace(decision.problem, since=since))
-    elif control.problem and not still_stands(look, control.problem):
-        control = replace(_with_end(look, control), problem=None, failures=None)
-    if isinstance(decision, Wait) and decision.waiting.kind is WaitKind.GRACE:
-        control = replace(control, missing_since=control.missing_since or look.at)
-    if look.incarnation is not None and control.missing_since is not None:
-        control = replace(control, missing_since=None)
-    return control
-
-
-def _with_end(look: Look, control: ControlDocument) -> ControlDocument:
-    """The document with the end of the problem that it has, if it has one."""
-    problem = control.problem
-    if problem is None:
-        return control
-    return with_end(control, problem, look.at, what_changed(look, problem) or "its cause is gone")
 
 
 FIRST_DELAY = timedelta(seconds=1)
@@ -186,24 +134,14 @@ def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Except
     """Count a failure; the third in a row on the same files pauses the table."""
     files = decision.batch.digest.files if isinstance(decision, (Apply, Reset)) else ()
     seen = look_at(parts, folder)
-    control = seen.look.control
-    earlier = control.failures
-    count = earlier.count + 1 if earlier and earlier.files == files else 1
-    disposition = disposition_of(error, count)
-    if disposition is Disposition.FAIL:
+    counted = failed(seen.look, Failure(files, error, parts.clock()))
+    if counted.disposition is Disposition.FAIL:
         raise error
-    text = words_of(error)
-    failures = Failures(count, files, parts.clock(), text[:2000])
-    control = replace(control, failures=failures)
+    count, text = counted.attempt, words_of(error)
     parts.watch(Progress(folder, "failed", {"attempt": count, "error": text[:500]}))
-    if disposition is Disposition.PAUSE and files:
-        first = next((f for f in seen.look.files.values() if f.name == files[0].name), None)
-        broken = Broken(Code.APPLY_FAILED, f"failed {count} times in a row: {text[:1000]}")
-        problem = replace(judged(seen.look, broken, first), since=parts.clock())
-        control = replace(control, problem=problem)
-        tell_learned(parts, seen.look, control)
+    tell_learned(parts, seen.look, counted.control)
     try:
-        Documents(parts.store).save_table(folder, control, seen.etag)
+        Documents(parts.store).save_table(folder, counted.control, seen.etag)
     except ConditionFailed:
         return Visit(decision, again=True)
     return Visit(decision, again=True, delay=delay_after(count))

@@ -9,11 +9,12 @@ from typing import Any
 from unittest import mock
 
 from openmirror.adapters.memory import MemoryStore
-from openmirror.control import BatchKind, rebuilt_from_log
+from openmirror.control import BatchKind
 from openmirror.layout import StorePath
-from openmirror.plan import Look, cleanup, needs, numbering, restoring, table
+from openmirror.plan import Look, cleanup, needs, numbering, table
 from openmirror.plan.decisions import Continue
 from openmirror.plan.opening import Opening, opening_of
+from openmirror.plan.transitions import rebuilt
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.services import (
     applying,
@@ -180,7 +181,7 @@ def without_superseding() -> list[Patch]:
         numbers = {file.sequence: file for entry in said for file in entry.files}
         return {f.name: f for n, f in sorted(numbers.items()) if n <= through}
 
-    return [(where, "effective", everything) for where in (ordering, restoring, purging)]
+    return [(where, "effective", everything) for where in (ordering, rebuilt, purging)]
 
 
 def without_the_ledger_when_files_are_read_again() -> list[Patch]:
@@ -196,10 +197,12 @@ def without_restoring() -> list[Patch]:
 def without_a_new_epoch_after_a_loss() -> list[Patch]:
     """The live epoch goes on, although what was decided last is forgotten."""
 
-    def goes_on(control: Any, epochs: Any, _: Any, now: Any) -> Any:
-        return rebuilt_from_log(control, epochs, None, now)
+    rebuild = rebuilt.rebuilt_from_log
 
-    return [(restoring, "rebuilt_from_log", goes_on)]
+    def goes_on(control: Any, epochs: Any, _: Any, now: Any) -> Any:
+        return rebuild(control, epochs, None, now)
+
+    return [(rebuilt, "rebuilt_from_log", goes_on)]
 
 
 MUTILATIONS: dict[str, Callable[[], list[Patch]]] = {

@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from openmirror import layout
-from openmirror.control import MOST_ENDED, Act, ControlDocument, with_act, with_end
+from openmirror.control import Act, ControlDocument
 from openmirror.errors import Problem
+from openmirror.plan.transitions.history import MOST_ENDED, with_act, with_end
 from openmirror.protocol.rules import Code
 from tests.unit.paper import table
 from tests.unit.test_cli import ITEMS, ORDERS, Root, root, run  # noqa: F401 - a fixture

@@ -128,6 +128,10 @@ PURE = [
     "tablelog",
     "control",
     "plan",
+    *(
+        f"plan.transitions.{path.stem}"
+        for path in sorted((PACKAGE / "plan" / "transitions").glob("[!_]*.py"))
+    ),
     "lifecycle",
     "durations",
     *(

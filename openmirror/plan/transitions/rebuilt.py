@@ -1,25 +1,22 @@
-"""What a lost control document is made of anew: the table's log, and its ledger if it has one."""
+"""A lost control document is made anew: of the table's log, and of its ledger if it has one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import datetime
 
-from openmirror.control import (
-    BatchKind,
-    ControlDocument,
-    DecidedBatch,
-    rebuilt_from_log,
-    with_life,
-)
+from openmirror.control import BatchKind, ControlDocument, DecidedBatch
 from openmirror.ledger import LedgerEntry, effective
 from openmirror.plan.look import Look
 from openmirror.plan.numbering import placed_through
+from openmirror.plan.transitions.decided import to_fence
+from openmirror.plan.transitions.lives import with_life
 from openmirror.protocol.sequence import FENCED, Position
 from openmirror.tablelog import Epoch, TableLog
 
 
-def restored(look: Look, entries: Iterable[LedgerEntry]) -> ControlDocument:
+def made_anew(look: Look, entries: Iterable[LedgerEntry]) -> ControlDocument:
     """The document of a look that found none, where a log or a ledger of ours is.
 
     What was decided last may be lost, and its runner stalled. So nothing is added to the live
@@ -38,6 +35,25 @@ def restored(look: Look, entries: Iterable[LedgerEntry]) -> ControlDocument:
         following = max(epoch.number for epoch in ours) + 1
         forgotten = Epoch(look.folder, look.incarnation, following)
     return rebuilt_from_log(look.control, ours, forgotten, look.at)
+
+
+def rebuilt_from_log(
+    control: ControlDocument, epochs: Iterable[Epoch], forgotten: Epoch | None, now: datetime
+) -> ControlDocument:
+    """A lost document made anew from the epochs that log and ledger remember.
+
+    `forgotten` follows them all. It may have been decided, and its runner may be stalled: it is
+    remembered to be fenced, and its number is not used again.
+    """
+    ours = sorted(epochs, key=lambda epoch: epoch.number)
+    if forgotten is not None:
+        ours.append(forgotten)
+    return replace(
+        control,
+        epoch=max((epoch.number for epoch in ours), default=0),
+        epochs=to_fence(control.epochs, (epoch.app_id for epoch in ours)),
+        rebuilt=now,
+    )
 
 
 def has_forgotten(look: Look) -> bool:

@@ -1,0 +1,123 @@
+"""What a look teaches: small rules, applied one after another to the document that it read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from openmirror.control import Applied, ControlDocument, RequestKind
+from openmirror.plan.decisions import Decision, Held, Pause, Wait, WaitKind
+from openmirror.plan.look import Look
+from openmirror.plan.rules import still_stands, what_changed
+from openmirror.plan.transitions.history import with_end
+from openmirror.tablelog import TableLog, Totals
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A look, and what was planned from it."""
+
+    look: Look
+    decision: Decision
+
+
+Rule = Callable[[ControlDocument, Observation], ControlDocument]
+
+
+def observed(look: Look, decision: Decision) -> ControlDocument:
+    """The document with everything that this look taught; an equal one where it taught nothing."""
+    seen = Observation(look, decision)
+    control = look.control
+    for rule in RULES:
+        control = rule(control, seen)
+    return control
+
+
+def applied_caught_up(control: ControlDocument, seen: Observation) -> ControlDocument:
+    """The log is ahead: the copy follows it, and failures before that commit count no more.
+
+    Totals are those of the newest note; where cleanup of the log took every note, the known ones.
+    """
+    log = seen.look.log if isinstance(seen.look.log, TableLog) else None
+    if log is None or log.live is None:
+        return control
+    known, (epoch, position) = control.applied, log.live
+    if known and known.app_id == epoch.app_id and known.position >= position:
+        return control
+    totals = known.totals if known else Totals()
+    applied = Applied(epoch.app_id, position, totals)
+    if log.note:
+        applied = replace(applied, totals=log.note.totals, at=log.note.committed_at)
+    return replace(control, applied=applied, failures=None)
+
+
+def undrop_carried_out(control: ControlDocument, seen: Observation) -> ControlDocument:
+    """What an undrop brought back is held: a folder that is still missing would drop it again."""
+    if not _asks_undrop(control) or not isinstance(seen.decision, Held):
+        return control
+    return replace(control, hold=seen.decision.hold, request=None)
+
+
+def undrop_came_too_late(control: ControlDocument, seen: Observation) -> ControlDocument:
+    """Nothing lies aside any more, since retention ended: the request can never be carried out."""
+    if not _asks_undrop(control) or seen.look.log is not None or seen.look.aside is not None:
+        return control
+    return replace(control, request=None)
+
+
+def problem_began(control: ControlDocument, seen: Observation) -> ControlDocument:
+    """The table pauses over a problem that the document does not know, or knows otherwise.
+
+    Another rule, or another file, ends the problem before it. The same file that is bad in another
+    way now is still one problem.
+    """
+    if not isinstance(seen.decision, Pause) or seen.decision.problem.same_as(control.problem):
+        return control
+    old, new = control.problem, seen.decision.problem
+    if old and (old.code, old.file) != (new.code, new.file):
+        control = _with_end_of_problem(control, seen.look)
+    return replace(control, problem=replace(new, since=new.since or seen.look.at))
+
+
+def problem_ended(control: ControlDocument, seen: Observation) -> ControlDocument:
+    """The table goes on, and what it was paused over stands no more."""
+    if isinstance(seen.decision, Pause) or control.problem is None:
+        return control
+    if still_stands(seen.look, control.problem):
+        return control  # it may lie further on: what comes before it is applied
+    return replace(_with_end_of_problem(control, seen.look), problem=None, failures=None)
+
+
+def folder_went_missing(control: ControlDocument, seen: Observation) -> ControlDocument:
+    """The first look that misses the folder starts the grace; later ones do not put it off."""
+    waits = isinstance(seen.decision, Wait) and seen.decision.waiting.kind is WaitKind.GRACE
+    if not waits or control.missing_since is not None:
+        return control
+    return replace(control, missing_since=seen.look.at)
+
+
+def folder_came_back(control: ControlDocument, seen: Observation) -> ControlDocument:
+    """A folder that is there is not missing: when it goes again, grace starts anew."""
+    return control if seen.look.incarnation is None else replace(control, missing_since=None)
+
+
+RULES: tuple[Rule, ...] = (
+    applied_caught_up,
+    undrop_carried_out,
+    undrop_came_too_late,
+    problem_began,
+    problem_ended,
+    folder_went_missing,
+    folder_came_back,
+)
+
+
+def _asks_undrop(control: ControlDocument) -> bool:
+    return control.request is not None and control.request.kind is RequestKind.UNDROP
+
+
+def _with_end_of_problem(control: ControlDocument, look: Look) -> ControlDocument:
+    if control.problem is None:
+        return control
+    how = what_changed(look, control.problem) or "its cause is gone"
+    return with_end(control, control.problem, look.at, how)

@@ -1,0 +1,17 @@
+"""A file's data broke a rule, which only reading it shows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from openmirror.control import ControlDocument
+from openmirror.errors import Problem
+
+
+def refused(control: ControlDocument, problem: Problem, at: datetime) -> ControlDocument:
+    """The document with the problem that a batch's data has: the next plan stops before that file.
+
+    It is remembered, so that bad data is not read again every few seconds (ARCHITECTURE §5).
+    """
+    return replace(control, problem=replace(problem, since=at))

@@ -1,0 +1,85 @@
+"""An operator asked for something: what it does to the document at once.
+
+Whether it may be asked is for the caller to say; each function takes it as granted. The `Act` says
+who asks, when and why, and stands in the table's history afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from openmirror.control import Act, ControlDocument, Hold, Life, Request, RequestKind, Skip
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.look import Look
+from openmirror.plan.transitions.history import with_act, with_end
+from openmirror.plan.transitions.lives import with_life
+from openmirror.protocol.filing import Through
+from openmirror.protocol.names import ETag
+from openmirror.protocol.sequence import START, Sequence, next_sequence
+
+
+def acted(before: ControlDocument, after: ControlDocument, act: Act) -> ControlDocument:
+    """What an act made of a document, with the act and the problem that it ended in its history."""
+    after = with_act(after, act)
+    if before.problem is None or after.problem is not None:
+        return after
+    return with_end(after, before.problem, act.at, f"{act.what}, by {act.by}")
+
+
+def held(control: ControlDocument, act: Act) -> ControlDocument:
+    """Nothing happens to the table until it is resumed."""
+    return replace(control, hold=Hold(act.at, act.by, act.why))
+
+
+def resumed(control: ControlDocument) -> ControlDocument:
+    """The table goes on."""
+    return replace(control, hold=None)
+
+
+def retried(control: ControlDocument) -> ControlDocument:
+    """The recorded problem and its failures are forgotten: the table is judged anew."""
+    return replace(control, problem=None, failures=None)
+
+
+def asked(control: ControlDocument, kind: RequestKind, act: Act) -> ControlDocument:
+    """A request waits for the runner; one that was open before is given up."""
+    return replace(control, request=Request(kind, act.at, act.by, act.why))
+
+
+def skipped(look: Look, life: Life, file: LandedFile, act: Act) -> ControlDocument:
+    """A file is passed over as it is now, or what was applied of it is accepted.
+
+    Before the applied position its content was read already: the digests then take the present one
+    for it. The skip is bound to the ETag, so that a file that replaces it is read.
+    """
+    if file.sequence <= look.applied:
+        life = _accepted(life, file.sequence, file.etag)
+    else:
+        number, name = file.sequence, file.name if look.filing.has_ledger else None
+        skip = Skip(number, number, act.by, act.at, act.why, file.etag, name=name)
+        life = replace(life, skips=(*life.skips, skip))
+    return retried(with_life(look.control, life))
+
+
+def given_up(control: ControlDocument, life: Life, through: Through, act: Act) -> ControlDocument:
+    """Numbers are passed over while they are missing; files that are there are still applied."""
+    # From 1 on: a reseed may need it, and numbers that are there are never passed over.
+    first = next_sequence(START)
+    skip = Skip(first, through.last, act.by, act.at, act.why, partition=through.partition)
+    life = replace(life, skips=(*life.skips, skip))
+    return replace(with_life(control, life), problem=None)
+
+
+def _accepted(life: Life, sequence: Sequence, etag: ETag) -> Life:
+    """The digests with the present content of one applied file taken for the one that was read."""
+    batches = tuple(
+        replace(
+            batch,
+            files=tuple(
+                replace(digest, etag=etag) if digest.sequence == sequence else digest
+                for digest in batch.files
+            ),
+        )
+        for batch in life.batches
+    )
+    return replace(life, batches=batches)
