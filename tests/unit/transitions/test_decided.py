@@ -1,0 +1,193 @@
+"""What a decision makes of a document: what is void, what must be fenced, what is remembered."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from openmirror.control import (
+    Archived,
+    BatchKind,
+    ControlDocument,
+    DecidedBatch,
+    Life,
+    Pinned,
+    Request,
+    RequestKind,
+    Skip,
+)
+from openmirror.plan.transitions.decided import decide, to_fence
+from openmirror.plan.transitions.lives import MOST_FORMER_LIVES, with_life
+from openmirror.protocol.names import Incarnation
+from openmirror.protocol.sequence import START, Position, Sequence
+from tests.unit.transitions.values import (
+    BEFORE,
+    LIFE,
+    NOW,
+    OTHER_LIFE,
+    app,
+    batch,
+    control,
+    life,
+    problem,
+)
+
+EXTEND, REPLACE, CONTINUE = BatchKind.EXTEND, BatchKind.REPLACE, BatchKind.CONTINUE
+KEYED = Pinned(key_columns=("id",))
+SKIP = Skip(Sequence(1), Sequence(2), "ann", BEFORE, "lost")
+
+
+def life_after(
+    before: Life | None, decided: DecidedBatch, applied: int = 0, again_through: int = 0
+) -> Life:
+    document = decide(
+        control(life=before), decided, None, Position(applied), Position(again_through)
+    )
+    assert document.life is not None
+    return document.life
+
+
+@pytest.mark.parametrize(
+    ("decided", "applied", "left"),
+    [
+        pytest.param(
+            batch(5, 6), 4, (batch(1, 2), batch(3, 4), batch(5, 6)), id="an extend follows them"
+        ),
+        pytest.param(
+            batch(3, 3),
+            2,
+            (batch(1, 2), batch(3, 3)),
+            id="an extend drops those above the live position: they were never applied",
+        ),
+        pytest.param(
+            batch(1, 2, REPLACE, 2), 4, (batch(1, 2, REPLACE, 2),), id="a replace drops all"
+        ),
+        pytest.param(
+            batch(1, 0, CONTINUE, 2), 4, (batch(1, 2), batch(3, 4)), id="a continue keeps all"
+        ),
+    ],
+)
+def test_of_the_batches_that_were_decided_before(
+    decided: DecidedBatch, applied: int, left: tuple[DecidedBatch, ...]
+) -> None:
+    before = life(batches=(batch(1, 2), batch(3, 4)))
+    assert life_after(before, decided, applied).batches == left
+
+
+def test_a_continue_is_no_batch_with_files_and_is_never_kept_as_one() -> None:
+    before = life(batches=(batch(1, 2), batch(1, 2, CONTINUE, 2)))
+    assert life_after(before, batch(3, 4, number=2), 2).batches == (
+        batch(1, 2),
+        batch(3, 4, number=2),
+    )
+
+
+@pytest.mark.parametrize(
+    ("decided", "applied", "again_through", "until"),
+    [
+        pytest.param(batch(5, 6), 4, 0, 3, id="an extend leaves it"),
+        pytest.param(batch(5, 6), 4, 9, 9, id="files of a ledger that are read again put it off"),
+        pytest.param(batch(1, 1, REPLACE, 2), 8, 0, 8, id="a replace reads to where it had come"),
+        pytest.param(batch(1, 1, REPLACE, 2), 0, 0, 7, id="a replace reads what is archived"),
+        pytest.param(batch(1, 0, CONTINUE, 2), 8, 0, 3, id="a continue leaves it"),
+    ],
+)
+def test_nothing_is_purged_until_it_was_read_again(
+    decided: DecidedBatch, applied: int, again_through: int, until: int
+) -> None:
+    before = life(reseeding_until=Position(3), archived=(Archived(BEFORE, Sequence(7)),))
+    assert life_after(before, decided, applied, again_through).reseeding_until == until
+
+
+@pytest.mark.parametrize(
+    ("kind", "left"), [(EXTEND, {"A=1": 5}), (REPLACE, {}), (CONTINUE, {"A=1": 5})]
+)
+def test_only_a_replace_counts_the_numbers_of_partitions_anew(
+    kind: BatchKind, left: dict[str, int]
+) -> None:
+    before = life(partitions={"A=1": Sequence(5)})
+    assert life_after(before, batch(1, 1, kind, 2)).partitions == left
+
+
+def test_rules_are_pinned_by_the_batch_that_says_them() -> None:
+    before = control(life=life(pinned=KEYED, skips=(SKIP,)))
+    kept = decide(before, batch(1, 1), None, START).life
+    changed = decide(before, batch(1, 1), Pinned(), START).life
+    assert kept is not None
+    assert (kept.pinned, kept.skips) == (KEYED, (SKIP,))
+    assert changed is not None
+    assert changed.pinned == Pinned()
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "is_open"),
+    [
+        (RequestKind.RESEED, REPLACE, False),
+        (RequestKind.RESEED, EXTEND, True),
+        (RequestKind.RESEED, CONTINUE, True),
+        (RequestKind.ADOPT, CONTINUE, False),
+        (RequestKind.ADOPT, REPLACE, True),
+        (RequestKind.UNDROP, REPLACE, True),
+        (RequestKind.UNDROP, CONTINUE, True),
+    ],
+)
+def test_a_request_is_carried_out_by_the_kind_of_batch_that_it_asks_for(
+    asked: RequestKind, kind: BatchKind, is_open: bool
+) -> None:
+    before = control(request=Request(asked, BEFORE, "ann"))
+    assert (decide(before, batch(1, 1, kind, 2), None, START).request is not None) == is_open
+
+
+def test_whoever_decides_has_no_problem_and_a_folder() -> None:
+    before = control(problem=problem(), missing_since=BEFORE)
+    after = decide(before, batch(1, 1), None, START)
+    assert (after.problem, after.missing_since, after.decided) == (None, None, batch(1, 1))
+
+
+@pytest.mark.parametrize(
+    ("number", "highest", "epochs"),
+    [(1, 3, (app(1), app(3))), (3, 3, (app(1), app(3))), (4, 4, (app(1), app(3), app(4)))],
+    ids=["an older epoch", "the newest again", "the next"],
+)
+def test_epochs_are_remembered_to_be_fenced_and_numbers_never_go_back(
+    number: int, highest: int, epochs: tuple[str, ...]
+) -> None:
+    before = control(epoch=3, epochs=(app(1), app(3)))
+    after = decide(before, batch(1, 1, number=number), None, START)
+    assert (after.epoch, after.epochs) == (highest, epochs)
+
+
+def test_no_epoch_is_to_be_fenced_twice() -> None:
+    assert to_fence((app(1), app(2)), (app(2), app(3))) == (app(1), app(2), app(3))
+
+
+def test_another_life_begins_with_nothing_and_the_one_before_can_come_back() -> None:
+    known = Life(OTHER_LIFE, pinned=KEYED, skips=(SKIP,), batches=(batch(1, 2),))
+    first = decide(control(life=known), batch(1, 1, REPLACE, 2), None, START)
+    assert first.life == life(batches=(batch(1, 1, REPLACE, 2),))
+    assert first.former == (known,)
+
+    back = batch(3, 3, number=3, life=OTHER_LIFE)
+    again = decide(first, back, None, Position(2))
+    assert again.life is not None
+    assert first.life is not None
+    assert (again.life.pinned, again.life.batches) == (KEYED, (batch(1, 2), back))
+    assert again.former == (first.life,)
+
+
+def test_the_last_lives_are_kept_newest_first_and_none_twice() -> None:
+    document = control()
+    for number in (0, 1, 2, 3, 1, 4, 5, 6, 7):
+        document = with_life(document, Life(Incarnation(f"i{number}")))
+    assert document.life == Life(Incarnation("i7"))
+    former = [one.incarnation for one in document.former]
+    assert former == ["i6", "i5", "i4", "i1", "i3"]
+    assert len(former) == MOST_FORMER_LIVES
+
+
+def test_a_life_that_goes_on_leaves_the_former_ones_alone() -> None:
+    former = (Life(OTHER_LIFE),)
+    before = ControlDocument(folder="m/T", life=life(), former=former)
+    after = with_life(before, life(archived=(Archived(NOW - timedelta(days=1), Sequence(1)),)))
+    assert (after.former, after.life_of(LIFE).archived_through) == (former, 1)

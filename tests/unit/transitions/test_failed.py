@@ -1,0 +1,128 @@
+"""Failures are counted on the same files, and the third in a row pauses the table."""
+
+from __future__ import annotations
+
+import pytest
+
+from openmirror.control import Failures
+from openmirror.errors import (
+    AccessDenied,
+    CannotStart,
+    ConditionFailed,
+    Disposition,
+    DocumentUnreadable,
+    NotThere,
+    RootLocked,
+)
+from openmirror.plan.transitions.failed import MOST_KEPT, Failure, failed
+from openmirror.plan.transitions.refused import refused
+from openmirror.protocol.names import ETag
+from openmirror.protocol.rules import Code
+from tests.unit.transitions.values import (
+    BEFORE,
+    LIFE,
+    NOW,
+    applied,
+    control,
+    digest,
+    file,
+    look,
+    problem,
+)
+
+FILES = (digest(3), digest(4))
+
+
+def earlier(count: int) -> Failures:
+    return Failures(count, FILES, BEFORE, "ValueError: once more")
+
+
+@pytest.mark.parametrize(
+    ("before", "attempt", "disposition"),
+    [
+        pytest.param(None, 1, Disposition.RETRY, id="the first is tried again"),
+        pytest.param(earlier(1), 2, Disposition.RETRY, id="the second is tried again"),
+        pytest.param(earlier(2), 3, Disposition.PAUSE, id="the third pauses the table"),
+        pytest.param(
+            Failures(2, (digest(3),), BEFORE, "other"),
+            1,
+            Disposition.RETRY,
+            id="failures on other files start the count anew",
+        ),
+        pytest.param(
+            Failures(2, (digest(3, "old"), digest(4)), BEFORE, "other"),
+            1,
+            Disposition.RETRY,
+            id="failures on another content start the count anew",
+        ),
+    ],
+)
+def test_of_failures_in_a_row(
+    before: Failures | None, attempt: int, disposition: Disposition
+) -> None:
+    document = control(failures=before, applied=applied(2))
+    counted = failed(look(document, file(3), file(4)), Failure(FILES, ValueError("no"), NOW))
+    assert (counted.attempt, counted.disposition) == (attempt, disposition)
+    assert counted.control.failures == Failures(attempt, FILES, NOW, "ValueError: no")
+    assert (counted.control.problem is not None) == (disposition is Disposition.PAUSE)
+    assert counted.control.applied == document.applied
+
+
+def test_the_pause_is_bound_to_the_first_file_and_what_it_was_judged_by() -> None:
+    at = look(control(failures=earlier(2)), file(3), file(4), metadata_etag=ETag("m"))
+    found = failed(at, Failure(FILES, ValueError("no"), NOW)).control.problem
+    assert found is not None
+    assert (found.code, found.file, found.etag) == (Code.APPLY_FAILED, FILES[0].name, "e3")
+    assert (found.incarnation, found.metadata_etag, found.since) == (LIFE, "m", NOW)
+    assert found.detail == "failed 3 times in a row: ValueError: no"
+
+
+def test_the_pause_is_one_of_the_table_where_the_file_has_gone_meanwhile() -> None:
+    at = look(control(failures=earlier(2)))
+    found = failed(at, Failure(FILES, ValueError("no"), NOW)).control.problem
+    assert found is not None
+    assert (found.code, found.file) == (Code.APPLY_FAILED, None)
+
+
+def test_what_is_no_batch_is_counted_and_never_pauses() -> None:
+    document = control(failures=Failures(8, (), BEFORE, "ValueError: no"))
+    counted = failed(look(document), Failure((), ValueError("no"), NOW))
+    assert counted.disposition is Disposition.PAUSE
+    assert counted.control == control(failures=Failures(9, (), NOW, "ValueError: no"))
+
+
+@pytest.mark.parametrize("error", [ConditionFailed("lost"), NotThere("gone")])
+def test_a_lost_race_never_pauses(error: Exception) -> None:
+    counted = failed(look(control(failures=earlier(7)), file(3)), Failure(FILES, error, NOW))
+    assert (counted.attempt, counted.disposition) == (8, Disposition.RETRY)
+    assert counted.control.problem is None
+
+
+def test_an_unreadable_document_pauses_at_once() -> None:
+    counted = failed(look(control(), file(3)), Failure(FILES, DocumentUnreadable("newer"), NOW))
+    assert (counted.attempt, counted.disposition) == (1, Disposition.PAUSE)
+    assert counted.control.problem is not None
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), RootLocked("other"), CannotStart("no"), AccessDenied("role")]
+)
+def test_an_error_of_the_whole_program_leaves_the_document_as_it_is(error: Exception) -> None:
+    document = control(failures=earlier(2))
+    counted = failed(look(document, file(3)), Failure(FILES, error, NOW))
+    assert (counted.disposition, counted.control) == (Disposition.FAIL, document)
+
+
+def test_of_a_long_error_the_document_keeps_its_beginning() -> None:
+    at = look(control(failures=earlier(2)), file(3))
+    after = failed(at, Failure(FILES, ValueError("x" * 10_000), NOW)).control
+    assert after.failures is not None
+    assert after.problem is not None
+    assert len(after.failures.error) == MOST_KEPT
+    assert len(after.problem.detail) < MOST_KEPT
+
+
+def test_refused_data_is_remembered_from_when_it_was_read() -> None:
+    document = control(applied=applied(2), failures=earlier(1))
+    after = refused(document, problem(since=None), NOW)
+    assert after == control(applied=applied(2), failures=earlier(1), problem=problem(since=NOW))

@@ -1,0 +1,167 @@
+"""Documents that are made of what others remember: a log, a ledger, a life before."""
+
+from __future__ import annotations
+
+import pytest
+
+from openmirror.control import BatchKind, FileDigest, Life
+from openmirror.ledger import LedgerEntry
+from openmirror.plan.look import Look
+from openmirror.plan.transitions.adopted import adopted, adopted_life, before_adoption
+from openmirror.plan.transitions.rebuilt import (
+    has_forgotten,
+    made_anew,
+    rebuilt_from_log,
+    remembered,
+)
+from openmirror.protocol.sequence import START, Position, Sequence
+from tests.unit.transitions.values import (
+    LIFE,
+    NOW,
+    OTHER_LIFE,
+    PARTITIONED,
+    app,
+    batch,
+    control,
+    digest,
+    epoch,
+    file,
+    life,
+    log,
+    look,
+)
+
+
+def entry(first: int, last: int, number: int = 1) -> LedgerEntry:
+    files = tuple(digest(n, called=f"A=1/{n}.parquet") for n in range(first, last + 1))
+    return LedgerEntry(
+        number, BatchKind.EXTEND, PARTITIONED, Sequence(first), Position(last), files
+    )
+
+
+def test_a_lost_document_goes_on_behind_every_epoch_that_is_known() -> None:
+    """What was decided last is forgotten with it: one epoch more is fenced, and never used."""
+    after = made_anew(look(log=log(4, number=3)), ())
+    assert after == control(epoch=4, epochs=(app(3), app(4)), rebuilt=NOW)
+
+
+def test_a_ledger_tells_of_epochs_that_never_reached_the_log() -> None:
+    after = made_anew(look(log=log(4, number=3), filing=PARTITIONED), [entry(1, 2, 5)])
+    assert after == control(epoch=6, epochs=(app(3), app(5), app(6)), rebuilt=NOW)
+
+
+def test_a_table_that_lies_aside_is_remembered_as_well() -> None:
+    after = made_anew(look(aside=log(4, number=3), incarnation=None), ())
+    assert after == control(epoch=3, epochs=(app(3),), rebuilt=NOW)
+
+
+@pytest.mark.parametrize("at", [look(), look(incarnation=None)])
+def test_without_a_log_or_a_ledger_of_ours_nothing_was_lost(at: Look) -> None:
+    assert made_anew(at, ()) == at.control
+
+
+def test_epochs_are_taken_in_the_order_of_their_numbers() -> None:
+    after = rebuilt_from_log(control(), [epoch(7), epoch(2), epoch(5)], None, NOW)
+    assert (after.epoch, after.epochs) == (7, (app(2), app(5), app(7)))
+
+
+def of_ledger(applied: int, **known: object) -> Look:
+    document = control(epoch=1, life=Life(LIFE, **known))  # type: ignore[arg-type]
+    return look(document, log=log(applied), filing=PARTITIONED)
+
+
+@pytest.mark.parametrize(
+    ("at", "is_forgotten"),
+    [
+        pytest.param(of_ledger(4), True, id="nothing is known of applied files"),
+        pytest.param(of_ledger(4, batches=(batch(1, 4),)), False, id="a batch tells of them"),
+        pytest.param(look(control(), log=log(4)), False, id="names tell, where no ledger has to"),
+    ],
+)
+def test_places_are_forgotten_where(at: Look, is_forgotten: bool) -> None:
+    assert has_forgotten(at) == is_forgotten
+
+
+def test_the_ledger_gives_applied_files_their_places_back() -> None:
+    after = remembered(of_ledger(3), [entry(1, 2), entry(3, 3), entry(4, 5)])
+    assert after is not None
+    assert after.life is not None
+    (known,) = after.life.batches
+    assert (known.kind, known.app_id) == (BatchKind.EXTEND, app(1))
+    assert (known.first, known.last) == (1, 3)
+    assert [file.sequence for file in known.files] == [1, 2, 3]
+    assert after.life.reseeding_until == 5, "it may have been lost in the middle of a reseed"
+
+
+@pytest.mark.parametrize("entries", [[], [entry(1, 2)]], ids=["no ledger", "one that ends before"])
+def test_without_the_whole_ledger_nobody_guesses(entries: list[LedgerEntry]) -> None:
+    assert remembered(of_ledger(3), entries) is None
+
+
+def test_an_adopted_table_goes_on_with_the_files_that_lie_there_as_they_are_now() -> None:
+    former = Life(OTHER_LIFE, partitions={"A=1": Sequence(1)}, batches=(batch(1, 9),))
+    at = look(
+        control(life=former),
+        file(1, "x1", archived=True),
+        file(2, "x2"),
+        file(3, "x3"),
+        file(4, "x4"),
+        log=log(3, life=OTHER_LIFE),
+    )
+    after = adopted(at, epoch(2))
+    there = batch(2, 3, number=2, files=[digest(2, "x2"), digest(3, "x3")])
+    assert after.life == life(partitions={"A=1": Sequence(1)}, batches=(there,))
+    assert after.former == (former,)
+
+
+@pytest.mark.parametrize(
+    ("at", "before"),
+    [
+        (look(log=log(3, life=OTHER_LIFE)), (epoch(1, OTHER_LIFE), Position(3))),
+        (look(log=log(None, before_fence=2)), (epoch(1), Position(2))),
+        (look(log=log(None)), None),
+    ],
+    ids=["from the live epoch", "from before its fence", "from nothing that was applied"],
+)
+def test_an_adoption_goes_on(at: Look, before: object) -> None:
+    assert before_adoption(at) == before
+
+
+def test_a_ledger_that_was_copied_says_where_the_files_belong() -> None:
+    at = look(
+        control(),
+        *(file(n, f"x{n}", called=f"A=1/{n}.parquet") for n in (2, 3, 4)),
+        log=log(3, life=OTHER_LIFE),
+        filing=PARTITIONED,
+    )
+    after = adopted(at, epoch(2), [entry(1, 2), entry(3, 4)])
+    assert after.life is not None
+    (known,) = after.life.batches
+    assert known.last == 3
+    assert known.files == tuple(digest(n, f"x{n}", f"A=1/{n}.parquet") for n in (2, 3))
+
+
+def test_without_a_ledger_the_life_before_says_where_they_belong() -> None:
+    names = {number: f"A=1/{number}.parquet" for number in (1, 2)}
+    decided = batch(1, 2, files=[digest(n, called=called) for n, called in names.items()])
+    at = look(
+        control(life=Life(OTHER_LIFE, batches=(decided,))),
+        file(7, "x2", called=names[2]),
+        log=log(2, life=OTHER_LIFE),
+        filing=PARTITIONED,
+    )
+    after = adopted(at, epoch(2))
+    assert after.life is not None
+    assert after.life.batches[0].files == (digest(2, "x2", names[2]),)
+
+
+@pytest.mark.parametrize(
+    ("files", "first"), [([digest(4), digest(5)], 4), ([], 1)], ids=["some left", "none left"]
+)
+def test_the_batch_says_how_far_it_goes_also_without_any_file(
+    files: list[FileDigest], first: int
+) -> None:
+    after = adopted_life(None, epoch(2), Position(6), files)
+    (known,) = after.batches
+    assert (known.first, known.last, known.files) == (first, 6, tuple(files))
+    assert adopted_life(None, epoch(2), START, files).batches[0].files == ()
