@@ -25,8 +25,8 @@ TRACE = "died-at"
 SURVIVED = 9
 """Exit code when there was nothing more to do and the step was not reached often enough."""
 OF_CLEANUP = (Step.LINKED, Step.MOVED)
-_MOST_LANES = 4
-_LOOKS_OF_A_DROP = 2
+MOST_LANES = 4
+LOOKS_OF_A_DROP = 2
 """A folder must be missing in two looks; each drain looks at it once."""
 _PATIENCE = 300.0
 
@@ -68,8 +68,8 @@ def main(root: Path, step: Step, count: int) -> NoReturn:
             clean(parts, mirrors)
         else:
             with wiring.local_engine(settings) as engine:
-                for _ in range(_LOOKS_OF_A_DROP):
-                    drain(parts, engine, mirrors, _MOST_LANES)
+                for _ in range(LOOKS_OF_A_DROP):
+                    drain(parts, engine, mirrors, MOST_LANES)
     sys.exit(SURVIVED)
 
 

@@ -21,7 +21,7 @@ ENVIRONMENT = os.environ | {
     "OPENMIRROR_DRIVER_MEMORY": "1g",
     "PYTHONPATH": str(CHECKOUT),
 }
-_PATIENCE = 240.0
+_PATIENCE = 480.0
 """Seconds; a JVM starts slowly on a machine that does other things."""
 
 

@@ -1,16 +1,25 @@
 """A runner may be killed anywhere: whoever comes next finishes what it began, exactly once.
 
 A fresh JVM costs seconds, so the runners of one test die one after the other on one root, each
-with several tables at the very same step; this process then drains to the end.
+with several tables at the very same step, and most of them in this process, which then drains to
+the end. One is a process that kills itself; in the soak all are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
+from contextlib import suppress
+
+import pytest
+
 from openmirror.control import DecidedBatch
 from openmirror.plan.decisions import Idle
 from openmirror.ports import Step
+from openmirror.services.draining import drain
 from openmirror.services.sweeping import clean
 from openmirror.tablelog import TableLog
+from tests.kill.driver import LOOKS_OF_A_DROP, MOST_LANES
+from tests.kill.dying import Death, Killed
 from tests.kill.publishing import Published
 from tests.kill.runners import killed_at
 from tests.zone import MIRROR, Mirror, bag
@@ -43,10 +52,41 @@ def _assert_right(mirror: Mirror, table: Published) -> None:
     assert bag(mirror.rows(table.name)) == bag(table.expected()), table.name
 
 
+def _dies_at(mirror: Mirror, step: Step, count: int) -> None:
+    """Another runner of this process works like one of its own, and dies at this step."""
+    death = Death(step, count)
+    another = mirror.with_steps(death)
+    parts, engine = death.parts(another.parts), death.port(another.engine)
+    with suppress(Killed):
+        for _ in range(LOOKS_OF_A_DROP):
+            drain(parts, engine, [MIRROR], MOST_LANES)
+    assert death.came, f"too few tables came to {step}"
+
+
+_Dies = Callable[[Step, int], None]
+
+
+def _of(mirror: Mirror, processes: Collection[Step]) -> _Dies:
+    """Runners that die; at these steps they are processes."""
+
+    def dies(step: Step, count: int) -> None:
+        if step in processes:
+            killed_at(mirror.zone, step, count)
+        else:
+            _dies_at(mirror, step, count)
+
+    return dies
+
+
+@pytest.mark.parametrize(
+    "processes",
+    [{Step.COMMITTED}, pytest.param(set(Step), marks=pytest.mark.soak)],
+    ids=["one-is-a-process", "all-are-processes"],
+)
 def test_tables_come_out_right_whatever_step_of_an_apply_or_a_drop_their_runners_died_at(
-    mirror: Mirror,
+    mirror: Mirror, processes: Collection[Step]
 ) -> None:
-    zone = mirror.zone
+    zone, dies_at = mirror.zone, _of(mirror, processes)
     merged, appended = Published(zone, "merged", 1), Published(zone, "appended", 2, keyed=False)
     born = Published(zone, "born", 3)
     tables = [merged, appended, born]
@@ -57,12 +97,12 @@ def test_tables_come_out_right_whatever_step_of_an_apply_or_a_drop_their_runners
 
     for table in tables:
         table.send(2)
-    killed_at(zone, Step.FOLDED, count=3)
+    dies_at(Step.FOLDED, 3)
     for table in tables:
         assert _applied(mirror, table) == before[table.name]
     assert mirror.control(born.name).decided is None
 
-    killed_at(zone, Step.DECIDED, count=3)
+    dies_at(Step.DECIDED, 3)
     decided = {table.name: _decided(mirror, table) for table in tables}
     for table in tables:
         assert decided[table.name].last == table.last
@@ -70,19 +110,19 @@ def test_tables_come_out_right_whatever_step_of_an_apply_or_a_drop_their_runners
 
     for table in tables:
         table.send(1)
-    killed_at(zone, Step.BEFORE_COMMIT, count=3)
+    dies_at(Step.BEFORE_COMMIT, 3)
     for table in tables:
         assert _decided(mirror, table) == decided[table.name], "a decided batch was cut anew"
         assert _is_decided_and_not_done(mirror, table)
 
-    killed_at(zone, Step.COMMITTED, count=3)
+    dies_at(Step.COMMITTED, 3)
     for table in tables:
         assert _applied(mirror, table) == decided[table.name].last == table.last - 1
         assert bag(mirror.rows(table.name)) == bag(table.expected(through=table.last - 1))
 
     for table in (appended, born):
         table.delete()
-    killed_at(zone, Step.DROP_FENCED, count=2)
+    dies_at(Step.DROP_FENCED, 2)
     _assert_right(mirror, merged)
     for table in (appended, born):
         assert _in_log(mirror, table).live is None
@@ -90,7 +130,7 @@ def test_tables_come_out_right_whatever_step_of_an_apply_or_a_drop_their_runners
 
     born.send(2)
     aside = mirror.look(appended.name).table
-    killed_at(zone, Step.DROPPED)
+    dies_at(Step.DROPPED, 1)
     assert not (zone.root / aside).exists()
     assert mirror.control(appended.name).dropped is not None
 
@@ -99,7 +139,7 @@ def test_tables_come_out_right_whatever_step_of_an_apply_or_a_drop_their_runners
         table.delete()
     for table in tables:
         table.send(2)
-    killed_at(zone, Step.FENCED, count=3)
+    dies_at(Step.FENCED, 3)
     for table in tables:
         assert _in_log(mirror, table).live is None, "two lives of one folder can both be applied"
         assert _is_decided_and_not_done(mirror, table)
