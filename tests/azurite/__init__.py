@@ -19,6 +19,12 @@ def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
         yield emulator
 
 
+@pytest.fixture(scope="session")
+def accounts(azurite: Azurite) -> Iterator[Azurite]:
+    """Its further accounts: `next` gives one of their own to tests whose names are fixed."""
+    return azurite.further()
+
+
 @pytest.fixture
 def work_queue(azurite: Azurite) -> Iterator[StorageWorkQueue]:
     """The one queue `table-work`, empty, and its poison queue as well."""

@@ -8,7 +8,7 @@ import pytest
 
 from openmirror.adapters import databricks
 from openmirror.adapters.management.clients import Clients
-from standins.azurite import Azurite, running
+from standins.azurite import Azurite
 from tests.databricks_stub import Jobs, jobs_api
 from tests.deployment import azure as standin
 from tests.deployment.azure import Azure
@@ -32,9 +32,8 @@ def clients(azure: Azure) -> Iterator[Clients]:
 
 
 @pytest.fixture(scope="module")
-def azurite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
-    with running(tmp_path_factory.mktemp("deployment-azurite")) as made:
-        yield made
+def azurite(accounts: Iterator[Azurite]) -> Azurite:
+    return next(accounts)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""A storage emulator of its own, since the names of queues are fixed; and a mirror to run on."""
+"""A storage account of its own, since the names of queues are fixed; and a mirror to run on."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from azure.storage.queue import QueueServiceClient
 
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE, decode, plain
 from openmirror.ports import Ring
-from standins.azurite import Azurite, running
+from standins.azurite import Azurite
 from standins.functions_host import FunctionsHost, host
 
 
 @pytest.fixture(scope="module")
-def emulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azurite]:
-    with running(tmp_path_factory.mktemp("functions-azurite")) as azurite:
-        yield azurite
+def emulator(accounts: Iterator[Azurite]) -> Azurite:
+    return next(accounts)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ and storage/blobs/storage-auth-abac-attributes (which attributes an operation ha
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cache
@@ -125,8 +125,8 @@ class _Reader:
             joined = kind
             parts.append(self._factor())
         if joined == _OR:
-            return lambda asked: _not(_all([_not(part(asked)) for part in parts]))
-        return lambda asked: _all([part(asked) for part in parts])
+            return lambda asked: _not(_all(_not(part(asked)) for part in parts))
+        return lambda asked: _all(part(asked) for part in parts)
 
     def _factor(self) -> Test:
         token = self.peek()
@@ -207,7 +207,11 @@ def _not(value: bool | None) -> bool | None:
     return None if value is None else not value
 
 
-def _all(values: list[bool | None]) -> bool | None:
-    if False in values:
-        return False
-    return None if None in values else True
+def _all(values: Iterable[bool | None]) -> bool | None:
+    """Asks no further once one is false: most parts of a condition are about another action."""
+    unclear = False
+    for value in values:
+        if value is False:
+            return False
+        unclear = unclear or value is None
+    return None if unclear else True

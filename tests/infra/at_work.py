@@ -34,7 +34,6 @@ from openmirror.wiring import root_parts
 from openmirror.wiring.azure import leases, work_queue
 from openmirror.wiring.runner import working
 from standins.azurite import Azurite
-from standins.azurite import running as azurite_running
 from standins.functions_host import FunctionsHost, Result, host
 from standins.functions_pump import Pump
 from tests.endpoint_server import EndpointServer, endpoint_server
@@ -199,12 +198,9 @@ def settings_of(identity: Identity, server: EndpointServer, azurite: Azurite) ->
 
 
 @contextmanager
-def at_work(root: Path) -> Iterator[Deployment]:
-    """A deployment over a root, until the block ends."""
+def at_work(root: Path, azurite: Azurite) -> Iterator[Deployment]:
+    """A deployment over a root and an emulator's account, until the block ends."""
     with ExitStack() as stack:
-        work = root / "azurite"
-        work.mkdir()
-        azurite = stack.enter_context(azurite_running(work))
         (root / "account" / layout.landing_zone(MIRROR)).mkdir(parents=True)
         server = stack.enter_context(endpoint_server(root / "account"))
         _make(azurite)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 
 _BLOB = "Microsoft.Storage/storageAccounts/blobServices"
 _QUEUE = "Microsoft.Storage/storageAccounts/queueServices"
@@ -37,6 +38,7 @@ class Role:
         return _any(action, self.data_actions) and not _any(action, self.not_data_actions)
 
 
+@cache  # a few dozen actions, asked hundreds of thousands of times
 def _any(action: str, patterns: frozenset[str]) -> bool:
     # Azure tells no case in the names of operations, and `*` crosses slashes.
     return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 
 from openmirror.adapters.azure.letters import CONTAINER as LETTERS
@@ -165,12 +166,25 @@ def wrong(
 def table(principals: Iterable[str] = EVERYBODY) -> Iterator[Row]:
     """The table, or the part of it that is about some of them."""
     for who in principals:
-        for files in CONTAINERS:
-            yield from _files(who, files, ON_FILES.get(who, {}).get(files, May()))
-        for queue in QUEUES:
-            yield from _queue(who, queue, ON_QUEUES.get(who, {}).get(queue, frozenset()))
-        for operation, allowed in _ELSE.items():
-            yield Row(who, operation, who in allowed)
+        yield from _about(who)
+
+
+@cache
+def _about(who: str) -> tuple[Row, ...]:
+    """The lines about one of them, made once: each planted mistake is held to the same."""
+    return (
+        *(
+            row
+            for files in CONTAINERS
+            for row in _files(who, files, ON_FILES.get(who, {}).get(files, May()))
+        ),
+        *(
+            row
+            for queue in QUEUES
+            for row in _queue(who, queue, ON_QUEUES.get(who, {}).get(queue, frozenset()))
+        ),
+        *(Row(who, operation, who in allowed) for operation, allowed in _ELSE.items()),
+    )
 
 
 def _files(who: str, files: Files, may: May) -> Iterator[Row]:

@@ -18,7 +18,7 @@ from openmirror.layout import landing_zone
 from openmirror.settings import PREFIX, variable
 from openmirror.wiring.functions import WORKSPACE, function_parts, function_settings
 from openmirror.wiring.telemetry import CONNECTION
-from standins.azurite import running as azurite_running
+from standins.azurite import Azurite
 from standins.functions_host import Result, host
 from tests.databricks_stub import JOB, Jobs, jobs_api
 from tests.identity_stub import identities
@@ -93,12 +93,14 @@ STOOD_IN = {
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def running(
+    tmp_path_factory: pytest.TempPathFactory, accounts: Iterator[Azurite]
+) -> Iterator[Running]:
+    azurite = next(accounts)
     place = tmp_path_factory.mktemp("settings")
     (place / "root" / landing_zone("m")).mkdir(parents=True)
     certificate = make_certificate(place / "certificate", [])
     with (
-        azurite_running(place) as azurite,
         identities() as given,
         jobs_api(certificate) as jobs,
         ingestion(certificate) as sent,

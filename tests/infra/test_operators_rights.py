@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from openmirror.deployment.sample import MIRROR
-from standins.azurite import running as azurite_running
+from standins.azurite import Azurite
 from tests.databricks_stub import jobs_api
 from tests.deployment import azure as standin
 from tests.deployment.place import place
@@ -22,14 +22,15 @@ from tests.infra.sample_deployment import assignments
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Operation]]:
+def asked(
+    tmp_path: Path, accounts: Iterator[Azurite], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, Operation]]:
     """What `openmirror azure verify` asks, with its sample, of which nothing comes here."""
-    (tmp_path / "azurite").mkdir()
+    azurite = next(accounts)
     with (
         standin.azure() as azure,
         standin.clients(azure) as clients,
         jobs_api() as jobs,
-        azurite_running(tmp_path / "azurite") as azurite,
         endpoint_server(tmp_path / "account", account=account_of_its_own()) as server,
         recording(server.url) as lake,
         recording(azurite.blob_url) as letters,

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from standins.azurite import Azurite
 from tests.infra.access import LAKE, Assignment, Operation, Verdict, verdict
 from tests.infra.asked_of_storage import of_the_lake
 from tests.infra.at_work import Deployment, at_work
@@ -44,9 +45,11 @@ Asked = list[tuple[Request, Operation]]
 
 
 @pytest.fixture(scope="module")
-def work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+def work(
+    tmp_path_factory: pytest.TempPathFactory, accounts: Iterator[Azurite]
+) -> Iterator[Deployment]:
     """A deployment in which everything has happened."""
-    with at_work(tmp_path_factory.mktemp("work")) as made:
+    with at_work(tmp_path_factory.mktemp("work"), next(accounts)) as made:
         everything_happens(made)
         yield made
 

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from tests.infra.commands.shell import Simple, simple_commands
@@ -13,6 +14,7 @@ from tests.infra.commands.shell import Simple, simple_commands
 ROOT = Path(__file__).parents[3]
 PROGRAMS = ("az", "azd", "databricks")
 
+_NAMED = re.compile(rf"\b(?:{'|'.join(PROGRAMS)})\b")
 _BLOCK = re.compile(r"^( *)```(\w*)\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 _SPAN = re.compile(r"(?<!`)`((?:az|azd|databricks) [^`\n]+)`(?!`)")
 _SHELLS = ("sh", "bash", "shell", "console")
@@ -36,16 +38,20 @@ class Told:
         return f"{self.place}: {self.program} {' '.join(self.words)}"
 
 
-def told_anywhere(root: Path = ROOT) -> list[Told]:
-    """All of them: documents, scripts, hooks and messages."""
+@cache
+def told_anywhere(root: Path = ROOT) -> tuple[Told, ...]:
+    """All of them: documents, scripts, hooks and messages. Read once, since two modules ask."""
     found: list[Told] = []
     for path in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
         found += told_in_document(path.read_text(), path.relative_to(root).as_posix())
     for path in sorted((root / "scripts").glob("*.sh")):
         found += told_in_script(path.read_text(), path.relative_to(root).as_posix())
     for path in sorted((root / "openmirror").rglob("*.py")):
-        found += told_in_messages(path.read_text(), path.relative_to(root).as_posix())
-    return found
+        source = path.read_text()
+        # Parsing every module takes seconds, and few of them name one of the programs.
+        if _NAMED.search(source):
+            found += told_in_messages(source, path.relative_to(root).as_posix())
+    return tuple(found)
 
 
 def told_in_document(text: str, place: str) -> Iterator[Told]:

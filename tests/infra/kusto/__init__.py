@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +31,29 @@ class Analysed:
 def analyse(
     queries: Mapping[str, str], tables: Mapping[str, Mapping[str, str]]
 ) -> dict[str, Analysed]:
-    """All queries in one process of Node.js, against the columns of these tables."""
-    if not (_HERE / "node_modules" / "installed").exists():
-        raise FileNotFoundError("the Kusto language service is not installed: ./dev setup")
-    asked = json.dumps(
-        {"tables": {name: dict(c) for name, c in tables.items()}, "queries": queries}
-    )
-    done = subprocess.run(
-        [NODE, "analyse.cjs"], cwd=_HERE, input=asked, capture_output=True, text=True, check=True
-    )
+    """All of these queries, against the columns of these tables."""
+    asked = {"tables": {name: dict(c) for name, c in tables.items()}, "queries": queries}
+    process = _service()
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{json.dumps(asked)}\n")
+    process.stdin.flush()
+    answer = process.stdout.readline()
+    if not answer:
+        raise ChildProcessError(f"the Kusto language service ended with {process.wait()}")
     return {
         name: Analysed(tuple(one["diagnostics"]), one["columns"], one["tree"])
-        for name, one in json.loads(done.stdout).items()
+        for name, one in json.loads(answer).items()
     }
+
+
+@cache
+def _service() -> subprocess.Popen[str]:
+    """One process for all who ask, since it takes seconds to start; it ends with this one."""
+    if not (_HERE / "node_modules" / "installed").exists():
+        raise FileNotFoundError("the Kusto language service is not installed: ./dev setup")
+    process = subprocess.Popen(
+        [NODE, "analyse.cjs"], cwd=_HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    atexit.register(process.communicate)
+    return process

@@ -1,6 +1,6 @@
-// Reads {tables: {name: {column: type}}, queries: {name: text}} from standard input and writes, for
-// each query, what the Kusto language service finds wrong, the columns that it answers with, and its
-// syntax tree. One process for all queries: loading the service takes longer than using it.
+// Reads {tables: {name: {column: type}}, queries: {name: text}}, one a line, from standard input and
+// answers each by a line: for each query what the Kusto language service finds wrong, the columns
+// that it answers with, and its syntax tree. Loading the service takes longer than using it.
 "use strict";
 const service = "./node_modules/@kusto/language-service-next/";
 require(service + "bridge.min.js");
@@ -27,26 +27,31 @@ function tree(node) {
 
 const listed = (list) => Array.from({ length: list.Count }, (_, index) => list.getItem(index));
 
-const asked = JSON.parse(require("fs").readFileSync(0, "utf8"));
-const tables = Object.entries(asked.tables).map(([name, columns]) => {
-  const schema = Object.entries(columns).map(([column, type]) => `${column}: ${type}`);
-  return new Symbols.TableSymbol.$ctor7(name, `(${schema.join(", ")})`, null);
-});
-const globals = GlobalState.Default.WithDatabase(new Symbols.DatabaseSymbol.ctor("workspace", tables));
+function analyse(asked) {
+  const tables = Object.entries(asked.tables).map(([name, columns]) => {
+    const schema = Object.entries(columns).map(([column, type]) => `${column}: ${type}`);
+    return new Symbols.TableSymbol.$ctor7(name, `(${schema.join(", ")})`, null);
+  });
+  const globals = GlobalState.Default.WithDatabase(new Symbols.DatabaseSymbol.ctor("workspace", tables));
 
-const found = {};
-for (const [name, text] of Object.entries(asked.queries)) {
-  const code = KustoCode.ParseAndAnalyze(text, globals);
-  const result = code.ResultType;
-  found[name] = {
-    diagnostics: listed(code.GetDiagnostics()).map(
-      (one) => `${one.Code} at ${one.Start}: ${one.Message}`,
-    ),
-    columns:
-      result && result.Columns
-        ? Object.fromEntries(listed(result.Columns).map((one) => [one.Name, one.Type.Name]))
-        : {},
-    tree: tree(code.Syntax),
-  };
+  const found = {};
+  for (const [name, text] of Object.entries(asked.queries)) {
+    const code = KustoCode.ParseAndAnalyze(text, globals);
+    const result = code.ResultType;
+    found[name] = {
+      diagnostics: listed(code.GetDiagnostics()).map(
+        (one) => `${one.Code} at ${one.Start}: ${one.Message}`,
+      ),
+      columns:
+        result && result.Columns
+          ? Object.fromEntries(listed(result.Columns).map((one) => [one.Name, one.Type.Name]))
+          : {},
+      tree: tree(code.Syntax),
+    };
+  }
+  return found;
 }
-process.stdout.write(JSON.stringify(found));
+
+require("readline")
+  .createInterface({ input: process.stdin })
+  .on("line", (line) => process.stdout.write(JSON.stringify(analyse(JSON.parse(line))) + "\n"));
