@@ -10,7 +10,8 @@ from pathlib import Path
 from bench.measuring import Plan, measure, report
 from bench.workload import MIRROR
 from openmirror import wiring
-from openmirror.ports import Progress, TableEngine
+from openmirror.ports import TableEngine
+from openmirror.progress import ProgressEvent
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.services.draining import drain
 from openmirror.services.mirrors import open_mirror
@@ -41,13 +42,13 @@ class Mirrored:
 def main(plan: Plan) -> None:
     """Measure, and report on standard output."""
     settings = Settings.load({}, {"root": Path(plan.root), "driver_memory": "3g"})
-    parts = wiring.local_parts(settings, watch=_tell)
+    parts = wiring.local_parts(settings, emit=_print)
     with wiring.locked(settings), wiring.local_engine(settings) as engine:
         report(measure(Mirrored(parts, engine, plan.lanes), plan))
 
 
-def _tell(progress: Progress) -> None:
-    print(progress, file=sys.stderr)
+def _print(event: ProgressEvent) -> None:
+    print(event, file=sys.stderr)
 
 
 if __name__ == "__main__":

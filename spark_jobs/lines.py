@@ -1,41 +1,33 @@
-"""What a runner does, as lines of a log: time, event, table, and what belongs to it."""
+"""What a runner does, as lines of a log: time, severity, event, table, and what belongs to it."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from openmirror.ports import Progress
+from openmirror.progress import ProgressEvent, Severity, detail_of, subject_of
 
 
-def watch(progress: Progress) -> None:
+def log_event(event: ProgressEvent) -> None:
     """One line on standard error for everything that happens."""
-    where = str(progress.folder) if progress.folder else "-"
-    _write(f"{progress.event:<12} {where}{_told(progress.detail)}")
+    fields = "".join(f" {key}={_value(value)}" for key, value in detail_of(event).items())
+    _write(event.severity, event.name, f"{subject_of(event)}{fields}")
 
 
 def say(text: str) -> None:
     """One line of its own."""
-    _write(f"{'runner':<12} - {text}")
-
-
-def _told(detail: Mapping[str, object]) -> str:
-    given = {key: value for key, value in detail.items() if value not in (None, "")}
-    return "".join(f" {key}={_value(value)}" for key, value in given.items())
+    _write(Severity.INFO, "runner", f"- {text}")
 
 
 def _value(value: object) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    text = json.dumps(value, default=str, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False)
     plain = text.strip('"')
     return plain if isinstance(value, str) and " " not in plain and "=" not in plain else text
 
 
-def _write(text: str) -> None:
+def _write(severity: Severity, name: str, text: str) -> None:
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     # One write: several lanes tell at the same time.
-    sys.stderr.write(f"{at}  {text}\n")
+    sys.stderr.write(f"{at}  {severity.name:<7}  {name:<24} {text}\n")
     sys.stderr.flush()

@@ -38,12 +38,14 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
 def _work(arguments: Arguments) -> int:
     from openmirror import wiring
     from openmirror.settings import Settings
-    from spark_jobs.lines import say, watch
+    from spark_jobs.lines import log_event, say
     from spark_jobs.stopping import stop_signals
 
     settings = Settings.load(arguments.env, {"root": arguments.root})
     with (
-        wiring.runner(settings, arguments.env, arguments.mirrors, watch=watch, say=say) as working,
+        wiring.runner(
+            settings, arguments.env, arguments.mirrors, emit=log_event, say=say
+        ) as working,
         stop_signals() as stop,
     ):
         say(f"at work on {settings.root}, {'for good' if arguments.continuous else 'until idle'}")

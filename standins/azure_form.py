@@ -24,8 +24,7 @@ from openmirror.demo.publishing import DemoFailed
 from openmirror.demo.report import command, lies_in
 from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
 from openmirror.endpoint.account import ENDPOINT_FOLDER
-from openmirror.ports import Progress
-from openmirror.services.parts import Watch
+from openmirror.progress import EventSink, ProgressEvent, SweepFoundWork, WorkItemTaken
 from openmirror.services.working import Working
 from openmirror.settings import Settings, variable
 from standins.account import ServedAccount, account_process
@@ -65,7 +64,7 @@ class LikeOnAzure:
         self._passed = Passed()
 
     @contextmanager
-    def open(self, root: Path, watch: Watch, console: Console) -> Iterator[Opened]:
+    def open(self, root: Path, emit: EventSink, console: Console) -> Iterator[Opened]:
         """See Form."""
         shutil.rmtree(root / ENDPOINT_FOLDER, ignore_errors=True)
         console.print("Starting queues, storage account and Function App …")
@@ -93,7 +92,7 @@ class LikeOnAzure:
 
             @contextmanager
             def start() -> Iterator[AtWork]:
-                with wiring.runner(settings, env, [MIRROR], watch=self._heard_by(watch)) as runner:
+                with wiring.runner(settings, env, [MIRROR], emit=self._counting(emit)) as runner:
                     at_work = _Deployment(runner, platform, root / LOG)
                     try:
                         yield at_work
@@ -140,14 +139,17 @@ class LikeOnAzure:
             yield account
         self._passed.events = account.events
 
-    def _heard_by(self, watch: Watch) -> Watch:
-        def hear(progress: Progress) -> None:
-            if progress.event == "taken":
-                self._passed.rings += bool(progress.detail["rung_by"] != "sweep")
-            else:
-                watch(progress)
+    def _counting(self, emit: EventSink) -> EventSink:
+        def count(event: ProgressEvent) -> None:
+            match event:
+                case WorkItemTaken():
+                    self._passed.rings += event.reason != "sweep"
+                case SweepFoundWork():
+                    pass
+                case _:
+                    emit(event)
 
-        return hear
+        return count
 
 
 class _Deployment:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -22,7 +22,8 @@ from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.store import LocalStore
 from openmirror.control import ControlDocument
 from openmirror.plan import Decision, Limits, Look
-from openmirror.ports import Progress, Step, Steps, TableEngine, no_steps
+from openmirror.ports import Step, Steps, TableEngine, no_steps
+from openmirror.progress import EventSink, discard
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.services.discovery import discover
 from openmirror.services.documents import Documents
@@ -121,14 +122,14 @@ class Mirror:
         spark: SparkSession,
         limits: Limits = NO_WAITS,
         steps: Steps = no_steps,
-        watch: Callable[[Progress], None] = lambda progress: None,
+        emit: EventSink = discard,
     ) -> None:
         self.zone = zone
         self.clock = Clock()
         self.spark = spark
         store = AheadStore(zone.root, steps, self.clock)
         self.parts = Parts(
-            store, ChangeFileInspector(store), LogReplay(store), self.clock, limits, steps, watch
+            store, ChangeFileInspector(store), LogReplay(store), self.clock, limits, steps, emit
         )
         self.engine: TableEngine = SparkEngine(
             spark, local_places(str(zone.root)), FileConverter(store)

@@ -52,7 +52,7 @@ def up(
     settings = settings_for(root)
     parts = wiring.local_parts(settings)
     reporter = Reporter(progress_console(), Names(parts.store), parts.clock)
-    watched = replace(parts, watch=reporter)
+    watched = replace(parts, emit=reporter)
 
     def wanted(name: str) -> bool:
         return not mirror or name in mirror
@@ -125,7 +125,7 @@ def drain(root: Root = None, mirror: Mirrors = None) -> None:
     parts = wiring.local_parts(settings)
     names = Names(parts.store)
     reporter = Reporter(progress_console(), names, parts.clock)
-    watched = replace(parts, watch=reporter)
+    watched = replace(parts, emit=reporter)
     started = time.monotonic()
     with wiring.locked(settings, say):
         chosen = choose_mirrors(parts.store, mirror, settings.root)

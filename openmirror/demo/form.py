@@ -16,7 +16,8 @@ from openmirror import wiring
 from openmirror.demo import report
 from openmirror.demo.publisher import MIRROR
 from openmirror.ports import TableEngine
-from openmirror.services.parts import Parts, Watch
+from openmirror.progress import EventSink
+from openmirror.services.parts import Parts
 from openmirror.services.staying import Staying
 from openmirror.settings import Settings
 
@@ -52,7 +53,7 @@ class Form(Protocol):
     how: Sequence[str]
     """Lines that say through what the change files go."""
 
-    def open(self, root: Path, watch: Watch, console: Console) -> AbstractContextManager[Opened]:
+    def open(self, root: Path, emit: EventSink, console: Console) -> AbstractContextManager[Opened]:
         """Offer an emptied local root, which is held already, to publishers."""
 
     def passed(self, console: Console) -> None:
@@ -71,13 +72,13 @@ class OnThisMachine:
         self._engine = engine
 
     @contextmanager
-    def open(self, root: Path, watch: Watch, console: Console) -> Iterator[Opened]:
+    def open(self, root: Path, emit: EventSink, console: Console) -> Iterator[Opened]:
         """See Form."""
         del console
         settings = Settings.load(
             os.environ, {"root": root, "status_interval": timedelta(seconds=1)}
         )
-        parts = replace(wiring.local_parts(settings), watch=watch)
+        parts = replace(wiring.local_parts(settings), emit=emit)
         yield Opened(str(root), parts, lambda: self._at_work(settings, parts))
 
     @contextmanager

@@ -18,7 +18,7 @@ from openmirror.cli.reporter import Reporter
 from openmirror.demo.progress import Tracker
 from openmirror.demo.scope import Scope
 from openmirror.demo.source import TABLES
-from openmirror.ports import Progress
+from openmirror.progress import ProgressEvent, Severity
 from openmirror.protocol.names import TableFolder
 
 
@@ -33,12 +33,12 @@ class Screen:
         self._day: date | None = None
         self._said = "starting"
 
-    def __call__(self, progress: Progress) -> None:
-        """The watcher of the services."""
-        self._tracker(progress)
+    def __call__(self, event: ProgressEvent) -> None:
+        """The sink that the services report to."""
+        self._tracker(event)
         # On a terminal the table says all that goes well.
-        if not self._console.is_terminal or progress.event in _TROUBLES:
-            self._lines(progress)
+        if not self._console.is_terminal or event.severity >= Severity.WARNING:
+            self._lines(event)
 
     def say(self, text: str) -> None:
         """What happens now, in a line."""
@@ -101,6 +101,3 @@ def _figures(tracker: Tracker) -> Table:
 
 def _name(folder: TableFolder) -> str:
     return f"{folder.path.table:<8}"
-
-
-_TROUBLES = ("paused", "failed", "unreadable", "trouble")

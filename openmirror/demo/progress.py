@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 from openmirror import layout
 from openmirror.demo.source import TABLES
-from openmirror.ports import Progress
+from openmirror.progress import BatchCommitted, BatchStarted, ProgressEvent, TablePaused, folder_of
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.sequence import ChangeFileName, parse_change_file
 
@@ -55,28 +53,28 @@ class Tracker:
         self.trouble: str | None = None
         """What keeps a table from going on, once something does."""
 
-    def __call__(self, progress: Progress) -> None:
+    def __call__(self, event: ProgressEvent) -> None:
         """Take in one event, from whatever thread."""
-        name = progress.folder.path.table if progress.folder else ""
+        folder = folder_of(event)
+        name = folder.path.table if folder else ""
         with self._lock:
             figures = self._figures.get(name)
             if figures is None:
                 return
-            match progress.event:
-                case "applying":
+            match event:
+                case BatchStarted():
                     figures.since = time.monotonic()
-                case "committed":
-                    self._committed(figures, progress.detail)
-                case "paused":
-                    detail = progress.detail
-                    self.trouble = f"{name} is paused by {detail['code']}: {detail['detail']}"
+                case BatchCommitted():
+                    self._committed(figures, event)
+                case TablePaused(code=code, detail=detail):
+                    self.trouble = f"{name} is paused by {code.value}: {detail}"
 
-    def _committed(self, figures: Figures, detail: Mapping[str, Any]) -> None:
-        figures.applied = detail["last"]
+    def _committed(self, figures: Figures, event: BatchCommitted) -> None:
+        figures.applied = event.last
         figures.commits += 1
-        figures.changes += sum(detail["rows"].values())
-        if detail["lag_seconds"] is not None:
-            figures.lags.append(detail["lag_seconds"])
+        figures.changes += event.rows
+        if event.lag_seconds is not None:
+            figures.lags.append(event.lag_seconds)
         if figures.since is not None:
             figures.busy += time.monotonic() - figures.since
             figures.since = None

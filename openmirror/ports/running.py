@@ -1,9 +1,7 @@
-"""What a running process needs besides data: doorbell, clock, and who watches it."""
+"""What a running process needs besides data: doorbell, clock and named steps."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
@@ -69,12 +67,3 @@ class Clock(Protocol):
     def __call__(self) -> datetime:
         """Now, in UTC."""
         ...
-
-
-@dataclass(frozen=True)
-class Progress:
-    """Something that a person may want to see happen."""
-
-    folder: TableFolder | None
-    event: str
-    detail: Mapping[str, object] = field(default_factory=dict)

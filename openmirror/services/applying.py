@@ -17,11 +17,11 @@ from openmirror.ports import (
     CommitResult,
     Counts,
     Prepared,
-    Progress,
     Step,
     TableEngine,
     Transaction,
 )
+from openmirror.progress import BatchCommitted
 from openmirror.services.documents import Documents
 from openmirror.services.epochs import fence_others
 from openmirror.services.ledgers import write_entry
@@ -100,7 +100,7 @@ def _decide_and_commit(
     log = parts.logs.read(batch.table) if result is CommitResult.DONE else None
     # Delta skips a repeated transaction in silence: only the log says whose commit it has.
     if isinstance(log, TableLog) and log.note and log.note.operation == note.operation:
-        _tell(parts, batch, note, started)
+        _report(parts, batch, note, started)
 
 
 def _may_alter(parts: Parts, batch: Batch) -> bool:
@@ -140,25 +140,24 @@ def _note(
     )
 
 
-def _tell(parts: Parts, batch: Batch, note: CommitNote, started: datetime) -> None:
+def _report(parts: Parts, batch: Batch, note: CommitNote, started: datetime) -> None:
     now = parts.clock()
     done = replace(note, committed_at=now)
-    parts.watch(
-        Progress(
+    parts.emit(
+        BatchCommitted(
             batch.folder,
-            "committed",
-            {
-                "kind": batch.kind.value,
-                "first": batch.first,
-                "last": batch.last,
-                "files": len(batch.files),
-                "rows": dict(note.rows),
-                "bytes": batch.bytes,
-                "lag_seconds": done.lag_seconds,
-                "seconds": (now - started).total_seconds(),
-                "operation": identity(
-                    commit_of(batch.kind), batch.folder, batch.epoch.app_id, batch.first, batch.last
-                ),
-            },
+            kind=batch.kind,
+            first=batch.first,
+            last=batch.last,
+            files=len(batch.files),
+            inserts=note.rows["inserts"],
+            updates=note.rows["updates"],
+            deletes=note.rows["deletes"],
+            bytes=batch.bytes,
+            duration_seconds=(now - started).total_seconds(),
+            lag_seconds=done.lag_seconds,
+            operation_id=identity(
+                commit_of(batch.kind), batch.folder, batch.epoch.app_id, batch.first, batch.last
+            ),
         )
     )

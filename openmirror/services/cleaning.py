@@ -11,7 +11,8 @@ from openmirror.layout import StorePath
 from openmirror.plan.cleanup import Cleanup, expired_drop, plan_cleanup
 from openmirror.plan.look import Look
 from openmirror.plan.transitions.cleaned import CleanupPass, cleaned
-from openmirror.ports import Progress, Step
+from openmirror.ports import Step
+from openmirror.progress import TableCleaned
 from openmirror.protocol.names import TableFolder
 from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at
@@ -60,7 +61,14 @@ def clean_table(parts: Parts, folder: TableFolder, *, dry_run: bool = False) -> 
         folder, moved, tuple(layout.name_of(path) for path in purge), expired is not None
     )
     if done:
-        parts.watch(Progress(folder, "cleaned", {"moved": len(moved), "purged": len(purge)}))
+        parts.emit(
+            TableCleaned(
+                folder,
+                archived=len(moved),
+                purged=len(purge),
+                dropped_table_deleted=done.dropped_removed,
+            )
+        )
     return done
 
 

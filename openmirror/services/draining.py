@@ -12,7 +12,8 @@ from openmirror.errors import MOST_ATTEMPTS, NotThere
 from openmirror.lifecycle import leaves_undone
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Apply, Pause, Reset, Wait, Waiting, WaitKind
-from openmirror.ports import Progress, TableEngine
+from openmirror.ports import TableEngine
+from openmirror.progress import MirrorUnreadable, TableContended
 from openmirror.protocol.filing import ANY_FILE
 from openmirror.protocol.names import Incarnation, TableFolder
 from openmirror.services.discovery import discover
@@ -70,7 +71,7 @@ def drain(parts: Parts, engine: TableEngine, mirrors: Iterable[str], lanes: int)
             folders += discover(parts.store, mirror)
         except NotThere as error:
             unreadable[mirror] = str(error)
-            parts.watch(Progress(None, "unreadable", {"mirror": mirror, "reason": str(error)}))
+            parts.emit(MirrorUnreadable(mirror, str(error)))
     running = Lanes(draining, lanes)
     try:
         for folder in folders:
@@ -119,7 +120,7 @@ class _Draining:
                 return None
         if done.again and tries >= MOST_VISITS_AT_ONE_POSITION:
             reason = f"it changed under {tries} tries in a row"
-            self._parts.watch(Progress(folder, "unreadable", {"reason": reason}))
+            self._parts.emit(TableContended(folder, tries))
             with self._lock:
                 self.outcomes[folder] = Unreadable(reason)
             return None

@@ -8,7 +8,8 @@ from openmirror.layout import StorePath
 from openmirror.plan.decisions import Restore
 from openmirror.plan.transitions.dropped import dropped
 from openmirror.plan.transitions.restored import restored
-from openmirror.ports import Progress, Step, TableEngine
+from openmirror.ports import Step, TableEngine
+from openmirror.progress import TableDropped, TableRestored
 from openmirror.protocol.names import Incarnation
 from openmirror.services.documents import Documents
 from openmirror.services.epochs import fence_others
@@ -47,7 +48,7 @@ def drop_table(parts: Parts, engine: TableEngine, seen: Seen) -> None:
         parts.store.move_folder(look.table, destination)
     parts.steps(Step.DROPPED)
     take_confirmation(parts.store, look.folder)
-    parts.watch(Progress(look.folder, "dropped", {"moved_to": destination}))
+    parts.emit(TableDropped(look.folder, destination))
 
 
 def _last_life(log: object) -> Incarnation:
@@ -70,4 +71,4 @@ def restore_table(parts: Parts, seen: Seen, decision: Restore) -> None:
         return
     if control != look.control:
         Documents(parts.store).save_table(look.folder, control, seen.etag)
-    parts.watch(Progress(look.folder, "restored", {"held": decision.hold}))
+    parts.emit(TableRestored(look.folder, held=decision.hold))

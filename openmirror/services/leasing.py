@@ -6,7 +6,8 @@ import threading
 from collections.abc import Iterable
 
 from openmirror.errors import Disposition, disposition_of, words_of
-from openmirror.ports import Lease, Leases, Progress
+from openmirror.ports import Lease, Leases
+from openmirror.progress import LeaseLost, LeaseOperation, LeaseOperationFailed
 from openmirror.protocol.names import TableFolder
 from openmirror.services.parts import Parts
 
@@ -32,7 +33,7 @@ class TableLeases:
         try:
             lease = self._leases.take(folder)
         except Exception as error:  # noqa: BLE001 - judged there
-            self._tell(folder, "taking its lease", error)
+            self._report(folder, LeaseOperation.ACQUIRE, error)
             return True
         if lease is None:
             return False
@@ -51,7 +52,7 @@ class TableLeases:
             try:
                 kept = lease.renew()
             except Exception as error:  # noqa: BLE001 - judged there
-                self._tell(folder, "renewing its lease", error)
+                self._report(folder, LeaseOperation.RENEW, error)
                 continue
             if not kept:
                 with self._lock:
@@ -59,8 +60,7 @@ class TableLeases:
                     if was_ours:
                         del self._ours[folder]
                 if was_ours:
-                    reason = "its lease was lost: another runner may be at work on it as well"
-                    self._parts.watch(Progress(folder, "lease-lost", {"reason": reason}))
+                    self._parts.emit(LeaseLost(folder))
 
     def release(self, folders: Iterable[TableFolder]) -> None:
         """Let others have these tables at once."""
@@ -71,7 +71,7 @@ class TableLeases:
                 try:
                     lease.release()
                 except Exception as error:  # noqa: BLE001 - judged there
-                    self._tell(folder, "releasing its lease", error)
+                    self._report(folder, LeaseOperation.RELEASE, error)
 
     def release_all(self) -> None:
         """Let others have every table at once."""
@@ -79,8 +79,7 @@ class TableLeases:
             folders = list(self._ours)
         self.release(folders)
 
-    def _tell(self, folder: TableFolder, what: str, error: Exception) -> None:
+    def _report(self, folder: TableFolder, operation: LeaseOperation, error: Exception) -> None:
         if disposition_of(error, attempts=1) is Disposition.FAIL:
             raise error
-        text = words_of(error)
-        self._parts.watch(Progress(folder, "trouble", {"what": what, "reason": f"{what}: {text}"}))
+        self._parts.emit(LeaseOperationFailed(folder, operation, words_of(error)))

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from openmirror.errors import Disposition, disposition_of, words_of
-from openmirror.ports import Progress, Ring, Taken, WorkQueue
+from openmirror.ports import Ring, Taken, WorkQueue
+from openmirror.progress import MessageDeadLettered, QueueOperation, QueueOperationFailed
 from openmirror.protocol.names import TableFolder
 from openmirror.services.parts import Parts
 
@@ -75,7 +76,7 @@ class Messages:
         due = self._parts.clock() - self._queue.hidden_for / _RENEWALS
         for folder in self.tables():
             for message in self.of(folder):
-                with self._told(f"renewing a message of {folder}"), message.lock:
+                with self._reported(QueueOperation.RENEW, folder), message.lock:
                     if message.renewed <= due and self._is_here(message):
                         fresh = self._queue.renew(message.taken)
                         message.renewed = self._parts.clock()
@@ -87,7 +88,10 @@ class Messages:
     def delete(self, messages: Iterable[Message]) -> None:
         """They are done."""
         for message in messages:
-            with self._ending(message) as taken, self._told("deleting a message"):
+            with (
+                self._ending(message) as taken,
+                self._reported(QueueOperation.DELETE, message.ring.folder),
+            ):
                 if taken:
                     self._queue.delete(taken)
 
@@ -96,7 +100,10 @@ class Messages:
     ) -> None:
         """Let them be taken again after a delay; those that were taken so often are buried."""
         for message in messages:
-            with self._ending(message) as taken, self._told("giving a message back"):
+            with (
+                self._ending(message) as taken,
+                self._reported(QueueOperation.RETURN, message.ring.folder),
+            ):
                 if taken and taken.times < most_takes:
                     self._queue.give_back(taken, delay)
                 elif taken:
@@ -104,11 +111,10 @@ class Messages:
 
     def bury(self, taken: Taken, why: str) -> None:
         """Give a message up, where a person is told of it."""
-        with self._told("burying a message"):
+        folder = taken.ring.folder if taken.ring else None
+        with self._reported(QueueOperation.DEAD_LETTER, folder):
             self._queue.bury(taken, why)
-            folder = taken.ring.folder if taken.ring else None
-            detail = {"reason": f"a message was buried: {why}", "body": taken.body[:500]}
-            self._parts.watch(Progress(folder, "buried", {"what": "messages", **detail}))
+            self._parts.emit(MessageDeadLettered(folder, why, taken.body[:500]))
 
     def hand_over(self, ring: Ring, messages: Iterable[Message], delay: timedelta) -> None:
         """Leave a table to others: ring anew, so that no failure is counted, and delete these.
@@ -116,11 +122,14 @@ class Messages:
         When the new message cannot be sent the old ones go back as they are.
         """
         sent = False
-        with self._told(f"ringing for {ring.folder} again"):
+        with self._reported(QueueOperation.SEND, ring.folder):
             self._queue.send(ring, delay)
             sent = True
         for message in messages:
-            with self._ending(message) as taken, self._told("giving a message back"):
+            with (
+                self._ending(message) as taken,
+                self._reported(QueueOperation.RETURN, message.ring.folder),
+            ):
                 if taken and sent:
                     self._queue.delete(taken)
                 elif taken:
@@ -151,13 +160,11 @@ class Messages:
             return True
 
     @contextmanager
-    def _told(self, what: str) -> Iterator[None]:
+    def _reported(self, operation: QueueOperation, folder: TableFolder | None) -> Iterator[None]:
         """Report a failure of the queue, unless nothing else can go on either."""
         try:
             yield
         except Exception as error:
             if disposition_of(error, attempts=1) is Disposition.FAIL:
                 raise
-            text = words_of(error)
-            detail = {"what": "messages", "reason": f"{what}: {text}"}
-            self._parts.watch(Progress(None, "trouble", detail))
+            self._parts.emit(QueueOperationFailed(operation, words_of(error), folder))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from openmirror.plan import Limits
@@ -12,19 +11,12 @@ from openmirror.ports import (
     Inspector,
     LogReader,
     NoTelemetry,
-    Progress,
     Steps,
     Telemetry,
     no_steps,
 )
+from openmirror.progress import EventSink, discard
 from openmirror.services.standing import StandingTables
-
-Watch = Callable[[Progress], None]
-"""Sees what happens, as it happens."""
-
-
-def nobody_watches(progress: Progress) -> None:
-    """The default watcher."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +29,8 @@ class Parts:
     clock: Clock
     limits: Limits = Limits()
     steps: Steps = no_steps
-    watch: Watch = nobody_watches
+    emit: EventSink = discard
+    """Where events of progress go."""
     telemetry: Telemetry = NoTelemetry()
     looks_at_once: int = 1
     """Tables that one pass looks at at the same time: more than one where a look waits for others,

@@ -15,8 +15,9 @@ from openmirror.errors import (
     disposition_of,
 )
 from openmirror.plan import Decision
-from openmirror.plan.decisions import Pause, Wait, Waiting
-from openmirror.ports import Progress, TableEngine
+from openmirror.plan.decisions import Pause, Wait
+from openmirror.ports import TableEngine
+from openmirror.progress import ControlDocumentInvalid, TableUnreadable, TableWaiting
 from openmirror.protocol.names import TableFolder
 from openmirror.services.lanes import Again
 from openmirror.services.mirrors import open_mirror
@@ -57,26 +58,31 @@ def attend(
         prepare()
         done: Visit = visit(parts, engine, folder)
     except DocumentUnreadable as error:
-        parts.watch(Progress(folder, "unreadable", {"reason": str(error)}))
+        parts.emit(unreadable_event(folder, error))
         return Attended(Pause(Problem(code=error.code, detail=str(error))))
     except NotThere as error:
-        parts.watch(Progress(folder, "unreadable", {"reason": str(error)}))
+        parts.emit(unreadable_event(folder, error))
         return Attended(Unreadable(str(error)))
     except Exception as error:
         if disposition_of(error, attempts=1) is Disposition.FAIL:
             raise
         reason = f"{type(error).__name__}: {error}"
-        parts.watch(Progress(folder, "unreadable", {"reason": reason}))
+        parts.emit(TableUnreadable(folder, reason))
         away = isinstance(error, Unavailable)
         return Attended(Unreadable(reason, may_pass=True, away=away))
     if isinstance(done.decision, Wait):
-        _tell_wait(parts, folder, done.decision.waiting)
+        waiting = done.decision.waiting
+        parts.emit(TableWaiting(folder, waiting.kind, waiting.detail, waiting.until))
     return Attended(done.decision, done.again, done.delay)
 
 
-def _tell_wait(parts: Parts, folder: TableFolder, waiting: Waiting) -> None:
-    detail = {"kind": waiting.kind.value, "until": waiting.until, "detail": waiting.detail}
-    parts.watch(Progress(folder, "waiting", detail))
+def unreadable_event(
+    folder: TableFolder, error: Exception
+) -> ControlDocumentInvalid | TableUnreadable:
+    """What is reported of a table that could not be observed."""
+    if isinstance(error, DocumentUnreadable):
+        return ControlDocumentInvalid(folder, error.code, str(error))
+    return TableUnreadable(folder, str(error))
 
 
 SHORTEST_WAIT = timedelta(milliseconds=50)

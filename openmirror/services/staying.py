@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from openmirror.ports import DoorbellLine, TableEngine
+from openmirror.progress import PeriodicTask
 from openmirror.protocol.names import TableFolder
 from openmirror.services.lanes import SECONDS_TO_FINISH, Lanes
 from openmirror.services.parts import Parts
@@ -41,12 +42,14 @@ class Staying:
         self._doorbell = doorbell
         self._lanes = Lanes(Attendant(parts, engine), lanes)
         self._sweep = Repeating(
-            parts, "sweep", every.sweep, lambda: sweep(parts, mirrors(), doorbell)
+            parts, PeriodicTask.SWEEP, every.sweep, lambda: sweep(parts, mirrors(), doorbell)
         )
         self._timers = (
             self._sweep,
-            Repeating(parts, "cleanup", every.cleanup, lambda: clean(parts, mirrors())),
-            Repeating(parts, "status", every.status, lambda: publish_all(parts, mirrors())),
+            Repeating(parts, PeriodicTask.CLEANUP, every.cleanup, lambda: clean(parts, mirrors())),
+            Repeating(
+                parts, PeriodicTask.STATUS, every.status, lambda: publish_all(parts, mirrors())
+            ),
         )
 
     def serve(self, seconds: float) -> None:

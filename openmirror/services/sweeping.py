@@ -25,7 +25,8 @@ from openmirror.plan.decisions import (
     WaitKind,
 )
 from openmirror.plan.look import Look
-from openmirror.ports import Doorbell, Progress
+from openmirror.ports import Doorbell
+from openmirror.progress import LeftoverCleanupFailed, MirrorUnreadable
 from openmirror.protocol.names import TableFolder
 from openmirror.services.cleaning import Cleaned, clean_table
 from openmirror.services.discovery import discover
@@ -34,6 +35,7 @@ from openmirror.services.looking import look_at
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
 from openmirror.services.reporting import Statuses, publish
+from openmirror.services.running import unreadable_event
 from openmirror.services.sidebyside import side_by_side
 
 
@@ -117,7 +119,9 @@ def clean(parts: Parts, mirrors: Iterable[str], *, dry_run: bool = False) -> Cle
         try:
             left = clear_leftovers(parts, mirror, dry_run=dry_run)
         except Exception as error:  # noqa: BLE001 - judged there
-            _stays_with(parts, mirror, error, cleanup.unreadable)
+            _raise_if_fatal(error)
+            cleanup.unreadable[mirror] = str(error)
+            parts.emit(LeftoverCleanupFailed(mirror, str(error)))
             continue
         if left:
             cleanup.leftovers[mirror] = len(left)
@@ -156,20 +160,20 @@ def _folders(
         except (NotThere, DocumentUnreadable) as error:
             # Not an empty mirror: nothing may be concluded about its tables.
             unreadable[mirror] = str(error)
-            parts.watch(Progress(None, "unreadable", {"mirror": mirror, "reason": str(error)}))
+            parts.emit(MirrorUnreadable(mirror, str(error)))
             continue
         yield from folders
 
 
 def _stays_with(
-    parts: Parts, what: TableFolder | str, error: Exception, unreadable: dict[str, str]
+    parts: Parts, folder: TableFolder, error: Exception, unreadable: dict[str, str]
 ) -> None:
-    """Report what went wrong with a table or a mirror, unless nothing else can go on either."""
+    """Report what went wrong with a table, unless nothing else can go on either."""
+    _raise_if_fatal(error)
+    unreadable[str(folder)] = str(error)
+    parts.emit(unreadable_event(folder, error))
+
+
+def _raise_if_fatal(error: Exception) -> None:
     if disposition_of(error, attempts=1) is Disposition.FAIL:
         raise error
-    unreadable[str(what)] = str(error)
-    reason = {"reason": str(error)}
-    if isinstance(what, str):
-        parts.watch(Progress(None, "unreadable", {"mirror": what, **reason}))
-    else:
-        parts.watch(Progress(what, "unreadable", reason))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from openmirror.errors import Disposition, disposition_of, words_of
-from openmirror.ports import Progress
+from openmirror.progress import PeriodicTask, PeriodicTaskFailed
 from openmirror.services.parts import Parts
 
 
@@ -15,16 +15,16 @@ class Repeating:
     """A thread that does one thing at once, and then at every interval or when it is asked."""
 
     def __init__(
-        self, parts: Parts, name: str, interval: timedelta, action: Callable[[], object]
+        self, parts: Parts, task: PeriodicTask, interval: timedelta, action: Callable[[], object]
     ) -> None:
         self._parts = parts
-        self._name = name
+        self._task = task
         self._interval = interval.total_seconds()
         self._action = action
         self._asked = threading.Event()
         self._stopping = threading.Event()
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._work, name=task.value, daemon=True)
         self._thread.start()
 
     def now(self) -> None:
@@ -51,6 +51,5 @@ class Repeating:
                 if disposition_of(error, attempts=1) is Disposition.FAIL:
                     self._failure = error
                     return
-                text = words_of(error)
-                self._parts.watch(Progress(None, "trouble", {"what": self._name, "reason": text}))
+                self._parts.emit(PeriodicTaskFailed(self._task, words_of(error)))
             self._asked.wait(self._interval)

@@ -9,10 +9,11 @@ from openmirror.errors import (
     ConditionFailed,
     Disposition,
     NotThere,
+    Problem,
     Unavailable,
     words_of,
 )
-from openmirror.plan import Batch, Decision, plan
+from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import (
     Apply,
     Continue,
@@ -21,10 +22,12 @@ from openmirror.plan.decisions import (
     Reset,
     Restore,
 )
+from openmirror.plan.look import Look
 from openmirror.plan.transitions.failed import Failure, failed
 from openmirror.plan.transitions.observed import observed
 from openmirror.plan.transitions.refused import refused
-from openmirror.ports import Progress, Step, TableEngine
+from openmirror.ports import Step, TableEngine
+from openmirror.progress import AttemptFailed, BatchStarted, TablePaused
 from openmirror.protocol.names import TableFolder
 from openmirror.services.applying import apply_batch
 from openmirror.services.documents import Documents
@@ -78,12 +81,13 @@ def settle(parts: Parts, engine: TableEngine, folder: TableFolder) -> Visit:
 def _act(parts: Parts, engine: TableEngine, seen: Seen, decision: Decision) -> Visit:
     match decision:
         case Apply(batch) | Reset(batch):
-            _announce(parts, batch)
+            parts.emit(BatchStarted(batch.folder, batch.first, batch.last, len(batch.files)))
             tell_opening(parts, seen.look, batch)
             if problem := apply_batch(parts, engine, seen, batch):
                 control = refused(seen.look.control, problem, parts.clock())
                 tell_learned(parts, seen.look, control)
                 Documents(parts.store).save_table(seen.look.folder, control, seen.etag)
+                _emit_pause(parts, seen.look, problem)
         case Continue():
             continue_epoch(parts, engine, seen, decision)
         case Drop():
@@ -95,9 +99,10 @@ def _act(parts: Parts, engine: TableEngine, seen: Seen, decision: Decision) -> V
     return Visit(decision, again=True)
 
 
-def _announce(parts: Parts, batch: Batch) -> None:
-    detail = {"first": batch.first, "last": batch.last, "files": len(batch.files)}
-    parts.watch(Progress(batch.folder, "applying", detail))
+def _emit_pause(parts: Parts, look: Look, problem: Problem) -> None:
+    """Report a problem that has just been written down, unless it was known before."""
+    if not problem.same_as(look.control.problem):
+        parts.emit(TablePaused(look.folder, problem.code, problem.detail, problem.file))
 
 
 def record(parts: Parts, seen: Seen, decision: Decision) -> Seen:
@@ -110,10 +115,8 @@ def record(parts: Parts, seen: Seen, decision: Decision) -> Seen:
         return seen
     tell_learned(parts, seen.look, control)
     saved = Documents(parts.store).save_table(seen.look.folder, control, seen.etag)
-    if isinstance(decision, Pause) and not decision.problem.same_as(seen.look.control.problem):
-        problem = decision.problem
-        detail = {"code": problem.code.value, "file": problem.file, "detail": problem.detail}
-        parts.watch(Progress(seen.look.folder, "paused", detail))
+    if isinstance(decision, Pause):
+        _emit_pause(parts, seen.look, decision.problem)
     return Seen(replace(seen.look, control=saved.value), saved.etag)
 
 
@@ -138,10 +141,12 @@ def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Except
     if counted.disposition is Disposition.FAIL:
         raise error
     count, text = counted.attempt, words_of(error)
-    parts.watch(Progress(folder, "failed", {"attempt": count, "error": text[:500]}))
+    parts.emit(AttemptFailed(folder, count, text[:500]))
     tell_learned(parts, seen.look, counted.control)
     try:
         Documents(parts.store).save_table(folder, counted.control, seen.etag)
     except ConditionFailed:
         return Visit(decision, again=True)
+    if counted.control.problem is not None:
+        _emit_pause(parts, seen.look, counted.control.problem)
     return Visit(decision, again=True, delay=delay_after(count))

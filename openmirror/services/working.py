@@ -10,7 +10,16 @@ from datetime import timedelta
 
 from openmirror.errors import Disposition, disposition_of, words_of
 from openmirror.plan.decisions import Wait
-from openmirror.ports import Leases, Progress, Ring, Step, TableEngine, Taken, WorkQueue
+from openmirror.ports import Leases, Ring, Step, TableEngine, Taken, WorkQueue
+from openmirror.progress import (
+    LeaseTakenByOther,
+    PeriodicTask,
+    PeriodicTaskFailed,
+    QueueOperation,
+    QueueOperationFailed,
+    SweepFoundWork,
+    WorkItemTaken,
+)
 from openmirror.protocol.names import TableFolder
 from openmirror.services.lanes import SECONDS_TO_FINISH, Again, Lanes
 from openmirror.services.leasing import TableLeases
@@ -78,11 +87,13 @@ class Working:
         self._waiting = threading.Event()
         self._active = self._polled = self._next_poll = time.monotonic()
         self._lanes = Lanes(self._visit, lanes)
-        self._sweeping = Repeating(parts, "sweep", pace.sweep, self._sweep)
+        self._sweeping = Repeating(parts, PeriodicTask.SWEEP, pace.sweep, self._sweep)
         self._timers = (
-            Repeating(parts, "keeping", pace.keep, self._keep),
+            Repeating(parts, PeriodicTask.RENEWAL, pace.keep, self._keep),
             self._sweeping,
-            Repeating(parts, "status", pace.status, lambda: publish_all(parts, mirrors())),
+            Repeating(
+                parts, PeriodicTask.STATUS, pace.status, lambda: publish_all(parts, mirrors())
+            ),
         )
 
     def serve(self, seconds: float) -> None:
@@ -154,9 +165,7 @@ class Working:
                 raise
             reason = words_of(error)
             self._troubles.add("the work queue", reason)
-            self._parts.watch(
-                Progress(None, "trouble", {"what": "the work queue", "reason": reason})
-            )
+            self._parts.emit(QueueOperationFailed(QueueOperation.RECEIVE, reason))
             return []
         self._troubles.end("the work queue")
         return taken
@@ -170,8 +179,7 @@ class Working:
             # Whoever took it before could not even say that it failed.
             self._messages.bury(taken, f"taken {taken.times} times, and never given back")
             return
-        detail = {"rung_by": ring.reason, "correlation": ring.correlation, "times": taken.times}
-        self._parts.watch(Progress(ring.folder, "taken", detail))
+        self._parts.emit(WorkItemTaken(ring.folder, ring.reason, taken.times, ring.correlation))
         self._messages.add(taken, ring)
         self._parts.steps(Step.TAKEN)
         self._lanes.ring(ring.folder)
@@ -212,8 +220,7 @@ class Working:
         self._troubles.end(folder)
         ring = _again(folder, messages, "another runner had its lease")
         self._messages.hand_over(ring, messages, self._pace.lease_delay)
-        detail = {"reason": "another runner is at work on it"}
-        self._parts.watch(Progress(folder, "lease-taken", detail))
+        self._parts.emit(LeaseTakenByOther(folder))
 
     def _failure_of(
         self,
@@ -257,8 +264,7 @@ class Working:
         else:
             self._troubles.end("the sweep")
             for folder in swept.rung:
-                detail = {"rung_by": "sweep", "correlation": "", "times": 1}
-                self._parts.watch(Progress(folder, "taken", detail))
+                self._parts.emit(SweepFoundWork(folder))
         finally:
             self._swept.set()
 
@@ -267,8 +273,7 @@ class Working:
         try:
             publish_all(self._parts, self._mirrors())
         except Exception as error:  # noqa: BLE001 - nothing may keep a runner from ending
-            reason = words_of(error)
-            self._parts.watch(Progress(None, "trouble", {"what": "status", "reason": reason}))
+            self._parts.emit(PeriodicTaskFailed(PeriodicTask.STATUS, words_of(error)))
 
     def _keep(self) -> None:
         self._leases.renew()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from openmirror.layout import StorePath
 from openmirror.plan import Batch
-from openmirror.ports import BadFile, CommitResult, Prepared, Progress, TableEngine, Transaction
+from openmirror.ports import BadFile, CommitResult, Prepared, TableEngine, Transaction
+from openmirror.progress import EventSink, RegistrationFailed
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import quoted
 from openmirror.spark.places import Place
@@ -63,12 +64,10 @@ def _text(value: str) -> str:
 class Registering:
     """A TableEngine that registers each table once, after a commit; failing to is no failure."""
 
-    def __init__(
-        self, engine: TableEngine, catalog: Catalog, watch: Callable[[Progress], None]
-    ) -> None:
+    def __init__(self, engine: TableEngine, catalog: Catalog, emit: EventSink) -> None:
         self._engine = engine
         self._catalog = catalog
-        self._watch = watch
+        self._emit = emit
         self._lock = threading.Lock()
         self._done: set[StorePath] = set()
 
@@ -101,6 +100,5 @@ class Registering:
         try:
             self._catalog.register(batch.folder.mirror, batch.table)
         except (PySparkException, Py4JError, ValueError) as error:
-            first = str(error).strip().partition("\n")[0][:500]
-            reason = f"it is not registered in the catalog: {first}"
-            self._watch(Progress(batch.folder, "unregistered", {"reason": reason}))
+            reason = str(error).strip().partition("\n")[0][:500]
+            self._emit(RegistrationFailed(batch.folder, reason))

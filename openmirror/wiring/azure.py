@@ -11,7 +11,8 @@ from openmirror.adapters.changefiles import ChangeFileInspector
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.errors import CannotStart
 from openmirror.ports import FileStore, Leases, Steps, WorkQueue, no_steps
-from openmirror.services.parts import Parts, Watch, nobody_watches
+from openmirror.progress import EventSink, discard
+from openmirror.services.parts import Parts
 from openmirror.settings import Settings, limits
 from openmirror.wiring.local import utc_now
 
@@ -20,18 +21,16 @@ if TYPE_CHECKING:
     from openmirror.adapters.servicecredential import ServiceCredential
 
 
-def azure_parts(
-    settings: Settings, steps: Steps = no_steps, watch: Watch = nobody_watches
-) -> Parts:
+def azure_parts(settings: Settings, steps: Steps = no_steps, emit: EventSink = discard) -> Parts:
     """A storage account seen through its ports; raises CannotStart when it cannot be used."""
-    return account_parts(settings, account_store(settings), steps, watch)
+    return account_parts(settings, account_store(settings), steps, emit)
 
 
 def account_parts(
     settings: Settings,
     store: FileStore,
     steps: Steps = no_steps,
-    watch: Watch = nobody_watches,
+    emit: EventSink = discard,
 ) -> Parts:
     """The same over a store that is there already, which its maker closes."""
     return Parts(
@@ -41,7 +40,7 @@ def account_parts(
         clock=utc_now,
         limits=limits(settings),
         steps=steps,
-        watch=watch,
+        emit=emit,
         looks_at_once=settings.looks_at_once,
     )
 

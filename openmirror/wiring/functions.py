@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import openmirror
 from openmirror.adapters.doorbell import QueueDoorbell
 from openmirror.errors import CannotStart
-from openmirror.ports import Doorbell, Progress, WorkQueue
+from openmirror.ports import Doorbell, WorkQueue
 from openmirror.ports.jobs import RunnerJob
 from openmirror.ports.letters import DeadLetters, Letters, Post
+from openmirror.progress import ProgressEvent, detail_of, log_context, subject_of
 from openmirror.services.letters import QUEUE_OF, ReadEvents
 from openmirror.services.parts import Parts
 from openmirror.services.starting import Starter
@@ -57,7 +58,7 @@ def function_parts(env: Mapping[str, str]) -> FunctionParts:
     _log.info("openmirror %s runs over %s", openmirror.__version__, settings.root)
     work = work_queue(settings)
     letters = BlobLetters.connect(settings.letters, QUEUE_OF)
-    parts = told_by_the_host(root_parts(settings, watch=_tell), settings.status_repeat)
+    parts = told_by_the_host(root_parts(settings, emit=_log_event), settings.status_repeat)
     return FunctionParts(
         parts=parts,
         work=work,
@@ -101,9 +102,8 @@ def runner_job(settings: Settings, env: Mapping[str, str]) -> RunnerJob | None:
     return DatabricksJob.connect(env[WORKSPACE], settings.job, utc_now, settings.restart_delay)
 
 
-_TROUBLE = frozenset({"paused", "failed", "trouble", "unreadable"})
-
-
-def _tell(progress: Progress) -> None:
-    level = logging.WARNING if progress.event in _TROUBLE else logging.INFO
-    _log.log(level, "%s: %s %s", progress.folder or "-", progress.event, dict(progress.detail))
+def _log_event(event: ProgressEvent) -> None:
+    # What is `extra` becomes properties of the record where the host sends by OpenTelemetry.
+    fields = {"event": event.name, **log_context(event)}
+    said = (subject_of(event), event.name, detail_of(event))
+    _log.log(event.severity, "%s: %s %s", *said, extra=fields)

@@ -16,8 +16,9 @@ from openmirror.adapters.local.lock import hold_root
 from openmirror.adapters.local.store import LocalStore
 from openmirror.errors import CannotStart
 from openmirror.layout import StorePath
-from openmirror.ports import HistoryReader, Progress, Steps, TableEngine, no_steps
-from openmirror.services.parts import Parts, Watch, nobody_watches
+from openmirror.ports import HistoryReader, Steps, TableEngine, no_steps
+from openmirror.progress import EventSink, FileWatchFailed, discard
+from openmirror.services.parts import Parts
 from openmirror.services.staying import Intervals, Staying
 from openmirror.services.validating import Finding, validate_folder
 from openmirror.settings import Settings, limits
@@ -45,9 +46,7 @@ def local_root(settings: Settings) -> Path:
     return root.resolve()
 
 
-def local_parts(
-    settings: Settings, steps: Steps = no_steps, watch: Watch = nobody_watches
-) -> Parts:
+def local_parts(settings: Settings, steps: Steps = no_steps, emit: EventSink = discard) -> Parts:
     """A local root seen through its ports: all that does not need Spark."""
     store = LocalStore(local_root(settings), steps)
     return Parts(
@@ -57,7 +56,7 @@ def local_parts(
         clock=utc_now,
         limits=limits(settings),
         steps=steps,
-        watch=watch,
+        emit=emit,
     )
 
 
@@ -110,7 +109,7 @@ def up(
     running = Staying(parts, engine, doorbell, mirrors, settings.lanes, intervals)
 
     def trouble(reason: str) -> None:
-        parts.watch(Progress(None, "trouble", {"what": "watching", "reason": reason}))
+        parts.emit(FileWatchFailed(reason))
 
     watching = LandingWatch(
         local_root(settings), doorbell, wanted=wanted, sweep=running.sweep, trouble=trouble

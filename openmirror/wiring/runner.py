@@ -7,8 +7,9 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from openmirror.ports import Leases, Steps, TableEngine, WorkQueue, no_steps
+from openmirror.progress import EventSink, discard
 from openmirror.services.discovery import mirrors as all_mirrors
-from openmirror.services.parts import Parts, Watch, nobody_watches
+from openmirror.services.parts import Parts
 from openmirror.services.working import Pace, Working
 from openmirror.settings import Settings
 from openmirror.wiring.azure import given_identity, leases, work_queue
@@ -30,7 +31,7 @@ def runner(
     chosen: Sequence[str] = (),
     *,
     steps: Steps = no_steps,
-    watch: Watch = nobody_watches,
+    emit: EventSink = discard,
     say: Say = say_nothing,
 ) -> Iterator[Working]:
     """A runner at work, which the caller serves and stops.
@@ -38,11 +39,11 @@ def runner(
     `chosen` are the mirrors that it sweeps and writes the status of, all by default; messages are
     taken whatever their mirror. Raises CannotStart when the root, the queue or Spark cannot be had.
     """
-    parts = root_parts(settings, steps, watch)
+    parts = root_parts(settings, steps, emit)
     queue, table_leases = work_queue(settings), leases(settings)
     with (
         telling(parts, env, "runner", settings.status_repeat, given_identity(settings)) as told,
-        root_engine(settings, env, say, watch) as engine,
+        root_engine(settings, env, say, emit) as engine,
     ):
         yield working(settings, told, engine, queue, table_leases, chosen)
 

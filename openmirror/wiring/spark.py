@@ -16,7 +16,7 @@ from openmirror.adapters.local.java import java_output_aside, last_words, need_j
 from openmirror.adapters.local.store import LocalStore
 from openmirror.errors import CannotStart
 from openmirror.ports import TableEngine
-from openmirror.services.parts import Watch, nobody_watches
+from openmirror.progress import EventSink, discard
 from openmirror.settings import Settings
 from openmirror.wiring.azure import account_store
 from openmirror.wiring.local import Say, local_root, say_nothing
@@ -48,7 +48,7 @@ def root_engine(
     settings: Settings,
     env: Mapping[str, str],
     say: Say = say_nothing,
-    watch: Watch = nobody_watches,
+    emit: EventSink = discard,
 ) -> Iterator[TableEngine]:
     """Spark over a folder or a storage account, wherever this process runs.
 
@@ -63,10 +63,10 @@ def root_engine(
 
         # A key is only there for an emulator, which nobody else arranges access to.
         own = SESSION_SETTINGS | (access if settings.account_key else {})
-        yield _registering(settings, given, place, own, watch)
+        yield _registering(settings, given, place, own, emit)
         return
     with _started(settings, access, say) as spark:
-        yield _registering(settings, spark, place, {}, watch)
+        yield _registering(settings, spark, place, {}, emit)
 
 
 def _registering(
@@ -74,7 +74,7 @@ def _registering(
     spark: SparkSession,
     place: Place,
     own: Mapping[str, str],
-    watch: Watch,
+    emit: EventSink,
 ) -> TableEngine:
     """The engine, with a catalog behind it if there is one."""
     engine = _engine(settings, spark, place, own)
@@ -82,7 +82,7 @@ def _registering(
         return engine
     from openmirror.spark.registering import Catalog, Registering
 
-    return Registering(engine, Catalog(spark, place, settings.catalog, own), watch)
+    return Registering(engine, Catalog(spark, place, settings.catalog, own), emit)
 
 
 def _reach(settings: Settings, env: Mapping[str, str]) -> tuple[Place, dict[str, str]]:

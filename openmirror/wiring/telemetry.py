@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import openmirror
 from openmirror.errors import CannotStart
-from openmirror.ports import Progress
+from openmirror.progress import ProgressEvent
 from openmirror.services.parts import Parts
 
 if TYPE_CHECKING:
@@ -79,13 +79,13 @@ def told_by_the_host(parts: Parts, repeat: timedelta) -> Parts:
 
 
 def _with(parts: Parts, signals: Signals) -> Parts:
-    before = parts.watch
+    before = parts.emit
 
-    def watch(progress: Progress) -> None:
-        signals.watch(progress)
-        before(progress)
+    def emit(event: ProgressEvent) -> None:
+        signals.log(event)
+        before(event)
 
-    return replace(parts, telemetry=signals, watch=watch)
+    return replace(parts, telemetry=signals, emit=emit)
 
 
 def _asks_for_an_identity(env: Mapping[str, str]) -> bool:

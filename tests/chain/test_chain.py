@@ -16,6 +16,7 @@ import pytest
 from openmirror import layout, startevent, statusevent, tableoperation
 from openmirror.adapters.telemetry.figures import METRICS
 from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
+from openmirror.progress import BatchCommitted
 from openmirror.protocol.names import TableFolder, TablePath, table_name
 from tests.azure_platform import APP
 from tests.chain.mangling import Mangled
@@ -174,9 +175,7 @@ def commits(parts: Chain, folder: TableFolder) -> list[int]:
     """The numbers that the runner told to have committed, in order."""
     return [
         number
-        for progress in parts.heard
-        if progress.folder == folder and progress.event == "committed"
-        for number in range(
-            int(str(progress.detail["first"])), int(str(progress.detail["last"])) + 1
-        )
+        for event in parts.emitted
+        if isinstance(event, BatchCommitted) and event.folder == folder
+        for number in range(event.first, event.last + 1)
     ]

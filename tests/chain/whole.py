@@ -16,7 +16,7 @@ from azure.storage.queue import QueueClient, QueueServiceClient
 
 from openmirror import layout
 from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
-from openmirror.ports import Progress
+from openmirror.progress import ProgressEvent
 from openmirror.services.working import Working
 from openmirror.settings import Settings
 from openmirror.wiring import root_engine, root_parts
@@ -46,7 +46,7 @@ class Chain:
     runner: Working
     events: Mangled
     queues: QueueServiceClient
-    heard: list[Progress]
+    emitted: list[ProgressEvent]
     _swept: float = 0.0
 
     def turn(self) -> None:
@@ -95,11 +95,11 @@ def chain(
             "OPENMIRROR_LETTERS": azurite.connection_string,
             **env,
         }
-        heard: list[Progress] = []
+        emitted: list[ProgressEvent] = []
         settings = Settings.load(given, {"runner_sweep": timedelta(hours=1), "batch_files": 2})
         with (
             telling(
-                root_parts(settings, watch=heard.append), given, "runner", settings.status_repeat
+                root_parts(settings, emit=emitted.append), given, "runner", settings.status_repeat
             ) as parts,
             root_engine(settings, {}) as engine,
             host(given) as app,
@@ -109,7 +109,7 @@ def chain(
             )
             pump = Pump.of(app, azurite.connection_string)
             try:
-                yield Chain(server, azurite, azure, app, pump, runner, mangled, queues, heard)
+                yield Chain(server, azurite, azure, app, pump, runner, mangled, queues, emitted)
             finally:
                 runner.stop()
         queues.close()

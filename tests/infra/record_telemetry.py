@@ -21,6 +21,7 @@ import pyarrow as pa
 from openmirror.adapters.telemetry.figures import METRICS
 from openmirror.adapters.telemetry.retelling import FIGURES_SECONDS
 from openmirror.doorbells import EVENTS_QUEUE
+from openmirror.progress import BatchCommitted, BatchStarted, SweepFoundWork, WorkItemTaken
 from openmirror.protocol.names import TableFolder, TablePath
 from standins.functions_host import Result
 from tests.chain.mangling import Mangled
@@ -130,8 +131,8 @@ class Story:
         good(self._parts.app.timer(function))
 
     def applied(self, table: TableFolder) -> int:
-        told = [p for p in self._parts.heard if p.folder == table and p.event == "committed"]
-        return max((int(str(p.detail["last"])) for p in told), default=0)
+        events = (e for e in self._parts.emitted if isinstance(e, BatchCommitted))
+        return max((e.last for e in events if e.folder == table), default=0)
 
     def wait(self, seconds: float) -> None:
         until = time.monotonic() + seconds
@@ -186,7 +187,9 @@ _TAGS = frozenset(
         "ai.operation.name",
     }
 )
-_MANY = frozenset({"taken", "applying", "committed"})
+_MANY = frozenset(
+    {kind.name for kind in (WorkItemTaken, SweepFoundWork, BatchStarted, BatchCommitted)}
+)
 """Lines of the runner's log for each batch; its events and spans tell the same."""
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from openmirror.ports import Progress
+from openmirror.progress import ProgressEvent, RegistrationFailed, Severity
 from openmirror.spark.places import local_places
 from openmirror.spark.registering import Catalog, Registering
 from tests.zone import Mirror
 
 
-def registering(mirror: Mirror, spark: SparkSession, catalog: str) -> list[Progress]:
-    told: list[Progress] = []
+def registering(mirror: Mirror, spark: SparkSession, catalog: str) -> list[ProgressEvent]:
+    told: list[ProgressEvent] = []
     known = Catalog(spark, local_places(str(mirror.zone.root)), catalog, {})
     mirror.engine = Registering(mirror.engine, known, told.append)
     return told
@@ -33,7 +33,9 @@ def test_a_table_is_known_by_its_name_and_by_none_that_is_another_tables(
     told = registering(mirror, spark, "spark_catalog")
     mirror.zone.put("Known.schema/Orders", 3, {"id": [4]})
     mirror.settle("Known.schema/Orders")
-    assert "is another table" in str(told[0].detail["reason"])
+    [failed] = told
+    assert isinstance(failed, RegistrationFailed)
+    assert "is another table" in failed.reason
     spark.sql("DROP SCHEMA spark_catalog.`Known` CASCADE")
 
 
@@ -44,6 +46,7 @@ def test_a_catalog_that_is_not_there_is_told_and_the_table_is_applied(
     mirror.zone.put("Orders", 1, {"id": [1]})
     mirror.settle("Orders")
     assert mirror.rows("Orders") == [{"id": 1}]
-    [progress] = told
-    assert progress.event == "unregistered"
-    assert "of_m" in str(progress.detail["reason"])
+    [failed] = told
+    assert isinstance(failed, RegistrationFailed)
+    assert failed.severity is Severity.WARNING
+    assert "of_m" in failed.reason

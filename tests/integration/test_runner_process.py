@@ -20,6 +20,7 @@ from openmirror.account import AccountUrl
 from openmirror.adapters.azure.leases import BlobLeases
 from openmirror.adapters.azure.queue import StorageWorkQueue
 from openmirror.ports import Ring
+from openmirror.progress import MessageDeadLettered
 from spark_jobs.run import run
 from standins.azurite import Azurite
 from tests.endpoint_server import EndpointServer
@@ -79,7 +80,7 @@ def test_a_run_in_a_given_application_drains_the_queue_and_writes_only_status_be
     assert landed(served.root) - before == STATUS_FILES
     assert "correlation=c7" in said
     assert "kind=gap" in said
-    assert "a message was buried" in said
+    assert MessageDeadLettered.name in said
     assert spark.range(1).count() == 1, "what was given is not stopped"
     account = AccountUrl.parse(f"{served.url}/{served.account}")
     assert BlobLeases.connect(account, served.key).take(whole), "no lease is left"

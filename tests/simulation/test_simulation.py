@@ -10,6 +10,14 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
+from openmirror.progress import (
+    AttemptFailed,
+    BatchCommitted,
+    TableCleaned,
+    TableDropped,
+    TablePaused,
+    TableRestored,
+)
 from tests.simulation.mutilations import MUTILATIONS, chosen_for, mutilated
 from tests.simulation.world import Outcome, run, run_ledger
 
@@ -38,7 +46,15 @@ def assert_all_right(seeds: range, schedule: Callable[[int], Outcome] = run) -> 
     events: Counter[str] = Counter()
     for outcome in ended:
         events.update(outcome.counts)
-    seen = ("committed", "cleaned", "dropped", "restored", "paused", "failed", "purged")
+    kinds = (
+        BatchCommitted,
+        TableCleaned,
+        TableDropped,
+        TableRestored,
+        TablePaused,
+        AttemptFailed,
+    )
+    seen = (*(kind.name for kind in kinds), "purged")
     assert all(events[event] for event in seen), f"something never happened: {events}"
     return events
 

@@ -25,7 +25,8 @@ from openmirror.ledger import effective
 from openmirror.plan import Decision, Limits, Look
 from openmirror.plan.decisions import Continue, Held, Idle, Pause, Wait, WaitKind
 from openmirror.plan.facts import Completeness, FileFacts
-from openmirror.ports import ABSENT, Absent, Content, Entry, Listing, Progress, Step
+from openmirror.ports import ABSENT, Absent, Content, Entry, Listing, Step
+from openmirror.progress import AttemptFailed, ProgressEvent, TablePaused
 from openmirror.protocol.filing import Filing
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.protocol.rules import Code
@@ -174,7 +175,7 @@ class World:
             lambda: self.now,
             self.limits,
             self.stalled_step,
-            self.watch,
+            self.emitted,
         )
         self.purged: set[tuple[str | None, int]] = set()
         """Numbers that are rightly gone for good, by life."""
@@ -234,14 +235,15 @@ class World:
             self.asleep[self.name] = self.step + self.rng.choice([50, 150])
         self.stall("step", step.value)
 
-    def watch(self, progress: Progress) -> None:
-        self.count(progress.event)
+    def emitted(self, event: ProgressEvent) -> None:
+        self.count(event.name)
         if self.tell:
-            self.tell(f"{self.step:5} {self.name} == {progress.event} {dict(progress.detail)}")
-        if progress.event == "failed" and "InjectedError" not in str(progress.detail):
-            self.is_wrong(f"a surprise: {progress.detail}")
-        if progress.detail.get("code") == Code.RESEED_INCOMPLETE.value and not self.purged:
-            self.is_wrong("a reseed misses a file where nothing was purged")
+            self.tell(f"{self.step:5} {self.name} == {event}")
+        match event:
+            case AttemptFailed(error=error) if "InjectedError" not in error:
+                self.is_wrong(f"a surprise: {error}")
+            case TablePaused(code=Code.RESEED_INCOMPLETE) if not self.purged:
+                self.is_wrong("a reseed misses a file where nothing was purged")
 
     @property
     def name(self) -> str:

@@ -20,8 +20,15 @@ from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
 from openmirror.errors import CannotStart
 from openmirror.events import EventKind, LandingEvent
 from openmirror.layout import StorePath, join
-from openmirror.ports import CommitResult, Counts, Progress, Ring, Step, Transaction
+from openmirror.ports import CommitResult, Counts, Ring, Step, Transaction
 from openmirror.ports.jobs import AlreadyActive, Failed, Refused, Started, StartOutcome
+from openmirror.progress import (
+    BatchCommitted,
+    BatchStarted,
+    Severity,
+    WorkItemTaken,
+    log_context,
+)
 from openmirror.protocol.names import TableFolder
 from openmirror.services.door import admit
 from openmirror.services.parts import Parts
@@ -34,6 +41,7 @@ from openmirror.wiring.telemetry import CONNECTION, telling, told_by_the_host
 from tests.ingestion_stub import QUIET, Ingestion, ingestion
 from tests.telemetry.rig import ITEMS, ORDERS, Killed, World, dies_at
 from tests.unit.paper import PaperEngine
+from tests.unit.test_progress import KINDS, example
 
 ROLE = "runner"
 REPEAT = timedelta(minutes=15)
@@ -87,7 +95,7 @@ def test_a_run_sends_each_operation_with_every_field_of_fabrics_log(
         world.run(parts)
         world.land(ORDERS, 2)
         world.land(ORDERS, 3)
-        parts.watch(Progress(ORDERS, "taken", {"correlation": "e-42", "rung_by": "…3.parquet"}))
+        parts.emit(WorkItemTaken(ORDERS, "…3.parquet", 1, "e-42"))
         world.run(parts, engine=Mixed(world.store))
     names = [operation["OperationName"] for operation in sent.operations]
     assert names == [
@@ -293,12 +301,12 @@ def test_event_log_and_span_of_a_commit_are_found_from_each_other(
 ) -> None:
     world.land(ORDERS, 1)
     with process(world, sent) as parts:
-        parts.watch(Progress(ORDERS, "taken", {"correlation": "e-7"}))
+        parts.emit(WorkItemTaken(ORDERS, "…1.parquet", 1, "e-7"))
         world.run(parts)
     (commit,) = [o for o in sent.operations if o["OperationName"] == "Snapshotting"]
     logs = [message["properties"] for message in sent.of_type("MessageData")]
-    (committed,) = [log for log in logs if log["event"] == "committed"]
-    assert committed["operation"] == commit["OperationId"]
+    (committed,) = [log for log in logs if log["event"] == BatchCommitted.name]
+    assert committed["operation_id"] == commit["OperationId"]
     assert (committed["first"], committed["last"]) == ("1", "1")
     assert committed["correlation"] == commit["Correlation"] == "e-7"
     (span,) = sent.of_type("RemoteDependencyData")
@@ -338,10 +346,26 @@ def test_an_event_is_followed_through_door_queue_and_runner_to_its_commit(
     (commit,) = [o for o in sent.operations if o["OperationName"] == "Replicating"]
     assert (commit["Correlation"], commit["FirstSequence"]) == ("831e1650", "2")
     logs = {message["properties"]["event"]: message["properties"] for message in _logs(sent)}
-    assert {logs[event]["correlation"] for event in ("taken", "applying", "committed")} == {
-        "831e1650"
-    }
-    assert logs["committed"]["operation"] == commit["OperationId"]
+    trail = (WorkItemTaken, BatchStarted, BatchCommitted)
+    assert {logs[kind.name]["correlation"] for kind in trail} == {"831e1650"}
+    assert logs[BatchCommitted.name]["operation_id"] == commit["OperationId"]
+
+
+def test_an_event_of_progress_arrives_with_its_own_severity_and_all_its_fields(
+    world: World, sent: Ingestion
+) -> None:
+    levels = {Severity.DEBUG: 0, Severity.INFO: 1, Severity.WARNING: 2, Severity.ERROR: 3}
+    events = [example(kind) for kind in KINDS]
+    with process(world, sent) as parts:
+        for event in events:
+            parts.emit(event)
+    found = {message["properties"]["event"]: message for message in _logs(sent)}
+    assert set(found) == {event.name for event in events}
+    for event in events:
+        message = found[event.name]
+        assert message["severityLevel"] == levels[event.severity]
+        expected = {key: str(value) for key, value in log_context(event).items()}
+        assert message["properties"].items() >= expected.items()
 
 
 def _logs(sent: Ingestion) -> list[dict[str, Any]]:

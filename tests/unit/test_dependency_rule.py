@@ -15,7 +15,7 @@ PACKAGE = ROOT / "openmirror"
 
 _VALUES = frozenset({"protocol", "layout", "errors", "tablelog", "control", "ledger", "plan"})
 _TOLD = frozenset({"tableoperation", "statusevent", "startevent", "letterevent"})
-_EDGE = _VALUES | _TOLD | {"ports", "commitnote", "doorbells", "events"}
+_EDGE = _VALUES | _TOLD | {"ports", "progress", "commitnote", "doorbells", "events"}
 _PLACES = frozenset({"account", "connection"})
 
 # Each part of the package: the parts that it may import, and the foreign packages.
@@ -35,6 +35,7 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "statusevent": (frozenset({"protocol", "customevent"}), frozenset()),
     "startevent": (frozenset({"ports", "customevent"}), frozenset()),
     "letterevent": (frozenset({"ports", "customevent"}), frozenset()),
+    "progress": (frozenset({"protocol", "layout", "control", "plan"}), frozenset()),
     "ports": (_VALUES | {"tableoperation", "statusevent"}, frozenset()),
     "commitnote": (frozenset({"tablelog"}), frozenset()),
     "doorbells": (frozenset({"protocol", "ports"}), frozenset()),
@@ -142,6 +143,7 @@ PURE = [
     "statusevent",
     "startevent",
     "letterevent",
+    "progress",
     "ports",
     "account",
     "connection",

@@ -18,7 +18,8 @@ from openmirror.errors import CannotStart
 from openmirror.plan import Batch, Limits
 from openmirror.plan.decisions import Apply, Idle, Pause, Wait, WaitKind
 from openmirror.plan.facts import FileFacts
-from openmirror.ports import Entry, Progress
+from openmirror.ports import Entry
+from openmirror.progress import ProgressEvent, TableDropped, TableWaiting
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Code
 from openmirror.protocol.textformat import TextFormat
@@ -48,7 +49,7 @@ class World:
 
     limits: Limits = NO_GRACE
     reading: Callable[[Batch], None] = lambda batch: None
-    told: list[Progress] = field(default_factory=list)
+    told: list[ProgressEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(lambda: datetime.now(UTC))
@@ -64,7 +65,7 @@ class World:
             LogReplay(self.store),
             lambda: datetime.now(UTC),
             self.limits,
-            watch=self.told.append,
+            emit=self.told.append,
         )
 
     def drain(self, *mirrors: str, lanes: int = 2) -> DrainResult:
@@ -304,10 +305,10 @@ def test_drain_waits_out_missing_metadata_and_says_until_when() -> None:
     world = World(Limits(metadata_grace=timedelta(seconds=0.3)))
     land(world.store, A, 1, keyed=False)
     assert world.drain().outcomes == {A: Idle()}
-    waits = [p.detail for p in world.told if p.event == "waiting"]
+    waits = [event for event in world.told if isinstance(event, TableWaiting)]
     assert waits
-    assert waits[0]["kind"] == WaitKind.METADATA
-    assert waits[0]["until"] is not None
+    assert waits[0].kind is WaitKind.METADATA
+    assert waits[0].until is not None
 
 
 def test_drain_goes_on_as_soon_as_metadata_comes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,13 +316,13 @@ def test_drain_goes_on_as_soon_as_metadata_comes(monkeypatch: pytest.MonkeyPatch
     world = World(Limits(metadata_grace=timedelta(hours=1)))
     land(world.store, A, 1, keyed=False)
 
-    def publish_metadata(progress: Progress) -> None:
-        if progress.event == "waiting":
+    def publish_metadata(event: ProgressEvent) -> None:
+        if isinstance(event, TableWaiting):
             land(world.store, A, keyed=True)
 
     parts = world.parts
     parts = Parts(
-        parts.store, parts.inspector, parts.logs, parts.clock, parts.limits, watch=publish_metadata
+        parts.store, parts.inspector, parts.logs, parts.clock, parts.limits, emit=publish_metadata
     )
     assert drain(parts, world.engine, ["m"], 2).outcomes == {A: Idle()}
     assert world.engine.batches[0].pinned.key_columns == ("id",)
@@ -474,7 +475,7 @@ def test_the_sweep_rings_for_a_drop_once_grace_is_over() -> None:
     attendant(A)
     assert world.rings() == [A]
     attendant(A)
-    assert any(p.event == "dropped" for p in world.told)
+    assert any(isinstance(event, TableDropped) for event in world.told)
 
 
 def test_the_sweep_rings_for_a_problem_that_nobody_has_written_down_yet() -> None:

@@ -19,7 +19,8 @@ from openmirror.events import EventKind, LandingEvent
 from openmirror.layout import StorePath, join
 from openmirror.plan import Limits, plan
 from openmirror.plan.decisions import Pause, Reset, Wait, WaitKind
-from openmirror.ports import Progress, Ring
+from openmirror.ports import Ring
+from openmirror.progress import ProgressEvent, TableWaiting
 from openmirror.protocol.names import ETag
 from openmirror.services.door import Ignored, Rung, judge
 from openmirror.services.draining import drain
@@ -44,7 +45,7 @@ class World:
 
     def __init__(self, settle: timedelta = timedelta(seconds=5), *, runs: bool = False) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
-        self.told: list[Progress] = []
+        self.told: list[ProgressEvent] = []
         clock = (lambda: datetime.now(UTC)) if runs else (lambda: self.now)
         self.clock = clock
         self.store = MemoryStore(clock)
@@ -55,7 +56,7 @@ class World:
             LogReplay(self.store),
             clock,
             Limits(metadata_grace=timedelta(0), settle=settle),
-            watch=self.told.append,
+            emit=self.told.append,
         )
         self.store.make_folder(layout.landing_zone("m"))
         self.put("_metadata.json", json.dumps({"FileFormat": "CSV"}))
@@ -80,7 +81,7 @@ class World:
         return log.live[1] if isinstance(log, TableLog) and log.live else 0
 
     def waited(self) -> list[str]:
-        return [str(p.detail["kind"]) for p in self.told if p.event == "waiting"]
+        return [event.kind for event in self.told if isinstance(event, TableWaiting)]
 
 
 def test_a_new_text_file_waits_until_it_was_left_alone_for_settle() -> None:
@@ -207,13 +208,13 @@ def test_a_drain_leaves_a_file_that_grows_and_grows() -> None:
     world = World(timedelta(seconds=60))
     world.put(FIRST, "a\n1\n")
 
-    def write_on(progress: Progress) -> None:
-        if progress.event == "waiting":
+    def write_on(event: ProgressEvent) -> None:
+        if isinstance(event, TableWaiting):
             world.now += timedelta(seconds=59)
             world.put(FIRST, "a\n" + "1\n" * len(world.told))
-        world.told.append(progress)
+        world.told.append(event)
 
-    parts = replace(world.parts, watch=write_on)
+    parts = replace(world.parts, emit=write_on)
     done = drain(parts, world.engine, ["m"], lanes=1)
     assert [type(outcome) for outcome in done.stopped.values()] == [Wait]
     assert world.waited() == ["settle"] * 3

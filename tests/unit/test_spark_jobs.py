@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from openmirror.ports import Progress
+from openmirror.plan.decisions import WaitKind
+from openmirror.progress import TableWaiting
 from openmirror.protocol.names import TableFolder, TablePath
 from spark_jobs import lines
 from spark_jobs.arguments import parse
@@ -79,29 +80,24 @@ def test_a_failed_run_raises_and_a_good_one_returns(monkeypatch: pytest.MonkeyPa
 # --- Lines --------------------------------------------------------------------------------------
 
 
-def test_what_happens_is_one_line_with_time_event_table_and_detail(
+def test_what_happens_is_one_line_with_time_severity_event_table_and_fields(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     folder = TableFolder("m", TablePath("Sales", "Orders"))
-    detail = {
-        "first": 1,
-        "file": None,
-        "why": 'two "words"',
-        "until": datetime(2026, 1, 2, tzinfo=UTC),
-    }
-    lines.watch(Progress(folder, "committed", detail))
+    until = datetime(2026, 1, 2, tzinfo=UTC)
+    lines.log_event(TableWaiting(folder, WaitKind.GAP, 'two "words"', until))
     [line] = capsys.readouterr().err.splitlines()
     time, told = line.split("  ", 1)
     assert datetime.fromisoformat(time).tzinfo is not None
     assert told == (
-        'committed    m/Sales.schema/Orders first=1 why="two \\"words\\"" '
-        "until=2026-01-02T00:00:00+00:00"
+        f"INFO     {TableWaiting.name:<24} m/Sales.schema/Orders "
+        'kind=gap detail="two \\"words\\"" until=2026-01-02T00:00:00+00:00'
     )
 
 
 # --- Imports and the wheel ----------------------------------------------------------------------
 
-_MAY = ("openmirror.errors", "openmirror.ports", "openmirror.settings", "openmirror.wiring")
+_MAY = ("openmirror.errors", "openmirror.progress", "openmirror.settings", "openmirror.wiring")
 
 
 def test_an_entry_point_imports_only_wiring_and_what_it_hands_over() -> None:

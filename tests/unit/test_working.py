@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TypeVar
 
 import pytest
 
@@ -20,14 +20,30 @@ from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
 from openmirror.errors import CannotStart, Unavailable
 from openmirror.layout import StorePath
 from openmirror.plan import Batch, Limits
-from openmirror.ports import Content, Progress, Ring, Step, Steps, Taken, no_steps
+from openmirror.ports import Content, Ring, Step, Steps, Taken, no_steps
+from openmirror.progress import (
+    AttemptFailed,
+    LeaseLost,
+    LeaseTakenByOther,
+    MessageDeadLettered,
+    ProgressEvent,
+    QueueOperation,
+    QueueOperationFailed,
+    TablePaused,
+    TableUnreadable,
+    WorkItemTaken,
+    folder_of,
+)
 from openmirror.protocol.names import TableFolder
+from openmirror.protocol.rules import Code
 from openmirror.services.parts import Parts
 from openmirror.services.requests import Operator, hold
 from openmirror.services.worked import Worked
 from openmirror.services.working import Pace, Working
 from openmirror.tablelog import TableLog
 from tests.unit.paper import PaperEngine, land, table
+
+AnyEvent = TypeVar("AnyEvent", bound=ProgressEvent)
 
 A, B, C = table("m", "A"), table("m", "B"), table("m", "C")
 PATIENCE = 20.0
@@ -116,7 +132,7 @@ class World:
 
     limits: Limits = NO_GRACE
     reading: Callable[[Batch], None] = lambda batch: None
-    told: list[Progress] = field(default_factory=list)
+    told: list[ProgressEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.clock = Clock()
@@ -134,7 +150,7 @@ class World:
             self.clock,
             self.limits,
             steps,
-            watch=self.told.append,
+            emit=self.told.append,
         )
 
     def block(self) -> tuple[threading.Event, threading.Event]:
@@ -178,9 +194,9 @@ class World:
         log = self.parts().logs.read(path)
         return log.live[1] if isinstance(log, TableLog) and log.live else 0
 
-    def events(self, event: str, folder: TableFolder | None = None) -> list[dict[str, Any]]:
-        told = [p for p in self.told if p.event == event]
-        return [dict(p.detail) for p in told if folder is None or p.folder == folder]
+    def events(self, kind: type[AnyEvent], folder: TableFolder | None = None) -> list[AnyEvent]:
+        found = [event for event in self.told if isinstance(event, kind)]
+        return [event for event in found if folder is None or folder_of(event) == folder]
 
 
 def serve(working: Working, done: Callable[[], bool]) -> None:
@@ -297,7 +313,7 @@ def test_a_text_that_is_no_ring_is_buried_at_once_and_says_why() -> None:
     world.queue.put("no json")
     worked = world.until_idle()
     assert [body for body, _ in world.queue.buried] == ["no json"]
-    assert "no doorbell message" in world.events("buried")[0]["reason"]
+    assert "no doorbell message" in world.events(MessageDeadLettered)[0].reason
     assert not worked.failed
 
 
@@ -313,10 +329,8 @@ def test_a_runner_tells_what_rang_and_its_correlation() -> None:
     with world.runner() as working:
         serve(working, working._swept.is_set)
         world.ring(A)
-        serve(working, lambda: bool(world.events("taken", A)))
-    assert world.events("taken", A) == [
-        {"rung_by": "a test", "correlation": "c1", "times": 1},
-    ]
+        serve(working, lambda: bool(world.events(WorkItemTaken, A)))
+    assert world.events(WorkItemTaken, A) == [WorkItemTaken(A, "a test", 1, "c1")]
 
 
 # --- Ending -------------------------------------------------------------------------------------
@@ -456,7 +470,7 @@ def test_a_failure_that_passes_is_forgotten() -> None:
     world.store.fails.add(document)
     world.ring(A)
     with world.runner() as working:
-        serve(working, lambda: bool(world.events("unreadable", A)))
+        serve(working, lambda: bool(world.events(TableUnreadable, A)))
         world.store.fails.clear()
         world.clock.ahead += timedelta(minutes=2)
         serve(working, lambda: world.applied(A) == 1)
@@ -477,7 +491,7 @@ def test_a_service_that_is_away_is_asked_until_it_is_back_and_buries_nothing() -
             assert time.monotonic() < until
             working.serve(0.005)
             world.clock.ahead += timedelta(seconds=1)
-            seen = len(world.events("unreadable", A))
+            seen = len(world.events(TableUnreadable, A))
         assert not world.queue.buried
         world.store.away = False
         world.clock.ahead += timedelta(minutes=2)
@@ -511,7 +525,8 @@ def test_a_batch_that_always_fails_pauses_its_table_before_its_message_is_buried
             working.serve(0.005)
             world.clock.ahead += timedelta(seconds=1)
         assert not world.queue.buried
-        assert len(world.events("failed", A)) == 3
+        assert [event.attempt for event in world.events(AttemptFailed, A)] == [1, 2, 3]
+        assert [event.code for event in world.events(TablePaused, A)] == [Code.APPLY_FAILED]
         assert not working.stop().failed, "a paused table is no failed run"
 
 
@@ -537,7 +552,15 @@ def test_a_table_that_changes_under_every_try_does_not_keep_its_runner_busy_for_
     assert len(world.engine.batches) < 50
 
 
-@pytest.mark.parametrize("refused", ["delete", "give_back", "send", "renew"])
+REFUSED = {
+    "delete": QueueOperation.DELETE,
+    "give_back": QueueOperation.RETURN,
+    "send": QueueOperation.SEND,
+    "renew": QueueOperation.RENEW,
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED)
 def test_a_queue_that_refuses_loses_nothing_and_stops_nobody(refused: str) -> None:
     world = World()
     land(world.store, A, 1)
@@ -545,6 +568,8 @@ def test_a_queue_that_refuses_loses_nothing_and_stops_nobody(refused: str) -> No
     world.queue.refuses.add(refused)
     assert not world.until_idle().failed
     assert world.applied(A) == 1
+    failed = {event.operation for event in world.events(QueueOperationFailed)}
+    assert failed <= {REFUSED[refused]}
     left = world.queue.length()
     assert left == (2 if refused == "delete" else 0)
     world.queue.refuses.clear()
@@ -561,7 +586,8 @@ def test_a_queue_that_cannot_be_read_fails_the_run_but_not_the_tables() -> None:
     worked = world.until_idle()
     assert world.applied(A) == 1, "the sweep needs no queue"
     assert set(worked.failed) == {"the work queue"}
-    assert world.events("trouble")
+    failed = world.events(QueueOperationFailed)
+    assert {event.operation for event in failed} == {QueueOperation.RECEIVE}
 
 
 def test_a_zone_that_cannot_be_listed_fails_the_run() -> None:
@@ -585,7 +611,7 @@ def test_a_table_that_another_runner_has_gives_its_ring_back_without_counting_a_
     assert lease
     world.ring(A, A)
     with world.runner() as working:
-        serve(working, lambda: len(world.events("lease-taken", A)) >= BRISK.most_takes + 2)
+        serve(working, lambda: len(world.events(LeaseTakenByOther, A)) >= BRISK.most_takes + 2)
         assert not world.engine.batches
         assert not world.queue.buried
         lease.release()
@@ -636,9 +662,9 @@ def test_a_lease_that_was_lost_is_told_and_the_batch_lands_once() -> None:
         world.leases._held.clear()
         other = world.leases.take(A)
         assert other
-        wait(lambda: bool(world.events("lease-lost", A)))
+        wait(lambda: bool(world.events(LeaseLost, A)))
         with world.runner() as second:
-            serve(second, lambda: bool(world.events("lease-taken", A)))
+            serve(second, lambda: bool(world.events(LeaseTakenByOther, A)))
             other.release()
             leave.set()
             serve(second, lambda: world.applied(A) == 1)
@@ -714,6 +740,6 @@ def test_a_killed_runners_lease_ends_by_itself() -> None:
     killed_at(world, Step.BEFORE_COMMIT)
     world.clock.ahead += timedelta(seconds=30)
     with world.runner() as working:
-        serve(working, lambda: bool(world.events("lease-taken", A)))
+        serve(working, lambda: bool(world.events(LeaseTakenByOther, A)))
         world.clock.ahead += world.queue.hidden_for
         serve(working, lambda: world.applied(A) == 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,9 +15,16 @@ from openmirror import letterevent, startevent, statusevent
 from openmirror.adapters.telemetry.figures import Figures
 from openmirror.adapters.telemetry.once import Once
 from openmirror.adapters.telemetry.retelling import Retelling, Said
-from openmirror.ports import Progress
 from openmirror.ports.jobs import StartOutcome
 from openmirror.ports.letters import Letter
+from openmirror.progress import (
+    ProgressEvent,
+    Severity,
+    WorkItemTaken,
+    folder_of,
+    log_context,
+    subject_of,
+)
 from openmirror.protocol.names import TableFolder
 from openmirror.statusevent import Standing
 from openmirror.tableoperation import EVENT, OperationName, TableOperation, fields
@@ -26,7 +32,12 @@ from openmirror.tableoperation import EVENT, OperationName, TableOperation, fiel
 _CUSTOM_EVENT = "microsoft.custom_event.name"
 """A log record with this attribute becomes a custom event in Application Insights."""
 _COMMITS = frozenset({OperationName.SNAPSHOTTING, OperationName.REPLICATING})
-_WARNINGS = frozenset({"paused", "failed", "unreadable", "trouble", "buried", "lease-lost"})
+_SEVERITY = {
+    Severity.DEBUG: SeverityNumber.DEBUG,
+    Severity.INFO: SeverityNumber.INFO,
+    Severity.WARNING: SeverityNumber.WARN,
+    Severity.ERROR: SeverityNumber.ERROR,
+}
 
 
 @dataclass(frozen=True)
@@ -49,17 +60,16 @@ class _Correlations:
 
     known: dict[TableFolder, str] = field(default_factory=dict)
 
-    def hear(self, progress: Progress) -> None:
-        heard = progress.detail.get("correlation")
-        if progress.folder is not None and isinstance(heard, str) and heard:
-            self.known[progress.folder] = heard
+    def hear(self, event: ProgressEvent) -> None:
+        if isinstance(event, WorkItemTaken) and event.correlation:
+            self.known[event.folder] = event.correlation
 
     def of(self, folder: TableFolder | None) -> str:
         return self.known.get(folder, "") if folder is not None else ""
 
 
 class Signals:
-    """The port `Telemetry`, and a watcher of progress."""
+    """The port `Telemetry`, and a sink of progress."""
 
     def __init__(
         self, sinks: Sinks, repeat: timedelta, clock: Callable[[], float] = time.monotonic
@@ -132,38 +142,24 @@ class Signals:
             attributes={_CUSTOM_EVENT: event, **told},
         )
 
-    def watch(self, progress: Progress) -> None:
-        """Log what a person would see, with the event that it came of."""
-        self._correlations.hear(progress)
+    def log(self, event: ProgressEvent) -> None:
+        """Log an event of progress, with the storage event that it came of."""
+        self._correlations.hear(event)
         if self._sinks.logs is None:
             return
-        correlation = self._correlations.of(progress.folder)
-        attributes = {"event": progress.event, **_flat(progress.detail)}
-        if progress.folder is not None:
-            attributes |= {
-                "mirror": progress.folder.mirror,
-                "landing_folder": str(progress.folder.path),
-            }
-        if correlation:
+        attributes = {"event": event.name, **log_context(event)}
+        if correlation := self._correlations.of(folder_of(event)):
             attributes["correlation"] = correlation
         self._sinks.logs.emit(
             timestamp=time.time_ns(),
-            severity_number=_severity(progress.event in _WARNINGS),
-            body=f"{progress.event} {progress.folder or ''}".strip(),
+            severity_number=_SEVERITY[event.severity],
+            body=f"{event.name} {subject_of(event)}".removesuffix(" -"),
             attributes=attributes,
         )
 
 
 def _headline(operation: TableOperation) -> str:
     return f"{operation.name.value} {operation.folder}"
-
-
-def _flat(detail: Mapping[str, object]) -> dict[str, str]:
-    return {
-        name: json.dumps(value) if isinstance(value, Mapping) else str(value)
-        for name, value in detail.items()
-        if value not in (None, "")
-    }
 
 
 def _severity(is_wrong: bool) -> SeverityNumber:

@@ -1,0 +1,109 @@
+"""Each event of progress in the words of a line on the terminal."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import assert_never
+
+from openmirror.cli.console import clock_time, short
+from openmirror.control import BatchKind
+from openmirror.plan.decisions import WaitKind
+from openmirror.progress import (
+    AttemptFailed,
+    BatchCommitted,
+    BatchStarted,
+    ControlDocumentInvalid,
+    FileWatchFailed,
+    LeaseLost,
+    LeaseOperationFailed,
+    LeaseTakenByOther,
+    LeftoverCleanupFailed,
+    MessageDeadLettered,
+    MirrorUnreadable,
+    PeriodicTaskFailed,
+    ProgressEvent,
+    QueueOperationFailed,
+    RegistrationFailed,
+    SweepFoundWork,
+    TableCleaned,
+    TableContended,
+    TableDropped,
+    TablePaused,
+    TableRestored,
+    TableUnreadable,
+    TableWaiting,
+    WorkItemTaken,
+)
+from openmirror.protocol.sequence import position_after
+
+_PASSING = (WaitKind.INCOMPLETE,)
+"""Most files are incomplete for a moment while they are written."""
+
+
+def line_of(event: ProgressEvent, now: datetime) -> str | None:
+    """What happened, without what it happened to; None for what is not worth a line."""
+    match event:
+        case WorkItemTaken() | SweepFoundWork() | BatchStarted() | LeaseTakenByOther():
+            return None
+        case TableWaiting(kind=kind) if kind in _PASSING:
+            return None
+        case BatchCommitted():
+            return committed(event)
+        case AttemptFailed():
+            return f"attempt {event.attempt} failed: {event.error}"
+        case TablePaused():
+            where = f"{event.file}: " if event.file else ""
+            return f"paused by {event.code.value}: {where}{event.detail}"
+        case TableWaiting():
+            return waits(event, now)
+        case TableDropped():
+            return f"dropped, because its folder is gone; kept in {event.retained_at}"
+        case TableRestored():
+            return "brought back" + (", held" if event.held else "")
+        case TableCleaned():
+            deleted = ", its dropped table deleted" if event.dropped_table_deleted else ""
+            return f"cleaned: {event.archived} archived, {event.purged} purged{deleted}"
+        case TableUnreadable() | MirrorUnreadable() | ControlDocumentInvalid():
+            return event.reason
+        case TableContended():
+            return f"it changed under {event.attempts} tries in a row"
+        case RegistrationFailed():
+            return f"it is not registered in the catalog: {event.reason}"
+        case LeftoverCleanupFailed():
+            return f"remains of conversions are not deleted: {event.reason}"
+        case LeaseLost():
+            return "its lease was lost: another runner may be at work on it as well"
+        case LeaseOperationFailed():
+            return f"its lease: {event.operation.value} failed: {event.reason}"
+        case MessageDeadLettered():
+            return f"a message was moved to the poison queue: {event.reason}"
+        case QueueOperationFailed():
+            return f"the work queue: {event.operation.value} failed: {event.reason}"
+        case PeriodicTaskFailed():
+            return f"{event.task.value} failed: {event.reason}"
+        case FileWatchFailed():
+            return event.reason
+    assert_never(event)
+
+
+def committed(event: BatchCommitted) -> str:
+    """One commit: which files, which rows, how long it took and how far behind it was."""
+    signs = (("+", event.inserts), ("~", event.updates), ("-", event.deletes))
+    changes = " ".join(f"{sign}{count:,}" for sign, count in signs if count)
+    replaced = "  whole table" if event.kind is BatchKind.REPLACE else ""
+    lag = event.lag_seconds
+    behind = f", {short(lag)} after landing" if lag is not None else ""
+    took = short(event.duration_seconds)
+    return f"{file_range(event)}{replaced}  {changes or 'no rows'}  {took}{behind}"
+
+
+def file_range(batch: BatchStarted | BatchCommitted) -> str:
+    """`file 7` or `files 1-50`; numbers that were skipped are in between."""
+    one = batch.last == position_after(batch.first)
+    return f"file {batch.last}" if one else f"files {batch.first}-{batch.last}"
+
+
+def waits(event: TableWaiting, now: datetime) -> str:
+    """What is waited for, and until when if it ends by itself."""
+    ends = f", until {clock_time(event.until, now)} at most" if event.until else ""
+    return f"waits{ends}: {event.detail}"

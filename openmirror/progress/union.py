@@ -1,0 +1,67 @@
+"""Every event of progress there is, as one closed union, and who receives them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from openmirror.progress.runner import (
+    FileWatchFailed,
+    LeaseLost,
+    LeaseOperationFailed,
+    LeaseTakenByOther,
+    MessageDeadLettered,
+    PeriodicTaskFailed,
+    QueueOperationFailed,
+    SweepFoundWork,
+    WorkItemTaken,
+)
+from openmirror.progress.tables import (
+    AttemptFailed,
+    BatchCommitted,
+    BatchStarted,
+    ControlDocumentInvalid,
+    LeftoverCleanupFailed,
+    MirrorUnreadable,
+    RegistrationFailed,
+    TableCleaned,
+    TableContended,
+    TableDropped,
+    TablePaused,
+    TableRestored,
+    TableUnreadable,
+    TableWaiting,
+)
+
+ProgressEvent: TypeAlias = (
+    WorkItemTaken
+    | SweepFoundWork
+    | BatchStarted
+    | BatchCommitted
+    | AttemptFailed
+    | TablePaused
+    | TableWaiting
+    | TableDropped
+    | TableRestored
+    | TableCleaned
+    | TableUnreadable
+    | TableContended
+    | ControlDocumentInvalid
+    | RegistrationFailed
+    | MirrorUnreadable
+    | LeftoverCleanupFailed
+    | MessageDeadLettered
+    | QueueOperationFailed
+    | LeaseTakenByOther
+    | LeaseLost
+    | LeaseOperationFailed
+    | PeriodicTaskFailed
+    | FileWatchFailed
+)
+
+EventSink = Callable[[ProgressEvent], None]
+"""Receives every event as it happens, from any thread; must not raise."""
+
+
+def discard(event: ProgressEvent) -> None:
+    """The sink of a process that nobody follows."""
