@@ -17,7 +17,8 @@ from typing import NoReturn
 
 from openmirror import layout
 from openmirror.adapters.azure.queue import StorageWorkQueue, queue_service
-from openmirror.ports import Step
+from openmirror.ports import Step, WorkQueue
+from openmirror.services.working import Working
 from openmirror.settings import Settings
 from openmirror.wiring import root_engine, root_parts
 from openmirror.wiring.azure import leases
@@ -30,17 +31,27 @@ _HIDDEN_FOR = timedelta(seconds=6)
 _PATIENCE = 180.0
 
 
+def short_lived(settings: Settings) -> WorkQueue:
+    """The queue whose messages soon come back from the dead."""
+    assert settings.queues is not None
+    return StorageWorkQueue(queue_service(settings.queues), hidden_for=_HIDDEN_FOR)
+
+
+def serve_until_idle(runner: Working) -> None:
+    """Work until nothing is left to do, or for minutes."""
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until and not runner.is_idle():
+        runner.serve(0.2)
+
+
 def main(root: Path, step: Step, count: int) -> NoReturn:
     settings = Settings.load(os.environ)
-    assert settings.queues is not None
     (root / layout.landing_zone(SWEPT)).mkdir(parents=True, exist_ok=True)
     parts = root_parts(settings, Killer(root, step, count, hold=True))
-    queue = StorageWorkQueue(queue_service(settings.queues), hidden_for=_HIDDEN_FOR)
     with root_engine(settings, os.environ) as engine:
+        queue = short_lived(settings)
         runner = working(settings, parts, engine, queue, leases(settings), [SWEPT])
-        until = time.monotonic() + _PATIENCE
-        while time.monotonic() < until and not runner.is_idle():
-            runner.serve(0.2)
+        serve_until_idle(runner)
         runner.stop()
     sys.exit(SURVIVED)
 

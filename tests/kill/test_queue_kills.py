@@ -1,12 +1,14 @@
 """A runner of the queue may be killed anywhere: its messages come back, and nothing is done twice.
 
-All of it goes over a storage account and a real queue. Three processes die one after the other,
-each with both tables at the very same step; the runner as it is started then goes on until idle.
+All of it goes over a storage account and a real queue. Three runners die one after the other, each
+with both tables at the very same step, one of them as a process (in the soak all); the runner as it
+is started then goes on until idle.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -19,11 +21,15 @@ from openmirror.doorbells import POISON_SUFFIX, WORK_QUEUE
 from openmirror.ports import Ring, Step
 from openmirror.protocol.names import TableFolder, TablePath, table_name
 from openmirror.settings import Settings
-from openmirror.wiring import root_parts
+from openmirror.wiring import root_engine, root_parts
+from openmirror.wiring.azure import leases
+from openmirror.wiring.runner import working
 from spark_jobs.run import run
 from standins.azurite import Azurite
 from tests.endpoint_server import EndpointServer
+from tests.kill.dying import Death, Killed
 from tests.kill.publishing import Published
+from tests.kill.queue_driver import SWEPT, serve_until_idle, short_lived
 from tests.kill.runners import ENVIRONMENT, killed_at
 from tests.spark_accounts import applied
 from tests.zone import MIRROR, Zone, bag, read_delta
@@ -34,7 +40,10 @@ _PATIENCE = 60.0
 class Account:
     """Two tables on an account, one of them without keys, whose rows would show a repetition."""
 
-    def __init__(self, served: EndpointServer, azurite: Azurite) -> None:
+    def __init__(
+        self, served: EndpointServer, azurite: Azurite, processes: Collection[Step]
+    ) -> None:
+        self._processes = processes
         self.zone = Zone(served.root)
         self.tables = [
             Published(self.zone, "merged", 5),
@@ -46,6 +55,7 @@ class Account:
             "OPENMIRROR_QUEUES": azurite.connection_string,
             "OPENMIRROR_RUNNER_POLL": "100ms",
         }
+        (self.zone.root / layout.landing_zone(SWEPT)).mkdir(parents=True)
         self._parts = root_parts(Settings.load(self.env))
         self._credential = served.credential
 
@@ -53,8 +63,23 @@ class Account:
         return [TableFolder(MIRROR, TablePath.parse(table.name)) for table in self.tables]
 
     def dies_at(self, step: Step) -> None:
-        driver = "tests.kill.queue_driver"
-        killed_at(self.zone, step, len(self.tables), driver=driver, env=self.env)
+        """A runner dies with all tables at this step."""
+        if step in self._processes:
+            driver = "tests.kill.queue_driver"
+            killed_at(self.zone, step, len(self.tables), driver=driver, env=self.env)
+        else:
+            self._dies_here_at(step)
+
+    def _dies_here_at(self, step: Step) -> None:
+        settings, death = Settings.load(self.env), Death(step, len(self.tables))
+        parts, queue = death.parts(root_parts(settings)), death.port(short_lived(settings))
+        with root_engine(settings, self.env) as engine:
+            held = death.leases(leases(settings))
+            runner = working(settings, parts, death.port(engine), queue, held, [SWEPT])
+            with pytest.raises(Killed):
+                serve_until_idle(runner)
+            with pytest.raises(Killed):
+                runner.stop()  # its threads end; it can do nothing else any more
 
     def end_leases(self) -> None:
         """What a minute would do to the leases of the dead."""
@@ -77,13 +102,19 @@ class Account:
 
 
 @pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    "processes",
+    [{Step.COMMITTED}, pytest.param(set(Step), marks=pytest.mark.soak)],
+    ids=["one-is-a-process", "all-are-processes"],
+)
 def test_messages_outlive_every_runner_that_is_killed_and_their_files_are_applied_once(
     served: EndpointServer,
     azurite: Azurite,
     work_queue: StorageWorkQueue,
     capfd: pytest.CaptureFixture[str],
+    processes: Collection[Step],
 ) -> None:
-    account = Account(served, azurite)
+    account = Account(served, azurite, processes)
     for table, folder in zip(account.tables, account.folders(), strict=True):
         table.send(2)
         work_queue.send(Ring(folder, "a test"))
