@@ -282,10 +282,9 @@ def test_a_file_that_is_not_complete_says_why(
     assert word in facts.reason
 
 
-@given(st.integers(min_value=0, max_value=len(GOOD) - 1))
-@settings(max_examples=len(GOOD))
-def test_no_truncated_file_is_complete(length: int) -> None:
-    assert inspect(GOOD[:length]).completeness is not Completeness.COMPLETE
+def test_no_truncated_file_is_complete() -> None:
+    for length in range(len(GOOD)):
+        assert inspect(GOOD[:length]).completeness is not Completeness.COMPLETE, length
 
 
 @given(st.binary(max_size=200), st.sampled_from([b"", b"PAR1"]), st.sampled_from([b"", b"PAR1"]))
@@ -294,7 +293,7 @@ def test_no_bytes_make_it_raise(data: bytes, head: bytes, tail: bytes) -> None:
 
 
 @given(st.integers(min_value=4, max_value=len(GOOD) - 9), st.integers(min_value=0, max_value=255))
-@settings(max_examples=500)
+@settings(max_examples=500, deadline=None)  # a busy machine is no damage
 def test_no_damaged_byte_makes_it_raise(at: int, value: int) -> None:
     inspect(GOOD[:at] + bytes([value]) + GOOD[at + 1 :])
 
