@@ -13,7 +13,7 @@ import pyarrow as pa
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.rows import Change, ChangeFile, Marker, Table, interpret
 
-_GROWTH = {
+GROWTH = {
     pa.int8(): pa.int16(),
     pa.int16(): pa.int32(),
     pa.int32(): pa.int64(),
@@ -21,9 +21,9 @@ _GROWTH = {
     pa.decimal128(6, 2): pa.decimal128(12, 3),
     pa.date32(): pa.timestamp("us", tz="UTC"),
 }
-_KEY_TYPES = [pa.int32(), pa.int64(), pa.string(), pa.date32(), pa.float64(), pa.binary()]
-_VALUE_TYPES = [
-    *_KEY_TYPES,
+KEY_TYPES = [pa.int32(), pa.int64(), pa.string(), pa.date32(), pa.float64(), pa.binary()]
+VALUE_TYPES = [
+    *KEY_TYPES,
     pa.int8(),
     pa.int16(),
     pa.float32(),
@@ -32,7 +32,7 @@ _VALUE_TYPES = [
     pa.timestamp("us", tz="UTC"),
     pa.timestamp("ms"),
 ]
-_MARKER_TYPES = [pa.int8(), pa.int32(), pa.int64(), pa.string(), pa.uint8()]
+MARKER_TYPES = [pa.int8(), pa.int32(), pa.int64(), pa.string(), pa.uint8()]
 _NAMES = ["id", "Name", "value", "a.b", "grün", "c d", "x`y", "ROW", "kind", "sequence", "c0"]
 
 
@@ -107,7 +107,7 @@ def _first_columns(draw: random.Random) -> list[_Column]:
     names = draw.sample(_NAMES, draw.randint(2, 5))
     key_count = draw.choice([1, 1, 1, 2, 3][: len(names) + 1])
     return [
-        _Column(name, draw.choice(_KEY_TYPES if at < key_count else _VALUE_TYPES), at < key_count)
+        _Column(name, draw.choice(KEY_TYPES if at < key_count else VALUE_TYPES), at < key_count)
         for at, name in enumerate(names[: max(key_count, len(names))])
     ]
 
@@ -119,7 +119,7 @@ def _guard(draw: random.Random, columns: list[_Column]) -> str:
         return draw.choice(others).upper()
     if draw.random() < 0.8:
         name = draw.choice([n for n in _NAMES if all(c.name != n for c in columns)])
-        columns.append(_Column(name, draw.choice(_VALUE_TYPES), False))
+        columns.append(_Column(name, draw.choice(VALUE_TYPES), False))
         return name
     return draw.choice([*_NAMES, "never there"])
 
@@ -128,10 +128,10 @@ def _evolve(draw: random.Random, columns: list[_Column]) -> None:
     if draw.random() < 0.3:
         free = [name for name in _NAMES if all(c.name != name for c in columns)]
         if free:
-            columns.append(_Column(draw.choice(free), draw.choice(_VALUE_TYPES), False))
+            columns.append(_Column(draw.choice(free), draw.choice(VALUE_TYPES), False))
     for column in columns:
-        if draw.random() < 0.15 and column.type in _GROWTH and not column.is_key:
-            column.type = _GROWTH[column.type]
+        if draw.random() < 0.15 and column.type in GROWTH and not column.is_key:
+            column.type = GROWTH[column.type]
 
 
 def _key(draw: random.Random, columns: list[_Column]) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _arrow(
         values = [row.get(column.name) for _, row in changes]
         arrays.append((name, pa.array(values, kind)))
     if has_marker:
-        kind = draw.choice(_MARKER_TYPES)
+        kind = draw.choice(MARKER_TYPES)
         codes = [marker.value for marker, _ in changes]
         texts = [str(code) for code in codes] if kind == pa.string() else codes
         name = draw.choice([ROW_MARKER_COLUMN, ROW_MARKER_COLUMN.upper()])
