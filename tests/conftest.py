@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.azurite import accounts, azurite, work_queue  # noqa: F401 - fixtures
+from tests.harness.jvm import quick
 from tests.spark_accounts import served  # noqa: F401 - a fixture
 from tests.zone import Mirror, Zone
 
@@ -18,6 +20,11 @@ _FOR_SMALL_DATA = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "1",
 }
+
+
+def pytest_configure() -> None:
+    """Before any test module: what they start takes its environment from this process."""
+    os.environ.update(quick(os.environ))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,154 @@
+"""All tests in two processes side by side, both heard as they go: `python -m tests.harness.halves`.
+
+Those that need Spark share one session, and much of their time they wait for it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from types import FrameType
+from typing import IO, NoReturn
+
+_PYTEST = (
+    *(sys.executable, "-m", "pytest", "--durations=40"),
+    *("-p", "tests.harness.cpu", "-p", "tests.harness.heartbeat"),
+)
+_ALL = "not soak and not check_infra"
+HALVES: Mapping[str, Sequence[str]] = {
+    "spark": (*_PYTEST, "-m", f"spark and {_ALL}"),
+    "other": (*_PYTEST, "-m", f"not spark and {_ALL}"),
+}
+_INTERRUPTED = 130
+_PATIENCE = 20.0
+"""Seconds in which an interrupted half ends by itself."""
+
+
+class Terminated(KeyboardInterrupt):
+    """Somebody ended this process alone; Ctrl-C in a terminal goes to the halves as well."""
+
+
+class Half:
+    """One process whose lines are passed on, each after the half's name.
+
+    Its last line, which says how many passed, is kept for the end, where both stand together.
+    """
+
+    def __init__(self, name: str, command: Sequence[str], to: IO[str], lock: threading.Lock):
+        self._name = name
+        self._to = to
+        self._lock = lock
+        self._kept = ""
+        self._began = time.monotonic()
+        self._process = subprocess.Popen(
+            command,
+            env=os.environ | {"COLUMNS": str(_columns() - len(self._prefix))},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,  # apart, or it would cut a line of results in two
+            encoding="utf-8",
+            errors="replace",
+        )
+        self._readers = [
+            threading.Thread(target=self._pass_on, args=(self._process.stdout, True), daemon=True),
+            threading.Thread(target=self._pass_on, args=(self._process.stderr, False), daemon=True),
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def wait(self) -> int:
+        """Until it has ended and all it said is passed on; its exit code."""
+        code = self._process.wait()
+        for reader in self._readers:
+            reader.join(_PATIENCE)  # an orphan of a test may hold the pipe open for ever
+        return code
+
+    def tell_end(self) -> None:
+        seconds = time.monotonic() - self._began
+        self._say(f"ended after {seconds:.0f} s, exit code {self._process.returncode}")
+
+    def tell_result(self) -> None:
+        self._say(self._kept)
+
+    def interrupt(self) -> None:
+        self._process.send_signal(signal.SIGINT)
+
+    def end(self) -> None:
+        """Wait for an interrupted half to say how far it came, but not for ever."""
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self.wait()
+        self.tell_result()
+
+    @property
+    def _prefix(self) -> str:
+        return f"{self._name} │ "
+
+    def _pass_on(self, lines: IO[str], results: bool) -> None:
+        with lines:
+            for line in lines:
+                if not results:
+                    self._say(line.rstrip("\n"))
+                    continue
+                if self._kept:
+                    self._say(self._kept)
+                self._kept = line.rstrip("\n")
+
+    def _say(self, line: str) -> None:
+        with self._lock:
+            self._to.write(f"{self._prefix}{line}\n")
+            self._to.flush()
+
+
+def run(halves: Mapping[str, Sequence[str]], to: IO[str]) -> int:
+    """0 when both ended well; else the exit code of one that did not.
+
+    A half without any test has not ended well: pytest says 5, which goes on as it is.
+    """
+    lock = threading.Lock()
+    started: list[Half] = []
+    codes: dict[Half, int] = {}
+
+    def follow(half: Half) -> None:
+        codes[half] = half.wait()
+        half.tell_end()
+
+    try:
+        started.extend(Half(name, command, to, lock) for name, command in halves.items())
+        followers = [threading.Thread(target=follow, args=(half,), daemon=True) for half in started]
+        for follower in followers:
+            follower.start()
+        for follower in followers:
+            follower.join()
+    except KeyboardInterrupt as interrupt:
+        if isinstance(interrupt, Terminated):
+            for half in started:
+                half.interrupt()
+        for half in started:
+            half.end()
+        return _INTERRUPTED
+    for half in started:
+        half.tell_result()
+    return next((code for code in codes.values() if code), 0)
+
+
+def _columns() -> int:
+    return shutil.get_terminal_size((100, 24)).columns
+
+
+def terminate(number: int, frame: FrameType | None) -> NoReturn:
+    """The handler of SIGTERM."""
+    raise Terminated
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, terminate)
+    sys.exit(run(HALVES, sys.stdout))
