@@ -35,6 +35,9 @@ class Heartbeat:
         finally:
             self._done += 1
 
+    def pytest_sessionfinish(self) -> None:
+        self._now, self._since = "ending", time.monotonic()
+
     def pytest_unconfigure(self) -> None:
         self._stop.set()
         self._thread.join()
