@@ -32,7 +32,7 @@ def clients(azure: Azure) -> Iterator[Clients]:
 
 
 @pytest.fixture(scope="module")
-def azurite(accounts: Iterator[Azurite]) -> Azurite:
+def emulator(accounts: Iterator[Azurite]) -> Azurite:
     return next(accounts)
 
 
@@ -54,13 +54,13 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
 def place(
     azure: Azure,
     clients: Clients,
-    azurite: Azurite,
+    emulator: Azurite,
     server: EndpointServer,
     jobs: Jobs,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Place]:
     """A healthy deployment, with nothing mirrored yet."""
     server.events.clear()
-    with deployed(azure, clients, server, azurite, jobs, monkeypatch) as made:
+    with deployed(azure, clients, server, emulator, jobs, monkeypatch) as made:
         yield made
         made.clear()
