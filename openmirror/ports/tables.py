@@ -69,8 +69,8 @@ class CommitResult(StrEnum):
     """How an attempt to commit ended."""
 
     DONE = "done"
-    SKIPPED = "skipped"
-    """The log already has this version, or a later one, under this appId."""
+    """The log now has this version, or a later one, under this appId. By whose commit, only the
+    log says: a repetition is skipped in silence."""
     CONFLICT = "conflict"
     """Another commit came between; nothing was written. Look again."""
     MISSING = "missing"
@@ -88,8 +88,9 @@ class Transaction:
 class TableEngine(Protocol):
     """Reads change files and commits to Delta tables; each commit carries one transaction.
 
-    A commit whose transaction the log already has at the same or a later version changes nothing
-    (SKIPPED). Two commits of one appId never both land when they overlap.
+    A commit whose transaction the log already has at the same or a later version changes nothing,
+    and its answer is DONE as well: who wants to know whose commit the log has must read it. Two
+    commits of one appId never both land when they overlap.
     """
 
     def read(self, batch: Batch) -> Prepared | BadFile:

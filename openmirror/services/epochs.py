@@ -19,8 +19,6 @@ from openmirror.services.looking import Seen
 from openmirror.services.parts import Parts
 from openmirror.tablelog import AppId, TableLog
 
-_RECORDED = (CommitResult.DONE, CommitResult.SKIPPED)
-
 
 def fence_others(
     parts: Parts,
@@ -49,7 +47,7 @@ def fence_others(
         if identity is None and create is None:
             return False
         schema = create if identity is None else None
-        if engine.record(table, Transaction(app_id, FENCED), schema) not in _RECORDED:
+        if engine.record(table, Transaction(app_id, FENCED), schema) is not CommitResult.DONE:
             return False
         log = parts.logs.read(table)
         if not isinstance(log, TableLog) or identity not in (None, log.table_id):

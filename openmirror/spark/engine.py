@@ -54,8 +54,8 @@ class SparkEngine:
     """TableEngine over one long-lived Spark application; safe to use from several threads.
 
     `place` says where Spark finds a path below the root; `converter` reads what Spark cannot, of
-    each batch `conversion_threads` files at a time. `settings` are given to each session: for an
-    application that somebody else started.
+    each batch `conversion_threads` files at a time. `settings` are given to each session: how Spark
+    gets at the files, in an application that somebody else started.
     """
 
     def __init__(

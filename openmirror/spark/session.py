@@ -9,30 +9,21 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pyspark
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from openmirror.errors import CannotStart
+from openmirror.spark.deciding import of_application
 
-SESSION_SETTINGS = {
-    # What tables come out as depends on these, so they hold in anybody's application.
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.sql.caseSensitive": "false",
-    "spark.sql.ansi.enabled": "true",
-    # Or Spark reads a name like `${x}` as a variable, and writes to another place than it was told.
-    "spark.sql.variable.substitute": "false",
-    "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
-    "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
-}
-"""For sessions within an application that somebody else started; how it plans is its own affair."""
+_EXTENSIONS = "spark.sql.extensions"
+_EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+_CATALOG = "spark.sql.catalog.spark_catalog"
+_DELTA_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
-_SETTINGS = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # Anything but UTC forces Delta to check the whole table state at every commit, and zone-less
-    # timestamps are stored as UTC by our own rule.
-    "spark.sql.session.timeZone": "UTC",
+_APPLICATION = {
+    _EXTENSIONS: _EXTENSION,
+    _CATALOG: _DELTA_CATALOG,
     # The default of 50 tasks for each state of a small log is most of a small commit's time.
     "spark.databricks.delta.snapshotPartitions": "1",
     "spark.sql.shuffle.partitions": "2",
@@ -44,19 +35,16 @@ _SETTINGS = {
     # Above this many files Spark starts a job to list them, although each path is given whole.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     "spark.sql.files.openCostInBytes": "65536",
-    # Only this finds a damaged page that is not compressed, where the writer left checksums.
-    "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
-    # The default, INT96, is read as nanoseconds by others: years before 1678 and after 2262 come
-    # out wrong, without an error.
-    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.sql.caseSensitive": "false",
-    "spark.sql.variable.substitute": "false",
-    # Tables have the lowest protocol that their data needs.
-    "spark.databricks.delta.properties.defaults.enableDeletionVectors": "false",
-    "spark.databricks.delta.properties.defaults.columnMapping.mode": "none",
 }
+"""How an application plans, where its owner does not say: none of it changes a table."""
+
+_DELTA_REMEDY = (
+    "Start the application with the jars of Delta Lake (`--packages`, or `--jars $(python -m "
+    f"openmirror.spark.jars | tr : ,)`), with {_EXTENSIONS}={_EXTENSION} and with "
+    f"{_CATALOG}={_DELTA_CATALOG}. None of it can be given to an application that runs already"
+)
 _OLDEST = 4
 _LOOPBACK = "127.0.0.1"
 _JVM_OPTIONS = "-Duser.timezone=UTC -Dlog4j2.level=error"
@@ -72,7 +60,8 @@ def start_spark(
 ) -> SparkSession:
     """Start Spark in this process; the caller stops it. Called by wiring alone.
 
-    `overrides` are Spark settings that win over ours.
+    `overrides` are Spark settings that win over ours, but for those that decide what a table
+    contains.
     """
     if master.startswith("local"):
         # Or Spark asks for the address of the host's own name, which fresh machines often lack.
@@ -89,9 +78,10 @@ def start_spark(
         .config("spark.driver.host", _LOOPBACK)
     )
     for key, value in {
-        **_SETTINGS,
+        **_APPLICATION,
         "spark.sql.warehouse.dir": _unused_folder(),
         **(overrides or {}),
+        **of_application(),
     }.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -103,16 +93,43 @@ def submitted_spark(settings: Mapping[str, str], application: str = "openmirror"
     """The application that `spark-submit` prepared; the caller stops it.
 
     What was submitted (master, memory, `--conf`) wins over ours, so that a cluster is used as its
-    owner says.
+    owner says; but what decides what a table contains does not. Raises CannotStart without the
+    jars of Delta Lake.
     """
     submitted = SparkConf()
     builder = SparkSession.builder
-    for key, value in {"spark.app.name": application, **_SETTINGS, **settings}.items():
+    for key, value in {"spark.app.name": application, **_APPLICATION, **settings}.items():
         if not submitted.contains(key):
             builder = builder.config(key, value)
+    for key, value in of_application().items():
+        builder = builder.config(key, value)
+    extensions = submitted.get(_EXTENSIONS, "") or ""
+    if _EXTENSION not in extensions:
+        # Somebody else's rules are no reason to go without Delta's.
+        builder = builder.config(_EXTENSIONS, ",".join(filter(None, (_EXTENSION, extensions))))
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
+    try:
+        need_delta(spark)
+    except CannotStart:
+        stop_submitted(spark)
+        raise
     return spark
+
+
+def need_delta(spark: SparkSession) -> None:
+    """Raise CannotStart, with the remedy, for an application that knows no Delta Lake.
+
+    Spark itself would go on, and say something else for each thing that then fails.
+    """
+    loader = spark._jvm.java.lang.Thread.currentThread().getContextClassLoader()  # type: ignore[union-attr]
+    try:
+        loader.loadClass(_EXTENSION)
+    except Py4JJavaError as error:
+        raise CannotStart(f"this Spark has no Delta Lake. {_DELTA_REMEDY}") from error
+    extensions = spark.conf.get(_EXTENSIONS, "") or ""
+    if _EXTENSION not in extensions or not spark.conf.get(_CATALOG, ""):
+        raise CannotStart(f"this Spark application was not made for Delta Lake. {_DELTA_REMEDY}")
 
 
 def stop_submitted(spark: SparkSession) -> None:
@@ -135,18 +152,24 @@ def is_submitted() -> bool:
 def active_spark() -> SparkSession | None:
     """The session that this process was given: on Databricks, or in somebody's own application.
 
-    Raises CannotStart for a Spark that is too old, and for a session without a JVM of its own
-    (Spark Connect), since Delta's transactions are reached through that.
+    Raises CannotStart for a Spark that is too old, for a session without a JVM of its own (Spark
+    Connect), since Delta's transactions are reached through that, and for an application that was
+    made without Delta Lake. On Databricks Delta is always there, by other names.
     """
     _need_spark_4(pyspark.__version__)
+    databricks = "DATABRICKS_RUNTIME_VERSION" in os.environ
     spark = SparkSession.getActiveSession()
-    if spark is None and "DATABRICKS_RUNTIME_VERSION" in os.environ:
+    if spark is None and databricks:
         spark = SparkSession.builder.getOrCreate()
-    if spark is not None and getattr(spark, "_jvm", None) is None:
+    if spark is None:
+        return None
+    if getattr(spark, "_jvm", None) is None:
         raise CannotStart(
             "this Spark session has no JVM of its own: on Databricks, use classic compute in "
             "dedicated access mode, not serverless and not standard access mode"
         )
+    if not databricks:
+        need_delta(spark)
     return spark
 
 

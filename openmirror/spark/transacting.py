@@ -10,6 +10,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, DataFrameWriterV2, SparkSession
 
 from openmirror.ports import CommitResult, Transaction
+from openmirror.spark.deciding import decide_tables
 
 _APP_ID = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
@@ -33,10 +34,13 @@ _TAKEN = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS", "DELTA_P
 def fresh_session(spark: SparkSession, settings: Mapping[str, str] | None = None) -> SparkSession:
     """A session of its own, active on this thread, with these settings besides its application's.
 
+    Every session that touches data is made here: what decides tables holds in each.
+
     `newSession` alone is not enough: Delta's catalog takes its settings from whatever session is
     active, and would commit under another batch's transaction, or under none.
     """
     session = spark.newSession()
+    decide_tables(session)
     for key, value in (settings or {}).items():
         session.conf.set(key, value)
     activate(session)

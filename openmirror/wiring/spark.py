@@ -59,10 +59,8 @@ def root_engine(
     place, access = _reach(settings, env)
     given = _given_session()
     if given is not None:
-        from openmirror.spark.session import SESSION_SETTINGS
-
         # A key is only there for an emulator, which nobody else arranges access to.
-        own = SESSION_SETTINGS | (access if settings.account_key else {})
+        own = access if settings.account_key else {}
         yield _registering(settings, given, place, own, emit)
         return
     with _started(settings, access, say) as spark:

@@ -34,7 +34,6 @@ from openmirror.settings import Settings
 from openmirror.spark.access import abfs_settings
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.places import account_places, local_places
-from openmirror.spark.session import SESSION_SETTINGS
 from openmirror.tablelog import AppId
 from openmirror.wiring import root_engine, root_parts
 from openmirror.wiring.local import local_parts
@@ -142,7 +141,7 @@ def test_two_runners_racing_on_azurite_lose_and_repeat_nothing(
         spark,
         lambda path: remote(path) if path.startswith("lake/") else local(path),
         FileConverter(LocalStore(root)),
-        SESSION_SETTINGS | abfs_settings(account, azurite.key, {}),
+        abfs_settings(account, azurite.key, {}),
     )
     settings = settings_for(str(root), None)
     with BlobServiceClient(azurite.blob_url, azurite.key) as blobs:

@@ -220,7 +220,7 @@ class ModelDelta:
         start = self.log_at(table)
         at = start.version if start else -1
         if start is not None and start.transactions.get(app, START - 1) >= version:
-            return CommitResult.SKIPPED
+            return CommitResult.DONE
         self.stall("end", app)
         log = self.log_at(table)
         if start is None:

@@ -6,6 +6,7 @@ import io
 import json
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -15,12 +16,15 @@ import pyarrow.parquet as pq
 
 from openmirror import layout
 from openmirror.adapters.deltalog import LogReplay
+from openmirror.control import BatchKind
+from openmirror.errors import ConditionFailed
 from openmirror.layout import StorePath, join
 from openmirror.plan import Batch
-from openmirror.ports import CommitResult, Counts, FileStore, Prepared, Transaction
+from openmirror.ports import ABSENT, BadFile, CommitResult, Counts, FileStore, Prepared, Transaction
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
-from openmirror.tablelog import TableLog
+from openmirror.tablelog import BrokenLog
 
 
 def table(mirror: str, path: str) -> TableFolder:
@@ -68,7 +72,7 @@ class PaperEngine:
         """Tables that were in two threads at once."""
         self.batches: list[Batch] = []
 
-    def read(self, batch: Batch) -> Prepared:
+    def read(self, batch: Batch) -> Prepared | BadFile:
         with self._lock:
             self.batches.append(batch)
             self._inside[batch.folder] += 1
@@ -76,17 +80,30 @@ class PaperEngine:
                 self.overlaps.append(batch.folder)
         try:
             self._reading(batch)
+            return self._read(batch)
         finally:
             with self._lock:
                 self._inside[batch.folder] -= 1
+
+    def _read(self, batch: Batch) -> Prepared | BadFile:
+        for file in batch.files:
+            data = self._store.read(file.path).data
+            if not file.name.endswith(".parquet"):
+                continue
+            try:
+                pq.read_table(io.BytesIO(data))
+            except (pa.ArrowException, OSError) as error:
+                return BadFile(file.name, Broken(Code.FILE_UNREADABLE, str(error)))
         return _PaperBatch(batch)
 
     def commit(
         self, batch: Batch, prepared: Prepared, transaction: Transaction, note: str
     ) -> CommitResult:
         del prepared
-        create = batch.union.schema if batch.may_create else None
-        return self._write(batch.table, transaction, batch.union.schema, note, create)
+        replaces = batch.kind is BatchKind.REPLACE
+        create = batch.union.schema if replaces and batch.may_create else None
+        schema = batch.union.schema
+        return self._write(batch.table, transaction, schema, note, create, replaces=replaces)
 
     def record(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
@@ -100,16 +117,19 @@ class PaperEngine:
         schema: TableSchema | None,
         note: str | None,
         create: TableSchema | None,
+        *,
+        replaces: bool = False,
     ) -> CommitResult:
         with self._lock:
             log = LogReplay(self._store).read(table)
             if log is None and create is None:
                 return CommitResult.MISSING
-            version = log.version + 1 if isinstance(log, TableLog) else 0
-            if isinstance(log, TableLog):
+            assert not isinstance(log, BrokenLog)
+            version = log.version + 1 if log else 0
+            if log:
                 known = log.transactions.get(transaction.app_id, -1)
                 if known >= transaction.version:
-                    return CommitResult.SKIPPED
+                    return CommitResult.DONE
             info: dict[str, Any] = {"timestamp": int(self._now() * 1000)}
             if note:
                 info["userMetadata"] = note
@@ -118,19 +138,25 @@ class PaperEngine:
             if version == 0:
                 actions.append({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}})
             if version == 0 or schema:
-                actions.append({"metaData": _metadata(schema or create or TableSchema())})
+                table_id = log.table_id if log and not replaces else uuid.uuid4().hex
+                columns = schema or create or TableSchema()
+                actions.append({"metaData": _metadata(table_id, columns)})
             text = "\n".join(json.dumps(action) for action in actions)
-            self._store.write(join(table, "_delta_log", f"{version:020d}.json"), text.encode())
+            path = join(table, "_delta_log", f"{version:020d}.json")
+            try:
+                self._store.write(path, text.encode(), only_if=ABSENT)
+            except ConditionFailed:
+                return CommitResult.CONFLICT
             return CommitResult.DONE
 
 
-def _metadata(schema: TableSchema) -> dict[str, Any]:
+def _metadata(table_id: str, schema: TableSchema) -> dict[str, Any]:
     fields = [
         {"name": column.name, "type": str(column.type), "nullable": True, "metadata": {}}
         for column in schema.columns
     ]
     return {
-        "id": "paper",
+        "id": table_id,
         "schemaString": json.dumps({"type": "struct", "fields": fields}),
         "partitionColumns": [],
         "format": {"provider": "parquet"},

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NoReturn
+from unittest.mock import MagicMock
 
 import pyspark
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkAttributeError
 from pyspark.sql import SparkSession
 
@@ -24,10 +26,33 @@ class Connected:
         )
 
 
-class Classic:
-    """A session with a JVM of its own."""
+class NoSuchClass(Py4JJavaError):
+    """What a JVM answers that has not the jars of Delta Lake."""
 
-    _jvm = object()
+    def __init__(self) -> None:
+        Exception.__init__(self, "ClassNotFoundException")
+
+    def __str__(self) -> str:
+        return "ClassNotFoundException"
+
+
+MADE_FOR_DELTA = {
+    "spark.sql.extensions": "com.contoso.Own,io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+
+
+class Classic:
+    """A session with a JVM of its own, and what its application was started with."""
+
+    def __init__(
+        self, settings: Mapping[str, str] = MADE_FOR_DELTA, *, has_jars: bool = True
+    ) -> None:
+        self.conf = dict(settings)
+        self._jvm = MagicMock()
+        if not has_jars:
+            thread = self._jvm.java.lang.Thread.currentThread()
+            thread.getContextClassLoader().loadClass.side_effect = NoSuchClass()
 
 
 @pytest.fixture
@@ -53,6 +78,34 @@ def test_serverless_compute_is_refused_by_the_name_of_what_to_use_instead(
 
 def test_a_session_with_a_jvm_is_taken_as_it_is(given: Callable[[object], None]) -> None:
     session = Classic()
+    given(session)
+    assert active_spark() is session
+
+
+@pytest.mark.parametrize("missing", MADE_FOR_DELTA)
+def test_an_application_that_was_not_made_for_delta_is_refused_with_the_remedy(
+    given: Callable[[object], None], missing: str
+) -> None:
+    given(Classic({key: value for key, value in MADE_FOR_DELTA.items() if key != missing}))
+    with pytest.raises(CannotStart, match="not made for Delta Lake") as raised:
+        active_spark()
+    assert f"{missing}={MADE_FOR_DELTA[missing].rpartition(',')[2]}" in str(raised.value)
+
+
+def test_an_application_without_the_jars_of_delta_is_refused_with_the_remedy(
+    given: Callable[[object], None],
+) -> None:
+    given(Classic(has_jars=False))
+    with pytest.raises(CannotStart, match="has no Delta Lake") as raised:
+        active_spark()
+    assert "--packages" in str(raised.value)
+
+
+def test_databricks_has_a_delta_of_its_own(
+    given: Callable[[object], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "17.3")
+    session = Classic({}, has_jars=False)
     given(session)
     assert active_spark() is session
 

@@ -1,0 +1,254 @@
+"""What the tests of engines share: one table's world for each engine, to land files and look in."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import LongType
+
+from openmirror import layout
+from openmirror.adapters.changefiles import ChangeFileInspector
+from openmirror.adapters.conversion import FileConverter
+from openmirror.adapters.deltalog import LogReplay
+from openmirror.adapters.local.store import LocalStore
+from openmirror.adapters.memory import MemoryStore
+from openmirror.layout import StorePath, join
+from openmirror.plan.facts import Completeness, FileFacts, LandedFile
+from openmirror.ports import Entry, TableEngine
+from openmirror.protocol.names import ETag, TableFolder, TablePath
+from openmirror.protocol.schema import Column, ColumnType, TableSchema
+from openmirror.protocol.sequence import Sequence
+from openmirror.spark import committing
+from openmirror.spark.engine import SparkEngine
+from openmirror.spark.places import local_places
+from openmirror.tablelog import BrokenLog, TableLog
+from tests.simulation.delta_model import DAMAGED, ModelDelta
+from tests.unit.paper import PaperEngine
+from tests.zone import read_delta
+
+FOLDER = TableFolder("m", TablePath.parse("T"))
+TABLE = StorePath("lake/m/Tables/dbo/T")
+LANDING = layout.table_folder(FOLDER)
+LIFE = "i"
+SCHEMA = TableSchema((Column("id", ColumnType("long")), Column("v", ColumnType("string"))))
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+PATIENCE = 120.0
+
+
+class World(Protocol):
+    """One engine over a root of its own, with one table's folder."""
+
+    engine: TableEngine
+
+    def land(self, number: int) -> LandedFile:
+        """Publish a change file with one row, an insert of the file's number, and look into it."""
+        ...
+
+    def damage(self, file: LandedFile) -> None:
+        """Break a file's data; its footer stays."""
+        ...
+
+    def lose(self, file: LandedFile) -> None:
+        """Delete a file."""
+        ...
+
+    def log(self) -> TableLog | None:
+        """What the table's log says."""
+        ...
+
+    def files(self) -> list[int] | None:
+        """Whose rows the table has, in order; None for an engine that keeps no rows."""
+        ...
+
+    def take_away(self) -> None:
+        """Move the table to another place, with its log."""
+        ...
+
+    def meanwhile(self, act: Callable[[], None]) -> None:
+        """Have this done while the next commit is between its look at the log and its end."""
+        ...
+
+
+class OnDisk:
+    """Real change files and real logs, below a local folder."""
+
+    engine: TableEngine
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.store = LocalStore(root)
+
+    def land(self, number: int) -> LandedFile:
+        name = f"{number:020d}.parquet"
+        path, sink = join(LANDING, name), io.BytesIO()
+        # Enough of a value that damage can spare the footer.
+        table = pa.table({"id": [number], "v": ["x" * 5000]})
+        pq.write_table(table, sink, compression="none", use_dictionary=False)
+        data = sink.getvalue()
+        etag = self.store.write(path, data)
+        facts = ChangeFileInspector(self.store).inspect(
+            path, Entry(name, False, len(data), AT, etag)
+        )
+        return LandedFile(Sequence(number), name, path, etag, len(data), AT, facts=facts)
+
+    def damage(self, file: LandedFile) -> None:
+        data = bytearray(self.store.read(file.path).data)
+        data[4:40] = b"\xff" * 36
+        self.store.write(file.path, bytes(data))
+
+    def lose(self, file: LandedFile) -> None:
+        (self.root / file.path).unlink()
+
+    def log(self) -> TableLog | None:
+        log = LogReplay(self.store).read(TABLE)
+        assert not isinstance(log, BrokenLog)
+        return log
+
+    def take_away(self) -> None:
+        (self.root / TABLE).rename(self.root / "aside")
+
+
+class InSpark(OnDisk):
+    """The product's engine."""
+
+    def __init__(self, root: Path, spark: SparkSession, patch: pytest.MonkeyPatch) -> None:
+        super().__init__(root)
+        self._patch = patch
+        self.engine = SparkEngine(spark, local_places(str(root)), FileConverter(self.store))
+
+    def files(self) -> list[int]:
+        return sorted(row["id"] for row in read_delta(self.root / TABLE))
+
+    def meanwhile(self, act: Callable[[], None]) -> None:
+        """A row of the commit waits for it: rows are computed inside the transaction."""
+        append, begun, go = committing.append, self.root / "begun", self.root / "go"
+
+        def other() -> None:
+            assert _comes(begun)
+            act()
+            go.touch()
+
+        def waiting(frame: Any, *rest: Any) -> None:
+            self._patch.setattr(committing, "append", append)
+            thread = threading.Thread(target=other)
+            thread.start()
+            waits = _until(str(begun), str(go))
+            try:
+                append(frame.withColumn("c0", waits(F.col("c0"))), *rest)
+            finally:
+                thread.join(PATIENCE)
+
+        self._patch.setattr(committing, "append", waiting)
+
+
+def _until(begun: str, go: str) -> Any:
+    """A function of Spark's that says when it is called, and then waits until it may go on."""
+
+    def wait(value: int) -> int:
+        import time
+        from pathlib import Path
+
+        Path(begun).touch()
+        for _ in range(1200):
+            if Path(go).exists():
+                return value
+            time.sleep(0.1)
+        raise TimeoutError(go)
+
+    return F.udf(wait, LongType(), useArrow=False).asNondeterministic()
+
+
+def _comes(path: Path) -> bool:
+    moments = threading.Event()
+    return any(path.exists() or moments.wait(0.05) for _ in range(int(PATIENCE / 0.05)))
+
+
+class _Interrupted(LocalStore):
+    """A store in which something else happens just before a log is written to."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.before: list[Callable[[], None]] = []
+
+    def write(self, path: StorePath, data: bytes, only_if: Any = None) -> ETag:
+        while self.before and "_delta_log" in path:
+            self.before.pop()()
+        return super().write(path, data, only_if)
+
+
+class OnPaper(OnDisk):
+    """The engine of tests without Spark: real logs, no rows."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self._interrupted = _Interrupted(root)
+        self.engine = PaperEngine(self._interrupted)
+        self._other = PaperEngine(self.store)
+
+    def files(self) -> None:
+        return None
+
+    def meanwhile(self, act: Callable[[], None]) -> None:
+        def as_another() -> None:
+            mine, self.engine = self.engine, self._other
+            act()
+            self.engine = mine
+
+        self._interrupted.before.append(as_another)
+
+
+class InTheModel:
+    """The simulation's model of Delta, over the store in memory."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore(lambda: AT)
+        self._acts: list[Callable[[], None]] = []
+        self._model = ModelDelta(
+            self.store, self._stall, _wrong, lambda epoch, rows: None, Random(1)
+        )
+        self.engine: TableEngine = self._model  # type: ignore[assignment] - its batches are its own
+
+    def _stall(self, what: str, of: object) -> None:
+        while self._acts and what == "end":
+            self._acts.pop()()
+
+    def land(self, number: int) -> LandedFile:
+        name = f"{number:020d}.parquet"
+        path, data = join(LANDING, name), f"{LIFE} {number} 1".encode()
+        etag = self.store.write(path, data)
+        facts = FileFacts(etag, Completeness.COMPLETE, rows=1, schema=SCHEMA)
+        return LandedFile(Sequence(number), name, path, etag, len(data), AT, facts=facts)
+
+    def damage(self, file: LandedFile) -> None:
+        self.store.write(file.path, DAMAGED)
+
+    def lose(self, file: LandedFile) -> None:
+        self.store.delete_file(file.path)
+
+    def log(self) -> TableLog | None:
+        return self._model.read_log(TABLE)
+
+    def files(self) -> list[int]:
+        log = self._model.log_at(TABLE)
+        return [row.sequence for row in log.rows] if log else []
+
+    def take_away(self) -> None:
+        self.store.move_folder(TABLE, StorePath("lake/m/aside"))
+
+    def meanwhile(self, act: Callable[[], None]) -> None:
+        self._acts.append(act)
+
+
+def _wrong(what: str) -> None:
+    raise AssertionError(what)
