@@ -27,6 +27,7 @@ from openmirror.services import (
     purging,
     visiting,
 )
+from openmirror.services.documents import Documents, Stored
 from openmirror.services.parts import Parts
 from tests.simulation.delta_model import ModelDelta
 from tests.simulation.ledgers import FILINGS, of_a_ledger
@@ -66,6 +67,38 @@ def without_the_fence_before_a_drop() -> list[Patch]:
 def without_the_second_look() -> list[Patch]:
     """What was read counts for what was planned."""
     return [(applying, "is_unchanged", lambda *_: True)]
+
+
+def without_rows_held_before_the_second_look() -> list[Patch]:
+    """The second look comes first, and the files are read after it."""
+    apply_batch, is_unchanged = applying.apply_batch, applying.is_unchanged
+
+    def check_first(parts: Parts, engine: Any, seen: Any, batch: Any) -> Any:
+        return apply_batch(parts, engine, seen, batch) if is_unchanged(parts, batch) else None
+
+    return [
+        (visiting, "apply_batch", check_first),
+        (applying, "is_unchanged", lambda *_: True),
+    ]
+
+
+def without_the_etag_of_the_document() -> list[Patch]:
+    """Whoever writes the control document last wins."""
+    save = Documents.save_table
+
+    def blindly(documents: Documents, folder: Any, value: Any, _: object) -> Stored[Any]:
+        return save(documents, folder, value, documents.table(folder).etag)
+
+    return [(Documents, "save_table", blindly)]
+
+
+def without_looking_again_after_a_conflict() -> list[Patch]:
+    """A lost race is a failure like any other."""
+
+    class Never(Exception):
+        pass
+
+    return [(visiting, "ConditionFailed", Never)]
 
 
 def without_digests_in_cleanup() -> list[Patch]:
@@ -303,6 +336,33 @@ OF_THE_LEDGER: dict[str, dict[str, Any]] = {
     "a_new_epoch_after_a_loss": {**_LOSING, "dozing": 0.2},
 }
 """Guards that only tables with a ledger have, and what else of their schedules is chosen."""
+
+NOTICED_BY: dict[str, int] = {
+    "decided_batches": 18,
+    "fences": 1,
+    "fences_of_epochs_that_never_committed": 1,
+    "the_fence_before_a_drop": 41,
+    "the_second_look": 61,
+    "rows_held_before_the_second_look": 87,
+    "the_etag_of_the_document": 4,
+    "looking_again_after_a_conflict": 0,
+    "digests_in_cleanup": 0,
+    "the_etag_of_a_move": 6,
+    "the_incarnation_again": 118,
+    "the_order_of_a_look": 71,
+    "the_newest_epoch_rule": 3,
+    "the_archive": 159,
+    "the_ledger": 0,
+    "writing_down_before_the_commit": 2,
+    "places_by_name": 0,
+    "names_used_before": 0,
+    "superseding": 7,
+    "the_ledger_when_files_are_read_again": 112,
+    "restoring": 2,
+    "a_new_epoch_after_a_loss": 82,
+}
+"""The seed whose schedule goes wrong without the guard, of the kind chosen for it: run alone
+as long as it does. Any change of the product or of the simulation may shift what a seed does."""
 
 
 def chosen_for(seed: int, name: str = "", *, has_ledger: bool = False) -> dict[str, Any]:

@@ -18,11 +18,11 @@ from openmirror.progress import (
     TablePaused,
     TableRestored,
 )
-from tests.simulation.mutilations import MUTILATIONS, chosen_for, mutilated
+from tests.simulation.mutilations import MUTILATIONS, NOTICED_BY, chosen_for, mutilated
 from tests.simulation.world import Outcome, run, run_ledger
 
-DEFAULT_SCHEDULES = 2_000
-LEDGER_SCHEDULES = 600
+DEFAULT_SCHEDULES = 160
+LEDGER_SCHEDULES = 80
 SOAK_SCHEDULES = 100_000
 
 
@@ -79,21 +79,28 @@ def test_many_more_schedules_give_the_table_that_was_published() -> None:
 
 
 MOST_SEEDS = 700
-"""So many schedules a guard gets to show that it is needed; most need far fewer."""
+"""So many schedules a guard gets to show that it is needed, where the one that is written down does
+not show it any more."""
 
 UNSEEN = {"the_order_of_a_cleaning_look"}
 """Nothing can notice it: the digests that a cleaning look compares come from the control document,
 which is read before the listing in either order, so a file of them that is absent was moved."""
 
 
-def first_noticed(name: str) -> str | None:
+def is_noticed(name: str, seed: int) -> bool:
     with mutilated(name):
-        for seed in range(MOST_SEEDS):
-            if wrong := run(seed, chosen=chosen_for(seed, name)).wrong:
-                return wrong
-    return None
+        return run(seed, chosen=chosen_for(seed, name)).wrong is not None
 
 
 @pytest.mark.parametrize("name", sorted(set(MUTILATIONS) - UNSEEN))
 def test_each_guard_of_the_design_taken_out_is_noticed(name: str) -> None:
-    assert first_noticed(name) is not None
+    known = NOTICED_BY.get(name)
+    if known is not None and is_noticed(name, known):
+        return
+    found = next((seed for seed in range(MOST_SEEDS) if is_noticed(name, seed)), None)
+    assert found is not None, f"{MOST_SEEDS} schedules run well without {name}"
+    pytest.fail(f"seed {known} does not notice it; write down in NOTICED_BY: {name!r}: {found}")
+
+
+def test_no_seed_is_written_down_for_a_guard_that_is_no_more() -> None:
+    assert set(NOTICED_BY) == set(MUTILATIONS) - UNSEEN

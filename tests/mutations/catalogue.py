@@ -1,0 +1,415 @@
+"""Every rule of ARCHITECTURE, the mistake that breaks it, and what notices the mistake.
+
+A mutation is patched into the product from outside, by object and name: a name that is gone fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+from openmirror.adapters.memory import MemoryStore
+from openmirror.control import BatchKind
+from openmirror.errors import NotThere
+from openmirror.layout import StorePath
+from openmirror.plan import Look, batching, needs
+from openmirror.plan.decisions import Pause
+from openmirror.plan.look import Limits
+from openmirror.ports import Listing
+from openmirror.services import applying, door, dropping, epochs, glancing, looking, sweeping
+from openmirror.services.messages import Messages
+from openmirror.services.parts import Parts
+from openmirror.services.working import Working
+from openmirror.tablelog import BrokenLog, TableLog
+from tests.mutations import witnesses
+from tests.simulation.delta_model import ModelDelta, ModelLogs
+from tests.simulation.mutilations import Patch
+from tests.unit import test_door, test_lost_moves, test_working
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One mistake, and a directed schedule that fails under it."""
+
+    made: Callable[[], list[Patch]]
+    witness: Callable[[], None]
+
+
+@contextmanager
+def patched(patches: list[Patch]) -> Iterator[None]:
+    """The product with these mistakes in it; AttributeError where a name is no longer there."""
+    with ExitStack() as stack:
+        for owner, attribute, instead in patches:
+            stack.enter_context(mock.patch.object(owner, attribute, instead))
+        yield
+
+
+# Look
+
+
+def _a_missing_folder_is_an_empty_list() -> list[Patch]:
+    list_folder = MemoryStore.list_folder
+
+    def lists(store: MemoryStore, folder: StorePath) -> Listing:
+        try:
+            return list_folder(store, folder)
+        except NotThere:
+            return Listing(entries=(), at=store._clock())
+
+    return [(MemoryStore, "list_folder", lists)]
+
+
+def _the_archive_only_for_gaps() -> list[Patch]:
+    def only_gaps(look: Look) -> bool:
+        return look.life is not None and any(needs._missing(look))
+
+    return [(looking, "needs_archive", only_gaps)]
+
+
+def _every_footer() -> list[Patch]:
+    inspect = looking._with_facts
+
+    def all_of_them(parts: Parts, look: Look) -> Look:
+        return inspect(replace(parts, limits=Limits(10**9, 10**9, 10**18)), look)
+
+    return [(looking, "_with_facts", all_of_them)]
+
+
+def _facts_of_whatever_lies_there() -> list[Patch]:
+    inspected = looking.inspected
+
+    def trusting(parts: Parts, file: Any, look: Look) -> Any:
+        class Inspector:
+            def inspect(self, *asked: Any) -> Any:
+                return replace(parts.inspector.inspect(*asked), etag=file.etag)
+
+        found = inspected(replace(parts, inspector=Inspector()), file, look)
+        there = parts.store.read(file.path).etag
+        return replace(found, facts=replace(found.facts, etag=there))
+
+    return [(looking, "inspected", trusting)]
+
+
+# Apply
+
+
+def _no_batch_above_a_limit() -> list[Patch]:
+    cut_batch = batching.cut_batch
+
+    def strict(look: Any, rules: Any, after: Any, table: Any, limits: Limits, now: Any) -> Any:
+        cut = cut_batch(look, rules, after, table, limits, now)
+        rows = sum(file.facts.rows for file in cut.files if file.facts)
+        return replace(cut, files=()) if rows > limits.batch_rows else cut
+
+    return [(batching, "cut_batch", strict)]
+
+
+def _an_append_that_creates() -> list[Patch]:
+    """An engine that appends as Spark's own writer does: it makes a table where there is none."""
+    commit = ModelDelta.commit
+
+    def creating(delta: ModelDelta, batch: Any, *rest: Any) -> Any:
+        may_create = delta.log_at(batch.table) is None
+        kind = BatchKind.REPLACE if may_create else batch.kind
+        return commit(delta, replace(batch, kind=kind, may_create=may_create), *rest)
+
+    return [(ModelDelta, "commit", creating)]
+
+
+# Epochs
+
+
+class _NothingLive(TableLog):
+    live = None  # type: ignore[assignment]
+
+
+def _the_live_epoch_is_not_fenced() -> list[Patch]:
+    fence = epochs.fence_others
+
+    class Logs:
+        def __init__(self, logs: Any) -> None:
+            self._logs = logs
+
+        def read(self, table: StorePath) -> Any:
+            log = self._logs.read(table)
+            if not isinstance(log, TableLog):
+                return log
+            return _NothingLive(
+                path=log.path,
+                table_id=log.table_id,
+                version=log.version,
+                transactions=log.transactions,
+            )
+
+    def as_remembered(parts: Parts, *rest: Any) -> bool:
+        return fence(replace(parts, logs=Logs(parts.logs)), *rest)
+
+    return [(where, "fence_others", as_remembered) for where in (applying, dropping, epochs)]
+
+
+def _any_log_is_the_same() -> list[Patch]:
+    read = ModelLogs.read
+
+    def without_identity(logs: ModelLogs, table: StorePath) -> TableLog | BrokenLog | None:
+        log = read(logs, table)
+        return replace(log, table_id="any") if isinstance(log, TableLog) else log
+
+    return [(ModelLogs, "read", without_identity)]
+
+
+def _fence_before_deciding() -> list[Patch]:
+    decide_and_commit, fence = applying._decide_and_commit, epochs.fence_others
+
+    def fence_first(parts: Parts, engine: Any, seen: Any, batch: Any, *rest: Any) -> None:
+        if batch.kind is BatchKind.REPLACE:
+            create = batch.union.schema if batch.may_create else None
+            own = batch.epoch.app_id
+            if not fence(parts, engine, batch.table, seen.look.control, own, create):
+                return
+        decide_and_commit(parts, engine, seen, batch, *rest)
+
+    return [
+        (applying, "_decide_and_commit", fence_first),
+        (applying, "fence_others", lambda *_: True),
+    ]
+
+
+# The runner
+
+
+def _settled_with_whatever_has_come() -> list[Patch]:
+    settled = Working._settled
+
+    def with_all(working: Working, folder: Any, _: object) -> None:
+        settled(working, folder, working._messages.of(folder))
+
+    return [(Working, "_settled", with_all)]
+
+
+def _nothing_is_renewed() -> list[Patch]:
+    return [(Messages, "renew", lambda _: None)]
+
+
+def _nothing_is_settled() -> list[Patch]:
+    return [(Working, "_settled", lambda *_: None)]
+
+
+def _nothing_is_buried_for_its_failures() -> list[Patch]:
+    give_back = Messages.give_back
+
+    def for_ever(messages: Messages, which: Any, delay: Any, _: int, why: str) -> None:
+        give_back(messages, which, delay, 10**9, why)
+
+    return [(Messages, "give_back", for_ever)]
+
+
+def _what_others_do_counts_as_failure() -> list[Patch]:
+    def give_back(messages: Messages, _: object, which: Any, delay: timedelta) -> None:
+        messages.give_back(which, delay, test_working.BRISK.most_takes, "given back as it was")
+
+    return [(Messages, "hand_over", give_back)]
+
+
+def _what_is_no_message_is_left() -> list[Patch]:
+    accept = Working._accept
+
+    def only_rings(working: Working, taken: Any) -> None:
+        if taken.ring is not None:
+            accept(working, taken)
+
+    return [(Working, "_accept", only_rings)]
+
+
+def _a_table_of_others_is_work() -> list[Patch]:
+    leave = Working._leave_to_others
+
+    def as_work(working: Working, folder: Any, messages: Any) -> None:
+        leave(working, folder, messages)
+        working._active = test_working.time.monotonic()
+
+    return [(Working, "_leave_to_others", as_work)]
+
+
+def _no_first_sweep() -> list[Patch]:
+    return [(Working, "_sweep", lambda working: working._swept.set())]
+
+
+# The door
+
+
+def _a_sweep_that_asks_nothing() -> list[Patch]:
+    return [(sweeping, "is_for_a_visit", lambda *_: False)]
+
+
+def _the_announced_file_is_judged() -> list[Patch]:
+    inspect = glancing._with_facts
+
+    def announced_one(parts: Any, look: Any, landing: Any, announced: Any) -> Any:
+        return inspect(parts, look, announced.sequence) if announced else look
+
+    return [(glancing, "_with_next", announced_one)]
+
+
+def _the_door_pauses_for_what_looks_overwritten() -> list[Patch]:
+    return [(door, "Code", SimpleNamespace(APPLIED_FILE_CHANGED=None))]
+
+
+def _what_was_found_first_stays() -> list[Patch]:
+    asks = sweeping.is_for_a_visit
+
+    def unless_paused(look: Any, decision: Any) -> bool:
+        is_known = isinstance(decision, Pause) and look.control.problem is not None
+        return not is_known and asks(look, decision)
+
+    return [(sweeping, "is_for_a_visit", unless_paused)]
+
+
+def _files_are_old_at_the_door() -> list[Patch]:
+    at = glancing._at
+
+    def old(*asked: Any) -> Any:
+        file = at(*asked)
+        return file and replace(file, modified=datetime(2000, 1, 1, tzinfo=UTC))
+
+    return [(glancing, "_at", old)]
+
+
+def at_the_door(test: Callable[[test_door.World], None]) -> Callable[[], None]:
+    """A test of the door, in a world of its own."""
+    return lambda: test(test_door.World())
+
+
+RULES: Mapping[str, str | Mutation] = {
+    # §4 Look
+    "Applied is read **after** the listing": "the_order_of_a_look",
+    "Incarnation first and last": "the_incarnation_again",
+    "A missing folder is an error of the store, never an empty list": Mutation(
+        _a_missing_folder_is_an_empty_list, witnesses.an_unreadable_zone_is_no_deleted_table
+    ),
+    "A number missing in the folder is looked for in the archive": "the_archive",
+    "The archive is also listed for a replace, until a reseed has come as far as before, and when "
+    "an applied file looks overwritten": Mutation(
+        _the_archive_only_for_gaps,
+        lambda: test_lost_moves.test_a_reseed_reads_what_was_applied_and_not_what_came_again(
+            (1, 2, 3)
+        ),
+    ),
+    "Footers are inspected only as far as the next batch can reach": Mutation(
+        _every_footer, witnesses.a_look_inspects_no_more_than_the_next_batch_can_hold
+    ),
+    "Each file's facts carry the ETag they were read from": Mutation(
+        _facts_of_whatever_lies_there, witnesses.facts_are_of_the_content_that_was_listed
+    ),
+    # §4 Apply
+    "Rows are held before the second look": "rows_held_before_the_second_look",
+    "A decided batch is applied exactly so before any other of its epoch": "decided_batches",
+    "The document is written under its ETag": "the_etag_of_the_document",
+    'A conflict is "look again", never an error': "looking_again_after_a_conflict",
+    "Only a replace may create a table": Mutation(
+        _an_append_that_creates, witnesses.an_append_makes_no_table_where_one_was_dropped
+    ),
+    "A file above a batch limit is a batch of its own": Mutation(
+        _no_batch_above_a_limit, witnesses.a_file_above_every_limit_is_applied_alone
+    ),
+    # §4 Epochs and fences
+    "Epochs that never committed are fenced too": "fences_of_epochs_that_never_committed",
+    "A live epoch that only the log knows is fenced too": Mutation(
+        _the_live_epoch_is_not_fenced, witnesses.an_epoch_that_only_the_log_knows_is_fenced
+    ),
+    "Decide before fence": Mutation(
+        _fence_before_deciding,
+        witnesses.a_runner_that_loses_the_race_for_the_document_fences_nothing,
+    ),
+    "The log's identity is compared between fences": Mutation(
+        _any_log_is_the_same, witnesses.fences_that_began_in_one_log_do_not_end_in_another
+    ),
+    # §10 The runner
+    "A message is deleted only by a visit that began after it was taken, and that left nothing to "
+    "do": Mutation(
+        _settled_with_whatever_has_come,
+        test_working.test_a_message_taken_during_a_visit_causes_one_more_and_is_deleted_only_after_that,
+    ),
+    "Messages are renewed by a thread of their own while their table is at work": Mutation(
+        _nothing_is_renewed,
+        test_working.test_messages_of_a_table_at_work_are_renewed_until_it_is_settled,
+    ),
+    "A table that waits, is paused or held is settled: its messages are deleted, and its lease is "
+    "released": Mutation(
+        _nothing_is_settled,
+        test_working.test_waiting_paused_and_held_tables_are_left_and_the_run_ends_well,
+    ),
+    "A failure gives the messages back with a delay; the fifth take buries them": Mutation(
+        _nothing_is_buried_for_its_failures,
+        test_working.test_a_table_that_cannot_be_looked_at_gives_its_message_back_and_is_buried_at_last,
+    ),
+    "A service that is away, a lease that is taken and a stop ring anew and delete the old "
+    "message": Mutation(
+        _what_others_do_counts_as_failure,
+        test_working.test_a_service_that_is_away_is_asked_until_it_is_back_and_buries_nothing,
+    ),
+    "A text that is no message is buried at once, with why": Mutation(
+        _what_is_no_message_is_left,
+        test_working.test_a_text_that_is_no_ring_is_buried_at_once_and_says_why,
+    ),
+    "A ring for a table that another runner has does not count as work": Mutation(
+        _a_table_of_others_is_work,
+        test_working.test_a_runner_does_not_wait_for_a_table_that_another_one_has,
+    ),
+    "The runner sweeps once at its start": Mutation(
+        _no_first_sweep, test_working.test_the_first_sweep_applies_what_nobody_rang_for
+    ),
+    # §12 Events and the door
+    "Silence can only cost seconds": Mutation(
+        _a_sweep_that_asks_nothing,
+        at_the_door(test_door.test_every_silence_costs_only_until_the_sweep),
+    ),
+    "The door judges the next file, not the announced one": Mutation(
+        _the_announced_file_is_judged,
+        at_the_door(test_door.test_a_bad_file_behind_pending_ones_rings_so_that_those_are_applied),
+    ),
+    "An applied file that looks overwritten is rung for, not paused": Mutation(
+        _the_door_pauses_for_what_looks_overwritten,
+        at_the_door(test_door.test_a_file_that_was_overwritten_after_it_was_applied_rings),
+    ),
+    "What the door writes down is true, if not always the first thing that a full look would say: "
+    "an overwritten applied file comes before it": Mutation(
+        _what_was_found_first_stays,
+        witnesses.the_sweep_puts_an_overwritten_applied_file_before_what_the_door_found,
+    ),
+    "How old a file is, only a listing tells: at the door it was just written": Mutation(
+        _files_are_old_at_the_door,
+        at_the_door(test_door.test_files_behind_one_that_is_still_being_written_stay_silent),
+    ),
+}
+"""By the first cell of each row of a table of rules: a mutation, or by its name one of those that
+random schedules notice (`tests/simulation/mutilations.py`)."""
+
+IN_PROSE: Mapping[str, str] = {
+    "fences": "To **fence** an epoch is to commit a MERGE that matches no row",
+    "the_second_look": "What was read is what was planned, or start over.",
+    "the_newest_epoch_rule": "the log's live epoch is not the newest that was decided",
+    "the_fence_before_a_drop": "The fences come first, so that a runner which still holds a batch "
+    "cannot finish it, here or aside.",
+    "digests_in_cleanup": "batches whose files are not all archived, with the digests they were "
+    "read with",
+    "the_etag_of_a_move": "under the source's ETag",
+    "the_order_of_a_cleaning_look": "Cleanup looks with the listing **last**",
+    "the_ledger": "whoever finds the batch decided writes it again, and finds it there",
+    "writing_down_before_the_commit": "It is written by conditional create between *decide* and "
+    "*commit*",
+    "places_by_name": "applied files and those of the decided batch have theirs for good, by name",
+    "names_used_before": "**Names used before** are told by the numbers of their partition",
+    "superseding": "what that one had written down behind it is void",
+    "the_ledger_when_files_are_read_again": "by a reseed, which applies the same files in the same "
+    "order again",
+    "restoring": "by a look that found the control document lost",
+    "a_new_epoch_after_a_loss": "the table goes on under a new epoch, and every earlier one is "
+    "fenced",
+}
+"""Rules that ARCHITECTURE states outside of its tables, by the mutation that random schedules
+notice."""

@@ -1,0 +1,218 @@
+"""Directed schedules: each shows one rule at work, and fails where the rule is broken."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+
+from openmirror import layout
+from openmirror.errors import NotThere
+from openmirror.layout import StorePath
+from openmirror.plan import Limits
+from openmirror.plan.decisions import Idle
+from openmirror.plan.facts import FileFacts
+from openmirror.ports import Entry, Step
+from openmirror.protocol.filing import Filing
+from openmirror.protocol.rules import Code
+from openmirror.protocol.sequence import FENCED
+from openmirror.protocol.textformat import TextFormat
+from openmirror.services import requests
+from openmirror.services.documents import Documents
+from openmirror.services.door import Found
+from openmirror.services.looking import look_at
+from openmirror.services.sweeping import sweep
+from openmirror.services.visiting import visit
+from openmirror.tablelog import AppId
+from tests.simulation.publishing import FOLDER, LANDING
+from tests.simulation.world import TABLE
+from tests.unit import test_door
+from tests.unit.test_ledger import OPERATOR, QuickInspector, Table
+
+CONTROL = layout.control_document(FOLDER)
+
+
+def name(number: int) -> str:
+    return f"{number:020d}.parquet"
+
+
+MOST_VISITS = 50
+
+
+class Restful(Table):
+    """A table that has to come to rest."""
+
+    def settle(self) -> object:
+        for _ in range(MOST_VISITS):
+            done = visit(self.parts, self.engine, FOLDER)
+            if not done.again or done.delay:
+                return done.decision
+        raise AssertionError(f"still at work after {MOST_VISITS} visits: {self.wrong}")
+
+
+def numbered(*numbers: int, batch_files: int = 2) -> Restful:
+    """A table of numbered files that are all applied."""
+    table = Restful(Filing(), batch_files)
+    table.land(*map(name, numbers))
+    if numbers:
+        assert isinstance(table.settle(), Idle)
+    return table
+
+
+def live(table: Table) -> list[AppId]:
+    log = table.engine.log_at(TABLE)
+    return log.live if log else []
+
+
+def meanwhile_at(table: Table, call: str, app: str, act: object) -> None:
+    """Once, just before the engine's next commit under this epoch, something else happens."""
+    assert callable(act)
+
+    def stall(what: str, on: object) -> None:
+        if what == call and str(on).endswith(app):
+            table.engine.stall = lambda *_: None
+            act()
+
+    table.engine.stall = stall
+
+
+# Epochs
+
+
+def an_epoch_that_only_the_log_knows_is_fenced() -> None:
+    """The control document alone was restored from a backup that is older than the live epoch."""
+    table = numbered(1)
+    backup = table.store.read(CONTROL).data
+    assert table.reseed() == [name(1)]
+    (second,) = live(table)
+    table.store.put(CONTROL, backup)
+    assert table.reseed() == [name(1)]
+    assert not table.wrong, table.wrong
+    log = table.engine.log_at(TABLE)
+    assert log is not None
+    assert log.transactions[second] == FENCED
+
+
+def fences_that_began_in_one_log_do_not_end_in_another() -> None:
+    """A runner opens epoch 3 and has fenced 1 when the whole table, its control document with it,
+    is removed and begun anew by another runner: what it holds is of a table that is no more.
+    """
+    table = numbered(1)
+    requests.reseed(table.parts, FOLDER, OPERATOR)
+    table.stopped_at(Step.DECIDED)  # epoch 2 is decided, and never commits
+    table.land(name(1))  # so that it is given up for epoch 3
+    begun: list[AppId] = []
+
+    def begin_anew() -> None:
+        table.store.delete_folder(TABLE)
+        table.store.delete_file(CONTROL)
+        table.store.delete_folder(LANDING)
+        table.declare()
+        table.land(name(1), name(2))
+        assert isinstance(table.settle(), Idle)
+        begun.extend(live(table))
+
+    meanwhile_at(table, "begin", "/2", begin_anew)
+    assert isinstance(table.settle(), Idle)
+    assert begun
+    assert not table.wrong, table.wrong
+    assert table.applied == [name(1), name(2)]
+
+
+def a_runner_that_loses_the_race_for_the_document_fences_nothing() -> None:
+    """It has read and checked a reseed; meanwhile another runner does it, and one more."""
+    table = numbered(1)
+    requests.reseed(table.parts, FOLDER, OPERATOR)
+    of_the_winner: list[AppId] = []
+
+    def win() -> None:
+        assert isinstance(table.settle(), Idle)
+        table.reseed()
+        of_the_winner.extend(live(table))
+
+    table.overtaken_at(Step.CHECKED, win)
+    assert of_the_winner
+    assert live(table) == of_the_winner
+
+
+# Looking and cutting
+
+
+class _Watched(QuickInspector):
+    """Counts inspections; the first may come too late for the file that was listed."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(table.store)
+        self.count = 0
+        self.first: object = None
+
+    def inspect(self, path: StorePath, entry: Entry, text: TextFormat | None = None) -> FileFacts:
+        self.count += 1
+        if self.count == 1 and callable(self.first):
+            self.first()
+        facts: FileFacts = super().inspect(path, entry, text)
+        return facts
+
+
+def a_look_inspects_no_more_than_the_next_batch_can_hold() -> None:
+    table = numbered()
+    table.land(*(name(number) for number in range(1, 41)))
+    watched = _Watched(table)
+    look_at(replace(table.parts, inspector=watched), FOLDER)
+    assert 2 <= watched.count <= 3
+
+
+def facts_are_of_the_content_that_was_listed() -> None:
+    table = numbered()
+    table.land(name(1))
+    watched = _Watched(table)
+    watched.first = lambda: table.land(name(1))
+    look = look_at(replace(table.parts, inspector=watched), FOLDER).look
+    (file,) = look.files.values()
+    assert file.facts is not None
+    assert file.facts.etag == file.etag
+
+
+def a_file_above_every_limit_is_applied_alone() -> None:
+    table = numbered()
+    table.parts = replace(table.parts, limits=Limits(batch_rows=0))
+    table.land(name(1), name(2))
+    assert isinstance(table.settle(), Idle)
+    assert table.applied == [name(1), name(2)]
+
+
+def an_append_makes_no_table_where_one_was_dropped() -> None:
+    table = numbered(1)
+    table.land(name(2))
+    table.overtaken_at(Step.BEFORE_COMMIT, lambda: table.store.delete_folder(TABLE))
+    assert not table.wrong, table.wrong
+    assert table.applied == [name(1), name(2)]
+
+
+def an_unreadable_zone_is_no_deleted_table() -> None:
+    table = numbered(1)
+    table.store.delete_folder(layout.landing_zone(FOLDER.mirror))
+    table.parts = replace(table.parts, limits=Limits(drop_grace=timedelta()))
+    with suppress(NotThere):
+        table.settle()
+    assert table.applied == [name(1)]
+    assert Documents(table.store).table(FOLDER).value.missing_since is None
+
+
+# The door
+
+
+def the_sweep_puts_an_overwritten_applied_file_before_what_the_door_found() -> None:
+    world = test_door.World()
+    world.metadata()
+    for number in (1, 2):
+        world.land(number)
+    world.apply()
+    world.land(1, id=[9])
+    answer = world.judge(world.write(test_door.file_name(3), b"junk" * 9))
+    assert isinstance(answer, Found)
+    assert sweep(world.parts, ["m"], test_door._Bell(world)).rung == [test_door.ORDERS]
+    world.apply()
+    problem = world.control().problem
+    assert problem is not None
+    assert problem.code is Code.APPLIED_FILE_CHANGED
