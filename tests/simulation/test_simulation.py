@@ -21,8 +21,8 @@ from openmirror.progress import (
 from tests.simulation.mutilations import MUTILATIONS, NOTICED_BY, chosen_for, mutilated
 from tests.simulation.world import Outcome, run, run_ledger
 
-DEFAULT_SCHEDULES = 160
-LEDGER_SCHEDULES = 80
+DEFAULT_SCHEDULES = 2_000
+LEDGER_SCHEDULES = 600
 SOAK_SCHEDULES = 100_000
 
 
