@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.adapters.firstbytes import ENCRYPTED_PARQUET, what_it_is
 from openmirror.adapters.parquet_footer import MAGIC, columns, parse_footer
-from openmirror.adapters.parquet_markers import marker_spans
 from openmirror.adapters.parquet_types import ParquetType, column_type, needs_conversion
 from openmirror.adapters.remembered import Remembered
 from openmirror.errors import ConditionFailed
 from openmirror.layout import StorePath
-from openmirror.plan.facts import Completeness, FileFacts, MarkerSpan
+from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.ports import Entry, FileStore
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.rules import Broken, Code
@@ -86,7 +84,6 @@ class _Footer(NamedTuple):
     names: list[str]
     types: list[ParquetType]
     rows: int
-    marker_spans: tuple[MarkerSpan, ...]
 
 
 def _facts(reads: _Reads) -> FileFacts:
@@ -102,7 +99,6 @@ def _facts(reads: _Reads) -> FileFacts:
         schema=schema,
         marker=marker[0] if marker else None,
         marker_type=column_type(marker[1]) if marker else None,
-        marker_spans=footer.marker_spans,
         broken=broken,
         needs_conversion=any(needs_conversion(kind) for kind in footer.types),
     )
@@ -135,20 +131,11 @@ def _parse(footer: bytes) -> _Footer | _Unfit:
         found = columns(metadata)
         names = [name for name, _ in found]
         types = [kind for _, kind in found]
-        markers = (kind for name, kind in zip(names, types, strict=True) if _is_marker(name))
-        return _Footer(names, types, int(metadata.num_rows), _marker_spans(markers, footer))
+        return _Footer(names, types, int(metadata.num_rows))
     except (pa.ArrowException, OSError, ValueError) as error:
         # A name that is not UTF-8 is a ValueError too.
         words = str(error).strip().splitlines() or [type(error).__name__]
         return _Unfit(Completeness.BROKEN, f"its footer cannot be read: {words[0]}")
-
-
-def _marker_spans(columns: Iterable[ParquetType], footer: bytes) -> tuple[MarkerSpan, ...]:
-    """What the statistics say of a marker column of whole numbers."""
-    kind = next(iter(columns), None)
-    if kind is None or not kind.is_integer:
-        return ()
-    return marker_spans(footer, signed=kind.details.get("isSigned") is not False)
 
 
 def _is_marker(name: str) -> bool:
@@ -156,7 +143,7 @@ def _is_marker(name: str) -> bool:
 
 
 def _columns(footer: _Footer) -> tuple[TableSchema, Broken | None]:
-    names, types, rows, _ = footer
+    names, types, rows = footer
     broken = duplicate_column(names)
     typed: list[Column] = []
     for number, (name, kind) in enumerate(zip(names, types, strict=True), start=1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from openmirror.control import BatchKind, DecidedBatch, Pinned
-from openmirror.plan.cut import check_file, check_markers, cut_batch, merge_file
+from openmirror.plan.cut import check_file, cut_batch, merge_file
 from openmirror.plan.decisions import (
     Apply,
     Batch,
@@ -114,8 +114,6 @@ def _as_decided(
         merged = merge_file(look, schema, file)
         if isinstance(merged, Pause):
             return merged
-        if wrong := check_markers(look, file, rules):
-            return wrong
         schema = merged
     union = union_schema(table, schema)
     assert not isinstance(union, Broken)  # schema was merged from table step by step

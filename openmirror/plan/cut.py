@@ -17,7 +17,6 @@ from openmirror.plan.look import (
     TypeChange,
     ZonelessTimestamps,
 )
-from openmirror.plan.markers import marker_problem
 from openmirror.plan.rules import judged, still_stands
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import (
@@ -92,9 +91,6 @@ def cut_batch(
         merged = merge_file(look, schema, item)
         if isinstance(merged, Pause):
             stop = merged
-            break
-        stop = check_markers(look, item, rules)
-        if stop:
             break
         rows, size = rows + item.facts.rows, size + item.size
         over = rows > limits.batch_rows or size > limits.batch_bytes
@@ -198,13 +194,6 @@ def merge_file(look: Look, schema: TableSchema, file: LandedFile) -> TableSchema
 def _zoneless(policy: TablePolicy | Broken) -> ColumnType:
     ntz = isinstance(policy, TablePolicy) and policy.zoneless is ZonelessTimestamps.NTZ
     return ColumnType("timestamp_ntz" if ntz else "timestamp")
-
-
-def check_markers(look: Look, file: LandedFile, rules: Pinned) -> Pause | None:
-    """What stops the table at this file when its statistics tell of wrong row markers."""
-    assert file.facts is not None
-    broken = marker_problem(file.facts, has_keys=bool(rules.key_columns))
-    return Pause(judged(look, broken, file)) if broken else None
 
 
 def _gap(look: Look, sequence: Sequence) -> Wait:

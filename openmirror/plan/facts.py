@@ -24,20 +24,6 @@ class Completeness(StrEnum):
 
 
 @dataclass(frozen=True)
-class MarkerSpan:
-    """What a file's own statistics say of the row markers of some of its rows."""
-
-    first_row: int
-    """Counted from 1, as in messages."""
-    last_row: int
-    lowest: int | None = None
-    """None when nothing is known, or all are NULL."""
-    highest: int | None = None
-    has_null: bool = False
-    """Whether at least one of them is NULL."""
-
-
-@dataclass(frozen=True)
 class FileFacts:
     """The shape of one content of one change file."""
 
@@ -52,8 +38,6 @@ class FileFacts:
     """The row marker column's name as the file spells it; None without one or when all NULL."""
     marker_type: ColumnType | None = None
     """The marker column's type: an integer of any width, or string."""
-    marker_spans: tuple[MarkerSpan, ...] = ()
-    """Row markers by row group, the first of each kind; none where they are not whole numbers."""
     broken: Broken | None = None
     """The first rule that the file's columns break."""
     settles: bool = False

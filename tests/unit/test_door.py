@@ -258,7 +258,6 @@ def test_files_behind_one_that_is_still_being_written_stay_silent(world: World) 
     [
         ("no parquet", b"id,name\n1,a\n", Code.FILE_UNREADABLE),
         ("no key", parquet(other=[1]), Code.KEY_COLUMN_MISSING),
-        ("marker range", parquet(id=[1], __rowMarker__=[7]), Code.ROW_MARKER_INVALID),
         ("marker type", parquet(id=[1], __rowMarker__=[0.5]), Code.ROW_MARKER_INVALID),
         ("columns", parquet(id=[1], ID=[2]), Code.COLUMNS_DUPLICATE),
         ("schema", parquet(id=pa.array([1], pa.decimal256(39))), Code.COLUMN_TYPE_UNSUPPORTED),
@@ -285,6 +284,14 @@ def test_a_bad_file_that_comes_next_pauses_its_table_within_the_event(
     assert shown.status == "Failed"
     # The sweep agrees: nobody needs to look at what is known.
     assert not sweep(world.parts, ["m"], _Bell(world)).rung
+
+
+def test_a_file_with_a_wrong_row_marker_rings_for_whoever_reads_its_rows(world: World) -> None:
+    world.metadata()
+    assert world.judge(world.write(file_name(1), parquet(id=[1], __rowMarker__=[7]))) == Rung(
+        (ORDERS,)
+    )
+    assert world.control().problem is None
 
 
 def test_a_bad_file_behind_pending_ones_rings_so_that_those_are_applied(world: World) -> None:
