@@ -18,9 +18,9 @@ from openmirror.protocol.names import Incarnation, TableFolder, TablePath
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import FENCED, Position
 from openmirror.spark.engine import SparkEngine
-from openmirror.spark.logreader import DeltaLogReader, has_delta_log
 from openmirror.spark.places import local_places
 from openmirror.tablelog import AppId, BrokenLog, CommitNote, Epoch, TableLog
+from tests.contract.jvm_log_reader import DeltaLogReader, has_delta_log
 
 TABLE = StorePath("lake/m/Tables/dbo/t")
 SCHEMA = TableSchema((Column("id", ColumnType("long")), Column("d", ColumnType("decimal(10,2)"))))

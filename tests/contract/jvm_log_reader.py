@@ -1,4 +1,4 @@
-"""Delta's own reading of its logs, through the JVM of open-source Spark."""
+"""A LogReader over the class of Delta itself, in the JVM: what the replay is measured by."""
 
 from __future__ import annotations
 
