@@ -31,6 +31,7 @@ from openmirror.adapters.memory_work import MemoryWorkQueue
 from openmirror.endpoint.access import DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY
 from openmirror.endpoint.server import Options, Server
 from openmirror.ports import FileStore
+from openmirror.protocol.sequence import file_stem
 from openmirror.services.parts import Parts
 from openmirror.services.receiving import receive
 from openmirror.services.starting import Starter
@@ -97,10 +98,11 @@ def _land(root: Path, files: int) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(pa.table({"id": range(1000), "__rowMarker__": [4] * 1000}), buffer)
     for number in range(1, files + 1):
-        (place / f"{number:020d}.parquet").write_bytes(buffer.getvalue())
+        (place / f"{file_stem(number)}.parquet").write_bytes(buffer.getvalue())
+    newest = f"{table}/{file_stem(files)}.parquet"
     event = {
         "source": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/a",
-        "subject": f"/blobServices/default/containers/landing/blobs/{table}/{files:020d}.parquet",
+        "subject": f"/blobServices/default/containers/landing/blobs/{newest}",
         "type": "Microsoft.Storage.BlobCreated",
         "id": "e",
         "time": "2026-11-21T09:30:00.1234567Z",

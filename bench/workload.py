@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from openmirror import layout
+from openmirror.protocol.sequence import file_stem
 
 MIRROR = "bench"
 KEY = "id"
@@ -45,7 +46,7 @@ class Place:
 
     def file(self, table: str, sequence: int) -> Path:
         """One change file."""
-        return self.folder(table) / f"{sequence:020d}.parquet"
+        return self.folder(table) / f"{file_stem(sequence)}.parquet"
 
     def delta(self, table: str) -> Path:
         """The mirrored table."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NewType
 
 from openmirror.protocol.names import ARCHIVE_FOLDER, Incarnation, TableFolder, TableName
+from openmirror.protocol.sequence import file_stem
 
 StorePath = NewType("StorePath", str)
 """A path below a root with `/` between its parts, the container first; never starts with `/`."""
@@ -87,7 +88,7 @@ def ledger(folder: TableFolder, incarnation: Incarnation) -> StorePath:
 
 def ledger_entry(folder: TableFolder, incarnation: Incarnation, epoch: int, last: int) -> StorePath:
     """One entry of a ledger; names sort as their numbers."""
-    return join(ledger(folder, incarnation), f"{epoch:010d}", f"{last:020d}{_DOCUMENT}")
+    return join(ledger(folder, incarnation), f"{epoch:010d}", f"{file_stem(last)}{_DOCUMENT}")
 
 
 def lock_file(folder: TableFolder) -> StorePath:

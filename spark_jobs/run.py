@@ -38,8 +38,8 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
 def _work(arguments: Arguments) -> int:
     from openmirror import wiring
     from openmirror.settings import Settings
+    from openmirror.stopping import stop_signals
     from spark_jobs.lines import log_event, say
-    from spark_jobs.stopping import stop_signals
 
     settings = Settings.load(arguments.env, {"root": arguments.root})
     with (

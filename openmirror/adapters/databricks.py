@@ -25,6 +25,7 @@ from databricks.sdk.errors.base import DatabricksError
 from databricks.sdk.service.jobs import BaseRun, Run, RunLifeCycleState, RunLifecycleStateV2State
 
 from openmirror.adapters.azure.credentials import identity
+from openmirror.adapters.wording import first_line
 from openmirror.errors import AccessDenied, NotThere, Unavailable
 from openmirror.ports import Clock
 from openmirror.ports.jobs import (
@@ -140,26 +141,26 @@ class DatabricksJob:
             return self._start(self._connected())
         except (PermissionDenied, Unauthenticated) as error:
             return Refused(
-                f"{who}: {_first_line(error)}. Add the identity to the workspace as a service "
+                f"{who}: {first_line(error)}. Add the identity to the workspace as a service "
                 "principal and grant it CAN_MANAGE_RUN on the job"
             )
         except ClientAuthenticationError as error:
-            return Refused(f"{who}: no identity to ask with: {_first_line(error)}")
+            return Refused(f"{who}: no identity to ask with: {first_line(error)}")
         except (
             TooManyRequests,
             TemporarilyUnavailable,
             InternalError,
             DeadlineExceeded,
         ) as error:
-            return Unreachable(f"{who}: {_first_line(error)}")
+            return Unreachable(f"{who}: {first_line(error)}")
         except DatabricksError as error:
             if _is_missing(error):
                 return Failed(f"{who} does not exist: correct OPENMIRROR_JOB or DATABRICKS_HOST")
-            return Failed(f"{who}: {_first_line(error)}")
+            return Failed(f"{who}: {first_line(error)}")
         except AzureError as error:  # who gives out tokens cannot be reached
-            return Unreachable(f"{who}: {_first_line(error)}")
+            return Unreachable(f"{who}: {first_line(error)}")
         except OSError as error:  # time-outs and lost connections that the SDK gave up on
-            return Unreachable(f"{who}: {_first_line(error.__cause__ or error)}")
+            return Unreachable(f"{who}: {first_line(error.__cause__ or error)}")
 
     def look(self) -> JobLook:
         """How its runs stand; raises AccessDenied, NotThere or Unavailable."""
@@ -173,14 +174,14 @@ class DatabricksJob:
             run = next(iter(jobs.list_runs(job_id=self._job, completed_only=True, limit=1)), None)
         except (PermissionDenied, Unauthenticated, ClientAuthenticationError) as error:
             raise AccessDenied(
-                f"{who}: {_first_line(error)}: it takes CAN_VIEW on the job"
+                f"{who}: {first_line(error)}: it takes CAN_VIEW on the job"
             ) from error
         except DatabricksError as error:
             if _is_missing(error):
                 raise NotThere(f"{who} does not exist") from error
-            raise Unavailable(f"{who}: {_first_line(error)}") from error
+            raise Unavailable(f"{who}: {first_line(error)}") from error
         except (AzureError, OSError) as error:
-            raise Unavailable(f"{who}: {_first_line(error)}") from error
+            raise Unavailable(f"{who}: {first_line(error)}") from error
         ended = _ended(run) if run is not None else None
         if run is None or ended is None:
             return JobLook(active=False)
@@ -276,9 +277,3 @@ def _ended(run: BaseRun | Run) -> _Ended | None:
     # A skipped run has no result.
     said = state.result_state or state.life_cycle_state
     return _Ended(said.value, state.state_message or "", at)
-
-
-def _first_line(error: BaseException) -> str:
-    """What it says first, without the client's settings, which the SDK adds."""
-    words = str(error).strip().splitlines()
-    return words[0].partition(" Config: ")[0].rstrip(".") if words else type(error).__name__

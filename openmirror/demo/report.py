@@ -21,6 +21,7 @@ from openmirror.demo.checking import Verdict
 from openmirror.demo.progress import Tracker
 from openmirror.demo.scope import Scope
 from openmirror.lifecycle import TableStatus
+from openmirror.protocol.sequence import file_stem
 
 
 def greet(console: Console, root: Path, scope: Scope, how: Iterable[str]) -> None:
@@ -122,7 +123,7 @@ def next_steps(console: Console, root: Path, mirror: str) -> None:
 
 def _publish_by_hand(root: Path, mirror: str) -> str:
     """A command that writes the next change file of airlines."""
-    file = root / layout.landing_zone(mirror) / "airlines" / f"{3:020d}.parquet"
+    file = root / layout.landing_zone(mirror) / "airlines" / f"{file_stem(3)}.parquet"
     to = str(file).replace("'", "''")
     code = (
         "import duckdb; duckdb.sql('''copy (select 'UA' as carrier, 'My Airline' as name, "

@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.console import Console
 
 from openmirror import wiring
-from openmirror.cli.stopping import exit_now, stop_signals
 from openmirror.demo import checking, place, report
 from openmirror.demo.form import Form
 from openmirror.demo.live import Screen
@@ -22,6 +21,7 @@ from openmirror.lifecycle import TableStatus
 from openmirror.services.parts import Parts
 from openmirror.services.reporting import statuses
 from openmirror.settings import Settings
+from openmirror.stopping import AFTER_BATCHES, exit_now, stop_signals
 
 EXIT_FAILED = 1
 _PATIENCE = 120.0
@@ -68,7 +68,7 @@ def _mirror_all(
             publishing(opened.root, scope, screen.hear, opened.key) as publisher,
             screen.shown(),
             opened.start() as running,
-            stop_signals() as stop,
+            stop_signals(said=AFTER_BATCHES) as stop,
         ):
             screen.say("mirroring")
             done = _Done(opened.parts, publisher, tracker)

@@ -112,7 +112,7 @@ def lifecycle(look: Look, decision: Decision) -> Lifecycle:
     until = look.life.reseeding_until if look.life else START
     # A replace that is decided and not done starts from nothing, whatever readers still see.
     reached = START if isinstance(decision, Reset) else position
-    if _asks(look, RequestKind.RESEED):
+    if look.control.asks_for(RequestKind.RESEED):
         return Reseeding(max(until, position), waiting)
     if reached < until:
         return Reseeding(until, waiting)
@@ -191,7 +191,3 @@ def leaves_undone(decision: Decision) -> bool:
         case Wait(waiting):
             return waiting.kind not in QUIET_WAITS
     return False
-
-
-def _asks(look: Look, kind: RequestKind) -> bool:
-    return look.control.request is not None and look.control.request.kind is kind

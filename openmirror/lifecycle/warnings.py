@@ -16,7 +16,7 @@ from openmirror.plan.look import TablePolicy
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import METADATA_FILE
 from openmirror.protocol.rules import Code
-from openmirror.protocol.sequence import Position
+from openmirror.protocol.sequence import Position, file_stem
 from openmirror.tablelog import TableLog
 
 
@@ -135,8 +135,8 @@ def _skips_by_name(look: Look) -> Iterator[Warn]:
 
 
 def _numbers(skip: Skip) -> str:
-    first = f"{skip.first:020d}"
-    return first if skip.last == skip.first else f"{first} to {skip.last:020d}"
+    first = file_stem(skip.first)
+    return first if skip.last == skip.first else f"{first} to {file_stem(skip.last)}"
 
 
 def _passed_over(what: str, skip: Skip, file: str | None) -> Warn:

@@ -26,7 +26,7 @@ from openmirror.protocol.schema import (
     in_table,
     union_schema,
 )
-from openmirror.protocol.sequence import Position, Sequence, next_sequence
+from openmirror.protocol.sequence import Position, Sequence, file_stem, next_sequence
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ def _gap(look: Look, sequence: Sequence) -> Wait:
             WaitKind.GAP,
             since=min(file.modified for file in after),
             sequence=sequence,
-            detail=f"{sequence:020d} is missing; {len(after)} later file(s) wait for it",
+            detail=f"{file_stem(sequence)} is missing; {len(after)} later file(s) wait for it",
         )
     )
 
@@ -226,7 +226,7 @@ def gap_of(partition: PartitionView) -> Waiting | None:
         WaitKind.GAP,
         since=min(file.modified for file in partition.waiting),
         sequence=partition.missing,
-        detail=f"{partition.missing:020d} is missing{where}; "
+        detail=f"{file_stem(partition.missing)} is missing{where}; "
         f"{len(partition.waiting)} later file(s) wait for it",
         partition=partition.name,
     )

@@ -29,7 +29,7 @@ def opening_of(look: Look) -> Opening | Continue:
     in_log = decided is not None and log is not None and decided.app_id in log.transactions
     in_use = max((epoch.number for epoch in log.epochs), default=0) if log else 0
     fresh = Epoch(look.folder, look.incarnation, max(look.control.epoch, in_use) + 1)
-    if asks(look, RequestKind.RESEED):
+    if look.control.asks_for(RequestKind.RESEED):
         return Opening(BatchKind.REPLACE, fresh)
     live = look.live
     recut = False
@@ -49,17 +49,16 @@ def opening_of(look: Look) -> Opening | Continue:
             return Opening(decided.kind, decided.epoch, decided)
         recut = True
     if live:
-        if recut or look.control.epoch != live[0].number or asks(look, RequestKind.ADOPT):
+        if (
+            recut
+            or look.control.epoch != live[0].number
+            or look.control.asks_for(RequestKind.ADOPT)
+        ):
             return Continue(fresh, live[0], is_decided=False)
         return Opening(BatchKind.EXTEND, live[0])
     if log is not None and (before := _goes_on(look, log)):
         return Continue(fresh, before, is_decided=False)
     return Opening(BatchKind.REPLACE, fresh)
-
-
-def asks(look: Look, kind: RequestKind) -> bool:
-    """Whether an operator's request of this kind is open."""
-    return look.control.request is not None and look.control.request.kind is kind
 
 
 def is_as_decided(look: Look, decided: DecidedBatch) -> bool:
@@ -91,7 +90,7 @@ def _is_next_of(decided: DecidedBatch, live: Epoch, applied: Position) -> bool:
 def _goes_on(look: Look, log: TableLog) -> Epoch | None:
     """The epoch whose rows a table without a live epoch of this life keeps under a new one."""
     before = log.live or log.last_fenced
-    if before is None or asks(look, RequestKind.ADOPT):
+    if before is None or look.control.asks_for(RequestKind.ADOPT):
         return before[0] if before else None
     if log.live is None and (before[0].folder, before[0].incarnation) == (
         look.folder,

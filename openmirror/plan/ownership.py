@@ -5,7 +5,6 @@ from __future__ import annotations
 from openmirror.control import RequestKind
 from openmirror.plan.decisions import Pause
 from openmirror.plan.look import Look
-from openmirror.plan.opening import asks
 from openmirror.plan.rules import judged
 from openmirror.protocol.rules import Broken, Code
 from openmirror.tablelog import BrokenLog
@@ -19,7 +18,7 @@ def not_ours(look: Look) -> Pause | None:
     for log in (look.log, look.aside):
         if isinstance(log, BrokenLog):
             return Pause(judged(look, Broken(Code.TABLE_LOG_BROKEN, f"{log.path}: {log.reason}")))
-        if log is None or look.folder in log.owners or asks(look, RequestKind.ADOPT):
+        if log is None or look.folder in log.owners or look.control.asks_for(RequestKind.ADOPT):
             continue
         if not log.owners:
             detail = f"{log.path} holds a Delta table that this mirror did not write"

@@ -113,8 +113,7 @@ def pinned_rules(look: Look) -> Pinned | None:
 
     A reseed begins anew, so what is declared now holds: it is the remedy for changed keys.
     """
-    request = look.control.request
-    if request is not None and request.kind is RequestKind.RESEED:
+    if look.control.asks_for(RequestKind.RESEED):
         return None
     return look.life.pinned if look.life else None
 

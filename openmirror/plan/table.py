@@ -21,11 +21,11 @@ from openmirror.plan.decisions import (
 )
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Limits, Look, limits_of
-from openmirror.plan.opening import asks, opening_of
+from openmirror.plan.opening import opening_of
 from openmirror.plan.ownership import not_ours
 from openmirror.plan.rules import judged, still_stands, table_rules
 from openmirror.protocol.rules import Broken, Code
-from openmirror.protocol.sequence import START, Sequence, next_sequence
+from openmirror.protocol.sequence import START, Sequence, file_stem, next_sequence
 from openmirror.tablelog import BrokenLog
 
 
@@ -39,13 +39,13 @@ def plan(look: Look, limits: Limits, now: datetime) -> Decision:
     if refused := not_ours(look):
         return refused
     if look.log is None and look.aside is not None:
-        return Restore(look.aside.path, hold=asks(look, RequestKind.UNDROP))
+        return Restore(look.aside.path, hold=look.control.asks_for(RequestKind.UNDROP))
     opening = opening_of(look)
     if isinstance(opening, Continue):
         return opening
     rules = table_rules(look, limits, now)
     if opening.kind is BatchKind.REPLACE:
-        if asks(look, RequestKind.RESEED) and (stop := _reseed_gap(look)):
+        if look.control.asks_for(RequestKind.RESEED) and (stop := _reseed_gap(look)):
             return stop
         if not isinstance(rules, Pinned):
             return _or_idle(look, rules)
@@ -98,7 +98,7 @@ def first_missing(look: Look) -> Sequence | None:
 def _hold(look: Look) -> Hold | None:
     """The operator's hold; what `undrop` brings back is held from the moment it is in its place."""
     request = look.control.request
-    if request is None or request.kind is not RequestKind.UNDROP:
+    if request is None or not look.control.asks_for(RequestKind.UNDROP):
         return look.control.hold
     if look.log is not None:
         return look.control.hold or Hold(look.at, request.by, "brought back by undrop")
@@ -106,7 +106,7 @@ def _hold(look: Look) -> Hold | None:
 
 
 def _without_folder(look: Look, limits: Limits, now: datetime) -> Decision:
-    if asks(look, RequestKind.UNDROP) and look.log is None and look.aside is not None:
+    if look.control.asks_for(RequestKind.UNDROP) and look.log is None and look.aside is not None:
         return Restore(look.aside.path, hold=True)
     if look.control.hold:
         return Held(look.control.hold)
@@ -139,5 +139,7 @@ def _reseed_gap(look: Look) -> Pause | None:
     missing = first_missing(look)
     if missing is None:
         return None
-    detail = f"a reseed needs {missing:020d}, which is neither in the folder nor in its archive"
+    detail = (
+        f"a reseed needs {file_stem(missing)}, which is neither in the folder nor in its archive"
+    )
     return Pause(judged(look, Broken(Code.RESEED_INCOMPLETE, detail)))

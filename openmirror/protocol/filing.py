@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from openmirror.protocol.metadata import Detection
-from openmirror.protocol.names import NOT_A_CHARACTER, is_reserved
+from openmirror.protocol.names import NOT_A_CHARACTER, fold_case, is_reserved
 from openmirror.protocol.sequence import (
     LAST_SEQUENCE,
     PARQUET,
@@ -81,7 +81,7 @@ def read_name(filing: Filing, name: str) -> FiledAs | NotAChangeFile | None:
         if isinstance(parsed, ChangeFileName):
             return FiledAs(partition, parsed.sequence)
         return parsed
-    if filing.extension and not own.lower().endswith("." + filing.extension.lower()):
+    if filing.extension and not fold_case(own).endswith("." + fold_case(filing.extension)):
         return NotAChangeFile(f"this table's change files end in .{filing.extension}")
     return FiledAs(partition)
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import NewType
 
-from openmirror.protocol.names import is_reserved
+from openmirror.protocol.names import fold_case, is_reserved
 
 Sequence = NewType("Sequence", int)
 """The number in a change file's name, counted from 1 without a gap."""
@@ -39,6 +39,11 @@ def next_sequence(position: Position) -> Sequence:
     return Sequence(position + 1)
 
 
+def file_stem(sequence: int) -> str:
+    """A sequence as it stands in names and messages: 20 digits, so that names sort as numbers."""
+    return f"{sequence:0{_DIGITS}d}"
+
+
 @dataclass(frozen=True, order=True)
 class ChangeFileName:
     """A change file's name, `<20 digits>.<extension>`, as a value; `str` writes it again."""
@@ -47,7 +52,7 @@ class ChangeFileName:
     extension: str
 
     def __str__(self) -> str:
-        return f"{self.sequence:0{_DIGITS}d}.{self.extension}"
+        return f"{file_stem(self.sequence)}.{self.extension}"
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ def parse_change_file(
     if is_reserved(name):
         return None
     match = _CHANGE_FILE.match(name)
-    is_right = match is not None and match[2].lower() == extension.lower()
+    is_right = match is not None and fold_case(match[2]) == fold_case(extension)
     if not is_right and _TWO_EXTENSIONS.match(name):
         return NotAChangeFile(f"a change file's number is followed by .{extension} alone")
     if match is None:

@@ -25,6 +25,7 @@ from openmirror.ports import Ring, Step, WorkQueue
 from openmirror.protocol.filing import ANY_FILE, is_partition, read_name
 from openmirror.protocol.names import METADATA_FILE, TableFolder
 from openmirror.protocol.rules import Code
+from openmirror.protocol.sequence import file_stem
 from openmirror.services.glancing import Glance, glance_at
 from openmirror.services.parts import Parts
 from openmirror.services.sweeping import is_for_a_visit
@@ -154,7 +155,7 @@ def _judged(parts: Parts, glance: Glance, announced: str | None) -> Answer:
         case Wait(waiting) if not is_for_a_visit(look, decision):
             return Ignored(f"the table waits: {waiting.detail}")
         case Apply() | Reset() if glance.missing:
-            return Ignored(f"the table will wait: {glance.missing:020d} is missing")
+            return Ignored(f"the table will wait: {file_stem(glance.missing)} is missing")
         case _:
             return Rung((look.folder,))
 
@@ -167,7 +168,7 @@ def _in_a_ledger(glance: Glance, announced: str | None) -> Answer:
     if look.control.request:
         return Rung((look.folder,))
     if glance.missing:
-        return Ignored(f"its partition will wait: {glance.missing:020d} is missing")
+        return Ignored(f"its partition will wait: {file_stem(glance.missing)} is missing")
     if announced is not None and _is_applied(look, announced):
         return Ignored("it is applied already")
     return Rung((look.folder,))

@@ -7,7 +7,7 @@ from openmirror.layout import StorePath
 from openmirror.ledger import LedgerEntry
 from openmirror.plan.decisions import Continue
 from openmirror.plan.look import Look
-from openmirror.plan.opening import asks, continues_life_of
+from openmirror.plan.opening import continues_life_of
 from openmirror.plan.transitions.adopted import adopted, before_adoption
 from openmirror.plan.transitions.decided import decide
 from openmirror.ports import CommitResult, Step, TableEngine, Transaction
@@ -61,7 +61,7 @@ def continue_epoch(parts: Parts, engine: TableEngine, seen: Seen, decision: Cont
     look, control = seen.look, seen.look.control
     decided = decision.digest
     if not decision.is_decided:
-        if asks(look, RequestKind.ADOPT):
+        if control.asks_for(RequestKind.ADOPT):
             control = adopted(look, decision.epoch, _entries_before(parts, look))
         control = decide(control, decided, None, look.applied)
         control = Documents(parts.store).save_table(look.folder, control, seen.etag).value

@@ -26,6 +26,7 @@ from openmirror.plan.transitions.requested import (
 from openmirror.ports import ABSENT
 from openmirror.protocol.filing import Through
 from openmirror.protocol.names import TableFolder
+from openmirror.protocol.sequence import file_stem
 from openmirror.services.documents import Documents
 from openmirror.services.looking import look_at, with_archive
 from openmirror.services.mirrors import brake
@@ -139,8 +140,8 @@ def reseed(parts: Parts, folder: TableFolder, operator: Operator) -> None:
         missing = first_missing(with_archive(parts, replace(look, control=control)))
         if missing is not None:
             raise WrongRequest(
-                f"{look.name} cannot be reseeded: {missing:020d} is neither in the folder nor in "
-                "its archive. Put it back, or `openmirror skip --through` it first"
+                f"{look.name} cannot be reseeded: {file_stem(missing)} is neither in the folder "
+                "nor in its archive. Put it back, or `openmirror skip --through` it first"
             )
         return retried(control)
 

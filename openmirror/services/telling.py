@@ -131,9 +131,10 @@ def tell_opening(parts: Parts, look: Look, batch: Batch) -> None:
     if batch.kind is not BatchKind.REPLACE:
         return
     names = [OperationName.ADD_TABLE] if batch.may_create else []
-    reseeds = look.control.request and look.control.request.kind is RequestKind.RESEED
     # Once decided, the request is gone and the life remembers.
-    reseeds = reseeds or (look.life is not None and look.life.reseeding_until > START)
+    reseeds = look.control.asks_for(RequestKind.RESEED) or (
+        look.life is not None and look.life.reseeding_until > START
+    )
     names.append(OperationName.START_RESEEDING if reseeds else OperationName.START_SNAPSHOTTING)
     now = parts.clock()
     for name in names:

@@ -34,7 +34,7 @@ from openmirror.protocol.names import (
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import WARNINGS, Broken, Code
 from openmirror.protocol.schema import TableSchema
-from openmirror.protocol.sequence import LAST_SEQUENCE, START, Sequence, next_sequence
+from openmirror.protocol.sequence import LAST_SEQUENCE, START, Sequence, file_stem, next_sequence
 from openmirror.services.landed import list_landed, sorted_out
 
 
@@ -169,9 +169,9 @@ class _Check:
         expected = self._first(partition, min(number for number, _ in files))
         for number, file in sorted(files, key=lambda item: item[0]):
             if number > expected:
-                numbers = f"{where}{expected:020d}"
+                numbers = f"{where}{file_stem(expected)}"
                 if number > expected + 1:
-                    numbers += f" to {number - 1:020d}"
+                    numbers += f" to {file_stem(number - 1)}"
                 yield Finding(
                     WaitKind.GAP,
                     f"{numbers} missing; {file.name} and what follows would wait for it",

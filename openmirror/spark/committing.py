@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 from openmirror.plan import Batch
 from openmirror.plan.features import CHANGE_DATA_FEED
 from openmirror.ports import Transaction
+from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.altering import properties_in_sql, set_properties
 from openmirror.spark.features import TYPE_WIDENING, column_mapping, needs_mapping
@@ -204,10 +205,10 @@ def _create_or_replace_clustered(
 
 
 def _as_positions(table: DataFrame, schema: TableSchema) -> DataFrame:
-    present = {name.lower(): name for name in table.columns}
+    present = {fold_case(name): name for name in table.columns}
     columns: list[Column] = []
     for position, column in zip(positional(len(schema.columns)), schema.columns, strict=True):
-        name = present.get(column.name.lower())
+        name = present.get(fold_case(column.name))
         value = F.lit(None) if name is None else F.col(quoted(name))
         columns.append(value.cast(sql_type(column.type)).alias(position))
     return table.select(*columns)

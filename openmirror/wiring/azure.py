@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from openmirror.account import AccountUrl
@@ -15,6 +13,7 @@ from openmirror.progress import EventSink, discard
 from openmirror.services.parts import Parts
 from openmirror.settings import Settings, limits
 from openmirror.wiring.local import utc_now
+from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
     from openmirror.adapters.azure.store import AzureStore
@@ -47,7 +46,7 @@ def account_parts(
 
 def account_store(settings: Settings) -> AzureStore:
     """The files of a storage account; raises CannotStart when it cannot be used."""
-    with azure_packages("a storage account needs", "openmirror[azure]"):
+    with optional_packages("a storage account needs", azure="openmirror[azure]"):
         from openmirror.adapters.azure.store import AzureStore
 
         return AzureStore.connect(_account(settings), _key(settings), given_identity(settings))
@@ -60,7 +59,7 @@ def work_queue(settings: Settings) -> WorkQueue:
             "no queues were given: set OPENMIRROR_QUEUES__queueServiceUri to the URL of the "
             "storage account's queues, such as https://contoso.queue.core.windows.net"
         )
-    with azure_packages("a storage account needs", "openmirror[azure]"):
+    with optional_packages("a storage account needs", azure="openmirror[azure]"):
         from openmirror.adapters.azure.queue import StorageWorkQueue
 
         return StorageWorkQueue.connect(settings.queues, given_identity(settings))
@@ -73,7 +72,7 @@ def leases(settings: Settings) -> Leases:
         from openmirror.adapters.memory_work import MemoryLeases
 
         return MemoryLeases(utc_now)
-    with azure_packages("a storage account needs", "openmirror[azure]"):
+    with optional_packages("a storage account needs", azure="openmirror[azure]"):
         from openmirror.adapters.azure.leases import BlobLeases
 
         return BlobLeases.connect(root, _key(settings), given_identity(settings))
@@ -86,7 +85,7 @@ def given_identity(settings: Settings) -> ServiceCredential | None:
     """
     if settings.service_credential is None:
         return None
-    with azure_packages("a storage account needs", "openmirror[azure]"):
+    with optional_packages("a storage account needs", azure="openmirror[azure]"):
         from openmirror.adapters.servicecredential import service_credential
 
         return service_credential(settings.service_credential)
@@ -101,19 +100,3 @@ def _account(settings: Settings) -> AccountUrl:
 
 def _key(settings: Settings) -> str | None:
     return settings.account_key.get_secret_value() if settings.account_key else None
-
-
-@contextmanager
-def azure_packages(needs: str, extra: str) -> Iterator[None]:
-    """Name the packages that are needed when they are not there.
-
-    `needs` are the message's first words, `extra` is what pip is asked for. Raises CannotStart.
-    """
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "azure":
-            raise
-        raise CannotStart(
-            f"{needs} packages that are not installed: pip install '{extra}'"
-        ) from error

@@ -25,8 +25,9 @@ from openmirror.services.removing import Removing
 from openmirror.services.sampling import Sample
 from openmirror.services.verify import DataPlane, Verification, last_deployment
 from openmirror.settings import Settings
-from openmirror.wiring.azure import account_parts, account_store, azure_packages
+from openmirror.wiring.azure import account_parts, account_store
 from openmirror.wiring.local import Say, say_nothing, utc_now
+from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
     from openmirror.adapters.management.clients import Clients
@@ -149,7 +150,7 @@ def management(env: Mapping[str, str], subscription: str | None) -> Iterator[Man
 
     Raises CannotStart when none is known, or a package is missing.
     """
-    with azure_packages("`openmirror azure` needs", _NEEDED):
+    with optional_packages("`openmirror azure` needs", azure=_NEEDED):
         from openmirror.adapters.azure.credentials import identity
         from openmirror.adapters.management.clients import Clients
         from openmirror.adapters.management.profile import chosen

@@ -8,17 +8,21 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from openmirror.doorbells import EVENTS_QUEUE
-from openmirror.errors import CannotStart
 from openmirror.layout import LANDING
 from openmirror.services.staying import Staying
 from openmirror.settings import Settings
 from openmirror.wiring.local import local_root
+from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
     from openmirror.endpoint.events import Sink
     from openmirror.endpoint.server import Server
     from openmirror.endpoint.subscription import QueueSink
 
+_EXTRAS = {
+    "azure": "openmirror[azure]",
+    **dict.fromkeys(("cryptography", "starlette", "uvicorn"), "openmirror[cli]"),
+}
 _SUBJECT = f"/blobServices/default/containers/{LANDING}/blobs/"
 
 
@@ -30,7 +34,7 @@ def served(settings: Settings, *sinks: Sink) -> Iterator[Server]:
     """
     root = local_root(settings)
     with ExitStack() as parts:
-        with _packages():
+        with optional_packages("the endpoint needs", **_EXTRAS):
             from openmirror.endpoint.account import ENDPOINT_FOLDER
             from openmirror.endpoint.certificate import certificate
             from openmirror.endpoint.events import Envelope
@@ -73,7 +77,7 @@ def ringing(running: Staying, wanted: Callable[[str], bool]) -> Sink:
 
 
 def _queue(connection: str) -> QueueSink:
-    with _packages():
+    with optional_packages("the endpoint needs", **_EXTRAS):
         from openmirror.endpoint.subscription import QueueSink
 
     return QueueSink(connection, EVENTS_QUEUE)
@@ -82,15 +86,3 @@ def _queue(connection: str) -> QueueSink:
 def _hand_out(sinks: list[Sink], event: dict[str, Any]) -> None:
     for sink in sinks:
         sink(event)
-
-
-@contextmanager
-def _packages() -> Iterator[None]:
-    """Name the packages that are needed when they are not there."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        extra = "azure" if (error.name or "").startswith("azure") else "cli"
-        raise CannotStart(
-            f"the endpoint needs packages that are not installed: pip install 'openmirror[{extra}]'"
-        ) from error

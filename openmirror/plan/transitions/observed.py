@@ -53,14 +53,18 @@ def applied_caught_up(control: ControlDocument, seen: Observation) -> ControlDoc
 
 def undrop_carried_out(control: ControlDocument, seen: Observation) -> ControlDocument:
     """What an undrop brought back is held: a folder that is still missing would drop it again."""
-    if not _asks_undrop(control) or not isinstance(seen.decision, Held):
+    if not control.asks_for(RequestKind.UNDROP) or not isinstance(seen.decision, Held):
         return control
     return replace(control, hold=seen.decision.hold, request=None)
 
 
 def undrop_came_too_late(control: ControlDocument, seen: Observation) -> ControlDocument:
     """Nothing lies aside any more, since retention ended: the request can never be carried out."""
-    if not _asks_undrop(control) or seen.look.log is not None or seen.look.aside is not None:
+    if (
+        not control.asks_for(RequestKind.UNDROP)
+        or seen.look.log is not None
+        or seen.look.aside is not None
+    ):
         return control
     return replace(control, request=None)
 
@@ -110,10 +114,6 @@ RULES: tuple[Rule, ...] = (
     folder_went_missing,
     folder_came_back,
 )
-
-
-def _asks_undrop(control: ControlDocument) -> bool:
-    return control.request is not None and control.request.kind is RequestKind.UNDROP
 
 
 def _with_end_of_problem(control: ControlDocument, look: Look) -> ControlDocument:
