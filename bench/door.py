@@ -117,7 +117,14 @@ def _store(root: Path, over: str) -> Iterator[FileStore]:
     if over == "folder":
         yield LocalStore(root)
         return
-    served = Options(root, "127.0.0.1", 0, DEVELOPMENT_ACCOUNT, DEVELOPMENT_KEY, 1 << 20)
+    served = Options(
+        root=root,
+        host="127.0.0.1",
+        port=0,
+        account=DEVELOPMENT_ACCOUNT,
+        key=DEVELOPMENT_KEY,
+        most_bytes=1 << 20,
+    )
     with Server(served) as server:
         account = AccountUrl.parse(f"{server.url}/{DEVELOPMENT_ACCOUNT}")
         store = AzureStore.connect(account, DEVELOPMENT_KEY)
@@ -165,7 +172,9 @@ def _measure(store: FileStore, files: int, message: bytes, events: int) -> Cost:
 
 
 def _handler(store: FileStore) -> Callable[[bytes], None]:
-    parts = Parts(store, ChangeFileInspector(store), LogReplay(store), utc_now)
+    parts = Parts(
+        store=store, inspector=ChangeFileInspector(store), logs=LogReplay(store), clock=utc_now
+    )
     work = MemoryWorkQueue(utc_now)
     starter = Starter(work, None, utc_now)
 

@@ -14,7 +14,7 @@ from openmirror.protocol.filing import Filing
 from openmirror.protocol.sequence import Position, Sequence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
     """One decided batch, as it is written once and never changed."""
 

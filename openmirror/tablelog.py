@@ -83,7 +83,7 @@ class CommitNote:
         return max(0.0, (self.committed_at - self.landed_at).total_seconds())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableLog:
     """One state of one Delta log."""
 

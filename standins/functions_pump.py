@@ -15,7 +15,7 @@ from standins.functions_host import ROOT, FunctionsHost, Result
 POISON = "-poison"
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Pump:
     """Hands over messages, repeats failures, gives up in the end."""
 
@@ -36,8 +36,8 @@ class Pump:
         """A pump as host.json describes it."""
         said = json.loads((ROOT / "host.json").read_text())["extensions"]["queues"]
         return cls(
-            host,
-            QueueServiceClient.from_connection_string(connection_string),
+            host=host,
+            service=QueueServiceClient.from_connection_string(connection_string),
             most=said["maxDequeueCount"],
             encoded=said["messageEncoding"] == "base64",
         )

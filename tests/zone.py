@@ -129,7 +129,13 @@ class Mirror:
         self.spark = spark
         store = AheadStore(zone.root, steps, self.clock)
         self.parts = Parts(
-            store, ChangeFileInspector(store), LogReplay(store), self.clock, limits, steps, emit
+            store=store,
+            inspector=ChangeFileInspector(store),
+            logs=LogReplay(store),
+            clock=self.clock,
+            limits=limits,
+            steps=steps,
+            emit=emit,
         )
         self.engine: TableEngine = SparkEngine(
             spark, local_places(str(zone.root)), FileConverter(store)

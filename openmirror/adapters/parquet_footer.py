@@ -56,8 +56,8 @@ def _type(leaves: list[Any], *, refuse: bool) -> ParquetType:
         return kinds[0]
     inside = tuple(replace(kind, nested=False, repeated=False) for kind in kinds)
     if refuse:
-        inside = (ParquetType("a", shown="Variant", logical="Variant"),)
-    return ParquetType("group", nested=True, leaves=inside)
+        inside = (ParquetType(physical="a", shown="Variant", logical="Variant"),)
+    return ParquetType(physical="group", nested=True, leaves=inside)
 
 
 def _count(kind: pa.DataType) -> int:

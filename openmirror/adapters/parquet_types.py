@@ -16,7 +16,7 @@ from openmirror.protocol.schema import ColumnType
 _MOST_DIGITS = 38
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ParquetType:
     """The type of one top-level column, or of a leaf of a nested one, as its footer declares it."""
 

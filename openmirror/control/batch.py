@@ -30,7 +30,7 @@ class FileDigest:
     etag: ETag
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DecidedBatch:
     """A batch that must be applied exactly as it is before any other of its epoch."""
 

@@ -123,7 +123,7 @@ class ControlDocument:
         """What is known of this incarnation: nothing yet for a new one."""
         lives = (self.life, *self.former)
         known = (life for life in lives if life is not None and life.incarnation == incarnation)
-        return next(known, Life(incarnation))
+        return next(known, Life(incarnation=incarnation))
 
     def asks_for(self, kind: RequestKind) -> bool:
         """Whether an operator's request of this kind is open."""

@@ -14,7 +14,7 @@ from openmirror.protocol.sequence import START, Position, Sequence
 from openmirror.protocol.textformat import TextFormat
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pinned:
     """What a table's first apply fixed; keys may be declared later and are fixed then."""
 
@@ -28,7 +28,7 @@ class Pinned:
     """The ConditionalUpdateColumn (PROTOCOL §5.6)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Skip:
     """Numbers that are passed over: missing ones, or one file as it was then."""
 
@@ -58,7 +58,7 @@ class Archived:
     through: Sequence
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Life:
     """What is known about one incarnation; a new one starts with a new Life."""
 

@@ -15,7 +15,7 @@ from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.sequence import ChangeFileName, parse_change_file
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Figures:
     """One table so far."""
 

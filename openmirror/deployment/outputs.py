@@ -10,7 +10,7 @@ from openmirror.deployment.template import name_in
 from openmirror.ports.management import Deployment, DeploymentState
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outputs:
     """Those outputs of infra/bicep/main.bicep that are needed here, under their own names."""
 

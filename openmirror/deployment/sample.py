@@ -25,7 +25,7 @@ class Step(StrEnum):
     DISAPPEAR = "disappear"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Stuck:
     """What could be seen when the time was over."""
 

@@ -28,7 +28,7 @@ ENDPOINT_FOLDER = ".endpoint"
 """Below the root, beside the containers: state, uncommitted data, certificate."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Account:
     """One storage account over a root."""
 

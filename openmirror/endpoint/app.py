@@ -101,7 +101,15 @@ class Endpoint:
         )
         address = parse_path(raw_path, self.account.name)
         await self._receive(request, headers, body)
-        call = Call(method, address, query, headers, body, dfs, request_id)
+        call = Call(
+            method=method,
+            address=address,
+            query=query,
+            headers=headers,
+            body=body,
+            dfs=dfs,
+            request_id=request_id,
+        )
         verb = verb_of(call)
         _check_md5(call)
         return await run_in_threadpool(verb, self.account, call)

@@ -10,7 +10,7 @@ from openmirror.endpoint.bodies import Body
 from openmirror.endpoint.errors import Fault, Refused
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Call:
     """One request that was let in; names of headers and query parameters are in lower case."""
 

@@ -19,7 +19,7 @@ class Access:
     acl: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Facts:
     """All of it has a default, so that files which came without us need no record."""
 

@@ -10,7 +10,7 @@ from openmirror.endpoint.birth import Identity
 from openmirror.endpoint.facts import Facts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Node:
     """What lies at an address, and what is remembered of it."""
 

@@ -25,7 +25,7 @@ _STOP_SECONDS = 5
 _MOST_HEADER_BYTES = 64 << 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """What can be chosen about a server."""
 

@@ -160,7 +160,9 @@ def waiting_of(look: Look, decision: Decision) -> Waiting | None:
             return waiting
         case Drop():
             detail = "the landing folder is gone; the runner's next visit moves the table aside"
-            return Waiting(WaitKind.GRACE, look.control.missing_since or look.at, detail)
+            return Waiting(
+                kind=WaitKind.GRACE, since=look.control.missing_since or look.at, detail=detail
+            )
     return None
 
 

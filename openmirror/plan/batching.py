@@ -37,7 +37,9 @@ def first_batch(
         return batch
     if not batch.union.schema.columns:
         since = min(file.modified for file in batch.files)
-        return Wait(Waiting(WaitKind.SCHEMA, since, "no file has a typed column yet"))
+        return Wait(
+            Waiting(kind=WaitKind.SCHEMA, since=since, detail="no file has a typed column yet")
+        )
     return Reset(batch)
 
 

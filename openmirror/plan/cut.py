@@ -169,7 +169,17 @@ def _not_ready(look: Look, file: LandedFile, kind: WaitKind, detail: str, until:
     has_ledger = look.filing.has_ledger
     number = file.number if has_ledger else file.sequence
     partition = file.partition if has_ledger and number is not None else None
-    return Wait(Waiting(kind, file.modified, detail, number, until, file.name, partition))
+    return Wait(
+        Waiting(
+            kind=kind,
+            since=file.modified,
+            detail=detail,
+            sequence=number,
+            until=until,
+            file=file.name,
+            partition=partition,
+        )
+    )
 
 
 def merge_file(look: Look, schema: TableSchema, file: LandedFile) -> TableSchema | Pause:
@@ -200,7 +210,7 @@ def _gap(look: Look, sequence: Sequence) -> Wait:
     after = [file for number, file in look.files.items() if number > sequence]
     return Wait(
         Waiting(
-            WaitKind.GAP,
+            kind=WaitKind.GAP,
             since=min(file.modified for file in after),
             sequence=sequence,
             detail=f"{file_stem(sequence)} is missing; {len(after)} later file(s) wait for it",
@@ -223,7 +233,7 @@ def gap_of(partition: PartitionView) -> Waiting | None:
         return None
     where = f" in {partition.name}" if partition.name else ""
     return Waiting(
-        WaitKind.GAP,
+        kind=WaitKind.GAP,
         since=min(file.modified for file in partition.waiting),
         sequence=partition.missing,
         detail=f"{file_stem(partition.missing)} is missing{where}; "

@@ -42,7 +42,7 @@ _BRIEF = timedelta(minutes=1)
 """A table may be told to let its text settle for days; nobody is kept for that."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Waiting:
     """What a table waits for, since when and, where it ends by itself, until when."""
 
@@ -93,7 +93,9 @@ class Batch:
     def digest(self) -> DecidedBatch:
         """The batch as the control document remembers it."""
         files = tuple(FileDigest(file.name, file.sequence, file.etag) for file in self.files)
-        return DecidedBatch(self.kind, self.epoch.app_id, self.first, self.last, files)
+        return DecidedBatch(
+            kind=self.kind, app_id=self.epoch.app_id, first=self.first, last=self.last, files=files
+        )
 
     @property
     def insert_marker(self) -> Marker:
@@ -147,10 +149,10 @@ class Continue:
     def digest(self) -> DecidedBatch:
         """The epoch as the control document remembers it."""
         return DecidedBatch(
-            BatchKind.CONTINUE,
-            self.epoch.app_id,
-            next_sequence(START),
-            START,
+            kind=BatchKind.CONTINUE,
+            app_id=self.epoch.app_id,
+            first=next_sequence(START),
+            last=START,
             continues=self.continues.app_id,
         )
 

@@ -23,7 +23,7 @@ class Completeness(StrEnum):
     """It can never become good by growing."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FileFacts:
     """The shape of one content of one change file."""
 
@@ -48,7 +48,7 @@ class FileFacts:
     """Whether Spark cannot read it as it is: the runner reads a Parquet copy of it instead."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LandedFile:
     """One change file in a folder or its archive."""
 

@@ -47,7 +47,7 @@ class ZonelessTimestamps(StrEnum):
     """`timestamp_ntz`, as it is; some readers refuse the table."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TablePolicy:
     """What mirroring.json says for one table: the mirror's own words, and the table's over them."""
 
@@ -64,7 +64,7 @@ class TablePolicy:
     settle: timedelta | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Limits:
     """How large a batch may be, and how long the waits last."""
 

@@ -87,10 +87,10 @@ def table_rules(look: Look, limits: Limits, now: datetime) -> Pinned | Stop:
     if broken := _keyless(metadata):
         return Pause(judged(look, broken))
     return Pinned(
-        metadata.key_columns,
-        metadata.detection,
-        metadata.default_marker,
-        metadata.partitioned,
+        key_columns=metadata.key_columns,
+        detection=metadata.detection,
+        default_marker=metadata.default_marker,
+        partitioned=metadata.partitioned,
         text=metadata.text,
         guard=metadata.guard,
     )
@@ -124,7 +124,7 @@ def _metadata_wait(look: Look, limits: Limits, now: datetime) -> Wait | None:
         return None
     return Wait(
         Waiting(
-            WaitKind.METADATA,
+            kind=WaitKind.METADATA,
             since=first,
             until=first + limits.metadata_grace,
             detail="no _metadata.json yet; without it this becomes a table without key columns",

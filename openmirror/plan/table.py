@@ -117,10 +117,14 @@ def _without_folder(look: Look, limits: Limits, now: datetime) -> Decision:
     since = look.control.missing_since or now
     until = since + limits.drop_grace
     if now < until or look.control.missing_since is None:
-        return Wait(Waiting(WaitKind.GRACE, since, "the landing folder is gone", until=until))
+        return Wait(
+            Waiting(
+                kind=WaitKind.GRACE, since=since, detail="the landing folder is gone", until=until
+            )
+        )
     if look.drop_needs_yes:
         detail = "many tables would be dropped at once; `openmirror confirm-drops` allows it"
-        return Wait(Waiting(WaitKind.CONFIRMATION, since, detail))
+        return Wait(Waiting(kind=WaitKind.CONFIRMATION, since=since, detail=detail))
     return Drop()
 
 

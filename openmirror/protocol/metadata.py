@@ -21,7 +21,7 @@ class Detection(StrEnum):
     LAST_UPDATE_TIME = "LastUpdateTimeFileDetection"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableMetadata:
     """One table's declaration; the defaults are those of a folder without the file."""
 

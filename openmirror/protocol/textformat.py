@@ -33,7 +33,7 @@ class TextColumn:
     nullable: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TextFormat:
     """One table's delimited text; the defaults are those of `FileFormat` CSV."""
 

@@ -33,7 +33,14 @@ def write_entry(store: FileStore, batch: Batch) -> None:
     epoch = batch.epoch
     path = layout.ledger_entry(batch.folder, epoch.incarnation, epoch.number, batch.last)
     files = batch.digest.files
-    entry = LedgerEntry(epoch.number, batch.kind, filing, batch.first, batch.last, files)
+    entry = LedgerEntry(
+        epoch=epoch.number,
+        kind=batch.kind,
+        filing=filing,
+        first=batch.first,
+        last=batch.last,
+        files=files,
+    )
     try:
         store.write(path, _codec().dump_json(entry, indent=1), ABSENT)
     except ConditionFailed:

@@ -19,7 +19,7 @@ from openmirror.progress import EventSink, discard
 from openmirror.services.standing import StandingTables
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Parts:
     """One root, seen through its ports."""
 

@@ -32,7 +32,7 @@ _LOOKS = 5
 _METADATA = {"keyColumns": [KEY]}
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Sample:
     """One run of it; `sleep` waits, `tell` hears what is waited for."""
 

@@ -113,10 +113,17 @@ def _in_order(look: Look, archived: Iterable[LandedFile]) -> Look:
         if file.number is not None:
             applied[file.partition] = max(file.number, applied.get(file.partition, file.number))
     given_up = tuple(
-        Skip(next_sequence(START), LAST_SEQUENCE, "", look.at, "", partition=partition)
+        Skip(
+            first=next_sequence(START),
+            last=LAST_SEQUENCE,
+            by="",
+            at=look.at,
+            why="",
+            partition=partition,
+        )
         for partition in {file.partition for file in look.landed}
     )
-    life = Life(_LIFE, skips=given_up, partitions=applied)
+    life = Life(incarnation=_LIFE, skips=given_up, partitions=applied)
     used = frozenset(file.name for file in archived)
     return placed(replace(look, control=with_life(look.control, life)), used)
 

@@ -43,7 +43,7 @@ class DataPlane:
     """The sample's way, for whoever can say how the runner's job stands."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Verification:
     """What is asked; nothing is changed but the sample's table."""
 

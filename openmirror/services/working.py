@@ -38,7 +38,7 @@ _MOST_MESSAGES = 1024
 """Above so many taken messages nothing more is taken: each has to be renewed."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pace:
     """How a runner counts time and failures."""
 

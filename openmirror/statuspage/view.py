@@ -33,7 +33,7 @@ class Tone(StrEnum):
 _ORDER = list(Tone)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Note:
     """One thing to know about a table: a problem, a wait or a warning."""
 
@@ -46,7 +46,7 @@ class Note:
     until: datetime | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One table."""
 
@@ -81,7 +81,7 @@ class Undelivered:
     """Why it is not known; empty when it is."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MirrorView:
     """One mirror: its heading, and a page of its tables."""
 
@@ -116,14 +116,14 @@ def mirror_view(
     counted = Counter((row.tone, row.word) for row in rows)
     summary = sorted(counted.items(), key=lambda item: (_ORDER.index(item[0][0]), item[0][1]))
     return MirrorView(
-        name,
-        word,
-        Tone.ERROR if trouble else _MIRROR_TONES.get(word, Tone.BUSY),
-        heartbeat,
-        trouble,
-        tuple(rows),
-        tuple((tone, label, count) for (tone, label), count in summary),
-        more,
+        name=name,
+        word=word,
+        tone=Tone.ERROR if trouble else _MIRROR_TONES.get(word, Tone.BUSY),
+        heartbeat=heartbeat,
+        trouble=trouble,
+        rows=tuple(rows),
+        summary=tuple((tone, label, count) for (tone, label), count in summary),
+        more=more,
     )
 
 
@@ -160,12 +160,12 @@ def _notes(table: TableStatus) -> Iterator[Note]:
     name = f"{table.folder.mirror}/{table.name}"
     if trouble := table.problem:
         yield Note(
-            Tone.ERROR,
-            trouble.code,
-            trouble.detail,
-            trouble.solution,
-            trouble.file,
-            trouble.since,
+            tone=Tone.ERROR,
+            title=trouble.code,
+            detail=trouble.detail,
+            remedy=trouble.solution,
+            file=trouble.file,
+            since=trouble.since,
         )
     waits = [table.waiting_for.waiting] if table.waiting_for else []
     waits += table.other_waits
@@ -173,25 +173,30 @@ def _notes(table: TableStatus) -> Iterator[Note]:
         number = f" at {waiting.sequence}" if waiting.sequence is not None else ""
         where = f" in {waiting.partition}" if waiting.partition else ""
         yield Note(
-            Tone.WAITING,
-            f"{waiting.kind.value}{number}{where}",
-            waiting.detail,
-            wait_remedy(waiting, name),
-            waiting.file,
-            waiting.since,
-            waiting.until,
+            tone=Tone.WAITING,
+            title=f"{waiting.kind.value}{number}{where}",
+            detail=waiting.detail,
+            remedy=wait_remedy(waiting, name),
+            file=waiting.file,
+            since=waiting.since,
+            until=waiting.until,
         )
     if more := len(waits[MOST_WAITS:]):
         detail = f"{more} more partition(s) of this table wait"
-        yield Note(Tone.WAITING, "and more", detail, "`openmirror status --json` lists them.")
+        yield Note(
+            tone=Tone.WAITING,
+            title="and more",
+            detail=detail,
+            remedy="`openmirror status --json` lists them.",
+        )
     for warning in table.warnings:
         held = isinstance(table.stage, OnHold | Dropped)
         yield Note(
-            Tone.HELD if held else Tone.WAITING,
-            warning.code,
-            warning.detail,
-            warning.solution,
-            warning.file,
+            tone=Tone.HELD if held else Tone.WAITING,
+            title=warning.code,
+            detail=warning.detail,
+            remedy=warning.solution,
+            file=warning.file,
         )
 
 

@@ -136,7 +136,15 @@ class Management:
 
         def sample(job: Callable[[], JobLook | None]) -> Finding:
             row = ParquetSampleRow(store)
-            return Sample(parts, row, queues, job, _sleep, tell, timeout).finding()
+            return Sample(
+                parts=parts,
+                row=row,
+                queues=queues,
+                job=job,
+                sleep=_sleep,
+                tell=tell,
+                timeout=timeout,
+            ).finding()
 
         def names() -> list[str] | None:
             return letters.names() if letters.is_there() else None

@@ -28,7 +28,7 @@ WORKSPACE = "DATABRICKS_HOST"
 _log = logging.getLogger("openmirror")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FunctionParts:
     """Everything that the functions work with; safe to share between threads."""
 

@@ -51,7 +51,13 @@ class Stage:
     def __post_init__(self) -> None:
         store = AheadStore(self.root, no_steps, self.clock)
         inspector = ChangeFileInspector(store)
-        self.parts = Parts(store, inspector, LogReplay(store), self.clock, _PATIENT)
+        self.parts = Parts(
+            store=store,
+            inspector=inspector,
+            logs=LogReplay(store),
+            clock=self.clock,
+            limits=_PATIENT,
+        )
         self.scene = Scene(self.parts, self.root, MIRROR)
         self.scene.zone.mkdir(parents=True)
         open_mirror(store, MIRROR)

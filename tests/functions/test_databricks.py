@@ -340,7 +340,12 @@ def test_tables_that_wait_or_are_paused_start_no_run_however_long_and_whatever_l
 ) -> None:
     world = World(api)
     store = MemoryStore(lambda: world.now)
-    parts = Parts(store, ChangeFileInspector(store), LogReplay(store), lambda: world.now)
+    parts = Parts(
+        store=store,
+        inspector=ChangeFileInspector(store),
+        logs=LogReplay(store),
+        clock=lambda: world.now,
+    )
     engine = PaperEngine(store)
     gap, paused = table("m", "Gap"), table("m", "Paused")
     land(store, gap, 1, 3)

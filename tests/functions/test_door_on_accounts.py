@@ -42,7 +42,10 @@ class World:
         account = AccountUrl.parse(f"{server.url}/{server.account}")
         self.store = AzureStore.connect(account, server.key)
         self.parts = Parts(
-            self.store, ChangeFileInspector(self.store), LogReplay(self.store), utc_now
+            store=self.store,
+            inspector=ChangeFileInspector(self.store),
+            logs=LogReplay(self.store),
+            clock=utc_now,
         )
         self.work = MemoryWorkQueue(utc_now)
         self.service = DataLakeServiceClient(str(account), credential=server.credential)

@@ -78,7 +78,7 @@ def test_a_message_that_cannot_be_kept_as_a_letter_stays_in_its_poison_queue(
     poison = EVENTS_QUEUE + POISON_SUFFIX
     queues.send(poison, "given up")
     # The host waits ten minutes between two tries.
-    pump = Pump(cast("FunctionsHost", FailingApp()), queues.service, hidden=1, most=2)
+    pump = Pump(host=cast("FunctionsHost", FailingApp()), service=queues.service, hidden=1, most=2)
     until = time.monotonic() + 4
     while time.monotonic() < until:
         pump.turn()

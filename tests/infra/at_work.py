@@ -226,7 +226,7 @@ def at_work(root: Path, azurite: Azurite) -> Iterator[Deployment]:
         app = stack.enter_context(host(settings_of(functions, server, azurite)))
         # The host's own listener asks as the same identity.
         listener = stack.enter_context(QueueServiceClient(functions.queues.url, azurite.key))
-        pump = Pump(app, listener)
+        pump = Pump(host=app, service=listener)
         yield Deployment(server, azurite, functions, runner, publisher, app, pump)
 
 

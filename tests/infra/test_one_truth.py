@@ -205,7 +205,12 @@ def world(tmp_path: Path) -> Iterator[World]:
             DataLakeServiceClient(str(account), credential=server.credential) as files,
             BlobServiceClient(str(account), credential=server.credential) as blobs,
         ):
-            parts = Parts(store, ChangeFileInspector(store), LogReplay(store), utc_now)
+            parts = Parts(
+                store=store,
+                inspector=ChangeFileInspector(store),
+                logs=LogReplay(store),
+                clock=utc_now,
+            )
             yield World(server, parts, files, blobs)
         store.close()
 

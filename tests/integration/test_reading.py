@@ -116,7 +116,15 @@ def batch(place: Place, files: Iterable[tuple[str, pa.Table | bytes]]) -> Batch:
         assert isinstance(merged, SchemaUnion)
         schema = merged.schema
         landed.append(
-            LandedFile(Sequence(number), name, path, facts.etag, len(data), AT, facts=facts)
+            LandedFile(
+                sequence=Sequence(number),
+                name=name,
+                path=path,
+                etag=facts.etag,
+                size=len(data),
+                modified=AT,
+                facts=facts,
+            )
         )
     return Batch(
         folder=FOLDER,
@@ -126,7 +134,7 @@ def batch(place: Place, files: Iterable[tuple[str, pa.Table | bytes]]) -> Batch:
         first=Sequence(1),
         last=Position(len(landed)),
         files=tuple(landed),
-        pinned=Pinned(("id",)),
+        pinned=Pinned(key_columns=("id",)),
         union=SchemaUnion(schema),
         policy=TablePolicy(),
         features=TableFeatures(),

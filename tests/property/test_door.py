@@ -68,10 +68,10 @@ class World:
         self.now = NOW + timedelta(minutes=1)
         self.store = MemoryStore(lambda: self.now)
         self.parts = Parts(
-            self.store,
-            ChangeFileInspector(self.store),
-            LogReplay(self.store),
-            lambda: self.now,
+            store=self.store,
+            inspector=ChangeFileInspector(self.store),
+            logs=LogReplay(self.store),
+            clock=lambda: self.now,
         )
         self.store.make_folder(PLACE)
 
@@ -172,7 +172,7 @@ def _act(world: World, act: str, landed: Mapping[int, str], metadata: str | None
         documents.save_table(ORDERS, held, stored.etag)
     elif act == "skip" and life:
         number = Sequence(min(landed, default=1))
-        skip = Skip(number, Sequence(number + 1), "ann", NOW, "lost")
+        skip = Skip(first=number, last=Sequence(number + 1), by="ann", at=NOW, why="lost")
         passed = replace(control, life=replace(life, skips=(*life.skips, skip)))
         documents.save_table(ORDERS, passed, stored.etag)
 

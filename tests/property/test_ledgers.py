@@ -113,7 +113,13 @@ class World:
             (zone / "Orders" / "_metadata.json").write_text(text)
         store = LocalStore(self._root)
         limits = replace(NO_WAITS, batch_files=batch_files)
-        self.parts = Parts(store, ChangeFileInspector(store), LogReplay(store), utc_now, limits)
+        self.parts = Parts(
+            store=store,
+            inspector=ChangeFileInspector(store),
+            logs=LogReplay(store),
+            clock=utc_now,
+            limits=limits,
+        )
         open_mirror(store, "m")
         self.interpreter = Interpreter(self._zones[1], None)
         self.interpreter.take(_Asked([]))

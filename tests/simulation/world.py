@@ -109,10 +109,18 @@ class ModelInspector:
             if there.name == name:
                 data = self.store.read(path).data
                 if data == UNFINISHED:
-                    return FileFacts(there.etag, Completeness.INCOMPLETE, "it is being written")
+                    return FileFacts(
+                        etag=there.etag,
+                        completeness=Completeness.INCOMPLETE,
+                        reason="it is being written",
+                    )
                 if data == DAMAGED:
-                    return FileFacts(there.etag, Completeness.BROKEN, "it is damaged")
-                return FileFacts(there.etag, Completeness.COMPLETE, rows=1, schema=SCHEMA)
+                    return FileFacts(
+                        etag=there.etag, completeness=Completeness.BROKEN, reason="it is damaged"
+                    )
+                return FileFacts(
+                    etag=there.etag, completeness=Completeness.COMPLETE, rows=1, schema=SCHEMA
+                )
         raise NotThere(path)
 
 
@@ -169,13 +177,13 @@ class World:
         """Since when an actor looks, or reads what it has not checked yet."""
         self.limits = Limits(metadata_grace=timedelta(), drop_grace=timedelta(seconds=3))
         self.parts = Parts(
-            self.stalling,
-            ModelInspector(self.stall, self.store),
-            ModelLogs(self.delta),
-            lambda: self.now,
-            self.limits,
-            self.stalled_step,
-            self.emitted,
+            store=self.stalling,
+            inspector=ModelInspector(self.stall, self.store),
+            logs=ModelLogs(self.delta),
+            clock=lambda: self.now,
+            limits=self.limits,
+            steps=self.stalled_step,
+            emit=self.emitted,
         )
         self.purged: set[tuple[str | None, int]] = set()
         """Numbers that are rightly gone for good, by life."""

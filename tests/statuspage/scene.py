@@ -55,7 +55,11 @@ class Scene:
         limits = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
         logs = LogReplay(self.store)
         self.parts = Parts(
-            self.store, ChangeFileInspector(self.store), logs, lambda: self.now, limits
+            store=self.store,
+            inspector=ChangeFileInspector(self.store),
+            logs=logs,
+            clock=lambda: self.now,
+            limits=limits,
         )
         self.engine = _Engine(self.store, now=lambda: self.now.timestamp())
 

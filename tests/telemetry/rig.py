@@ -91,7 +91,13 @@ class World:
     def parts(self, telemetry: Any = None) -> Parts:
         limits = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
         logs = LogReplay(self.store)
-        found = Parts(self.store, ChangeFileInspector(self.store), logs, lambda: self.now, limits)
+        found = Parts(
+            store=self.store,
+            inspector=ChangeFileInspector(self.store),
+            logs=logs,
+            clock=lambda: self.now,
+            limits=limits,
+        )
         return replace(found, telemetry=telemetry) if telemetry is not None else found
 
     def land(self, folder: TableFolder, number: int, **columns: list[Any]) -> None:

@@ -332,7 +332,9 @@ def test_an_event_is_followed_through_door_queue_and_runner_to_its_commit(
     admit(world.parts(), queue, event)
     # Longer than a test: what moves the table is the message, and no sweep of the runner's own.
     brief, long = timedelta(milliseconds=20), timedelta(hours=1)
-    pace = Pace(brief, brief, long, brief, long, long, most_takes=5)
+    pace = Pace(
+        idle=brief, poll=brief, keep=long, lease_delay=brief, sweep=long, status=long, most_takes=5
+    )
     with process(world, sent) as parts:
         engine = PaperEngine(world.store)
         runner = Working(parts, engine, queue, leases, list, 1, pace)

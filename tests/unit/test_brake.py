@@ -53,7 +53,10 @@ class World:
         self.store = store = Store()
         store.make_folder(layout.LAKE)
         self.parts = Parts(
-            store, ChangeFileInspector(store), LogReplay(store), lambda: self.store.clock
+            store=store,
+            inspector=ChangeFileInspector(store),
+            logs=LogReplay(store),
+            clock=lambda: self.store.clock,
         )
         self.engine = PaperEngine(store)
         self.tables = [table("m", f"T{number:02}") for number in range(count)]

@@ -59,7 +59,15 @@ def landed(store: MemoryStore, data: bytes, text: TextFormat | None = None) -> L
     entry = Entry("part-0001.parquet", False, len(data), AT, etag)
     facts = ChangeFileInspector(store).inspect(PATH, entry, text)
     assert facts.broken is None, facts
-    return LandedFile(Sequence(7), "part-0001.parquet", PATH, etag, len(data), AT, facts=facts)
+    return LandedFile(
+        sequence=Sequence(7),
+        name="part-0001.parquet",
+        path=PATH,
+        etag=etag,
+        size=len(data),
+        modified=AT,
+        facts=facts,
+    )
 
 
 def convert(data: bytes, pinned: Pinned = Pinned(), **sizes: int) -> tuple[Any, MemoryStore]:  # noqa: B008
@@ -265,7 +273,15 @@ def test_no_damaged_bytes_do_worse_than_a_problem(
     facts = ChangeFileInspector(store).inspect(PATH, entry)
     if facts.completeness is not Completeness.COMPLETE or facts.broken is not None:
         return
-    file = LandedFile(Sequence(7), "f", PATH, etag, len(data), AT, facts=facts)
+    file = LandedFile(
+        sequence=Sequence(7),
+        name="f",
+        path=PATH,
+        etag=etag,
+        size=len(data),
+        modified=AT,
+        facts=facts,
+    )
     done = FileConverter(store).convert(file, Pinned(), INTO)
     if isinstance(done, Broken):
         assert done.code in (Code.FILE_UNREADABLE, Code.VALUE_INVALID)
@@ -285,7 +301,13 @@ def test_a_footer_that_miscounts_its_rows_is_a_problem_of_the_file() -> None:
         schema=file.facts.schema,
     )
     of_three = LandedFile(
-        file.sequence, file.name, file.path, file.etag, file.size, AT, facts=wrong
+        sequence=file.sequence,
+        name=file.name,
+        path=file.path,
+        etag=file.etag,
+        size=file.size,
+        modified=AT,
+        facts=wrong,
     )
     done = FileConverter(store).convert(of_three, Pinned(), INTO)
     assert isinstance(done, Broken)

@@ -69,7 +69,10 @@ class World:
         self.now = START
         self.store = CountingStore(lambda: self.now)
         self.parts = Parts(
-            self.store, ChangeFileInspector(self.store), LogReplay(self.store), lambda: self.now
+            store=self.store,
+            inspector=ChangeFileInspector(self.store),
+            logs=LogReplay(self.store),
+            clock=lambda: self.now,
         )
         self.work = MemoryWorkQueue(lambda: self.now)
         self.engine = PaperEngine(self.store)
@@ -220,7 +223,7 @@ def test_a_skipped_gap_is_no_gap(world: World) -> None:
     world.metadata()
     world.land(1)
     world.apply()
-    skip = Skip(Sequence(2), Sequence(5), "ann", START, "lost")
+    skip = Skip(first=Sequence(2), last=Sequence(5), by="ann", at=START, why="lost")
 
     def passed(control: ControlDocument) -> ControlDocument:
         assert control.life is not None
@@ -766,7 +769,9 @@ def test_numbers_of_a_partition_go_on_behind_its_archive_and_behind_what_is_give
     world.delete(_numbered(NORTH, 3))  # a publisher that cleans up behind itself
     clean_table(world.parts, ORDERS)
     assert world.judge(world.write(_numbered(NORTH, 4), parquet())) == Rung((ORDERS,))
-    lost = Skip(Sequence(1), Sequence(6), "ann", START, "lost", partition=SOUTH)
+    lost = Skip(
+        first=Sequence(1), last=Sequence(6), by="ann", at=START, why="lost", partition=SOUTH
+    )
 
     def passed(control: ControlDocument) -> ControlDocument:
         assert control.life is not None

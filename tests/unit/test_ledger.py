@@ -87,8 +87,12 @@ class QuickInspector:
     def inspect(self, path: StorePath, entry: Entry, text: Any = None) -> Any:
         content = self.store.read(path)
         if content.data == BAD:
-            return FileFacts(content.etag, Completeness.BROKEN, "it is no Parquet file")
-        return FileFacts(content.etag, Completeness.COMPLETE, rows=1, schema=SCHEMA)
+            return FileFacts(
+                etag=content.etag, completeness=Completeness.BROKEN, reason="it is no Parquet file"
+            )
+        return FileFacts(
+            etag=content.etag, completeness=Completeness.COMPLETE, rows=1, schema=SCHEMA
+        )
 
 
 class Table:
@@ -105,12 +109,12 @@ class Table:
         self.files: list[str] = []
         """Names in the order of their first landing; a row's `sequence` is its place here."""
         self.parts = Parts(
-            self.store,
-            QuickInspector(self.store),
-            ModelLogs(self.engine),
-            lambda: self.now,
-            Limits(batch_files=batch_files),
-            lambda step: self.steps(step),
+            store=self.store,
+            inspector=QuickInspector(self.store),
+            logs=ModelLogs(self.engine),
+            clock=lambda: self.now,
+            limits=Limits(batch_files=batch_files),
+            steps=lambda step: self.steps(step),
         )
         self.filing = filing
         self.store.make_folder(layout.LAKE)

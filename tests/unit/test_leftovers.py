@@ -37,7 +37,9 @@ def clock() -> Clock:
 @pytest.fixture
 def parts(clock: Clock) -> Parts:
     store = MemoryStore(clock)
-    return Parts(store, ChangeFileInspector(store), LogReplay(store), clock)
+    return Parts(
+        store=store, inspector=ChangeFileInspector(store), logs=LogReplay(store), clock=clock
+    )
 
 
 def convert(parts: Parts, reading: str) -> StorePath:

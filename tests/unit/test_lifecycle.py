@@ -105,7 +105,13 @@ def log(
 def batch(*numbers: int, kind: BatchKind = BatchKind.EXTEND) -> DecidedBatch:
     files = tuple(FileDigest(f"{n:020d}.parquet", Sequence(n), ETag(f"e{n}")) for n in numbers)
     app_id = Epoch(FOLDER, LIFE, 1).app_id
-    return DecidedBatch(kind, app_id, Sequence(numbers[0]), Position(numbers[-1]), files)
+    return DecidedBatch(
+        kind=kind,
+        app_id=app_id,
+        first=Sequence(numbers[0]),
+        last=Position(numbers[-1]),
+        files=files,
+    )
 
 
 def look(*files: LandedFile, control: dict[str, Any] | None = None, **more: Any) -> Look:
@@ -124,7 +130,7 @@ def look(*files: LandedFile, control: dict[str, Any] | None = None, **more: Any)
 
 def applied(*numbers: int, **life: Any) -> dict[str, Any]:
     """A control document that remembers how these files were read."""
-    return {"life": Life(LIFE, **{"batches": (batch(*numbers),), **life})}
+    return {"life": Life(incarnation=LIFE, **{"batches": (batch(*numbers),), **life})}
 
 
 def status_of(seen: Look) -> TableStatus:
@@ -170,7 +176,9 @@ def test_a_waiting_table_is_replicating_and_names_the_missing_number() -> None:
 
 
 def test_an_unfinished_file_is_named_by_its_wait_with_since_and_until() -> None:
-    unfinished = FileFacts(ETag("e1"), Completeness.INCOMPLETE, "no footer yet")
+    unfinished = FileFacts(
+        etag=ETag("e1"), completeness=Completeness.INCOMPLETE, reason="no footer yet"
+    )
     table = status_of(look(file(1, facts=unfinished)))
     assert data(table)["openmirror"]["waitingFor"] == {
         "kind": "incomplete",
@@ -190,7 +198,9 @@ def test_a_held_table_is_stopped_and_says_by_whom_and_why() -> None:
 
 
 def test_a_paused_table_is_failed_with_code_file_and_remedy() -> None:
-    broken = FileFacts(ETag("e1"), Completeness.BROKEN, "it is a zip archive")
+    broken = FileFacts(
+        etag=ETag("e1"), completeness=Completeness.BROKEN, reason="it is a zip archive"
+    )
     table = status_of(look(file(1, facts=broken)))
     name = "00000000000000000001.parquet"
     assert table.status is FabricStatus.FAILED
@@ -200,7 +210,9 @@ def test_a_paused_table_is_failed_with_code_file_and_remedy() -> None:
 
 
 def test_a_problem_keeps_the_time_when_it_was_first_seen() -> None:
-    broken = FileFacts(ETag("e1"), Completeness.BROKEN, "it is a zip archive")
+    broken = FileFacts(
+        etag=ETag("e1"), completeness=Completeness.BROKEN, reason="it is a zip archive"
+    )
     seen = look(file(1, facts=broken))
     first = judged(
         seen, Broken(Code.FILE_UNREADABLE, "it is a zip archive"), seen.files[Sequence(1)]
@@ -226,7 +238,7 @@ def test_a_reseed_is_reseeding_from_the_request_until_it_has_come_as_far_again()
 def test_a_reseed_stays_reseeding_between_its_decision_and_its_first_commit() -> None:
     decided = batch(1, 2, kind=BatchKind.REPLACE)
     control = {
-        "life": Life(LIFE, batches=(decided,), reseeding_until=Position(2)),
+        "life": Life(incarnation=LIFE, batches=(decided,), reseeding_until=Position(2)),
         "decided": replace(decided, app_id=Epoch(FOLDER, LIFE, 2).app_id),
         "epoch": 2,
     }
@@ -237,7 +249,7 @@ def test_a_reseed_stays_reseeding_between_its_decision_and_its_first_commit() ->
 def test_a_reseed_under_way_calls_no_file_reused_that_it_has_not_come_to() -> None:
     decided = batch(1, kind=BatchKind.REPLACE)
     own = replace(decided, app_id=Epoch(FOLDER, LIFE, 2).app_id)
-    control = {"life": Life(LIFE, batches=(decided,)), "decided": own, "epoch": 2}
+    control = {"life": Life(incarnation=LIFE, batches=(decided,)), "decided": own, "epoch": 2}
     fenced = look(file(1), file(2), log=log(None, fenced_at=2), control=control)
     assert codes(status_of(fenced)) == []
 
@@ -332,7 +344,7 @@ def test_without_a_note_in_the_log_the_control_document_says_how_much_was_applie
 
 
 def test_pending_files_are_those_ahead_that_are_neither_skipped_nor_archived() -> None:
-    skip = Skip(Sequence(2), Sequence(2), "ann", NOW, "bad", ETag("e2"))
+    skip = Skip(first=Sequence(2), last=Sequence(2), by="ann", at=NOW, why="bad", etag=ETag("e2"))
     files = file(1), file(2), file(3), file(4, archived=True), file(5)
     seen = look(*files, log=log(1), control=applied(1, skips=(skip,)))
     assert status_of(seen).pending_files == 2
@@ -365,25 +377,25 @@ def test_numbers_that_come_again_are_a_warning_with_its_remedy() -> None:
 
 
 def test_a_late_file_under_a_number_that_was_given_up_is_reused() -> None:
-    skip = Skip(Sequence(2), Sequence(2), "ann", NOW, "lost")
+    skip = Skip(first=Sequence(2), last=Sequence(2), by="ann", at=NOW, why="lost")
     seen = look(file(1), file(2), file(3), log=log(3), control=applied(1, 3, skips=(skip,)))
     assert codes(status_of(seen)) == ["SequenceReused"]
 
 
 def test_a_skipped_or_an_applied_file_is_not_reused() -> None:
-    skip = Skip(Sequence(2), Sequence(2), "ann", NOW, "bad", ETag("e2"))
+    skip = Skip(first=Sequence(2), last=Sequence(2), by="ann", at=NOW, why="bad", etag=ETag("e2"))
     seen = look(file(1), file(2), file(3), log=log(3), control=applied(1, 3, skips=(skip,)))
     assert codes(status_of(seen)) == []
 
 
 def test_a_control_document_made_anew_warns_of_that_and_not_of_reused_numbers() -> None:
-    control = {"life": Life(LIFE), "rebuilt": NOW}
+    control = {"life": Life(incarnation=LIFE), "rebuilt": NOW}
     table = status_of(look(file(1), file(2), log=log(2), control=control))
     assert codes(table) == ["ControlDocumentRebuilt"]
 
 
 def test_a_number_below_the_archive_is_reused_even_when_digests_are_lost() -> None:
-    life = Life(LIFE, archived=(Archived(NOW, Sequence(1)),))
+    life = Life(incarnation=LIFE, archived=(Archived(NOW, Sequence(1)),))
     table = status_of(look(file(1), file(2), log=log(2), control={"life": life, "rebuilt": NOW}))
     (reused,) = [w for w in table.warnings if w.code == "SequenceReused"]
     assert reused.detail.startswith(f"{1:020d}.parquet: ")
@@ -418,10 +430,19 @@ def test_a_pending_request_says_what_by_whom_since_when_and_who_carries_it_out()
 
 def test_only_skips_that_still_pass_over_something_are_shown() -> None:
     skips = (
-        Skip(Sequence(1), Sequence(1), "ann", NOW, "behind"),
-        Skip(Sequence(3), Sequence(3), "ann", NOW, "replaced since", ETag("former")),
-        Skip(Sequence(4), Sequence(4), "ann", NOW, "bad file", ETag("e4")),
-        Skip(Sequence(5), Sequence(9), "ann", NOW, "lost"),
+        Skip(first=Sequence(1), last=Sequence(1), by="ann", at=NOW, why="behind"),
+        Skip(
+            first=Sequence(3),
+            last=Sequence(3),
+            by="ann",
+            at=NOW,
+            why="replaced since",
+            etag=ETag("former"),
+        ),
+        Skip(
+            first=Sequence(4), last=Sequence(4), by="ann", at=NOW, why="bad file", etag=ETag("e4")
+        ),
+        Skip(first=Sequence(5), last=Sequence(9), by="ann", at=NOW, why="lost"),
     )
     files = file(2), file(3), file(4)
     table = status_of(look(*files, log=log(2), control=applied(2, skips=skips)))
@@ -431,7 +452,7 @@ def test_only_skips_that_still_pass_over_something_are_shown() -> None:
 
 @pytest.mark.parametrize("kind", list(WaitKind))
 def test_drain_is_content_with_schema_and_grace_waits_only(kind: WaitKind) -> None:
-    wait = Wait(Waiting(kind, NOW, "…"))
+    wait = Wait(Waiting(kind=kind, since=NOW, detail="…"))
     content = kind in (WaitKind.SCHEMA, WaitKind.GRACE)
     assert leaves_undone(wait) is not content
     assert needs_attention([table_status(look(), wait)]) is not content

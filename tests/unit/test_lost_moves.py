@@ -26,7 +26,11 @@ def applied_then_moved(*moved: int) -> tuple[Parts, PaperEngine]:
     store.make_folder(layout.landing_zone("m"))
     limits = Limits(metadata_grace=timedelta(), batch_files=1)
     parts = Parts(
-        store, ChangeFileInspector(store), LogReplay(store), lambda: datetime.now(UTC), limits
+        store=store,
+        inspector=ChangeFileInspector(store),
+        logs=LogReplay(store),
+        clock=lambda: datetime.now(UTC),
+        limits=limits,
     )
     engine = PaperEngine(store)
     land(store, FOLDER, 1, 2, 3, 4)

@@ -45,7 +45,12 @@ class World:
         self.now = START
         self.store = MemoryStore(lambda: self.now)
         self.logs = LogReplay(self.store)
-        self.parts = Parts(self.store, ChangeFileInspector(self.store), self.logs, lambda: self.now)
+        self.parts = Parts(
+            store=self.store,
+            inspector=ChangeFileInspector(self.store),
+            logs=self.logs,
+            clock=lambda: self.now,
+        )
         self.store.make_folder(layout.landing_zone("m"))
         self.store.make_folder(layout.LAKE)
 
@@ -227,7 +232,7 @@ def test_a_zone_that_vanishes_while_it_is_looked_at_is_the_mirrors_error(world: 
 
 
 def test_a_folder_that_is_only_remembered_is_no_table(world: World) -> None:
-    world.save(ORDERS, ControlDocument(folder=str(ORDERS), life=Life(Incarnation("i"))))
+    world.save(ORDERS, ControlDocument(folder=str(ORDERS), life=Life(incarnation=Incarnation("i"))))
     assert statuses(world.parts, ["m"]) == []
 
 

@@ -60,11 +60,11 @@ class World:
     @property
     def parts(self) -> Parts:
         return Parts(
-            self.store,
-            ChangeFileInspector(self.store),
-            LogReplay(self.store),
-            lambda: datetime.now(UTC),
-            self.limits,
+            store=self.store,
+            inspector=ChangeFileInspector(self.store),
+            logs=LogReplay(self.store),
+            clock=lambda: datetime.now(UTC),
+            limits=self.limits,
             emit=self.told.append,
         )
 
@@ -322,7 +322,12 @@ def test_drain_goes_on_as_soon_as_metadata_comes(monkeypatch: pytest.MonkeyPatch
 
     parts = world.parts
     parts = Parts(
-        parts.store, parts.inspector, parts.logs, parts.clock, parts.limits, emit=publish_metadata
+        store=parts.store,
+        inspector=parts.inspector,
+        logs=parts.logs,
+        clock=parts.clock,
+        limits=parts.limits,
+        emit=publish_metadata,
     )
     assert drain(parts, world.engine, ["m"], 2).outcomes == {A: Idle()}
     assert world.engine.batches[0].pinned.key_columns == ("id",)

@@ -51,11 +51,11 @@ class World:
         self.store = MemoryStore(clock)
         self.engine = PaperEngine(self.store)
         self.parts = Parts(
-            self.store,
-            ChangeFileInspector(self.store),
-            LogReplay(self.store),
-            clock,
-            Limits(metadata_grace=timedelta(0), settle=settle),
+            store=self.store,
+            inspector=ChangeFileInspector(self.store),
+            logs=LogReplay(self.store),
+            clock=clock,
+            limits=Limits(metadata_grace=timedelta(0), settle=settle),
             emit=self.told.append,
         )
         self.store.make_folder(layout.landing_zone("m"))

@@ -174,7 +174,9 @@ class World:
         self.store.put(layout.mirror_settings("m"), content)
         inspector, logs = ChangeFileInspector(self.store), LogReplay(self.store)
         limits = Limits(drop_grace=timedelta(minutes=1))
-        self.parts = Parts(self.store, inspector, logs, lambda: self.now, limits)
+        self.parts = Parts(
+            store=self.store, inspector=inspector, logs=logs, clock=lambda: self.now, limits=limits
+        )
         self.engine = PaperEngine(self.store, now=lambda: self.now.timestamp())
         for folder in (ORDERS, ITEMS):
             land(self.store, folder, 1)

@@ -38,7 +38,16 @@ def columns(*declared: Any) -> dict[str, Any]:
 
 
 def test_the_defaults_are_those_of_the_format_page() -> None:
-    csv = TextFormat("csv", ",", '"', "\\", "", "utf-8", "\r\n", ())
+    csv = TextFormat(
+        extension="csv",
+        separator=",",
+        quote='"',
+        escape="\\",
+        null="",
+        encoding="utf-8",
+        row_separator="\r\n",
+        columns=(),
+    )
     assert read(FileFormat="CSV") == csv
     assert read(FileFormatTypeProperties={}) == csv
     assert read(FileFormatTypeProperties=None, SchemaDefinition=None) == csv

@@ -144,12 +144,12 @@ class World:
 
     def parts(self, steps: Steps = no_steps) -> Parts:
         return Parts(
-            self.store,
-            ChangeFileInspector(self.store),
-            LogReplay(self.store),
-            self.clock,
-            self.limits,
-            steps,
+            store=self.store,
+            inspector=ChangeFileInspector(self.store),
+            logs=LogReplay(self.store),
+            clock=self.clock,
+            limits=self.limits,
+            steps=steps,
             emit=self.told.append,
         )
 

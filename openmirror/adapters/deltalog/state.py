@@ -36,7 +36,7 @@ class State:
 
 def empty(table: StorePath) -> State:
     """A log without any action."""
-    return State(TableLog(table, table_id="", version=-1, transactions={}))
+    return State(TableLog(path=table, table_id="", version=-1, transactions={}))
 
 
 def whole(state: State) -> State:

@@ -46,10 +46,16 @@ def adopted_life(
 
     The batch says how far it goes, also where no file is left to say so.
     """
-    known = replace(life, incarnation=epoch.incarnation) if life else Life(epoch.incarnation)
+    known = (
+        replace(life, incarnation=epoch.incarnation)
+        if life
+        else Life(incarnation=epoch.incarnation)
+    )
     there = tuple(file for file in files if file.sequence <= applied)
     first = there[0].sequence if there else next_sequence(START)
-    batch = DecidedBatch(BatchKind.EXTEND, epoch.app_id, first, applied, there)
+    batch = DecidedBatch(
+        kind=BatchKind.EXTEND, app_id=epoch.app_id, first=first, last=applied, files=there
+    )
     return replace(known, batches=(batch,))
 
 

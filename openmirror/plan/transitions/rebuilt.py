@@ -71,7 +71,13 @@ def remembered(look: Look, entries: Iterable[LedgerEntry]) -> ControlDocument | 
     if not known or known[-1].sequence < through:
         return None
     epoch = look.live[0] if look.live else Epoch(look.folder, life.incarnation, look.control.epoch)
-    batch = DecidedBatch(BatchKind.EXTEND, epoch.app_id, known[0].sequence, through, known)
+    batch = DecidedBatch(
+        kind=BatchKind.EXTEND,
+        app_id=epoch.app_id,
+        first=known[0].sequence,
+        last=through,
+        files=known,
+    )
     # It may have been lost in the middle of a reseed.
     until = Position(max(life.reseeding_until, *(digest.sequence for digest in said)))
     return with_life(look.control, replace(life, batches=(batch,), reseeding_until=until))

@@ -56,7 +56,9 @@ def skipped(look: Look, life: Life, file: LandedFile, act: Act) -> ControlDocume
         life = _accepted(life, file.sequence, file.etag)
     else:
         number, name = file.sequence, file.name if look.filing.has_ledger else None
-        skip = Skip(number, number, act.by, act.at, act.why, file.etag, name=name)
+        skip = Skip(
+            first=number, last=number, by=act.by, at=act.at, why=act.why, etag=file.etag, name=name
+        )
         life = replace(life, skips=(*life.skips, skip))
     return retried(with_life(look.control, life))
 
@@ -65,7 +67,14 @@ def given_up(control: ControlDocument, life: Life, through: Through, act: Act) -
     """Numbers are passed over while they are missing; files that are there are still applied."""
     # From 1 on: a reseed may need it, and numbers that are there are never passed over.
     first = next_sequence(START)
-    skip = Skip(first, through.last, act.by, act.at, act.why, partition=through.partition)
+    skip = Skip(
+        first=first,
+        last=through.last,
+        by=act.by,
+        at=act.at,
+        why=act.why,
+        partition=through.partition,
+    )
     life = replace(life, skips=(*life.skips, skip))
     return replace(with_life(control, life), problem=None)
 

@@ -35,7 +35,7 @@ from tests.unit.transitions.values import (
 
 EXTEND, REPLACE, CONTINUE = BatchKind.EXTEND, BatchKind.REPLACE, BatchKind.CONTINUE
 KEYED = Pinned(key_columns=("id",))
-SKIP = Skip(Sequence(1), Sequence(2), "ann", BEFORE, "lost")
+SKIP = Skip(first=Sequence(1), last=Sequence(2), by="ann", at=BEFORE, why="lost")
 
 
 def life_after(
@@ -163,7 +163,7 @@ def test_no_epoch_is_to_be_fenced_twice() -> None:
 
 
 def test_another_life_begins_with_nothing_and_the_one_before_can_come_back() -> None:
-    known = Life(OTHER_LIFE, pinned=KEYED, skips=(SKIP,), batches=(batch(1, 2),))
+    known = Life(incarnation=OTHER_LIFE, pinned=KEYED, skips=(SKIP,), batches=(batch(1, 2),))
     first = decide(control(life=known), batch(1, 1, REPLACE, 2), None, START)
     assert first.life == life(batches=(batch(1, 1, REPLACE, 2),))
     assert first.former == (known,)
@@ -179,15 +179,15 @@ def test_another_life_begins_with_nothing_and_the_one_before_can_come_back() -> 
 def test_the_last_lives_are_kept_newest_first_and_none_twice() -> None:
     document = control()
     for number in (0, 1, 2, 3, 1, 4, 5, 6, 7):
-        document = with_life(document, Life(Incarnation(f"i{number}")))
-    assert document.life == Life(Incarnation("i7"))
+        document = with_life(document, Life(incarnation=Incarnation(f"i{number}")))
+    assert document.life == Life(incarnation=Incarnation("i7"))
     former = [one.incarnation for one in document.former]
     assert former == ["i6", "i5", "i4", "i1", "i3"]
     assert len(former) == MOST_FORMER_LIVES
 
 
 def test_a_life_that_goes_on_leaves_the_former_ones_alone() -> None:
-    former = (Life(OTHER_LIFE),)
+    former = (Life(incarnation=OTHER_LIFE),)
     before = ControlDocument(folder="m/T", life=life(), former=former)
     after = with_life(before, life(archived=(Archived(NOW - timedelta(days=1), Sequence(1)),)))
     assert (after.former, after.life_of(LIFE).archived_through) == (former, 1)

@@ -45,8 +45,8 @@ FAILURES = Failures(2, (digest(1),), BEFORE, "error")
 UNDROP = Request(RequestKind.UNDROP, BEFORE, "ann")
 RESEED = Request(RequestKind.RESEED, BEFORE, "ann")
 HOLD = Hold(NOW, "ann", "brought back by undrop")
-GRACE = Wait(Waiting(WaitKind.GRACE, BEFORE, "the landing folder is gone"))
-GAP = Wait(Waiting(WaitKind.GAP, BEFORE, "2 is missing"))
+GRACE = Wait(Waiting(kind=WaitKind.GRACE, since=BEFORE, detail="the landing folder is gone"))
+GAP = Wait(Waiting(kind=WaitKind.GAP, since=BEFORE, detail="2 is missing"))
 
 
 def seen(at: Look, decision: Decision | None = None) -> Observation:

@@ -35,7 +35,12 @@ from tests.unit.transitions.values import (
 def entry(first: int, last: int, number: int = 1) -> LedgerEntry:
     files = tuple(digest(n, called=f"A=1/{n}.parquet") for n in range(first, last + 1))
     return LedgerEntry(
-        number, BatchKind.EXTEND, PARTITIONED, Sequence(first), Position(last), files
+        epoch=number,
+        kind=BatchKind.EXTEND,
+        filing=PARTITIONED,
+        first=Sequence(first),
+        last=Position(last),
+        files=files,
     )
 
 
@@ -66,7 +71,7 @@ def test_epochs_are_taken_in_the_order_of_their_numbers() -> None:
 
 
 def of_ledger(applied: int, **known: object) -> Look:
-    document = control(epoch=1, life=Life(LIFE, **known))  # type: ignore[arg-type]
+    document = control(epoch=1, life=Life(incarnation=LIFE, **known))  # type: ignore[arg-type]
     return look(document, log=log(applied), filing=PARTITIONED)
 
 
@@ -99,7 +104,7 @@ def test_without_the_whole_ledger_nobody_guesses(entries: list[LedgerEntry]) -> 
 
 
 def test_an_adopted_table_goes_on_with_the_files_that_lie_there_as_they_are_now() -> None:
-    former = Life(OTHER_LIFE, partitions={"A=1": Sequence(1)}, batches=(batch(1, 9),))
+    former = Life(incarnation=OTHER_LIFE, partitions={"A=1": Sequence(1)}, batches=(batch(1, 9),))
     at = look(
         control(life=former),
         file(1, "x1", archived=True),
@@ -145,7 +150,7 @@ def test_without_a_ledger_the_life_before_says_where_they_belong() -> None:
     names = {number: f"A=1/{number}.parquet" for number in (1, 2)}
     decided = batch(1, 2, files=[digest(n, called=called) for n, called in names.items()])
     at = look(
-        control(life=Life(OTHER_LIFE, batches=(decided,))),
+        control(life=Life(incarnation=OTHER_LIFE, batches=(decided,))),
         file(7, "x2", called=names[2]),
         log=log(2, life=OTHER_LIFE),
         filing=PARTITIONED,

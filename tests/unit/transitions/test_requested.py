@@ -63,7 +63,9 @@ def test_a_request_stays_until_it_is_done_and_takes_the_place_of_another(kind: R
 
 def test_a_file_that_was_not_applied_is_passed_over_as_it_is_now() -> None:
     after = skipped(look(STOPPED, file(3), log=log(2)), life(), file(3), ACT)
-    skip = Skip(Sequence(3), Sequence(3), "ann", NOW, "because", ETag("e3"))
+    skip = Skip(
+        first=Sequence(3), last=Sequence(3), by="ann", at=NOW, why="because", etag=ETag("e3")
+    )
     assert after == control(applied=applied(2), life=life(skips=(skip,)))
     assert after.life is not None
     assert after.life.skipped(Sequence(3), ETag("e3")) == skip

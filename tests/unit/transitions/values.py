@@ -53,7 +53,15 @@ def digest(number: int, etag: str = "", called: str = "") -> FileDigest:
 def file(number: int, etag: str = "", called: str = "", **more: Any) -> LandedFile:
     known = digest(number, etag, called)
     path = StorePath(f"landing/{known.name}")
-    return LandedFile(known.sequence, known.name, path, known.etag, 10, BEFORE, **more)
+    return LandedFile(
+        sequence=known.sequence,
+        name=known.name,
+        path=path,
+        etag=known.etag,
+        size=10,
+        modified=BEFORE,
+        **more,
+    )
 
 
 def batch(
@@ -66,7 +74,13 @@ def batch(
 ) -> DecidedBatch:
     every = (digest(n) for n in range(first, last + 1)) if files is None else files
     digests = () if kind is BatchKind.CONTINUE else tuple(every)
-    return DecidedBatch(kind, app(number, life), Sequence(first), Position(last), digests)
+    return DecidedBatch(
+        kind=kind,
+        app_id=app(number, life),
+        first=Sequence(first),
+        last=Position(last),
+        files=digests,
+    )
 
 
 def log(
@@ -111,7 +125,7 @@ def control(**fields: Any) -> ControlDocument:
 
 
 def life(**fields: Any) -> Life:
-    return Life(LIFE, **fields)
+    return Life(incarnation=LIFE, **fields)
 
 
 def look(document: ControlDocument | None = None, *files: LandedFile, **more: Any) -> Look:
