@@ -9,10 +9,10 @@ MOST_CHARACTERS = 8192
 """Of one property; Application Insights cuts the rest away, without a word."""
 _CUT = " …"
 
-Value = str | int | float | datetime | None
+PropertyValue = str | int | float | datetime | None
 
 
-def properties(values: Mapping[str, Value]) -> dict[str, str]:
+def properties(values: Mapping[str, PropertyValue]) -> dict[str, str]:
     """Values as properties: times in UTC, long texts cut where one sees it, nothing for no value.
 
     An empty text is no value either.

@@ -9,7 +9,15 @@ import typer
 
 from openmirror.account import AccountUrl
 from openmirror.cli.console import say
-from openmirror.cli.options import Mirrors, Root, Table, Tables, Why, operator, settings_for
+from openmirror.cli.options import (
+    Mirrors,
+    OneTable,
+    RootOption,
+    Tables,
+    Why,
+    operator,
+    settings_for,
+)
 from openmirror.errors import WrongRequest
 from openmirror.protocol.filing import Through, name_within
 from openmirror.protocol.names import TableFolder
@@ -20,7 +28,7 @@ if TYPE_CHECKING:
 EXIT_FAILED = 1
 
 
-def pause(tables: Tables, root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+def pause(tables: Tables, root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
     """Hold tables: nothing happens to them until they are resumed.
 
     A batch that is underway is still committed.
@@ -37,7 +45,7 @@ def pause(tables: Tables, root: Root = None, mirror: Mirrors = None, why: Why = 
         asked.done(folder, "held", "From its next look on the runner leaves it alone.")
 
 
-def resume(tables: Tables, root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+def resume(tables: Tables, root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
     """Let held tables go on.
 
     \b
@@ -52,7 +60,7 @@ def resume(tables: Tables, root: Root = None, mirror: Mirrors = None, why: Why =
         asked.done(folder, "resumed", asked.when("goes on"))
 
 
-def retry(tables: Tables, root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+def retry(tables: Tables, root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
     """Look again at paused tables, once the cause of their problem is gone.
 
     Not needed after a bad file was replaced or _metadata.json was changed: that is noticed.
@@ -70,7 +78,7 @@ def retry(tables: Tables, root: Root = None, mirror: Mirrors = None, why: Why = 
 
 
 def skip(
-    table: Table,
+    table: OneTable,
     why: Annotated[
         str,
         typer.Option("--why", metavar="TEXT", help="The reason, kept in the table's history."),
@@ -87,7 +95,7 @@ def skip(
             "Year=2024/12.",
         ),
     ] = None,
-    root: Root = None,
+    root: RootOption = None,
     mirror: Mirrors = None,
 ) -> None:
     """Pass over a bad file, or over numbers that will never come.
@@ -122,7 +130,7 @@ def skip(
     asked.done(folder, what, asked.when("goes on behind it"))
 
 
-def reseed(table: Table, root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+def reseed(table: OneTable, root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
     """Rebuild a table from its folder and archive.
 
     Refused, naming the first missing file, unless every file from 1 on is there or was skipped.
@@ -140,7 +148,7 @@ def reseed(table: Table, root: Root = None, mirror: Mirrors = None, why: Why = "
     asked.done(folder, "will be rebuilt", asked.when("rebuilds it"))
 
 
-def undrop(table: Table, root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+def undrop(table: OneTable, root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
     """Bring a dropped table back, held, until its retention ends.
 
     \b
@@ -155,7 +163,7 @@ def undrop(table: Table, root: Root = None, mirror: Mirrors = None, why: Why = "
     asked.done(folder, "will come back, held", asked.when("brings it back"))
 
 
-def confirm_drops(root: Root = None, mirror: Mirrors = None, why: Why = "") -> None:
+def confirm_drops(root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
     """Allow the drops that `status` asks about.
 
     Many tables of a mirror that disappear at once are only dropped after a person has said so:
@@ -186,7 +194,7 @@ def adopt(
     every: Annotated[
         bool, typer.Option("--all", help="Every table of the chosen mirrors.")
     ] = False,
-    root: Root = None,
+    root: RootOption = None,
     mirror: Mirrors = None,
     why: Why = "",
 ) -> None:

@@ -25,7 +25,7 @@ EXIT_CALLED_OFF = 130
 TIMEOUT = "15min"
 """A job's cluster takes minutes to start."""
 
-Subscription = Annotated[
+SubscriptionOption = Annotated[
     str | None,
     typer.Option(
         "--subscription",
@@ -90,7 +90,7 @@ def preflight(
             show_default=False,
         ),
     ] = None,
-    subscription: Subscription = None,
+    subscription: SubscriptionOption = None,
     as_json: Json = False,
 ) -> None:
     """Say what would make a deployment fail, before it is begun. Changes nothing.
@@ -118,7 +118,7 @@ def preflight(
 def verify(
     resource_group: ResourceGroup,
     name: Name = None,
-    subscription: Subscription = None,
+    subscription: SubscriptionOption = None,
     sample: Annotated[
         bool,
         typer.Option(
@@ -152,7 +152,7 @@ def verify(
 def outputs(
     resource_group: ResourceGroup,
     name: Name = None,
-    subscription: Subscription = None,
+    subscription: SubscriptionOption = None,
     as_json: Json = False,
 ) -> None:
     """Print what a deployment made, as variables for a shell and for the Databricks bundle.
@@ -187,7 +187,7 @@ def remove(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
-    subscription: Subscription = None,
+    subscription: SubscriptionOption = None,
 ) -> None:
     """Delete a deployment. The tables and what was landed stay, unless told otherwise.
 

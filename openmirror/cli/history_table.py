@@ -13,7 +13,7 @@ from openmirror.cli.console import clock_time, short
 from openmirror.control import Act, Ended
 from openmirror.errors import Problem
 from openmirror.lifecycle import iso
-from openmirror.services.reporting import HistoryLine, Standing
+from openmirror.services.reporting import HistoryLine, PausingProblem
 from openmirror.tablelog import CommitNote
 
 
@@ -31,11 +31,11 @@ def history_table(lines: Iterable[HistoryLine], now: datetime) -> Table:
     return shown
 
 
-def _cells(event: CommitNote | Act | Standing | Ended) -> tuple[Text | str, ...]:
+def _cells(event: CommitNote | Act | PausingProblem | Ended) -> tuple[Text | str, ...]:
     if isinstance(event, Act):
         why = f": {event.why}" if event.why else ""
         return Text(f"{event.what}, by {event.by}{why}"), "", "", ""
-    if isinstance(event, Standing):
+    if isinstance(event, PausingProblem):
         return Text(f"paused by {_stopped_by(event.problem)}"), "", "", ""
     if isinstance(event, Ended):
         return Text(f"no longer {_stopped_by(event.problem)}: {event.how}"), "", "", ""
@@ -62,7 +62,7 @@ def _line_json(line: HistoryLine) -> dict[str, object]:
     event = line.event
     if isinstance(event, Act):
         return {"at": at, "event": "act", "what": event.what, "by": event.by, "why": event.why}
-    if isinstance(event, Standing | Ended):
+    if isinstance(event, PausingProblem | Ended):
         problem = event.problem
         return {
             "at": at,

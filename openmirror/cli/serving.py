@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openmirror.cli.console import say
-from openmirror.cli.options import Root, settings_for
+from openmirror.cli.options import RootOption, settings_for
 from openmirror.stopping import stop_signals
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _STOPPING = b"\nstopping; once more stops at once\n"
 
 
 def serve(
-    root: Root = None,
+    root: RootOption = None,
     host: Annotated[
         str | None,
         typer.Option(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openmirror.cli.console import result_console, say
-from openmirror.cli.options import Json, Mirrors, Root, Table, settings_for
+from openmirror.cli.options import Json, Mirrors, OneTable, RootOption, settings_for
 
 if TYPE_CHECKING:
     from openmirror.protocol.names import TableFolder
@@ -22,7 +22,7 @@ EXIT_FAILED = 1
 EXIT_FOUND = 3
 
 
-def status(root: Root = None, mirror: Mirrors = None, as_json: Json = False) -> None:
+def status(root: RootOption = None, mirror: Mirrors = None, as_json: Json = False) -> None:
     """Show how every table stands, and what to do about those that do not go on.
 
     Works beside a running `openmirror up`, and without one.
@@ -60,8 +60,8 @@ def status(root: Root = None, mirror: Mirrors = None, as_json: Json = False) -> 
 
 
 def history(
-    table: Table,
-    root: Root = None,
+    table: OneTable,
+    root: RootOption = None,
     mirror: Mirrors = None,
     limit: Annotated[int, typer.Option("--limit", min=1, help="So many lines, newest first.")] = 20,
     as_json: Json = False,
@@ -167,7 +167,7 @@ def tell_stopped(result: DrainResult, name: Callable[[TableFolder], str], now: d
     """Say what a drain could not apply, why, and what to do."""
     from openmirror.cli.status_table import wait_text
     from openmirror.plan.decisions import Pause
-    from openmirror.services.running import Unreadable
+    from openmirror.services.running import UnreadableTable
 
     for folder, outcome in sorted(result.stopped.items(), key=lambda item: item[0]):
         if isinstance(outcome, Pause):
@@ -178,7 +178,7 @@ def tell_stopped(result: DrainResult, name: Callable[[TableFolder], str], now: d
         else:
             say(f"{name(folder)} {wait_text(outcome.waiting, name(folder), now)}")
     for folder, left in sorted(result.outcomes.items(), key=lambda item: item[0]):
-        if isinstance(left, Unreadable):
+        if isinstance(left, UnreadableTable):
             say(f"{name(folder)} cannot be looked at: {left.reason}")
     for mirror, reason in result.unreadable_mirrors.items():
         say(f"the landing zone of {mirror} cannot be listed, nothing of it was touched: {reason}")

@@ -11,12 +11,12 @@ from rich.text import Text
 
 from openmirror.cli.console import clock_time, short
 from openmirror.lifecycle import (
-    Dropped,
     OnHold,
     Paused,
     TableStatus,
     Unreadable,
     Waits,
+    WasDropped,
     message_of,
     wait_remedy,
 )
@@ -25,7 +25,7 @@ from openmirror.plan.decisions import Waiting
 MOST_PARTITIONS = 10
 """Of those that wait, so many are told one by one."""
 
-_STYLES = {Paused: "red", Unreadable: "red", Waits: "yellow", OnHold: "yellow", Dropped: "dim"}
+_STYLES = {Paused: "red", Unreadable: "red", Waits: "yellow", OnHold: "yellow", WasDropped: "dim"}
 
 
 def status_table(tables: Iterable[TableStatus], *, with_mirror: bool) -> Table:
@@ -63,7 +63,7 @@ def in_brief(table: TableStatus) -> str:
         return table.problem.code
     if isinstance(table.stage, OnHold):
         return f"held by {table.stage.hold.by}"
-    if isinstance(table.stage, Dropped):
+    if isinstance(table.stage, WasDropped):
         return "dropped"
     if table.waiting_for:
         waiting = table.waiting_for.waiting

@@ -26,7 +26,7 @@ GROUP BY a.name ORDER BY minutes_late DESC LIMIT 5"""
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Comparison:
     """How one table compares."""
 
     table: str
@@ -49,14 +49,16 @@ def query(root: Path, mirror: str, sql: str, *tables: str) -> pa.Table:
     return pa.table(builder.execute(sql).read_all())
 
 
-def check(root: Path, mirror: str, source: Source, scope: Scope) -> Iterator[Verdict]:
+def check(root: Path, mirror: str, source: Source, scope: Scope) -> Iterator[Comparison]:
     """Judge every table, row by row and column by column, duplicates included."""
     database = connect(source)
     for table, wanted in expected(scope).items():
         actual = query(root, mirror, f"SELECT * FROM {table}", table)
         database.register("actual", actual)
         _rows(database, f"CREATE OR REPLACE TEMP VIEW wanted AS {wanted}")
-        yield Verdict(table, len(actual), _differing_columns(database) or _differing_rows(database))
+        yield Comparison(
+            table, len(actual), _differing_columns(database) or _differing_rows(database)
+        )
 
 
 def _differing_columns(database: duckdb.DuckDBPyConnection) -> str:

@@ -10,7 +10,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from openmirror import layout
-from openmirror.demo.places import Place
+from openmirror.demo.places import PublisherFiles
 from openmirror.layout import join
 from openmirror.protocol.sequence import file_stem
 
@@ -18,7 +18,7 @@ from openmirror.protocol.sequence import file_stem
 class LandingZone:
     """Writes the table folders and numbered change files of one mirror, and reads its status."""
 
-    def __init__(self, place: Place, mirror: str) -> None:
+    def __init__(self, place: PublisherFiles, mirror: str) -> None:
         self._place = place
         self._folder = layout.landing_zone(mirror)
         self._monitoring = layout.monitoring(mirror)

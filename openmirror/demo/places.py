@@ -10,7 +10,7 @@ from openmirror.account import AccountUrl
 from openmirror.layout import LANDING, StorePath
 
 
-class Place(Protocol):
+class PublisherFiles(Protocol):
     """What a publisher does with files."""
 
     def write(self, path: StorePath, data: bytes) -> None:
@@ -23,7 +23,7 @@ class Place(Protocol):
         """A whole file; None when it is not there."""
 
 
-def place_of(root: str, key: str | None) -> Place:
+def place_of(root: str, key: str | None) -> PublisherFiles:
     """The place that a root names: the path of a folder or the URL of an account."""
     if "://" in root:
         return AccountPlace(AccountUrl.parse(root), key)

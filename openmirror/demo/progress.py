@@ -16,7 +16,7 @@ from openmirror.protocol.sequence import ChangeFileName, parse_change_file
 
 
 @dataclass(kw_only=True)
-class Figures:
+class TableFigures:
     """One table so far."""
 
     published: int = 0
@@ -49,7 +49,7 @@ class Tracker:
             for name in TABLES
         }
         self._lock = threading.Lock()
-        self._figures = {name: Figures() for name in TABLES}
+        self._figures = {name: TableFigures() for name in TABLES}
         self.trouble: str | None = None
         """What keeps a table from going on, once something does."""
 
@@ -69,7 +69,7 @@ class Tracker:
                 case TablePaused(code=code, detail=detail):
                     self.trouble = f"{name} is paused by {code.value}: {detail}"
 
-    def _committed(self, figures: Figures, event: BatchCommitted) -> None:
+    def _committed(self, figures: TableFigures, event: BatchCommitted) -> None:
         figures.applied = event.last
         figures.commits += 1
         figures.changes += event.rows
@@ -84,7 +84,7 @@ class Tracker:
         figures = self.figures(table)
         return figures.applied != figures.published
 
-    def figures(self, table: str) -> Figures:
+    def figures(self, table: str) -> TableFigures:
         """How a table stands now."""
         published = _last_number(self._folders[table])
         with self._lock:

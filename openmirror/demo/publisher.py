@@ -13,7 +13,7 @@ import time
 from datetime import date
 
 from openmirror.demo.landing import LandingZone
-from openmirror.demo.places import Place, place_of
+from openmirror.demo.places import PublisherFiles, place_of
 from openmirror.demo.scope import Scope
 from openmirror.demo.source import KEYS, TABLES, read_source
 from openmirror.demo.story import Begin, Day, Loaded, Publish, Tell, story
@@ -25,7 +25,7 @@ _PATIENCE = 120.0
 """Seconds to wait for the initial loads to be mirrored; a publisher goes on then all the same."""
 
 
-def publish(place: Place, scope: Scope) -> None:
+def publish(place: PublisherFiles, scope: Scope) -> None:
     """Write the whole story, at its own pace."""
     zone = LandingZone(place, MIRROR)
     zone.introduce("openmirror demo")

@@ -17,7 +17,7 @@ from rich.text import Text
 import openmirror
 from openmirror import layout
 from openmirror.cli.console import short
-from openmirror.demo.checking import Verdict
+from openmirror.demo.checking import Comparison
 from openmirror.demo.progress import Tracker
 from openmirror.demo.scope import Scope
 from openmirror.lifecycle import TableStatus
@@ -46,7 +46,7 @@ def _said(day: date) -> str:
 
 
 def figures(
-    statuses: Iterable[TableStatus], verdicts: Iterable[Verdict], tracker: Tracker
+    statuses: Iterable[TableStatus], verdicts: Iterable[Comparison], tracker: Tracker
 ) -> Table:
     """One line for each table: how it stands and how fast it was."""
     rows = {verdict.table: verdict.rows for verdict in verdicts}
@@ -82,7 +82,7 @@ def answer(result: pa.Table) -> Table:
     return shown
 
 
-def judge(console: Console, verdicts: Iterable[Verdict]) -> None:
+def judge(console: Console, verdicts: Iterable[Comparison]) -> None:
     """A line for each table: whether it holds what it must."""
     for verdict in verdicts:
         good = not verdict.difference

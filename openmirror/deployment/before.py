@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from openmirror.deployment.findings import Check, Finding, fault, ok, unknown, warning
 from openmirror.deployment.naming import DEPLOYMENT, tagged
 from openmirror.deployment.parameters import Parameters
-from openmirror.deployment.template import Names
+from openmirror.deployment.template import ResourceNames
 from openmirror.ports.management import (
     Deployment,
     DeploymentState,
@@ -16,7 +16,7 @@ from openmirror.ports.management import (
     Lock,
     NameAnswer,
 )
-from openmirror.ports.resources import Part, Resource
+from openmirror.ports.resources import Resource, ResourceType
 
 ALWAYS = (
     "Microsoft.App",
@@ -111,15 +111,15 @@ def judge_group(name: str, group: Group | None, wanted: str | None) -> list[Find
 
 
 def judge_names(
-    names: Names, ours: Iterable[Resource], answers: Mapping[str, NameAnswer]
+    names: ResourceNames, ours: Iterable[Resource], answers: Mapping[str, NameAnswer]
 ) -> list[Finding]:
     """Each name that somebody else has; `answers` are by name."""
     here = {(resource.part, resource.name) for resource in ours}
     found = []
     for part, name in (
-        (Part.ACCOUNT, names.lake_account),
-        (Part.ACCOUNT, names.runtime_account),
-        (Part.SITE, names.function_app),
+        (ResourceType.ACCOUNT, names.lake_account),
+        (ResourceType.ACCOUNT, names.runtime_account),
+        (ResourceType.SITE, names.function_app),
     ):
         answer = answers[name]
         if (part, name) in here:

@@ -9,13 +9,19 @@ from openmirror.deployment.naming import tagged
 from openmirror.deployment.template import is_lake, is_made, is_runtime
 from openmirror.ports.letters import CONTAINER
 from openmirror.ports.management import Group
-from openmirror.ports.resources import Part, Resource
+from openmirror.ports.resources import Resource, ResourceType
 
-_ORDER = tuple(Part)
+_ORDER = tuple(ResourceType)
 _NETWORK = frozenset(
-    {Part.ENDPOINT, Part.NETWORK, Part.RULES, Part.ZONE, Part.ZONE_LINK},
+    {
+        ResourceType.ENDPOINT,
+        ResourceType.NETWORK,
+        ResourceType.RULES,
+        ResourceType.ZONE,
+        ResourceType.ZONE_LINK,
+    },
 )
-_APP = frozenset({Part.SITE, Part.PLAN})
+_APP = frozenset({ResourceType.SITE, ResourceType.PLAN})
 _INTERFACE = "microsoft.network/networkinterfaces"
 _DIAGNOSTICS = "providers/Microsoft.Insights/diagnosticSettings/openmirror"
 """What sends logs to the workspace that goes."""
@@ -41,10 +47,10 @@ class Removal:
     @property
     def settings(self) -> tuple[str, ...]:
         """The ids of what stays on a part that is kept, and leads to one that goes."""
-        if not any(one.part is Part.LOGS for one in self.gone):
+        if not any(one.part is ResourceType.LOGS for one in self.gone):
             return ()
         lakes = [f"{one.id}/blobServices/default" for one in self.kept if is_lake(one, self.name)]
-        others = [one.id for one in self.kept if one.part is Part.WORKSPACE]
+        others = [one.id for one in self.kept if one.part is ResourceType.WORKSPACE]
         return tuple(f"{at}/{_DIAGNOSTICS}" for at in (*lakes, *others))
 
     @property
@@ -84,14 +90,15 @@ def plan_removal(
 def _comes_with(one: Resource, ours: list[Resource]) -> bool:
     """Whether it is a network interface that comes and goes with an endpoint."""
     return one.type.lower() == _INTERFACE and any(
-        end.part is Part.ENDPOINT and one.name.lower().startswith(f"{end.name.lower()}.nic.")
+        end.part is ResourceType.ENDPOINT
+        and one.name.lower().startswith(f"{end.name.lower()}.nic.")
         for end in ours
     )
 
 
 def _data(name: str, ours: list[Resource], targets: Mapping[str, str]) -> set[str]:
     lake = next((one for one in ours if is_lake(one, name)), None)
-    data = {one.id for one in ours if is_lake(one, name) or one.part is Part.WORKSPACE}
+    data = {one.id for one in ours if is_lake(one, name) or one.part is ResourceType.WORKSPACE}
     if lake is not None and _is_private(lake, targets):
         data |= {one.id for one in ours if _leads_to(one, lake, targets)}
     return data
@@ -102,7 +109,7 @@ def _is_private(lake: Resource, targets: Mapping[str, str]) -> bool:
 
 
 def _leads_to(one: Resource, lake: Resource, targets: Mapping[str, str]) -> bool:
-    if one.part is Part.ENDPOINT:
+    if one.part is ResourceType.ENDPOINT:
         return targets.get(one.id, "").lower() == lake.id.lower()
     return one.part in _NETWORK
 
@@ -112,11 +119,11 @@ def _shared_zones(every: list[Resource], gone: set[str]) -> set[str]:
 
     Zones have no name of their own: all private deployments of a group share them.
     """
-    links = [one for one in every if one.part is Part.ZONE_LINK and one.id not in gone]
+    links = [one for one in every if one.part is ResourceType.ZONE_LINK and one.id not in gone]
     return {
         zone.id
         for zone in every
-        if zone.part is Part.ZONE
+        if zone.part is ResourceType.ZONE
         and zone.id in gone
         and any(link.id.lower().startswith(f"{zone.id.lower()}/") for link in links)
     }

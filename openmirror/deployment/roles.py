@@ -57,7 +57,7 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
-class Place:
+class GrantTarget:
     """A resource that a role is given on."""
 
     kind: Kind
@@ -92,7 +92,7 @@ class Grant:
 
     who: Who
     role: Role
-    place: Place
+    place: GrantTarget
     conditioned: bool = False
     """Whether a condition narrows it to some paths."""
 
@@ -100,28 +100,31 @@ class Grant:
         return f"{ROLE_NAMES[self.role]!r} on {self.place}"
 
 
-_ZONE = Place(Kind.LAKE_CONTAINER, LANDING)
-_TABLES = Place(Kind.LAKE_CONTAINER, LAKE)
-_LETTERS = Place(Kind.RUNTIME_CONTAINER, CONTAINER)
-_RUNTIME = Place(Kind.RUNTIME_ACCOUNT)
-_INSIGHTS = Place(Kind.INSIGHTS)
+_ZONE = GrantTarget(Kind.LAKE_CONTAINER, LANDING)
+_TABLES = GrantTarget(Kind.LAKE_CONTAINER, LAKE)
+_LETTERS = GrantTarget(Kind.RUNTIME_CONTAINER, CONTAINER)
+_RUNTIME = GrantTarget(Kind.RUNTIME_ACCOUNT)
+_INSIGHTS = GrantTarget(Kind.INSIGHTS)
 QUEUES = (EVENTS_QUEUE, EVENTS_QUEUE + POISON_SUFFIX, WORK_QUEUE, WORK_QUEUE + POISON_SUFFIX)
 
 GRANTS: tuple[Grant, ...] = (
     Grant(Who.FUNCTIONS, Role.BLOB_CONTRIBUTOR, _ZONE),
     Grant(Who.FUNCTIONS, Role.BLOB_CONTRIBUTOR, _TABLES, conditioned=True),
-    *(Grant(Who.FUNCTIONS, Role.QUEUE_CONTRIBUTOR, Place(Kind.QUEUE, name)) for name in QUEUES),
+    *(
+        Grant(Who.FUNCTIONS, Role.QUEUE_CONTRIBUTOR, GrantTarget(Kind.QUEUE, name))
+        for name in QUEUES
+    ),
     Grant(Who.FUNCTIONS, Role.BLOB_CONTRIBUTOR, _LETTERS),
     Grant(Who.FUNCTIONS, Role.BLOB_OWNER, _RUNTIME),
     Grant(Who.FUNCTIONS, Role.TABLE_CONTRIBUTOR, _RUNTIME),
     Grant(Who.FUNCTIONS, Role.METRICS_PUBLISHER, _INSIGHTS),
     Grant(Who.RUNNER, Role.BLOB_CONTRIBUTOR, _ZONE, conditioned=True),
     Grant(Who.RUNNER, Role.BLOB_CONTRIBUTOR, _TABLES),
-    Grant(Who.RUNNER, Role.BLOB_DELEGATOR, Place(Kind.LAKE_ACCOUNT)),
-    Grant(Who.RUNNER, Role.QUEUE_CONTRIBUTOR, Place(Kind.QUEUE, WORK_QUEUE)),
-    Grant(Who.RUNNER, Role.QUEUE_CONTRIBUTOR, Place(Kind.QUEUE, WORK_QUEUE + POISON_SUFFIX)),
+    Grant(Who.RUNNER, Role.BLOB_DELEGATOR, GrantTarget(Kind.LAKE_ACCOUNT)),
+    Grant(Who.RUNNER, Role.QUEUE_CONTRIBUTOR, GrantTarget(Kind.QUEUE, WORK_QUEUE)),
+    Grant(Who.RUNNER, Role.QUEUE_CONTRIBUTOR, GrantTarget(Kind.QUEUE, WORK_QUEUE + POISON_SUFFIX)),
     Grant(Who.RUNNER, Role.METRICS_PUBLISHER, _INSIGHTS),
-    Grant(Who.TOPIC, Role.QUEUE_SENDER, Place(Kind.QUEUE, EVENTS_QUEUE)),
+    Grant(Who.TOPIC, Role.QUEUE_SENDER, GrantTarget(Kind.QUEUE, EVENTS_QUEUE)),
     Grant(Who.TOPIC, Role.BLOB_CONTRIBUTOR, _LETTERS),
 )
 """Those of infra/bicep/roles.bicep that do not depend on a parameter."""

@@ -18,7 +18,7 @@ FOLDER = TableFolder(MIRROR, TablePath("", "sample"))
 mirror's brake and retention would have a say in."""
 
 
-class Step(StrEnum):
+class SampleStep(StrEnum):
     """What was waited for."""
 
     APPEAR = "appear"
@@ -29,7 +29,7 @@ class Step(StrEnum):
 class Stuck:
     """What could be seen when the time was over."""
 
-    step: Step
+    step: SampleStep
     waited: timedelta
     problem: Trouble | None = None
     is_held: bool = False

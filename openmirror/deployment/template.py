@@ -7,36 +7,36 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from openmirror.deployment.naming import NAME, guid, unique_string
-from openmirror.ports.resources import Part, Resource
+from openmirror.ports.resources import Resource, ResourceType
 
 SITE = "func-{name}-{token}"
 LAKE_ACCOUNT = "st{name}lake{short}"
 RUNTIME_ACCOUNT = "st{name}run{short}"
 _ZONE = r"privatelink\.(?:blob|dfs|queue|table)\.[a-z.]+"
-_CALLED: Mapping[Part, str] = {
-    Part.SITE: SITE,
-    Part.PLAN: "asp-{name}-{token}",
-    Part.TOPIC: "egst-{name}-{token}",
-    Part.LOG_ALERT: "alert-{name}-[a-z-]+",
-    Part.METRIC_ALERT: "alert-{name}-[a-z-]+",
-    Part.ACTION_GROUP: "ag-{name}",
-    Part.INSIGHTS: "appi-{name}-{token}",
-    Part.LOGS: "log-{name}-{token}",
-    Part.ENDPOINT: "pep-{name}-(?:lake|runtime)-(?:blob|dfs|queue|table)",
-    Part.ACCOUNT: f"(?:{LAKE_ACCOUNT}|{RUNTIME_ACCOUNT})",
-    Part.WORKSPACE: "dbw-{name}-{token}",
-    Part.CONNECTOR: "dbac-{name}-{token}",
-    Part.IDENTITY: "id-{name}-(?:functions|runner)-{token}",
-    Part.ZONE_LINK: _ZONE + "/vnet-{name}-{token}",
-    Part.ZONE: _ZONE,
-    Part.NETWORK: "vnet-{name}-{token}",
-    Part.RULES: "nsg-vnet-{name}-{token}-(?:functions|endpoints)",
+_CALLED: Mapping[ResourceType, str] = {
+    ResourceType.SITE: SITE,
+    ResourceType.PLAN: "asp-{name}-{token}",
+    ResourceType.TOPIC: "egst-{name}-{token}",
+    ResourceType.LOG_ALERT: "alert-{name}-[a-z-]+",
+    ResourceType.METRIC_ALERT: "alert-{name}-[a-z-]+",
+    ResourceType.ACTION_GROUP: "ag-{name}",
+    ResourceType.INSIGHTS: "appi-{name}-{token}",
+    ResourceType.LOGS: "log-{name}-{token}",
+    ResourceType.ENDPOINT: "pep-{name}-(?:lake|runtime)-(?:blob|dfs|queue|table)",
+    ResourceType.ACCOUNT: f"(?:{LAKE_ACCOUNT}|{RUNTIME_ACCOUNT})",
+    ResourceType.WORKSPACE: "dbw-{name}-{token}",
+    ResourceType.CONNECTOR: "dbac-{name}-{token}",
+    ResourceType.IDENTITY: "id-{name}-(?:functions|runner)-{token}",
+    ResourceType.ZONE_LINK: _ZONE + "/vnet-{name}-{token}",
+    ResourceType.ZONE: _ZONE,
+    ResourceType.NETWORK: "vnet-{name}-{token}",
+    ResourceType.RULES: "nsg-vnet-{name}-{token}-(?:functions|endpoints)",
 }
 """How each is called: what is in braces is filled in. A workbook's name is a GUID."""
 
 
 @dataclass(frozen=True)
-class Names:
+class ResourceNames:
     """Those names that must be free in all of Azure."""
 
     lake_account: str
@@ -44,7 +44,7 @@ class Names:
     function_app: str
 
     @classmethod
-    def of(cls, name: str, group: str) -> Names:
+    def of(cls, name: str, group: str) -> ResourceNames:
         """The names in the group of this id, as infra/bicep/main.bicep makes them."""
         token = unique_string(group, name)[:6]
         made = (
@@ -60,19 +60,21 @@ def is_made(resource: Resource, name: str, group: str) -> bool:
     `group` is the id of the resource group, as Azure spells it.
     """
     part, called = resource.part, resource.name.lower()
-    if part is Part.WORKBOOK:
+    if part is ResourceType.WORKBOOK:
         return called == guid(group, name, "workbook")
     return part is not None and _is_called(called, _CALLED[part], name)
 
 
 def is_lake(resource: Resource, name: str) -> bool:
     """Whether it is the account with the data: what was landed, and the tables."""
-    return resource.part is Part.ACCOUNT and _is_called(resource.name, LAKE_ACCOUNT, name)
+    return resource.part is ResourceType.ACCOUNT and _is_called(resource.name, LAKE_ACCOUNT, name)
 
 
 def is_runtime(resource: Resource, name: str) -> bool:
     """Whether it is the account with the queues and the letters."""
-    return resource.part is Part.ACCOUNT and _is_called(resource.name, RUNTIME_ACCOUNT, name)
+    return resource.part is ResourceType.ACCOUNT and _is_called(
+        resource.name, RUNTIME_ACCOUNT, name
+    )
 
 
 def name_in(site: str) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.signatures import is_signed
 
 DEVELOPMENT_ACCOUNT = "devstoreaccount1"
@@ -52,11 +52,13 @@ class Credentials:
             case "bearer":
                 self._check_token(value)
             case "" if any(name == "sig" for name, _ in query):
-                raise Refused(Fault.AUTHENTICATION, "shared access signatures are not imitated")
+                raise RefusedCall(Fault.AUTHENTICATION, "shared access signatures are not imitated")
             case "":
-                raise Refused(Fault.NO_AUTHENTICATION)
+                raise RefusedCall(Fault.NO_AUTHENTICATION)
             case _:
-                raise Refused(Fault.AUTHENTICATION, f"only SharedKey and Bearer, not {scheme!r}")
+                raise RefusedCall(
+                    Fault.AUTHENTICATION, f"only SharedKey and Bearer, not {scheme!r}"
+                )
 
     def _check_signature(
         self,
@@ -68,7 +70,7 @@ class Credentials:
     ) -> None:
         account, _, signature = value.partition(":")
         if account != self.account:
-            raise Refused(Fault.AUTHENTICATION, f"the account here is {self.account}")
+            raise RefusedCall(Fault.AUTHENTICATION, f"the account here is {self.account}")
         if self.key is not None and not is_signed(
             base64.b64decode(self.key),
             signature.strip(),
@@ -78,27 +80,27 @@ class Credentials:
             query=query,
             headers=headers,
         ):
-            raise Refused(Fault.AUTHENTICATION, "the signature was not made with the key here")
+            raise RefusedCall(Fault.AUTHENTICATION, "the signature was not made with the key here")
 
     def _check_token(self, token: str) -> None:
         if not self.is_https:
-            raise Refused(Fault.AUTHENTICATION, "bearer tokens are only taken over https")
+            raise RefusedCall(Fault.AUTHENTICATION, "bearer tokens are only taken over https")
         if not token.strip():
-            raise Refused(Fault.TOKEN, "the token is empty")
+            raise RefusedCall(Fault.TOKEN, "the token is empty")
         claims = _claims(token.strip())
         if claims is None:
             return
         now = time.time()
         expires, begins = claims.get("exp"), claims.get("nbf", 0)
         if not isinstance(expires, int | float) or expires + _SKEW_SECONDS < now:
-            raise Refused(Fault.TOKEN, "the token has expired")
+            raise RefusedCall(Fault.TOKEN, "the token has expired")
         if not isinstance(begins, int | float) or begins - _SKEW_SECONDS > now:
-            raise Refused(Fault.TOKEN, "the token is not valid yet")
+            raise RefusedCall(Fault.TOKEN, "the token is not valid yet")
         given = claims.get("aud")
         audiences = given if isinstance(given, list) else [given]
         own = {f"https://{self.account}.{host}.core.windows.net" for host in ("dfs", "blob")}
         if not {str(name).rstrip("/") for name in audiences} & (_AUDIENCES | own):
-            raise Refused(Fault.TOKEN, f"the token is for {given!r}, not for storage")
+            raise RefusedCall(Fault.TOKEN, f"the token is for {given!r}, not for storage")
 
 
 def _claims(token: str) -> dict[str, Any] | None:
@@ -110,7 +112,7 @@ def _claims(token: str) -> dict[str, Any] | None:
         text = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
         claims = json.loads(text)
     except (binascii.Error, ValueError) as error:
-        raise Refused(Fault.TOKEN, "the token is no JWT, though it looks like one") from error
+        raise RefusedCall(Fault.TOKEN, "the token is no JWT, though it looks like one") from error
     if not isinstance(claims, dict):
-        raise Refused(Fault.TOKEN, "the token's claims are no object")
+        raise RefusedCall(Fault.TOKEN, "the token's claims are no object")
     return claims

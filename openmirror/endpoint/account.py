@@ -12,14 +12,14 @@ from openmirror.endpoint.alone import give_back, take
 from openmirror.endpoint.calls import Call
 from openmirror.endpoint.conditions import Conditions
 from openmirror.endpoint.disk import Disk
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.events import Announcer, Envelope, Sink
 from openmirror.endpoint.facts import Facts
 from openmirror.endpoint.gate import Gate
 from openmirror.endpoint.leases import check_write
 from openmirror.endpoint.nodes import Node
 from openmirror.endpoint.staging import Staging
-from openmirror.endpoint.state import State
+from openmirror.endpoint.state import EndpointState
 from openmirror.endpoint.ticks import Ticks
 from openmirror.endpoint.trash import throw_away
 from openmirror.layout import LAKE, LANDING
@@ -35,7 +35,7 @@ class Account:
     name: str
     disk: Disk
     staging: Staging
-    state: State
+    state: EndpointState
     gate: Gate
     announce: Announcer
     lock: int
@@ -54,7 +54,7 @@ class Account:
         """
         lease = check_write(old.facts.lease if old else None, lease_id, time.time())
         if old is not None and old.is_folder:
-            raise Refused(Fault.TYPE_MISMATCH, f"{old.address.path} is a directory")
+            raise RefusedCall(Fault.TYPE_MISMATCH, f"{old.address.path} is a directory")
         self.disk.make_parents(call.address)
         node = self.disk.put(call.address, content, replace(facts, lease=lease))
         if old is not None:
@@ -74,10 +74,10 @@ class Account:
     def delete(self, call: Call, *, recursive: bool) -> None:
         """Delete what is at the call's address, unless that is a container."""
         if not call.address.path:
-            raise Refused(Fault.INVALID_URI, "this would delete a whole container")
+            raise RefusedCall(Fault.INVALID_URI, "this would delete a whole container")
         with self.changing(call) as node:
             if node.is_folder and not recursive and not self.disk.is_empty(node.address):
-                raise Refused(Fault.NOT_EMPTY)
+                raise RefusedCall(Fault.NOT_EMPTY)
             self.staging.forget_appended(node)
             trash = self.disk.remove(node)
             self.announce.deleted(call, node, recursive=recursive)
@@ -97,7 +97,7 @@ def open_account(
     folder.mkdir(exist_ok=True)
     lock = take(folder / "lock")
     ticks = Ticks()
-    state = State(folder / "state.sqlite3")
+    state = EndpointState(folder / "state.sqlite3")
     gate = Gate(root.resolve())
     return Account(
         name=name,

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import quote, unquote, urlsplit
 
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 
 _CONTAINER = re.compile(r"\$root|[a-z0-9](?:-?[a-z0-9]){2,62}")
 _MOST_CHARACTERS = 1024
@@ -72,12 +72,12 @@ def parse_rename_source(header: str, account: str) -> Address:
         try:
             path = urlsplit(header).path
         except ValueError as error:
-            raise Refused(Fault.SOURCE_INVALID, str(error)) from error
+            raise RefusedCall(Fault.SOURCE_INVALID, str(error)) from error
     else:
         path = header.partition("?")[0]
     source = _address(_decoded(path, Fault.SOURCE_INVALID), account)
     if not source.path:
-        raise Refused(Fault.SOURCE_INVALID, f"{header!r} names no path in a container")
+        raise RefusedCall(Fault.SOURCE_INVALID, f"{header!r} names no path in a container")
     return source
 
 
@@ -90,7 +90,7 @@ def parse_folder(text: str, container: str) -> Address:
 def check_container_name(name: str) -> None:
     """Raises Refused unless Azure allows this name for a container."""
     if not _CONTAINER.fullmatch(name):
-        raise Refused(
+        raise RefusedCall(
             Fault.INVALID_NAME,
             f"{name!r} is no container's name: 3 to 63 small letters, digits and single hyphens",
         )
@@ -110,18 +110,18 @@ def _decoded(raw: str, fault: Fault) -> str:
     try:
         decoded = unquote(raw, errors="strict")
     except UnicodeDecodeError as error:
-        raise Refused(fault, "the path is not UTF-8") from error
+        raise RefusedCall(fault, "the path is not UTF-8") from error
     _check_text(decoded, fault)
     return decoded
 
 
 def _check_text(text: str, fault: Fault) -> None:
     if "\0" in text:
-        raise Refused(fault, "a path cannot hold the character NUL")
+        raise RefusedCall(fault, "a path cannot hold the character NUL")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise Refused(fault, "the path is not UTF-8") from error
+        raise RefusedCall(fault, "the path is not UTF-8") from error
 
 
 def _path(parts: list[str]) -> str:
@@ -129,10 +129,12 @@ def _path(parts: list[str]) -> str:
     kept = [part for part in parts if part]
     for part in kept:
         if part in (".", ".."):
-            raise Refused(Fault.INVALID_URI, f"a path cannot hold the part {part!r}")
+            raise RefusedCall(Fault.INVALID_URI, f"a path cannot hold the part {part!r}")
         if len(part.encode()) > _MOST_BYTES:
-            raise Refused(Fault.INVALID_NAME, f"a name cannot be longer than {_MOST_BYTES} bytes")
+            raise RefusedCall(
+                Fault.INVALID_NAME, f"a name cannot be longer than {_MOST_BYTES} bytes"
+            )
     path = "/".join(kept)
     if len(path) > _MOST_CHARACTERS:
-        raise Refused(Fault.INVALID_NAME, f"a path cannot exceed {_MOST_CHARACTERS} characters")
+        raise RefusedCall(Fault.INVALID_NAME, f"a path cannot exceed {_MOST_CHARACTERS} characters")
     return path

@@ -21,7 +21,7 @@ from openmirror.endpoint.account import Account
 from openmirror.endpoint.addresses import parse_path
 from openmirror.endpoint.bodies import Body
 from openmirror.endpoint.calls import Call, FilePart, Reply
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.routing import speaks_dfs, verb_of
 from openmirror.endpoint.ticks import http_date
 from openmirror.endpoint.xml import rendered
@@ -56,7 +56,7 @@ class Endpoint:
         body = Body(self.account.staging.folder)
         try:
             reply = await self._reply(request, request_id, headers, query, body, dfs=dfs)
-        except Refused as refused:
+        except RefusedCall as refused:
             self._tell(request, refused)
             await _drain(request)
             reply = _refusal(refused, request_id, dfs=dfs)
@@ -64,7 +64,7 @@ class Endpoint:
             return
         except Exception:  # noqa: BLE001 - one request's surprise must not end the server
             _log.exception("%s %s failed", request.method, request.url.path)
-            reply = _refusal(Refused(Fault.INTERNAL), request_id, dfs=dfs)
+            reply = _refusal(RefusedCall(Fault.INTERNAL), request_id, dfs=dfs)
         finally:
             body.close()
         try:
@@ -76,7 +76,7 @@ class Endpoint:
             if isinstance(reply.content, FilePart):
                 os.close(reply.content.fd)
 
-    def _tell(self, request: Request, refused: Refused) -> None:
+    def _tell(self, request: Request, refused: RefusedCall) -> None:
         """For whoever tests a publisher; that something is missing is mostly no surprise to it."""
         if refused.fault.status not in (304, 404):
             path = request.url.path
@@ -95,7 +95,7 @@ class Endpoint:
         raw_path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
         method = headers.get("x-http-method-override", request.method).upper()
         if request.method not in _METHODS or method not in _METHODS:
-            raise Refused(Fault.VERB)
+            raise RefusedCall(Fault.VERB)
         self.credentials.check(
             request.method, raw_path, request.query_params.multi_items(), headers
         )
@@ -117,10 +117,10 @@ class Endpoint:
     async def _receive(self, request: Request, headers: Mapping[str, str], body: Body) -> None:
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()) or int(length) > self.most_bytes:
-            raise Refused(Fault.TOO_LARGE, f"a request has at most {self.most_bytes} bytes")
+            raise RefusedCall(Fault.TOO_LARGE, f"a request has at most {self.most_bytes} bytes")
         async for piece in request.stream():
             if body.size + len(piece) > self.most_bytes:
-                raise Refused(Fault.TOO_LARGE, f"a request has at most {self.most_bytes} bytes")
+                raise RefusedCall(Fault.TOO_LARGE, f"a request has at most {self.most_bytes} bytes")
             body.add(piece)
 
 
@@ -135,7 +135,7 @@ def _headers(request: Request) -> dict[str, str]:
 def _check_md5(call: Call) -> None:
     sent = call.header("content-md5")
     if sent and sent != call.body.md5():
-        raise Refused(Fault.MD5_MISMATCH)
+        raise RefusedCall(Fault.MD5_MISMATCH)
 
 
 async def _drain(request: Request) -> None:
@@ -164,7 +164,7 @@ def _common(request_id: str, headers: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
-def _refusal(refused: Refused, request_id: str, *, dfs: bool) -> Reply:
+def _refusal(refused: RefusedCall, request_id: str, *, dfs: bool) -> Reply:
     """An error as each endpoint words it: JSON on DFS, XML on Blob."""
     fault = refused.fault
     code = fault.code(dfs=dfs)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from openmirror.endpoint.account import Account
 from openmirror.endpoint.calls import Call, Reply
 from openmirror.endpoint.conditions import Conditions
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.leases import check_write
 from openmirror.endpoint.nodes import Node
 from openmirror.endpoint.properties import sent_properties, written
@@ -22,7 +22,7 @@ def append(account: Account, call: Call) -> Reply:
         node = _file(account, call)
         check_write(node.facts.lease, call.lease_id, time.time())
         if position < node.size:
-            raise Refused(
+            raise RefusedCall(
                 Fault.INVALID_QUERY, f"position={position} is below the file's {node.size} bytes"
             )
         if call.body.size:
@@ -37,7 +37,7 @@ def flush(account: Account, call: Call) -> Reply:
     """`PATCH ?action=flush&position=`: readers see all that was appended, at once."""
     position = call.number("position")
     if call.body.size:
-        raise Refused(Fault.INVALID_INPUT, "a flush has no body")
+        raise RefusedCall(Fault.INVALID_INPUT, "a flush has no body")
     with account.gate():
         node = _flush(account, call, _file(account, call), position)
     return Reply(200, written(node) | {"content-length": "0"})
@@ -63,5 +63,5 @@ def _flush(account: Account, call: Call, node: Node, position: int) -> Node:
 def _file(account: Account, call: Call) -> Node:
     node = account.disk.require(call.address)
     if node.is_folder:
-        raise Refused(Fault.TYPE_MISMATCH, f"{call.address.path} is a directory")
+        raise RefusedCall(Fault.TYPE_MISMATCH, f"{call.address.path} is a directory")
     return node

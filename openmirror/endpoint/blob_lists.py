@@ -8,11 +8,11 @@ from xml.etree.ElementTree import Element, SubElement
 from openmirror.endpoint.account import Account
 from openmirror.endpoint.addresses import parse_folder
 from openmirror.endpoint.calls import Call, Reply
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.nodes import Node
 from openmirror.endpoint.properties import DEFAULT_TYPE, leased, permissions_of, shown_metadata
 from openmirror.endpoint.ticks import http_date
-from openmirror.endpoint.walking import MOST_ENTRIES, Page, page
+from openmirror.endpoint.walking import MOST_ENTRIES, NodePage, page
 from openmirror.endpoint.xml import add_name, rendered
 
 _XML = {"content-type": "application/xml"}
@@ -43,7 +43,7 @@ def list_blobs(account: Account, call: Call) -> Reply:
     account.disk.require_container(call.address)
     delimiter = call.query.get("delimiter", "")
     if delimiter not in ("", "/"):
-        raise Refused(Fault.INVALID_QUERY, "the delimiter is / where there are folders")
+        raise RefusedCall(Fault.INVALID_QUERY, "the delimiter is / where there are folders")
     found = _found(account, call, recursive=not delimiter)
     root = Element(
         "EnumerationResults",
@@ -65,7 +65,7 @@ def list_blobs(account: Account, call: Call) -> Reply:
     return Reply(200, _XML, rendered(root))
 
 
-def _found(account: Account, call: Call, *, recursive: bool) -> Page:
+def _found(account: Account, call: Call, *, recursive: bool) -> NodePage:
     prefix = call.query.get("prefix", "")
     above, _, beginning = prefix.rpartition("/")
     return page(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from openmirror.endpoint.account import Account
 from openmirror.endpoint.calls import Call, Reply
 from openmirror.endpoint.conditions import Conditions
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.facts import Facts
 from openmirror.endpoint.properties import (
     FOLDER_MARK,
@@ -21,11 +21,11 @@ def put_blob(account: Account, call: Call) -> Reply:
     """`PUT` with `x-ms-blob-type`: the whole content at once."""
     kind = call.header("x-ms-blob-type")
     if kind is None:
-        raise Refused(Fault.MISSING_HEADER, "x-ms-blob-type")
+        raise RefusedCall(Fault.MISSING_HEADER, "x-ms-blob-type")
     if kind != "BlockBlob":
-        raise Refused(Fault.NOT_IMITATED, f"only block blobs, not {kind}")
+        raise RefusedCall(Fault.NOT_IMITATED, f"only block blobs, not {kind}")
     if not call.address.path:
-        raise Refused(Fault.INVALID_URI, "a blob has a name")
+        raise RefusedCall(Fault.INVALID_URI, "a blob has a name")
     metadata = sent_metadata(call)
     if call.header(f"x-ms-meta-{FOLDER_MARK}") == "true" and not call.body.size:
         return _put_folder(account, call, Facts(metadata=metadata))
@@ -54,7 +54,7 @@ def _put_folder(account: Account, call: Call, facts: Facts) -> Reply:
         elif old.is_folder:
             node = account.disk.touch(old, replace(old.facts, metadata=facts.metadata))
         else:
-            raise Refused(Fault.TYPE_MISMATCH, f"{old.address.path} is a file")
+            raise RefusedCall(Fault.TYPE_MISMATCH, f"{old.address.path} is a file")
     return Reply(201, written(node) | {"x-ms-request-server-encrypted": "true"})
 
 

@@ -13,7 +13,7 @@ from openmirror.endpoint.account import Account
 from openmirror.endpoint.bodies import copy_range
 from openmirror.endpoint.calls import Call, Reply
 from openmirror.endpoint.conditions import Conditions
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.facts import Facts
 from openmirror.endpoint.leases import check_write
 from openmirror.endpoint.nodes import Node
@@ -81,10 +81,10 @@ def _wanted(call: Call) -> Iterator[tuple[str, str]]:
     """Kind and id of each block of the list; raises Refused."""
     root = parsed(call.body)
     if root.tag != "BlockList" or len(root) > _MOST_BLOCKS:
-        raise Refused(Fault.XML, f"a BlockList of at most {_MOST_BLOCKS} blocks")
+        raise RefusedCall(Fault.XML, f"a BlockList of at most {_MOST_BLOCKS} blocks")
     for element in root:
         if element.tag not in ("Latest", "Committed", "Uncommitted"):
-            raise Refused(Fault.XML, f"there is no <{element.tag}> in a block list")
+            raise RefusedCall(Fault.XML, f"there is no <{element.tag}> in a block list")
         yield element.tag, (element.text or "").strip()
 
 
@@ -107,7 +107,7 @@ def _assemble(
                 start, size = committed[block_id]
                 copy_range(source, start, target, offset, size)
             else:
-                raise Refused(Fault.BLOCK_LIST, f"there is no block {block_id!r}")
+                raise RefusedCall(Fault.BLOCK_LIST, f"there is no block {block_id!r}")
             done.append((block_id, size))
             offset += size
     finally:
@@ -131,6 +131,6 @@ def _check_id(block_id: str) -> None:
     try:
         size = len(base64.b64decode(block_id, validate=True))
     except (binascii.Error, ValueError) as error:
-        raise Refused(Fault.INVALID_QUERY, "blockid is not Base64") from error
+        raise RefusedCall(Fault.INVALID_QUERY, "blockid is not Base64") from error
     if not 0 < size <= _LONGEST_ID:
-        raise Refused(Fault.INVALID_QUERY, f"blockid is of 1 to {_LONGEST_ID} bytes")
+        raise RefusedCall(Fault.INVALID_QUERY, f"blockid is of 1 to {_LONGEST_ID} bytes")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from openmirror.endpoint.addresses import Address
 from openmirror.endpoint.bodies import Body
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,17 +32,17 @@ class Call:
         text = self.query.get(name)
         if text is None:
             if default is None:
-                raise Refused(Fault.MISSING_QUERY, name)
+                raise RefusedCall(Fault.MISSING_QUERY, name)
             return default
         if not (text.isascii() and text.isdigit() and len(text) < 20):
-            raise Refused(Fault.INVALID_QUERY, f"{name}={text!r} is no whole number")
+            raise RefusedCall(Fault.INVALID_QUERY, f"{name}={text!r} is no whole number")
         return int(text)
 
     def flag(self, name: str) -> bool:
         """A query parameter that is true or false; false without it. Raises Refused."""
         text = self.query.get(name, "false").lower()
         if text not in ("true", "false"):
-            raise Refused(Fault.INVALID_QUERY, f"{name}={text!r} is neither true nor false")
+            raise RefusedCall(Fault.INVALID_QUERY, f"{name}={text!r} is neither true nor false")
         return text == "true"
 
     def seconds(self, name: str) -> int | None:
@@ -53,7 +53,7 @@ class Call:
         try:
             return int(text)
         except ValueError as error:
-            raise Refused(Fault.INVALID_HEADER, f"{name}: {text!r}") from error
+            raise RefusedCall(Fault.INVALID_HEADER, f"{name}: {text!r}") from error
 
     @property
     def lease_id(self) -> str | None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from openmirror.endpoint.calls import Call
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.nodes import Node
 
 _ANY = "*"
@@ -36,26 +36,26 @@ class Conditions:
     def check_write(self, node: Node | None) -> None:
         """Raises Refused unless they hold for what a write replaces or changes."""
         if node is not None and _ANY in self.none_match:
-            raise Refused(Fault.EXISTS)
+            raise RefusedCall(Fault.EXISTS)
         if not self._hold(node):
-            raise Refused(Fault.CONDITION_NOT_MET)
+            raise RefusedCall(Fault.CONDITION_NOT_MET)
 
     def check_source(self, node: Node) -> None:
         """Raises Refused unless they hold for what is renamed or copied."""
         if _ANY in self.none_match or not self._hold(node):
-            raise Refused(Fault.SOURCE_CONDITION_NOT_MET)
+            raise RefusedCall(Fault.SOURCE_CONDITION_NOT_MET)
 
     def check_read(self, node: Node) -> None:
         """Raises Refused unless they hold for what is read."""
         if self.match and not self.match & {_ANY, node.etag}:
-            raise Refused(Fault.CONDITION_NOT_MET)
+            raise RefusedCall(Fault.CONDITION_NOT_MET)
         if self.unmodified_since and _whole(node) > self.unmodified_since:
-            raise Refused(Fault.CONDITION_NOT_MET)
+            raise RefusedCall(Fault.CONDITION_NOT_MET)
         if self.none_match:
             if self.none_match & {_ANY, node.etag}:
-                raise Refused(Fault.NOT_MODIFIED)
+                raise RefusedCall(Fault.NOT_MODIFIED)
         elif self.modified_since and _whole(node) <= self.modified_since:
-            raise Refused(Fault.NOT_MODIFIED)
+            raise RefusedCall(Fault.NOT_MODIFIED)
 
     def _hold(self, node: Node | None) -> bool:
         if node is None:
@@ -85,5 +85,5 @@ def _moment(header: str | None) -> datetime | None:
     try:
         moment = parsedate_to_datetime(header)
     except ValueError as error:
-        raise Refused(Fault.INVALID_HEADER, f"{header!r} is no date") from error
+        raise RefusedCall(Fault.INVALID_HEADER, f"{header!r} is no date") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

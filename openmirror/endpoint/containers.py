@@ -9,7 +9,7 @@ from openmirror.endpoint.account import Account
 from openmirror.endpoint.addresses import check_container_name
 from openmirror.endpoint.calls import Call, Reply
 from openmirror.endpoint.conditions import Conditions
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.facts import Facts
 from openmirror.endpoint.leases import check_write
 from openmirror.endpoint.nodes import Node
@@ -22,10 +22,10 @@ def create(account: Account, call: Call) -> Reply:
     name = call.address.container
     check_container_name(name)
     if name == account.name:
-        raise Refused(Fault.INVALID_NAME, "in URLs that name would mean the account")
+        raise RefusedCall(Fault.INVALID_NAME, "in URLs that name would mean the account")
     with account.gate():
         if account.disk.find(call.address) is not None:
-            raise Refused(Fault.CONTAINER_EXISTS, name)
+            raise RefusedCall(Fault.CONTAINER_EXISTS, name)
         node = account.disk.make_folder(call.address, Facts(metadata=sent_metadata(call)))
     return Reply(201, written(node))
 

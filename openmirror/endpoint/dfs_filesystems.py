@@ -9,7 +9,7 @@ from openmirror.endpoint import containers
 from openmirror.endpoint.account import Account
 from openmirror.endpoint.addresses import parse_folder
 from openmirror.endpoint.calls import Call, Reply
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.nodes import Node
 from openmirror.endpoint.properties import permissions_of
 from openmirror.endpoint.ticks import file_time, http_date
@@ -40,7 +40,7 @@ def list_paths(account: Account, call: Call) -> Reply:
     if call.query.get("directory"):
         folder = parse_folder(call.query["directory"], call.address.container)
     if "recursive" not in call.query:
-        raise Refused(Fault.MISSING_QUERY, "recursive")
+        raise RefusedCall(Fault.MISSING_QUERY, "recursive")
     node = account.disk.require(folder)
     if not node.is_folder:
         # A file lists itself: Spark's driver asks so for each file that it is to read.
@@ -74,7 +74,7 @@ def create(account: Account, call: Call) -> Reply:
 def _most(call: Call) -> int:
     most = call.number("maxresults", MOST_ENTRIES)
     if not most:
-        raise Refused(Fault.INVALID_QUERY, "maxResults is at least 1")
+        raise RefusedCall(Fault.INVALID_QUERY, "maxResults is at least 1")
     return most
 
 
@@ -82,7 +82,7 @@ def _start(call: Call) -> str:
     """The name in the folder itself to begin with; deeper ones are not imitated."""
     start = call.query.get("beginfrom", "")
     if "/" in start:
-        raise Refused(Fault.INVALID_QUERY, "beginFrom is one name")
+        raise RefusedCall(Fault.INVALID_QUERY, "beginFrom is one name")
     return start
 
 

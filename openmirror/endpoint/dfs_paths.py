@@ -8,7 +8,7 @@ from dataclasses import replace
 from openmirror.endpoint.account import Account
 from openmirror.endpoint.calls import Call, Reply
 from openmirror.endpoint.conditions import Conditions
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.facts import Facts
 from openmirror.endpoint.properties import (
     access_of,
@@ -23,7 +23,7 @@ from openmirror.endpoint.properties import (
 def create(account: Account, call: Call) -> Reply:
     """`PUT ?resource=file|directory`."""
     if not call.address.path:
-        raise Refused(Fault.INVALID_URI, "a container is made with resource=filesystem")
+        raise RefusedCall(Fault.INVALID_URI, "a container is made with resource=filesystem")
     return (_create_folder if call.query["resource"] == "directory" else _create_file)(
         account, call
     )
@@ -51,7 +51,7 @@ def _create_folder(account: Account, call: Call) -> Reply:
             # It stays the same folder, with all in it.
             node = account.disk.touch(old, replace(facts, lease=old.facts.lease))
         else:
-            raise Refused(Fault.EXISTS, f"{old.address.path} is a file")
+            raise RefusedCall(Fault.EXISTS, f"{old.address.path} is a file")
     return Reply(201, written(node))
 
 

@@ -12,11 +12,11 @@ from uuid import uuid4
 from openmirror.adapters.local.paths import OURS, place
 from openmirror.endpoint.addresses import Address, check_container_name
 from openmirror.endpoint.birth import Identity, identity_of
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.facts import Facts
 from openmirror.endpoint.names import is_hidden, is_text, told
 from openmirror.endpoint.nodes import Node
-from openmirror.endpoint.state import State
+from openmirror.endpoint.state import EndpointState
 from openmirror.endpoint.ticks import Ticks
 from openmirror.endpoint.trash import throw_away
 from openmirror.errors import WrongRequest
@@ -28,7 +28,7 @@ _TRASH = f"{OURS}trash-"
 class Disk:
     """Files and folders below a root, with what is remembered of them."""
 
-    def __init__(self, root: Path, state: State, ticks: Ticks) -> None:
+    def __init__(self, root: Path, state: EndpointState, ticks: Ticks) -> None:
         self.root = root.resolve()
         self._state = state
         self._ticks = ticks
@@ -40,7 +40,7 @@ class Disk:
             try:
                 check_container_name(name)
                 node = self.find(Address(name))
-            except Refused:
+            except RefusedCall:
                 continue
             if node is not None and node.is_folder:
                 found.append(node)
@@ -66,7 +66,7 @@ class Disk:
         if stat.S_ISLNK(facts.st_mode):
             try:
                 return self.find(address)
-            except Refused:  # it leads out of the root
+            except RefusedCall:  # it leads out of the root
                 return None
         return self._node(address, path, facts)
 
@@ -74,7 +74,7 @@ class Disk:
         """The container of an address; raises Refused without one."""
         node = self.find(Address(address.container))
         if node is None or not node.is_folder:
-            raise Refused(Fault.CONTAINER_MISSING, address.container)
+            raise RefusedCall(Fault.CONTAINER_MISSING, address.container)
         return node
 
     def require(self, address: Address) -> Node:
@@ -82,7 +82,7 @@ class Disk:
         node = self.find(address)
         if node is None:
             self.require_container(address)
-            raise Refused(Fault.MISSING, address.path)
+            raise RefusedCall(Fault.MISSING, address.path)
         return node
 
     def names(self, folder: Address) -> list[str]:
@@ -119,7 +119,7 @@ class Disk:
             self.require_container(address)
             self.make_folder(parent)
         elif not node.is_folder:
-            raise Refused(Fault.PATH_CONFLICT, f"{parent.path} is a file")
+            raise RefusedCall(Fault.PATH_CONFLICT, f"{parent.path} is a file")
 
     def put(self, address: Address, content: Path, facts: Facts) -> Node:
         """Let a finished file take this name, in place of what has it. Raises Refused."""
@@ -184,7 +184,7 @@ class Disk:
         """What is open, as seen under this address; raises Refused unless it is a file."""
         facts = os.fstat(fd)
         if not stat.S_ISREG(facts.st_mode):
-            raise Refused(Fault.MISSING, address.path)
+            raise RefusedCall(Fault.MISSING, address.path)
         return self._as_node(address, facts, identity_of(fd, facts))
 
     def path_of(self, address: Address) -> Path:
@@ -193,7 +193,7 @@ class Disk:
         try:
             return place(self.root, StorePath("/".join(parts)))
         except WrongRequest as error:
-            raise Refused(Fault.INVALID_URI, str(error)) from error
+            raise RefusedCall(Fault.INVALID_URI, str(error)) from error
 
     def _node(self, address: Address, path: str, facts: os.stat_result) -> Node | None:
         is_folder = stat.S_ISDIR(facts.st_mode)
@@ -216,7 +216,7 @@ class Disk:
 
     def _refuse_hidden(self, address: Address, *, is_folder: bool) -> None:
         if is_hidden(address.name, is_folder=is_folder):
-            raise Refused(
+            raise RefusedCall(
                 Fault.INVALID_NAME,
                 f"{address.name!r} is a name that a local root keeps for itself",
             )

@@ -262,7 +262,7 @@ class Fault(Enum):
         return self.value[1] if dfs else self.value[2]
 
 
-class Refused(Exception):
+class RefusedCall(Exception):
     """Ends a request with an error of Azure's; `detail` says more than Azure's own message."""
 
     def __init__(self, fault: Fault, detail: str = "") -> None:

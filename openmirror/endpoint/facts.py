@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from openmirror.endpoint.leases import Lease
+from openmirror.endpoint.leases import FileLease
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Facts:
     properties: Mapping[str, str] = field(default_factory=dict)
     """Headers of the content, such as `content-type`, by their names in lower case."""
     access: Access = Access()
-    lease: Lease | None = None
+    lease: FileLease | None = None
     blocks: tuple[tuple[str, int], ...] = ()
     """Id and size of the blocks that the content was put together from."""
 
@@ -59,7 +59,7 @@ class Facts:
             metadata=value["metadata"],
             properties=value["properties"],
             access=Access(**value["access"]),
-            lease=Lease(**value["lease"]) if value["lease"] else None,
+            lease=FileLease(**value["lease"]) if value["lease"] else None,
             blocks=tuple((name, size) for name, size in value["blocks"]),
         )
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 
 _SHORTEST, _LONGEST, _ENDLESS = 15, 60, -1
 _LONGEST_BREAK = 60
@@ -23,7 +23,7 @@ class LeaseState(StrEnum):
 
 
 @dataclass(frozen=True)
-class Lease:
+class FileLease:
     """A lease that was taken and not released; times are seconds since 1970."""
 
     id: str
@@ -34,7 +34,7 @@ class Lease:
     """When it is broken, once somebody has asked for that."""
 
 
-def state_of(lease: Lease | None, now: float) -> LeaseState:
+def state_of(lease: FileLease | None, now: float) -> LeaseState:
     """The state that clients see."""
     if lease is None:
         return LeaseState.AVAILABLE
@@ -43,58 +43,58 @@ def state_of(lease: Lease | None, now: float) -> LeaseState:
     return LeaseState.LEASED if now < lease.until else LeaseState.EXPIRED
 
 
-def is_held(lease: Lease | None, now: float) -> bool:
+def is_held(lease: FileLease | None, now: float) -> bool:
     """Whether writers need its id."""
     return state_of(lease, now) in (LeaseState.LEASED, LeaseState.BREAKING)
 
 
-def acquire(lease: Lease | None, lease_id: str, seconds: int, now: float) -> Lease:
+def acquire(lease: FileLease | None, lease_id: str, seconds: int, now: float) -> FileLease:
     """Take it; raises Refused while somebody else has it, or for a duration that is not allowed."""
     if seconds != _ENDLESS and not _SHORTEST <= seconds <= _LONGEST:
-        raise Refused(Fault.INVALID_HEADER, "x-ms-lease-duration is -1, or 15 to 60 seconds")
+        raise RefusedCall(Fault.INVALID_HEADER, "x-ms-lease-duration is -1, or 15 to 60 seconds")
     state = state_of(lease, now)
     same = lease is not None and lease.id == lease_id
     if state is LeaseState.BREAKING and same:
-        raise Refused(Fault.LEASE_BREAKING)
+        raise RefusedCall(Fault.LEASE_BREAKING)
     if state is LeaseState.BREAKING or (state is LeaseState.LEASED and not same):
-        raise Refused(Fault.LEASE_PRESENT)
-    return Lease(lease_id, seconds, _end(seconds, now))
+        raise RefusedCall(Fault.LEASE_PRESENT)
+    return FileLease(lease_id, seconds, _end(seconds, now))
 
 
-def renew(lease: Lease | None, lease_id: str, now: float) -> Lease:
+def renew(lease: FileLease | None, lease_id: str, now: float) -> FileLease:
     """Begin its time anew; raises Refused when it is another's, or was broken."""
     if lease is None or lease.id != lease_id:
-        raise Refused(Fault.LEASE_ID_WRONG)
+        raise RefusedCall(Fault.LEASE_ID_WRONG)
     if lease.breaks is not None:
-        raise Refused(Fault.LEASE_BROKEN)
+        raise RefusedCall(Fault.LEASE_BROKEN)
     return replace(lease, until=_end(lease.seconds, now))
 
 
-def change(lease: Lease | None, lease_id: str, proposed: str, now: float) -> Lease:
+def change(lease: FileLease | None, lease_id: str, proposed: str, now: float) -> FileLease:
     """Give it another id; raises Refused unless it is held under one of the two."""
     state = state_of(lease, now)
     if lease is None or state in (LeaseState.EXPIRED, LeaseState.BROKEN):
-        raise Refused(Fault.LEASE_ABSENT)
+        raise RefusedCall(Fault.LEASE_ABSENT)
     if lease.id not in (lease_id, proposed):
-        raise Refused(Fault.LEASE_ID_WRONG)
+        raise RefusedCall(Fault.LEASE_ID_WRONG)
     if state is LeaseState.BREAKING:
-        raise Refused(Fault.LEASE_BREAKING_CHANGE)
+        raise RefusedCall(Fault.LEASE_BREAKING_CHANGE)
     return replace(lease, id=proposed)
 
 
-def release(lease: Lease | None, lease_id: str) -> None:
+def release(lease: FileLease | None, lease_id: str) -> None:
     """Let others have it; raises Refused when it is another's."""
     if lease is None or lease.id != lease_id:
-        raise Refused(Fault.LEASE_ID_WRONG)
+        raise RefusedCall(Fault.LEASE_ID_WRONG)
 
 
-def break_(lease: Lease | None, period: int | None, now: float) -> tuple[Lease, int]:
+def break_(lease: FileLease | None, period: int | None, now: float) -> tuple[FileLease, int]:
     """End it after a while whoever holds it; answers how many seconds are left."""
     if period is not None and not 0 <= period <= _LONGEST_BREAK:
-        raise Refused(Fault.INVALID_HEADER, "x-ms-lease-break-period is 0 to 60 seconds")
+        raise RefusedCall(Fault.INVALID_HEADER, "x-ms-lease-break-period is 0 to 60 seconds")
     state = state_of(lease, now)
     if lease is None:
-        raise Refused(Fault.LEASE_ABSENT)
+        raise RefusedCall(Fault.LEASE_ABSENT)
     if state in (LeaseState.BROKEN, LeaseState.EXPIRED):
         return replace(lease, breaks=now), 0
     if state is LeaseState.BREAKING and lease.breaks is not None:
@@ -106,7 +106,7 @@ def break_(lease: Lease | None, period: int | None, now: float) -> tuple[Lease, 
     return replace(lease, breaks=end), math.ceil(end - now)
 
 
-def check_write(lease: Lease | None, lease_id: str | None, now: float) -> Lease | None:
+def check_write(lease: FileLease | None, lease_id: str | None, now: float) -> FileLease | None:
     """Whether a write with this id may go on, and the lease after it; raises Refused.
 
     A write ends a lease that nobody holds any more.
@@ -114,12 +114,12 @@ def check_write(lease: Lease | None, lease_id: str | None, now: float) -> Lease 
     state = state_of(lease, now)
     if lease is not None and is_held(lease, now):
         if lease_id is None:
-            raise Refused(Fault.LEASE_ID_MISSING)
+            raise RefusedCall(Fault.LEASE_ID_MISSING)
         if lease_id != lease.id:
-            raise Refused(Fault.LEASE_ID_OTHER)
+            raise RefusedCall(Fault.LEASE_ID_OTHER)
         return lease
     if lease_id is not None:
-        raise Refused(Fault.LEASE_LOST if state is LeaseState.EXPIRED else Fault.LEASE_NONE)
+        raise RefusedCall(Fault.LEASE_LOST if state is LeaseState.EXPIRED else Fault.LEASE_NONE)
     return None
 
 

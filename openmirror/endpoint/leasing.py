@@ -10,8 +10,8 @@ from openmirror.endpoint import leases
 from openmirror.endpoint.account import Account
 from openmirror.endpoint.calls import Call, Reply
 from openmirror.endpoint.conditions import Conditions
-from openmirror.endpoint.errors import Fault, Refused
-from openmirror.endpoint.leases import Lease
+from openmirror.endpoint.errors import Fault, RefusedCall
+from openmirror.endpoint.leases import FileLease
 from openmirror.endpoint.properties import written
 
 
@@ -27,12 +27,14 @@ def lease(account: Account, call: Call) -> Reply:
         return Reply(status, written(node) | headers)
 
 
-def _act(call: Call, held: Lease | None, now: float) -> tuple[int, Lease | None, dict[str, str]]:
+def _act(
+    call: Call, held: FileLease | None, now: float
+) -> tuple[int, FileLease | None, dict[str, str]]:
     action = (call.header("x-ms-lease-action") or "").lower()
     if action == "acquire":
         seconds = call.seconds("x-ms-lease-duration")
         if seconds is None:
-            raise Refused(Fault.MISSING_HEADER, "x-ms-lease-duration")
+            raise RefusedCall(Fault.MISSING_HEADER, "x-ms-lease-duration")
         proposed = _uuid(call.header("x-ms-proposed-lease-id") or str(uuid4()))
         taken = leases.acquire(held, proposed, seconds, now)
         return 201, taken, {"x-ms-lease-id": taken.id}
@@ -40,9 +42,9 @@ def _act(call: Call, held: Lease | None, now: float) -> tuple[int, Lease | None,
         broken, left = leases.break_(held, call.seconds("x-ms-lease-break-period"), now)
         return 202, broken, {"x-ms-lease-time": str(left)}
     if action not in ("renew", "change", "release"):
-        raise Refused(Fault.INVALID_HEADER, f"x-ms-lease-action: {action!r}")
+        raise RefusedCall(Fault.INVALID_HEADER, f"x-ms-lease-action: {action!r}")
     if call.lease_id is None:
-        raise Refused(Fault.MISSING_HEADER, "x-ms-lease-id")
+        raise RefusedCall(Fault.MISSING_HEADER, "x-ms-lease-id")
     mine = _uuid(call.lease_id)
     if action == "release":
         leases.release(held, mine)
@@ -59,4 +61,4 @@ def _uuid(text: str) -> str:
     try:
         return str(UUID(text))
     except ValueError as error:
-        raise Refused(Fault.INVALID_HEADER, f"{text!r} is no lease id") from error
+        raise RefusedCall(Fault.INVALID_HEADER, f"{text!r} is no lease id") from error

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from openmirror.adapters.local.incarnation import INCARNATION_FILE
 from openmirror.adapters.local.paths import OURS
 from openmirror.endpoint.addresses import Address
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 
 
 def is_hidden(name: str, *, is_folder: bool) -> bool:
@@ -36,12 +36,14 @@ def told(address: Address) -> Iterator[None]:
     try:
         yield
     except FileExistsError as error:
-        raise Refused(Fault.EXISTS, address.path) from error
+        raise RefusedCall(Fault.EXISTS, address.path) from error
     except NotADirectoryError as error:
-        raise Refused(Fault.PATH_CONFLICT, address.path) from error
+        raise RefusedCall(Fault.PATH_CONFLICT, address.path) from error
     except FileNotFoundError as error:
-        raise Refused(Fault.MISSING, address.path) from error
+        raise RefusedCall(Fault.MISSING, address.path) from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise Refused(Fault.INVALID_NAME, "a name is longer than this disk allows") from error
+            raise RefusedCall(
+                Fault.INVALID_NAME, "a name is longer than this disk allows"
+            ) from error
         raise

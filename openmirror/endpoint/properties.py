@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from openmirror.endpoint.calls import Call
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.facts import Access, Facts
 from openmirror.endpoint.leases import LeaseState, is_held, state_of
 from openmirror.endpoint.nodes import Node
@@ -44,9 +44,9 @@ def sent_metadata(call: Call) -> dict[str, str]:
     found.pop(FOLDER_MARK, None)
     for name, value in found.items():
         if not _NAME.fullmatch(name) or "\0" in value or "\r" in value or "\n" in value:
-            raise Refused(Fault.INVALID_METADATA, name)
+            raise RefusedCall(Fault.INVALID_METADATA, name)
     if sum(map(len, found)) + sum(map(len, found.values())) > _MOST_METADATA:
-        raise Refused(Fault.INVALID_METADATA, f"more than {_MOST_METADATA} characters")
+        raise RefusedCall(Fault.INVALID_METADATA, f"more than {_MOST_METADATA} characters")
     return found
 
 
@@ -57,7 +57,7 @@ def sent_properties(call: Call) -> dict[str, str]:
         value = call.header(f"x-ms-blob-{name}") or call.header(f"x-ms-{name}")
         if value and value != DEFAULT_TYPE:
             if not _PLAIN.fullmatch(value):
-                raise Refused(Fault.INVALID_HEADER, name)
+                raise RefusedCall(Fault.INVALID_HEADER, name)
             found[name] = value
     return found
 
@@ -166,9 +166,9 @@ def _encoded(header: str) -> Mapping[str, str]:
         try:
             decoded = base64.b64decode(value, validate=True)
         except (binascii.Error, ValueError) as error:
-            raise Refused(Fault.INVALID_HEADER, "x-ms-properties is not Base64") from error
+            raise RefusedCall(Fault.INVALID_HEADER, "x-ms-properties is not Base64") from error
         if not separator:
-            raise Refused(Fault.INVALID_HEADER, "x-ms-properties is name=value, …")
+            raise RefusedCall(Fault.INVALID_HEADER, "x-ms-properties is name=value, …")
         found[name] = decoded.decode("latin-1")
     return found
 
@@ -183,7 +183,7 @@ def _bytes(value: str) -> bytes:
 def _one_line(call: Call, name: str) -> str | None:
     value = call.header(name)
     if value is not None and not _PLAIN.fullmatch(value):
-        raise Refused(Fault.INVALID_HEADER, name)
+        raise RefusedCall(Fault.INVALID_HEADER, name)
     return value
 
 
@@ -191,7 +191,7 @@ def _octal(text: str | None) -> int:
     try:
         value = int(text or "0", 8)
     except ValueError as error:
-        raise Refused(Fault.INVALID_HEADER, f"{text!r} is no octal number") from error
+        raise RefusedCall(Fault.INVALID_HEADER, f"{text!r} is no octal number") from error
     return value & 0o7777
 
 
@@ -201,7 +201,7 @@ def _mode(text: str) -> int | None:
         return int(text, 8)
     if re.fullmatch(r"([r-][w-][x-]){2}[r-][w-][xtT-]\+?", text):
         return sum(1 << (8 - index) for index, letter in enumerate(text[:9]) if letter in "rwxt")
-    raise Refused(Fault.INVALID_HEADER, f"x-ms-permissions: {text!r}")
+    raise RefusedCall(Fault.INVALID_HEADER, f"x-ms-permissions: {text!r}")
 
 
 def _letters(mode: int) -> str:

@@ -10,7 +10,7 @@ import re
 from openmirror.endpoint.account import Account
 from openmirror.endpoint.calls import Call, FilePart, Reply
 from openmirror.endpoint.conditions import Conditions
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.nodes import Node
 from openmirror.endpoint.properties import described
 
@@ -49,7 +49,7 @@ def _part(call: Call, node: Node, fd: int) -> Reply:
         return Reply(200, headers, FilePart(fd, 0, node.size))
     first, last = asked
     if first >= node.size:
-        raise Refused(Fault.INVALID_RANGE, f"the file has {node.size} bytes")
+        raise RefusedCall(Fault.INVALID_RANGE, f"the file has {node.size} bytes")
     end = node.size if last is None else min(last + 1, node.size)
     headers |= {
         "content-length": str(end - first),
@@ -60,7 +60,7 @@ def _part(call: Call, node: Node, fd: int) -> Reply:
         headers["x-ms-blob-content-md5"] = whole_md5
     if call.header("x-ms-range-get-content-md5") == "true":
         if end - first > _MOST_HASHED:
-            raise Refused(Fault.INVALID_HEADER, "an MD5 is made of ranges up to 4 MiB")
+            raise RefusedCall(Fault.INVALID_HEADER, "an MD5 is made of ranges up to 4 MiB")
         digest = hashlib.md5(os.pread(fd, end - first, first), usedforsecurity=False)
         headers["content-md5"] = base64.b64encode(digest.digest()).decode()
     return Reply(206, headers, FilePart(fd, first, end - first))

@@ -8,7 +8,7 @@ from openmirror.endpoint.account import Account
 from openmirror.endpoint.addresses import Address, parse_rename_source
 from openmirror.endpoint.calls import Call, Reply
 from openmirror.endpoint.conditions import Conditions
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.leases import check_write
 from openmirror.endpoint.nodes import Node
 from openmirror.endpoint.properties import written
@@ -18,7 +18,7 @@ def rename(account: Account, call: Call) -> Reply:
     """`PUT` with `x-ms-rename-source`; what has the new name is replaced, unless forbidden."""
     source_address = parse_rename_source(call.headers["x-ms-rename-source"], account.name)
     if not call.address.path:
-        raise Refused(Fault.INVALID_URI, "a container cannot be the destination of a rename")
+        raise RefusedCall(Fault.INVALID_URI, "a container cannot be the destination of a rename")
     with account.gate():
         source = _source(account, call, source_address)
         destination = account.disk.find(call.address)
@@ -38,7 +38,7 @@ def _source(account: Account, call: Call, address: Address) -> Node:
     source = account.disk.find(address)
     if source is None:
         account.disk.require_container(address)
-        raise Refused(Fault.SOURCE_MISSING, address.path)
+        raise RefusedCall(Fault.SOURCE_MISSING, address.path)
     Conditions.of(call, "x-ms-source-").check_source(source)
     lease_id = call.header("x-ms-source-lease-id")
     check_write(source.facts.lease, lease_id.lower() if lease_id else None, time.time())
@@ -51,16 +51,16 @@ def _check_destination(
     """Raises Refused unless the source may take this name."""
     account.disk.require_container(call.address)
     if source.is_folder and source.address.contains(call.address):
-        raise Refused(Fault.SOURCE_INTO_ITSELF)
+        raise RefusedCall(Fault.SOURCE_INTO_ITSELF)
     if destination is None:
         parent = account.disk.find(call.address.parent)
         if parent is None:
-            raise Refused(Fault.DESTINATION_PARENT_MISSING, call.address.parent.path)
+            raise RefusedCall(Fault.DESTINATION_PARENT_MISSING, call.address.parent.path)
         if not parent.is_folder:
-            raise Refused(Fault.PATH_CONFLICT, f"{parent.address.path} is a file")
+            raise RefusedCall(Fault.PATH_CONFLICT, f"{parent.address.path} is a file")
         return
     check_write(destination.facts.lease, call.lease_id, time.time())
     if source.is_folder != destination.is_folder:
-        raise Refused(Fault.EXISTS, "it is a directory and the other a file")
+        raise RefusedCall(Fault.EXISTS, "it is a directory and the other a file")
     if destination.is_folder and not account.disk.is_empty(call.address):
-        raise Refused(Fault.NOT_EMPTY, "the destination is not empty")
+        raise RefusedCall(Fault.NOT_EMPTY, "the destination is not empty")

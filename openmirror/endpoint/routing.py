@@ -19,9 +19,9 @@ from openmirror.endpoint import (
 )
 from openmirror.endpoint.account import Account
 from openmirror.endpoint.calls import Call, Reply
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 
-Verb = Callable[[Account, Call], Reply]
+CallHandler = Callable[[Account, Call], Reply]
 
 _DFS_QUERY = frozenset({"resource", "action", "recursive", "position", "continuation", "mode"})
 _BLOB_QUERY = frozenset({"comp", "restype", "blockid", "snapshot", "marker"})
@@ -31,21 +31,21 @@ _NOT_IMITATED = frozenset(
 """Query parameters and headers that would change what a request means."""
 _DFS_CLIENT = re.compile(r"storage-dfs|datalake|Azure Blob FS", re.IGNORECASE)
 
-_DFS_PATCH: dict[str, Verb] = {
+_DFS_PATCH: dict[str, CallHandler] = {
     "append": appending.append,
     "flush": appending.flush,
     "setproperties": dfs_paths.set_properties,
     "setaccesscontrol": dfs_paths.set_access,
     "setaccesscontrolrecursive": dfs_paths.set_access_below,
 }
-_DFS_FILESYSTEM: dict[str, Verb] = {
+_DFS_FILESYSTEM: dict[str, CallHandler] = {
     "PUT": dfs_filesystems.create,
     "GET": dfs_filesystems.list_paths,
     "HEAD": dfs_filesystems.describe,
     "DELETE": containers.delete,
     "PATCH": containers.set_metadata,
 }
-_BLOB_CONTAINER: dict[tuple[str, str], Verb] = {
+_BLOB_CONTAINER: dict[tuple[str, str], CallHandler] = {
     ("PUT", ""): containers.create,
     ("GET", ""): containers.describe,
     ("HEAD", ""): containers.describe,
@@ -56,7 +56,7 @@ _BLOB_CONTAINER: dict[tuple[str, str], Verb] = {
     ("PUT", "metadata"): containers.set_metadata,
     ("PUT", "lease"): leasing.lease,
 }
-_BLOB_PATH: dict[tuple[str, str], Verb] = {
+_BLOB_PATH: dict[tuple[str, str], CallHandler] = {
     ("PUT", ""): blob_paths.put_blob,
     ("GET", ""): reading.read,
     ("HEAD", ""): reading.get_properties,
@@ -87,18 +87,18 @@ def speaks_dfs(query: Mapping[str, str], headers: Mapping[str, str]) -> bool:
     return bool(_DFS_CLIENT.search(headers.get("user-agent", "")))
 
 
-def verb_of(call: Call) -> Verb:
+def verb_of(call: Call) -> CallHandler:
     """What is to be done; raises Refused for what is not imitated."""
     found = None
     if not _NOT_IMITATED & (call.query.keys() | call.headers.keys()):
         found = _dfs(call) if call.dfs else _blob(call)
     if found is None:
         query = "&".join(f"{name}={value}" for name, value in sorted(call.query.items()))
-        raise Refused(Fault.NOT_IMITATED, f"{call.method} ?{query}")
+        raise RefusedCall(Fault.NOT_IMITATED, f"{call.method} ?{query}")
     return found
 
 
-def _dfs(call: Call) -> Verb | None:
+def _dfs(call: Call) -> CallHandler | None:
     resource, action = call.query.get("resource", ""), call.query.get("action", "").lower()
     if not call.address.container:
         return dfs_filesystems.list_filesystems if call.method == "GET" else None
@@ -122,7 +122,7 @@ def _dfs(call: Call) -> Verb | None:
     }.get(call.method)
 
 
-def _blob(call: Call) -> Verb | None:
+def _blob(call: Call) -> CallHandler | None:
     comp = call.query.get("comp", "").lower()
     if not call.address.container:
         return blob_lists.list_containers if (call.method, comp) == ("GET", "list") else None

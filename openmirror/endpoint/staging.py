@@ -12,9 +12,9 @@ from uuid import uuid4
 
 from openmirror.endpoint.addresses import Address
 from openmirror.endpoint.bodies import Body, copy_range
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.nodes import Node
-from openmirror.endpoint.state import Block, State, Upload
+from openmirror.endpoint.state import Block, EndpointState, Upload
 
 _KEPT_SECONDS = 7 * 86400
 """As Azure keeps uncommitted data."""
@@ -23,7 +23,7 @@ _KEPT_SECONDS = 7 * 86400
 class Staging:
     """A folder of files that are not yet anything."""
 
-    def __init__(self, folder: Path, state: State) -> None:
+    def __init__(self, folder: Path, state: EndpointState) -> None:
         self.folder = folder
         self._state = state
         folder.mkdir(parents=True, exist_ok=True)
@@ -63,14 +63,16 @@ class Staging:
         """
         upload = self._state.upload(node.identity)
         if position < node.size:
-            raise Refused(Fault.FLUSH_POSITION, f"{node.size} bytes are flushed already")
+            raise RefusedCall(Fault.FLUSH_POSITION, f"{node.size} bytes are flushed already")
         copy_range(content, 0, target, 0, node.size)
         if position == node.size:
             return
         if upload is None or not _has(upload.ranges, node.size, position):
-            raise Refused(Fault.FLUSH_POSITION, f"not all bytes before {position} were appended")
+            raise RefusedCall(
+                Fault.FLUSH_POSITION, f"not all bytes before {position} were appended"
+            )
         if any(end > position for _, end in upload.ranges):
-            raise Refused(Fault.FLUSH_POSITION, f"there are bytes after {position}")
+            raise RefusedCall(Fault.FLUSH_POSITION, f"there are bytes after {position}")
         with _reading(self.folder / upload.file) as staged:
             copy_range(staged, node.size, target, node.size, position - node.size)
 
@@ -120,7 +122,7 @@ def _reading(path: Path) -> Iterator[int]:
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError as error:
-        raise Refused(Fault.INVALID_INPUT, "uncommitted data are kept for a week") from error
+        raise RefusedCall(Fault.INVALID_INPUT, "uncommitted data are kept for a week") from error
     try:
         yield fd
     finally:

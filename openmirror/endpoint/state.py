@@ -65,7 +65,7 @@ def _opened(file: Path) -> sqlite3.Connection:
     return database
 
 
-class State:
+class EndpointState:
     """The database; one connection, shared by all threads."""
 
     def __init__(self, file: Path) -> None:

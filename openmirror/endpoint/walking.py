@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from openmirror.endpoint.addresses import Address
 from openmirror.endpoint.disk import Disk
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 from openmirror.endpoint.nodes import Node
 
 MOST_ENTRIES = 5000
@@ -17,7 +17,7 @@ MOST_ENTRIES = 5000
 
 
 @dataclass(frozen=True)
-class Page:
+class NodePage:
     """Some of what is below a folder; `after` goes on where it ends."""
 
     nodes: tuple[Node, ...]
@@ -33,7 +33,7 @@ def page(
     token: str,
     prefix: str = "",
     start: str = "",
-) -> Page:
+) -> NodePage:
     """At most so many entries after what the token stands for. Raises Refused.
 
     A folder comes before what is in it. Of the folder itself, names begin with `prefix` and are not
@@ -44,9 +44,9 @@ def page(
     found: list[Node] = []
     for node in _walk(disk, folder, prefix, after, recursive=recursive, start=start):
         if len(found) == most:
-            return Page(tuple(found), _encoded(found[-1].address.path))
+            return NodePage(tuple(found), _encoded(found[-1].address.path))
         found.append(node)
-    return Page(tuple(found), None)
+    return NodePage(tuple(found), None)
 
 
 def _walk(
@@ -84,4 +84,4 @@ def _decoded(token: str) -> str:
     try:
         return base64.b64decode(token.encode(), altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError) as error:
-        raise Refused(Fault.INVALID_QUERY, "this continuation is none of ours") from error
+        raise RefusedCall(Fault.INVALID_QUERY, "this continuation is none of ours") from error

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from xml.etree import ElementTree
 
 from openmirror.endpoint.bodies import Body
-from openmirror.endpoint.errors import Fault, Refused
+from openmirror.endpoint.errors import Fault, RefusedCall
 
 _MOST_BYTES = 8 << 20
 _UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\r]")
@@ -16,15 +16,15 @@ _UNSPEAKABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\r]")
 def parsed(body: Body) -> ElementTree.Element:
     """The document in a body; raises Refused."""
     if body.size > _MOST_BYTES:
-        raise Refused(Fault.TOO_LARGE, f"XML is at most {_MOST_BYTES} bytes")
+        raise RefusedCall(Fault.TOO_LARGE, f"XML is at most {_MOST_BYTES} bytes")
     text = body.all()
     # Clients never send one, and entities can be made to grow without end.
     if b"<!DOCTYPE" in text.upper():
-        raise Refused(Fault.XML, "a document type is not allowed")
+        raise RefusedCall(Fault.XML, "a document type is not allowed")
     try:
         return ElementTree.fromstring(text)
     except (ElementTree.ParseError, ValueError) as error:
-        raise Refused(Fault.XML, str(error)) from error
+        raise RefusedCall(Fault.XML, str(error)) from error
 
 
 def rendered(root: ElementTree.Element) -> bytes:

@@ -7,7 +7,6 @@ working; what Fabric has no word for (waits, holds, warnings) stands beside them
 from openmirror.lifecycle.remedies import wait_remedy
 from openmirror.lifecycle.shape import to_json, to_monitoring
 from openmirror.lifecycle.stages import (
-    Dropped,
     Initialized,
     Lifecycle,
     OnHold,
@@ -17,6 +16,7 @@ from openmirror.lifecycle.stages import (
     Snapshotting,
     Unreadable,
     Waits,
+    WasDropped,
     fabric_status,
     leaves_undone,
     lifecycle,
@@ -42,7 +42,6 @@ from openmirror.lifecycle.words import (
 )
 
 __all__ = [
-    "Dropped",
     "FabricStatus",
     "Initialized",
     "Lifecycle",
@@ -58,6 +57,7 @@ __all__ = [
     "WaitingFor",
     "Waits",
     "Warn",
+    "WasDropped",
     "Word",
     "fabric_status",
     "is_listed",

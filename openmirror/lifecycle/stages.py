@@ -70,7 +70,7 @@ class Paused:
 
 
 @dataclass(frozen=True)
-class Dropped:
+class WasDropped:
     """The folder is gone and the table moved aside; until its retention ends it can come back."""
 
     at: datetime | None
@@ -93,7 +93,7 @@ Lifecycle = (
     | Waits
     | OnHold
     | Paused
-    | Dropped
+    | WasDropped
     | Unreadable
 )
 
@@ -134,7 +134,7 @@ def fabric_status(stage: Lifecycle) -> FabricStatus:
             return FabricStatus.REPLICATING
         case Reseeding():
             return FabricStatus.RESEEDING
-        case OnHold() | Dropped():
+        case OnHold() | WasDropped():
             return FabricStatus.STOPPED
         case Paused() | Unreadable():
             return FabricStatus.FAILED
@@ -174,11 +174,11 @@ def is_dropped(look: Look) -> bool:
     return owned or look.control.dropped is not None
 
 
-def dropped(look: Look) -> Dropped:
+def dropped(look: Look) -> WasDropped:
     at = look.control.dropped.at if look.control.dropped else None
     if at is None or not isinstance(look.policy, TablePolicy):
-        return Dropped(at, None)
-    return Dropped(at, at + look.policy.retention)
+        return WasDropped(at, None)
+    return WasDropped(at, at + look.policy.retention)
 
 
 QUIET_WAITS = frozenset({WaitKind.SCHEMA, WaitKind.GRACE})

@@ -10,11 +10,11 @@ from datetime import datetime
 from openmirror.control import Pinned
 from openmirror.lifecycle.stages import (
     QUIET_WAITS,
-    Dropped,
     Lifecycle,
     OnHold,
     Paused,
     Unreadable,
+    WasDropped,
     fabric_status,
     is_dropped,
     lifecycle,
@@ -78,7 +78,7 @@ class TableStatus:
     @property
     def other_waits(self) -> tuple[Waiting, ...]:
         """What partitions wait for, besides what the table as a whole waits for."""
-        if isinstance(self.stage, OnHold | Dropped):
+        if isinstance(self.stage, OnHold | WasDropped):
             return ()
         own = self.waiting_for.waiting.partition if self.waiting_for else None
         partitions = (p for p in self.partitions or () if p.name != own)
@@ -99,7 +99,7 @@ class TableStatus:
                 return StageWord.UNREADABLE
             case OnHold():
                 return StageWord.HELD
-            case Dropped():
+            case WasDropped():
                 return StageWord.DROPPED
         return StageWord.WAITING if self.waiting_for else StageWord(self.status.value)
 

@@ -65,7 +65,7 @@ def table_of(text: str) -> TableName:
     return TableArgument.parse(text).name.folded
 
 
-Duration = Annotated[
+DurationText = Annotated[
     timedelta,
     BeforeValidator(_duration),
     WithJsonSchema(
@@ -133,12 +133,12 @@ class Switches(_Section):
         "liquid clustering). Columns that a table does not have yet wait until it does. An empty "
         "list ends clustering. Left out: as the table is, which is without when we made it.",
     )
-    drop_grace: Duration | None = Field(
+    drop_grace: DurationText | None = Field(
         default=None,
         description="How long the table's folder must be missing before the table is dropped. "
         "Left out: as OPENMIRROR_DROP_GRACE says, 60s by default.",
     )
-    settle: Duration | None = Field(
+    settle: DurationText | None = Field(
         default=None,
         description="How long a text file must have been left alone before it is read. Left out: "
         "as OPENMIRROR_SETTLE says, 5s by default.",

@@ -18,7 +18,7 @@ UNPLACED = Sequence(0)
 
 
 @dataclass(frozen=True)
-class Again:
+class Rereading:
     """What a table that is read once more from its beginning needs besides its folder."""
 
     replaces: bool
@@ -31,7 +31,7 @@ class Again:
     """What the ledger says of them, by name."""
 
 
-def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None = None) -> Look:
+def placed(look: Look, used: frozenset[str] = frozenset(), again: Rereading | None = None) -> Look:
     """The look with every file at its place.
 
     `used` names files whose name lies in the archive as well: they came again.
@@ -71,7 +71,7 @@ def placed(look: Look, used: frozenset[str] = frozenset(), again: Again | None =
 
 
 def _unplaced(
-    look: Look, placed: Mapping[str, FileDigest], again: Again | None
+    look: Look, placed: Mapping[str, FileDigest], again: Rereading | None
 ) -> list[LandedFile]:
     """Files that get their place now; archived ones only where no ledger knows them."""
     rest = [file for file in look.landed if file.name not in placed]
@@ -83,7 +83,9 @@ def _unplaced(
 
 
 def _again_through(
-    files: Mapping[Sequence, LandedFile], recorded: Mapping[str, FileDigest], again: Again | None
+    files: Mapping[Sequence, LandedFile],
+    recorded: Mapping[str, FileDigest],
+    again: Rereading | None,
 ) -> Position:
     """Up to which number files are read that were applied before."""
     read_before = [number for number, file in files.items() if file.archived]
@@ -156,7 +158,9 @@ def _known(look: Look, life: Life, *, replaces: bool) -> dict[str, FileDigest]:
     return {file.name: file for file in known}
 
 
-def _still_to_read(again: Again | None, known: Mapping[str, FileDigest]) -> dict[str, FileDigest]:
+def _still_to_read(
+    again: Rereading | None, known: Mapping[str, FileDigest]
+) -> dict[str, FileDigest]:
     if again is None:
         return {}
     last = max((file.sequence for file in known.values()), default=0)
@@ -167,7 +171,7 @@ def _taken(
     look: Look,
     known: Mapping[str, FileDigest],
     recorded: Mapping[str, FileDigest],
-    again: Again | None,
+    again: Rereading | None,
     used: frozenset[str],
 ) -> tuple[dict[Sequence, LandedFile], list[LandedFile]]:
     """Files at the numbers that they have already, and those that only have a used name."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Part(StrEnum):
+class ResourceType(StrEnum):
     """A type of resource, in lower case; in the order in which they can be deleted."""
 
     SITE = "microsoft.web/sites"
@@ -30,7 +30,7 @@ class Part(StrEnum):
     RULES = "microsoft.network/networksecuritygroups"
 
 
-_PARTS = {part.value: part for part in Part}
+_PARTS = {part.value: part for part in ResourceType}
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,6 @@ class Resource:
     tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def part(self) -> Part | None:
+    def part(self) -> ResourceType | None:
         """Which part its type says that it is; None for types that no deployment makes."""
         return _PARTS.get(self.type.lower())

@@ -145,7 +145,7 @@ def _report(parts: Parts, batch: Batch, note: CommitNote, started: datetime) -> 
     done = replace(note, committed_at=now)
     parts.emit(
         BatchCommitted(
-            kind=batch.folder,
+            folder=batch.folder,
             kind=batch.kind,
             first=batch.first,
             last=batch.last,

@@ -20,7 +20,7 @@ from openmirror.services.discovery import discover
 from openmirror.services.landed import sorted_out
 from openmirror.services.lanes import SECONDS_TO_FINISH, Again, Lanes
 from openmirror.services.parts import Parts
-from openmirror.services.running import SHORTEST_WAIT, Unreadable, attend
+from openmirror.services.running import SHORTEST_WAIT, UnreadableTable, attend
 from openmirror.services.sweeping import publish_all
 from openmirror.services.tries import MOST_VISITS_AT_ONE_POSITION, Tries
 from openmirror.services.visiting import FIRST_DELAY
@@ -30,14 +30,14 @@ from openmirror.services.visiting import FIRST_DELAY
 class DrainResult:
     """How every table stood when a drain left it."""
 
-    outcomes: Mapping[TableFolder, Decision | Unreadable]
+    outcomes: Mapping[TableFolder, Decision | UnreadableTable]
     unreadable_mirrors: Mapping[str, str] = field(default_factory=dict)
     """Mirrors whose landing zone could not be listed, and why; nothing of them was touched."""
 
     @property
     def has_failed(self) -> bool:
         """Whether something could not be looked at."""
-        lost = any(isinstance(outcome, Unreadable) for outcome in self.outcomes.values())
+        lost = any(isinstance(outcome, UnreadableTable) for outcome in self.outcomes.values())
         return lost or bool(self.unreadable_mirrors)
 
     @property
@@ -96,7 +96,7 @@ class _Draining:
     """Visits tables until what was there is applied."""
 
     def __init__(self, parts: Parts, engine: TableEngine) -> None:
-        self.outcomes: dict[TableFolder, Decision | Unreadable] = {}
+        self.outcomes: dict[TableFolder, Decision | UnreadableTable] = {}
         self._parts = parts
         self._engine = engine
         self._there: dict[TableFolder, _There] = {}
@@ -111,7 +111,7 @@ class _Draining:
         with self._lock:
             self.outcomes[folder] = done.outcome
         match done.outcome:
-            case Unreadable(may_pass=True) if tries < MOST_ATTEMPTS:
+            case UnreadableTable(may_pass=True) if tries < MOST_ATTEMPTS:
                 return Again(FIRST_DELAY * tries, deaf=True)
             case Wait(waiting) if waiting.until and self._sits_out(folder, waiting):
                 left = waiting.until - self._parts.clock()
@@ -122,7 +122,7 @@ class _Draining:
             reason = f"it changed under {tries} tries in a row"
             self._parts.emit(TableContended(folder, tries))
             with self._lock:
-                self.outcomes[folder] = Unreadable(reason)
+                self.outcomes[folder] = UnreadableTable(reason)
             return None
         return Again(done.delay, deaf=bool(done.delay)) if done.again else None
 

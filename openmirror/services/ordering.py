@@ -14,7 +14,7 @@ from openmirror.plan.cut import pending
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.look import Look
 from openmirror.plan.needs import reads_again, reads_from, replaces
-from openmirror.plan.numbering import Again, applied_before, placed
+from openmirror.plan.numbering import Rereading, applied_before, placed
 from openmirror.plan.table import applied_file_changed
 from openmirror.services.landed import list_landed
 from openmirror.services.ledgers import read_entries
@@ -41,7 +41,7 @@ def in_ledger_order(parts: Parts, look: Look) -> Look:
     return look
 
 
-def _again(parts: Parts, look: Look) -> Again:
+def _again(parts: Parts, look: Look) -> Rereading:
     assert look.incarnation is not None
     assert look.life is not None
     archived: tuple[LandedFile, ...] = ()
@@ -52,7 +52,7 @@ def _again(parts: Parts, look: Look) -> Again:
         pass
     entries = read_entries(parts.store, look.folder, look.incarnation)
     through = applied_before(look)
-    return Again(replaces(look), archived, through, effective(entries, look.filing, through))
+    return Rereading(replaces(look), archived, through, effective(entries, look.filing, through))
 
 
 def _doubtful(parts: Parts, look: Look) -> Iterator[str]:

@@ -22,7 +22,7 @@ from openmirror.deployment.naming import NAME
 from openmirror.deployment.parameter_rules import judge_parameters
 from openmirror.deployment.parameters import Parameters
 from openmirror.deployment.rights import judge_rights
-from openmirror.deployment.template import Names
+from openmirror.deployment.template import ResourceNames
 from openmirror.ports.management import Group, Subscription
 from openmirror.ports.workspace import Workspace
 from openmirror.services.asking_azure import asked
@@ -120,7 +120,7 @@ class Preflight:
             yield from asked(Check.NAMES, lambda: self._names(group, parameters.name))
 
     def _names(self, group: Group, name: str) -> list[Finding]:
-        ask, names = self.subscription, Names.of(name, group.id)
+        ask, names = self.subscription, ResourceNames.of(name, group.id)
         answers = {
             names.lake_account: ask.account_name(names.lake_account),
             names.runtime_account: ask.account_name(names.runtime_account),

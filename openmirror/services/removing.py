@@ -9,9 +9,9 @@ from openmirror.deployment.naming import tagged
 from openmirror.deployment.removal import Removal, is_app, names_in, plan_removal
 from openmirror.errors import AccessDenied, NotThere, WrongRequest
 from openmirror.ports.management import Group, Removable
-from openmirror.ports.resources import Part, Resource
+from openmirror.ports.resources import Resource, ResourceType
 
-_WITH_PRINCIPALS = (Part.IDENTITY, Part.TOPIC)
+_WITH_PRINCIPALS = (ResourceType.IDENTITY, ResourceType.TOPIC)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Removing:
         What Azure refuses to delete is told, and the rest goes on.
         """
         for topic in removal.gone:
-            if topic.part is Part.TOPIC:
+            if topic.part is ResourceType.TOPIC:
                 yield from self._silence(topic)
         yield from self._deleted(one for one in removal.gone if is_app(one))
         yield from self._disown(removal)

@@ -12,9 +12,9 @@ from openmirror.control import Act, ControlDocument, Ended, MirrorDocument
 from openmirror.errors import SOLUTIONS, ConditionFailed, DocumentUnreadable, NotThere, Problem
 from openmirror.layout import StorePath
 from openmirror.lifecycle import (
-    Dropped,
     TableStatus,
     Trouble,
+    WasDropped,
     Word,
     iso,
     listed_status,
@@ -140,7 +140,7 @@ def publish(
     """
     found = _tables(parts, mirror, seen)
     tell_standing(parts, mirror, found)
-    tables = [table for table in found if not isinstance(table.stage, Dropped)]
+    tables = [table for table in found if not isinstance(table.stage, WasDropped)]
     written = _write_tables(parts.store, mirror, tables)
     return _write_replicator(parts, mirror, heartbeat, always=written) or written
 
@@ -206,7 +206,7 @@ def _as_bytes(content: dict[str, object]) -> bytes:
 
 
 @dataclass(frozen=True)
-class Standing:
+class PausingProblem:
     """A problem that pauses the table now."""
 
     problem: Problem
@@ -218,7 +218,7 @@ class HistoryLine:
 
     at: datetime | None
     """None for a commit whose log does not say when. A problem that is over has its end here."""
-    event: CommitNote | Act | Standing | Ended
+    event: CommitNote | Act | PausingProblem | Ended
 
 
 def history(
@@ -238,14 +238,14 @@ def history(
     return list(_merged(notes, others))[:limit]
 
 
-_Other = tuple[datetime, Act | Standing | Ended]
+_Other = tuple[datetime, Act | PausingProblem | Ended]
 
 
 def _beside_commits(control: ControlDocument) -> Iterator[_Other]:
     yield from ((act.at, act) for act in control.acts)
     yield from ((ended.at, ended) for ended in control.ended)
     if control.problem and control.problem.since:
-        yield control.problem.since, Standing(control.problem)
+        yield control.problem.since, PausingProblem(control.problem)
 
 
 def _merged(notes: list[CommitNote], others: list[_Other]) -> Iterator[HistoryLine]:

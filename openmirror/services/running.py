@@ -26,7 +26,7 @@ from openmirror.services.visiting import Visit, visit
 
 
 @dataclass(frozen=True)
-class Unreadable:
+class UnreadableTable:
     """A table that could not even be looked at, and why."""
 
     reason: str
@@ -40,7 +40,7 @@ class Unreadable:
 class Attended:
     """What a visit found, and when the next is due."""
 
-    outcome: Decision | Unreadable
+    outcome: Decision | UnreadableTable
     again: bool = False
     delay: timedelta = timedelta()
 
@@ -62,14 +62,14 @@ def attend(
         return Attended(Pause(Problem(code=error.code, detail=str(error))))
     except NotThere as error:
         parts.emit(unreadable_event(folder, error))
-        return Attended(Unreadable(str(error)))
+        return Attended(UnreadableTable(str(error)))
     except Exception as error:
         if disposition_of(error, attempts=1) is Disposition.FAIL:
             raise
         reason = f"{type(error).__name__}: {error}"
         parts.emit(TableUnreadable(folder, reason))
         away = isinstance(error, Unavailable)
-        return Attended(Unreadable(reason, may_pass=True, away=away))
+        return Attended(UnreadableTable(reason, may_pass=True, away=away))
     if isinstance(done.decision, Wait):
         waiting = done.decision.waiting
         parts.emit(TableWaiting(folder, waiting.kind, waiting.detail, waiting.until))

@@ -11,7 +11,14 @@ from uuid import uuid4
 
 from openmirror import layout
 from openmirror.deployment.findings import Finding
-from openmirror.deployment.sample import FOLDER, MIRROR, Step, Stuck, judge_arrival, judge_stuck
+from openmirror.deployment.sample import (
+    FOLDER,
+    MIRROR,
+    SampleStep,
+    Stuck,
+    judge_arrival,
+    judge_stuck,
+)
 from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
 from openmirror.errors import AccessDenied, ConditionFailed, NotThere, Unavailable
 from openmirror.lifecycle import StageWord, TableStatus
@@ -49,11 +56,11 @@ class Sample:
     def finding(self) -> Finding:
         """That it came and went, or where it is stuck."""
         self._describe()
-        took = self._sent(self.row.insert(self.identity, self.parts.clock()), Step.APPEAR)
+        took = self._sent(self.row.insert(self.identity, self.parts.clock()), SampleStep.APPEAR)
         if isinstance(took, Stuck):
             return judge_stuck(took)
         gone = [self.identity, *self._left_over()]
-        back = self._sent(self.row.delete(gone), Step.DISAPPEAR)
+        back = self._sent(self.row.delete(gone), SampleStep.DISAPPEAR)
         return judge_stuck(back) if isinstance(back, Stuck) else judge_arrival(took, back)
 
     def _describe(self) -> None:
@@ -62,7 +69,7 @@ class Sample:
         with suppress(ConditionFailed):
             self.parts.store.write(path, json.dumps(_METADATA).encode(), ABSENT)
 
-    def _sent(self, data: bytes, step: Step) -> timedelta | Stuck:
+    def _sent(self, data: bytes, step: SampleStep) -> timedelta | Stuck:
         """Land a change file, and wait for what it does: how long it took, or why it did not."""
         beat = heartbeat(self.parts.store, MIRROR)
         name = self._land(data)
@@ -92,12 +99,12 @@ class Sample:
                 continue
             return name
 
-    def _is_done(self, step: Step) -> bool:
+    def _is_done(self, step: SampleStep) -> bool:
         try:
             is_there = self.identity in self._rows()
         except (NotThere, ConditionFailed, Unavailable):
             return False  # it is written just now, or the account is too busy to say
-        return is_there is (step is Step.APPEAR)
+        return is_there is (step is SampleStep.APPEAR)
 
     def _left_over(self) -> list[str]:
         """Rows of verifications that gave up waiting, before they came after all."""
@@ -136,7 +143,7 @@ class Sample:
     def _status(self) -> TableStatus | None:
         return next((one for one in statuses(self.parts, [MIRROR]) if one.folder in _OURS), None)
 
-    def _stuck(self, step: Step, waited: timedelta, beat: datetime | None) -> Stuck:
+    def _stuck(self, step: SampleStep, waited: timedelta, beat: datetime | None) -> Stuck:
         table, now = self._status(), heartbeat(self.parts.store, MIRROR)
         return Stuck(
             step=step,

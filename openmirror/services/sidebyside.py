@@ -8,11 +8,13 @@ from typing import TypeVar
 
 from openmirror.services.parts import Parts
 
-Item = TypeVar("Item")
-Found = TypeVar("Found")
+_Item = TypeVar("_Item")
+_Found = TypeVar("_Found")
 
 
-def side_by_side(parts: Parts, items: Iterable[Item], look: Callable[[Item], Found]) -> list[Found]:
+def side_by_side(
+    parts: Parts, items: Iterable[_Item], look: Callable[[_Item], _Found]
+) -> list[_Found]:
     """What `look` finds for each item, in their order; at most `looks_at_once` at a time.
 
     Raises what the first of them raised that did, and begins no further one then.

@@ -39,7 +39,7 @@ from openmirror.services.landed import list_landed, sorted_out
 
 
 @dataclass(frozen=True)
-class Finding:
+class FolderFinding:
     """One thing that is not as the protocol wants it."""
 
     rule: str
@@ -57,7 +57,7 @@ def validate_folder(
     rows: RowReader,
     folder: StorePath,
     limits: Limits | None = None,
-) -> list[Finding]:
+) -> list[FolderFinding]:
     """Everything that is wrong in one table folder, wherever below the store's root it lies.
 
     Reads only; needs no mirror around the folder. Raises NotThere when there is no such folder.
@@ -136,12 +136,12 @@ class _Check:
     limits: Limits
     archived: tuple[LandedFile, ...] | None
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[FolderFinding]:
         metadata = self.look.metadata
         for oddity in self.look.oddities:
             yield _found(Code.FILE_NAME_INVALID, oddity.reason, oddity.name)
         if metadata is None:
-            yield Finding(
+            yield FolderFinding(
                 WaitKind.METADATA,
                 f"no {METADATA_FILE}, or an empty one: a table without key columns, which takes "
                 "only inserts",
@@ -159,7 +159,7 @@ class _Check:
         yield from self._gaps()
         yield from self._files(rules)
 
-    def _gaps(self) -> Iterator[Finding]:
+    def _gaps(self) -> Iterator[FolderFinding]:
         numbered: dict[str, list[tuple[Sequence, LandedFile]]] = {}
         has_ledger = self.look.filing.has_ledger
         for file in self.look.files.values():
@@ -171,7 +171,7 @@ class _Check:
 
     def _gaps_in(
         self, partition: str, files: list[tuple[Sequence, LandedFile]]
-    ) -> Iterator[Finding]:
+    ) -> Iterator[FolderFinding]:
         where = f"{partition}/" if partition else ""
         expected = self._first(partition, min(number for number, _ in files))
         for number, file in sorted(files, key=lambda item: item[0]):
@@ -179,7 +179,7 @@ class _Check:
                 numbers = f"{where}{file_stem(expected)}"
                 if number > expected + 1:
                     numbers += f" to {file_stem(number - 1)}"
-                yield Finding(
+                yield FolderFinding(
                     WaitKind.GAP,
                     f"{numbers} missing; {file.name} and what follows would wait for it",
                     "Publish it: numbers start at 1, and only archived ones may be absent.",
@@ -196,7 +196,7 @@ class _Check:
         # Archives are purged after a while, from below: what is gone there is no gap.
         return last + 1 if last else lowest
 
-    def _files(self, rules: Pinned | Stop) -> Iterator[Finding]:
+    def _files(self, rules: Pinned | Stop) -> Iterator[FolderFinding]:
         # Without rules a file is judged by itself alone.
         pinned = rules if isinstance(rules, Pinned) else Pinned()
         knows_keys = not isinstance(self.look.metadata, Broken)
@@ -221,11 +221,11 @@ class _Check:
                 yield from self._marker_values(file, file.facts, keyed)
         if schema is not None and not schema.columns:
             detail = "no file has a typed column yet, so no table could be created"
-            yield Finding(WaitKind.SCHEMA, detail, "Publish a file with the table's columns.")
+            yield FolderFinding(WaitKind.SCHEMA, detail, "Publish a file with the table's columns.")
 
     def _marker_values(
         self, file: LandedFile, facts: FileFacts, has_keys: bool
-    ) -> Iterator[Finding]:
+    ) -> Iterator[FolderFinding]:
         """The first wrong marker of a file; a writer that is wrong once is wrong throughout."""
         column = facts.marker
         if column is None:
@@ -255,14 +255,14 @@ def _marker(value: object) -> Marker | None:
         return None
 
 
-def _found(code: Code, detail: str, file: str | None) -> Finding:
-    return Finding(code, detail, SOLUTIONS[code], file, stops=code not in WARNINGS)
+def _found(code: Code, detail: str, file: str | None) -> FolderFinding:
+    return FolderFinding(code, detail, SOLUTIONS[code], file, stops=code not in WARNINGS)
 
 
-def _stopped(stop: Stop) -> Finding:
+def _stopped(stop: Stop) -> FolderFinding:
     match stop:
         case Pause(problem):
             return _found(problem.code, problem.detail, problem.file)
         case Wait(waiting):
             remedy = SOLUTIONS[Code.FILE_INCOMPLETE]
-            return Finding(waiting.kind, waiting.detail, remedy)
+            return FolderFinding(waiting.kind, waiting.detail, remedy)

@@ -25,7 +25,7 @@ from openmirror.services.lanes import SECONDS_TO_FINISH, Again, Lanes
 from openmirror.services.leasing import TableLeases
 from openmirror.services.messages import Message, Messages
 from openmirror.services.parts import Parts
-from openmirror.services.running import SHORTEST_WAIT, Attended, Unreadable, attend
+from openmirror.services.running import SHORTEST_WAIT, Attended, UnreadableTable, attend
 from openmirror.services.sweeping import publish_all, sweep
 from openmirror.services.timing import Repeating
 from openmirror.services.tries import MOST_VISITS_AT_ONE_POSITION, Tries
@@ -192,7 +192,7 @@ class Working:
             return None
         done = attend(self._parts, self._engine, folder)
         tries = self._tries.count(folder, done.outcome)
-        away = isinstance(done.outcome, Unreadable) and done.outcome.away
+        away = isinstance(done.outcome, UnreadableTable) and done.outcome.away
         if (messages or done.again) and not away:
             self._active = time.monotonic()
         if reason := _failure(done, tries):
@@ -282,7 +282,7 @@ class Working:
 
 def _failure(done: Attended, tries: int) -> str | None:
     """Why a visit counts as failed, if it does."""
-    if isinstance(done.outcome, Unreadable):
+    if isinstance(done.outcome, UnreadableTable):
         return done.outcome.reason
     if done.again and done.delay:
         return "an attempt failed; status and the runner's log have the error"

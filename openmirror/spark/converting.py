@@ -13,11 +13,11 @@ from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile, Converter, Part
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.sequence import Sequence
-from openmirror.spark.pieces import Parts, needs_conversion
+from openmirror.spark.pieces import PartsByFile, needs_conversion
 
 
 @contextmanager
-def converted(converter: Converter, batch: Batch, threads: int) -> Iterator[Parts | BadFile]:
+def converted(converter: Converter, batch: Batch, threads: int) -> Iterator[PartsByFile | BadFile]:
     """The parts of a batch's files that need it, or the first file that breaks a rule.
 
     The parts are removed at the end, whatever it is. Raises what the converter raises.
@@ -35,7 +35,7 @@ def converted(converter: Converter, batch: Batch, threads: int) -> Iterator[Part
 
 def _convert(
     converter: Converter, batch: Batch, files: list[LandedFile], into: StorePath, threads: int
-) -> Parts | BadFile:
+) -> PartsByFile | BadFile:
     parts: dict[Sequence, tuple[Part, ...]] = {}
     with ThreadPoolExecutor(threads, thread_name_prefix="conversion") as pool:
         work = [pool.submit(converter.convert, file, batch.pinned, into) for file in files]

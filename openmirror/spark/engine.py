@@ -26,7 +26,7 @@ from openmirror.spark.guarded_folding import fold_guarded
 from openmirror.spark.guarding import guard_of
 from openmirror.spark.interpreting import interpreted
 from openmirror.spark.markers import count_markers, counts_without_reading
-from openmirror.spark.pieces import Parts, pieces
+from openmirror.spark.pieces import PartsByFile, pieces
 from openmirror.spark.places import Place
 from openmirror.spark.reading import read_changes
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
@@ -82,7 +82,7 @@ class SparkEngine:
         with converted(self._converter, batch, self._conversion_threads) as parts:
             return parts if isinstance(parts, BadFile) else self._hold(batch, parts)
 
-    def _hold(self, batch: Batch, parts: Parts) -> Prepared | BadFile:
+    def _hold(self, batch: Batch, parts: PartsByFile) -> Prepared | BadFile:
         session, read = self._fresh(), list(pieces(batch.files, parts))
         with reading_files(batch, self._place, read) as failed:
             changes = read_changes(session, self._place, batch, read)

@@ -48,7 +48,7 @@ class Piece:
     naming: Naming
 
 
-Parts = Mapping[Number, Sequence[Part]]
+PartsByFile = Mapping[Number, Sequence[Part]]
 """The parts of those files of a batch that were converted."""
 
 
@@ -63,7 +63,7 @@ def _is_seen(name: str) -> bool:
     return not hidden and ":" not in name
 
 
-def pieces(files: Iterable[LandedFile], parts: Parts) -> Iterator[Piece]:
+def pieces(files: Iterable[LandedFile], parts: PartsByFile) -> Iterator[Piece]:
     """What Spark reads for these files, in their order."""
     for file in files:
         for part in parts.get(file.sequence, ()):

@@ -3,14 +3,14 @@
 One page that needs nothing else: no script, no font, no request to anybody.
 """
 
-from openmirror.statuspage.page import REFRESH_SECONDS, Page, render
+from openmirror.statuspage.page import REFRESH_SECONDS, HtmlPage, render
 from openmirror.statuspage.view import GivenUp, MirrorView, Undelivered, mirror_view
 
 __all__ = [
     "REFRESH_SECONDS",
     "GivenUp",
+    "HtmlPage",
     "MirrorView",
-    "Page",
     "Undelivered",
     "mirror_view",
     "render",

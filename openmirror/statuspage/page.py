@@ -20,7 +20,7 @@ REFRESH_SECONDS = 15
 
 
 @dataclass(frozen=True)
-class Page:
+class HtmlPage:
     """What to send."""
 
     html: str
@@ -35,7 +35,7 @@ def render(
     undelivered: Undelivered | None = None,
     refresh: int | None = REFRESH_SECONDS,
     toggle: str | None = None,
-) -> Page:
+) -> HtmlPage:
     """The page at this moment.
 
     `where` names the root, `toggle` is the address of the page with its refreshing turned round.
@@ -57,7 +57,7 @@ def render(
         length=lambda moment: short(round(abs((now - moment).total_seconds()))),
         clock=_clock,
     )
-    return Page(html, _headers(style))
+    return HtmlPage(html, _headers(style))
 
 
 @cache

@@ -10,11 +10,11 @@ from enum import StrEnum
 
 from openmirror.durations import short
 from openmirror.lifecycle import (
-    Dropped,
     OnHold,
     StageWord,
     TableStatus,
     Trouble,
+    WasDropped,
     wait_remedy,
 )
 
@@ -47,7 +47,7 @@ class Note:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class TableRow:
     """One table."""
 
     name: str
@@ -90,7 +90,7 @@ class MirrorView:
     tone: Tone
     heartbeat: datetime | None
     trouble: Trouble | None
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     summary: tuple[tuple[Tone, str, int], ...]
     """How many tables are in each state."""
     more: str | None = None
@@ -127,9 +127,9 @@ def mirror_view(
     )
 
 
-def _row(table: TableStatus) -> Row:
+def _row(table: TableStatus) -> TableRow:
     tone, word = _state(table)
-    return Row(
+    return TableRow(
         name=str(table.name) if table.name.table else "",
         word=word,
         tone=tone,
@@ -190,7 +190,7 @@ def _notes(table: TableStatus) -> Iterator[Note]:
             remedy="`openmirror status --json` lists them.",
         )
     for warning in table.warnings:
-        held = isinstance(table.stage, OnHold | Dropped)
+        held = isinstance(table.stage, OnHold | WasDropped)
         yield Note(
             tone=Tone.HELD if held else Tone.WAITING,
             title=warning.code,

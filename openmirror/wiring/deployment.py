@@ -30,7 +30,7 @@ from openmirror.wiring.local import Say, say_nothing, utc_now
 from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
-    from openmirror.adapters.management.clients import Clients
+    from openmirror.adapters.management.clients import ManagementClients
 
 _KEYS = ("OPENMIRROR_ACCOUNT_KEY", "OPENMIRROR_QUEUES", "OPENMIRROR_LETTERS")
 """What can be said of an emulator; without `__…` behind them, the latter are no URLs."""
@@ -41,7 +41,7 @@ _NEEDED = "openmirror[cli,azure,deploy]"
 class Management:
     """One subscription, asked with the identity of the environment."""
 
-    clients: Clients
+    clients: ManagementClients
     env: Mapping[str, str]
     opened: ExitStack = field(default_factory=ExitStack)
     """The accounts that were looked into: whoever made this lets go of them."""
@@ -160,7 +160,7 @@ def management(env: Mapping[str, str], subscription: str | None) -> Iterator[Man
     """
     with optional_packages("`openmirror azure` needs", azure=_NEEDED):
         from openmirror.adapters.azure.credentials import identity
-        from openmirror.adapters.management.clients import Clients
+        from openmirror.adapters.management.clients import ManagementClients
         from openmirror.adapters.management.profile import chosen
 
         found = chosen(env, subscription)
@@ -170,7 +170,7 @@ def management(env: Mapping[str, str], subscription: str | None) -> Iterator[Man
                 "give --subscription ID"
             )
         credential = identity("Azure Resource Manager", secure=True)
-        clients = Clients.of(credential, found.subscription, found.cloud)
+        clients = ManagementClients.of(credential, found.subscription, found.cloud)
     with closing(clients), ExitStack() as opened:
         yield Management(clients, env, opened)
 

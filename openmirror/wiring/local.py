@@ -20,7 +20,7 @@ from openmirror.ports import HistoryReader, Steps, TableEngine, no_steps
 from openmirror.progress import EventSink, FileWatchFailed, discard
 from openmirror.services.parts import Parts
 from openmirror.services.staying import Intervals, Staying
-from openmirror.services.validating import Finding, validate_folder
+from openmirror.services.validating import FolderFinding, validate_folder
 from openmirror.settings import Settings, limits
 
 Say = Callable[[str], None]
@@ -65,7 +65,7 @@ def history_reader(parts: Parts) -> HistoryReader:
     return LogReplay(parts.store)
 
 
-def validate_on_disk(settings: Settings, folder: Path) -> list[Finding]:
+def validate_on_disk(settings: Settings, folder: Path) -> list[FolderFinding]:
     """Judge a table folder that may lie anywhere, read only."""
     place = folder.resolve()
     store = LocalStore(place.parent)

@@ -28,7 +28,7 @@ from openmirror.services import requests
 from openmirror.services.discovery import discover
 from openmirror.services.mirrors import open_mirror
 from openmirror.services.parts import Parts
-from openmirror.services.running import Unreadable, attend
+from openmirror.services.running import UnreadableTable, attend
 from tests.conformance.breaches import ME, TABLE, Deed, Scene, first, nothing
 from tests.unit.paper import PaperEngine
 from tests.zone import MIRROR, AheadStore, Clock, file_name
@@ -63,9 +63,9 @@ class Stage:
         open_mirror(store, MIRROR)
         self._engine = PaperEngine(store)
 
-    def settle(self) -> Decision | Unreadable | None:
+    def settle(self) -> Decision | UnreadableTable | None:
         """Every table is visited until nothing is left to do; what became of the first one."""
-        outcomes: dict[TableFolder, Decision | Unreadable] = {}
+        outcomes: dict[TableFolder, Decision | UnreadableTable] = {}
         for folder in discover(self.parts.store, MIRROR):
             again = True
             while again:

@@ -22,7 +22,7 @@ from uuid import NAMESPACE_URL, uuid5
 from azure.core.credentials import AccessToken
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 
-from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.management.clients import ManagementClients
 from openmirror.deployment.naming import guid as azures_guid
 from openmirror.deployment.naming import unique_string
 from openmirror.deployment.running import FUNCTIONS
@@ -410,9 +410,9 @@ def azure() -> Iterator[Azure]:
 
 
 @contextmanager
-def clients(made: Azure, policy: Any = None) -> Iterator[Clients]:
+def clients(made: Azure, policy: Any = None) -> Iterator[ManagementClients]:
     """The real SDKs over it. They send no token over http, so none is asked for."""
-    found = Clients(
+    found = ManagementClients(
         Identity(),
         SUBSCRIPTION,
         made.url,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from openmirror.adapters import databricks
-from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.management.clients import ManagementClients
 from standins.azurite import Azurite
 from tests.databricks_stub import Jobs, jobs_api
 from tests.deployment import azure as standin
@@ -25,7 +25,7 @@ def azure() -> Iterator[Azure]:
 
 
 @pytest.fixture
-def clients(azure: Azure) -> Iterator[Clients]:
+def clients(azure: Azure) -> Iterator[ManagementClients]:
     """The real SDKs over it."""
     with standin.clients(azure) as made:
         yield made

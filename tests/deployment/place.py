@@ -19,7 +19,7 @@ from openmirror import layout
 from openmirror.adapters.azure.store import AzureStore
 from openmirror.adapters.databricks_workspace import DatabricksWorkspace
 from openmirror.adapters.doorbell import QueueDoorbell
-from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.management.clients import ManagementClients
 from openmirror.adapters.management.deployed import ArmDeployed
 from openmirror.cli.app import app
 from openmirror.deployment.findings import Finding, Verdict
@@ -45,7 +45,7 @@ class Place:
     """What `openmirror azure verify` looks at."""
 
     azure: Azure
-    clients: Clients
+    clients: ManagementClients
     server: EndpointServer
     azurite: Azurite
     jobs: Jobs
@@ -119,7 +119,7 @@ class Place:
 @contextmanager
 def place(
     azure: Azure,
-    clients: Clients,
+    clients: ManagementClients,
     server: EndpointServer,
     azurite: Azurite,
     jobs: Jobs,

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.management.clients import ManagementClients
 from openmirror.deployment.findings import Check, Finding, Verdict
 from openmirror.deployment.parameters import Parameters, read_parameters
-from openmirror.deployment.template import Names
+from openmirror.deployment.template import ResourceNames
 from openmirror.ports.workspace import JobLook
 from openmirror.services.preflight import Intended
 from openmirror.wiring.deployment import Management
@@ -45,7 +45,7 @@ Asked = Callable[..., Iterator[Finding]]
 
 
 @pytest.fixture
-def asked(clients: Clients) -> Asked:
+def asked(clients: ManagementClients) -> Asked:
     def found(
         parameters: Mapping[str, object] | None = None,
         *,
@@ -182,7 +182,7 @@ def test_rights_of_several_roles_count_together(azure: Azure, findings: Any) -> 
 def test_an_account_of_somebody_else_is_told_and_our_own_is_not(
     azure: Azure, findings: Any
 ) -> None:
-    names = Names.of("openmirror", GROUP)
+    names = ResourceNames.of("openmirror", GROUP)
     azure.taken = {names.lake_account, names.function_app}
     bad = [one for one in of(findings(), Check.NAMES) if one.verdict is Verdict.FAULT]
     assert [one.what.split()[0] for one in bad] == [names.lake_account, names.function_app]
@@ -192,7 +192,7 @@ def test_an_account_of_somebody_else_is_told_and_our_own_is_not(
 
 
 def test_the_names_that_are_asked_for_are_those_that_the_template_makes() -> None:
-    names, made = Names.of("openmirror", GROUP), bicep()
+    names, made = ResourceNames.of("openmirror", GROUP), bicep()
     accounts = {one.name for one in made.of("Microsoft.Storage/storageAccounts")}
     assert accounts == {names.lake_account, names.runtime_account}
     assert [one.name for one in made.of("Microsoft.Web/sites")] == [names.function_app]

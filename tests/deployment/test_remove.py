@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.management.clients import ManagementClients
 from openmirror.cli.app import app
 from openmirror.wiring import deployment
 from openmirror.wiring.deployment import Management
@@ -20,7 +20,7 @@ from tests.infra.bicep.expansion import GROUP
 
 
 @pytest.fixture
-def openmirror(clients: Clients, monkeypatch: pytest.MonkeyPatch) -> Any:
+def openmirror(clients: ManagementClients, monkeypatch: pytest.MonkeyPatch) -> Any:
     @contextmanager
     def management(env: object, subscription: str | None) -> Iterator[Management]:
         yield Management(clients, {})

@@ -13,7 +13,7 @@ import pytest
 from openmirror import layout
 from openmirror.adapters.deltalog import LogReplay
 from openmirror.adapters.local.store import LocalStore
-from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.management.clients import ManagementClients
 from openmirror.adapters.sample_row import ParquetSampleRow
 from openmirror.deployment.sample import FOLDER, MIRROR
 from openmirror.protocol.names import table_name
@@ -37,7 +37,7 @@ def parts(tmp_path: Path) -> Iterator[Chain]:
 @pytest.mark.usefixtures("spark")
 def test_a_sample_comes_through_every_part_and_leaves_an_empty_table(
     azure: Azure,
-    clients: Clients,
+    clients: ManagementClients,
     jobs: Jobs,
     parts: Chain,
     monkeypatch: pytest.MonkeyPatch,

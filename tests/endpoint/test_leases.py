@@ -10,8 +10,8 @@ from azure.core.exceptions import HttpResponseError, ResourceExistsError
 from azure.storage.blob import BlobLeaseClient, ContainerClient
 
 from openmirror.endpoint import leases
-from openmirror.endpoint.errors import Fault, Refused
-from openmirror.endpoint.leases import Lease, LeaseState, state_of
+from openmirror.endpoint.errors import Fault, RefusedCall
+from openmirror.endpoint.leases import FileLease, LeaseState, state_of
 
 OURS, OTHER = str(uuid4()), str(uuid4())
 
@@ -87,7 +87,7 @@ def test_a_container_is_leased_on_its_own(lake: ContainerClient) -> None:
 
 @pytest.mark.parametrize("seconds", [0, 14, 61, -2])
 def test_durations_are_15_to_60_seconds_or_endless(seconds: int) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedCall) as refused:
         leases.acquire(None, OURS, seconds, 0.0)
     assert refused.value.fault is Fault.INVALID_HEADER
 
@@ -98,18 +98,18 @@ def test_an_expired_lease_may_be_renewed_until_somebody_else_has_it() -> None:
     assert state_of(lease, 115.0) is LeaseState.EXPIRED
     assert leases.renew(lease, OURS, 200.0).until == 215.0
     taken = leases.acquire(lease, OTHER, 15, 200.0)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedCall) as refused:
         leases.renew(taken, OURS, 201.0)
     assert refused.value.fault is Fault.LEASE_ID_WRONG
 
 
 def test_a_write_after_its_end_ends_a_lease_for_good() -> None:
-    lease = Lease(OURS, 15, 115.0)
+    lease = FileLease(OURS, 15, 115.0)
     assert leases.check_write(lease, None, 120.0) is None
-    with pytest.raises(Refused) as lost:
+    with pytest.raises(RefusedCall) as lost:
         leases.check_write(lease, OURS, 120.0)
     assert lost.value.fault is Fault.LEASE_LOST
-    with pytest.raises(Refused) as never:
+    with pytest.raises(RefusedCall) as never:
         leases.check_write(None, OURS, 120.0)
     assert never.value.fault is Fault.LEASE_NONE
 
@@ -122,7 +122,7 @@ def test_breaking_takes_as_long_as_the_lease_would_have_or_less() -> None:
     assert endless.until == math.inf
     assert leases.break_(endless, None, 20.0)[1] == 0
     breaking, _ = leases.break_(fixed, 30, 0.0)
-    with pytest.raises(Refused) as mine:
+    with pytest.raises(RefusedCall) as mine:
         leases.acquire(breaking, OURS, 15, 1.0)
     assert mine.value.fault is Fault.LEASE_BREAKING
     assert leases.break_(breaking, 5, 1.0)[1] == 5

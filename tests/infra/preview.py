@@ -19,7 +19,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from infra.monitoring.compose import WORKBOOK
-from openmirror.statuspage import Page
+from openmirror.statuspage import HtmlPage
 from tests.infra.day import day
 from tests.infra.drawing import bars, lines, quantity
 from tests.infra.kql_tables import run
@@ -184,7 +184,7 @@ def _grid(rows: list[dict[str, Any]], settings: Mapping[str, Any]) -> Markup:
     return table.format(head, body, more)
 
 
-def render() -> Page:
+def render() -> HtmlPage:
     """The page, with a policy that lets it load nothing."""
     workbook = json.loads(WORKBOOK.read_text(encoding="utf-8"))
     environment = Environment(
@@ -194,7 +194,7 @@ def render() -> Page:
         items=items(workbook), hours=HOURS, now=NOW
     )
     policy = "default-src 'none'; style-src 'unsafe-inline'"
-    return Page(
+    return HtmlPage(
         html, {"Content-Type": "text/html; charset=utf-8", "Content-Security-Policy": policy}
     )
 

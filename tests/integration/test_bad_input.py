@@ -34,7 +34,7 @@ from openmirror.protocol.sequence import LAST_SEQUENCE, Sequence
 from openmirror.services.cleaning import clean_table
 from openmirror.services.draining import DrainResult, drain
 from openmirror.services.requests import Operator, skip_file, skip_through
-from openmirror.services.running import Unreadable
+from openmirror.services.running import UnreadableTable
 from tests.zone import MIRROR, Mirror, Zone, file_name, read_delta
 
 ME = Operator("me", "it was empty")
@@ -138,7 +138,7 @@ NEIGHBOURS = ("before-them", "zz-after-them")
 class Seen:
     """How a drain left one table."""
 
-    outcome: Decision | Unreadable
+    outcome: Decision | UnreadableTable
     status: TableStatus | None
     rows: list[int]
     """Their ids, sorted; 0 for NULL."""
@@ -190,7 +190,7 @@ class Story:
     def _visit(self, table: str) -> Seen:
         return self._seen(self.mirror.table(table), self.mirror.settle(table))
 
-    def _seen(self, folder: TableFolder, outcome: Decision | Unreadable) -> Seen:
+    def _seen(self, folder: TableFolder, outcome: Decision | UnreadableTable) -> Seen:
         path = str(folder.path)
         if isinstance(outcome, Pause) and outcome.problem.code is Code.CONTROL_DOCUMENT_INVALID:
             return Seen(outcome, None, _ids(self._path(path)))

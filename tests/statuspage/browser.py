@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from openmirror.statuspage import Page
+from openmirror.statuspage import HtmlPage
 from standins.azurite import NODE
 from standins.loopback import serving
 
@@ -45,7 +45,7 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def served(page: Page) -> Iterator[str]:
+def served(page: HtmlPage) -> Iterator[str]:
     """The address of a page with its own headers, so that its security policy holds as well."""
 
     class Handler(BaseHTTPRequestHandler):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from openmirror.statuspage import Page, render
+from openmirror.statuspage import HtmlPage, render
 from tests.infra import preview
 from tests.statuspage.browser import browser, served
 from tests.statuspage.scene import NOW, WHERE, scene, undelivered
@@ -12,13 +12,13 @@ from tests.statuspage.scene import NOW, WHERE, scene, undelivered
 IMAGES = Path(__file__).parents[2] / "docs" / "images"
 
 
-def status_page() -> Page:
+def status_page() -> HtmlPage:
     """The page over the scene of its tests."""
     return render(scene().views(), NOW, where=WHERE, undelivered=undelivered())
 
 
 def take(
-    page: Page, to: Path, *, width: int = 1060, scheme: str = "light", scale: float = 1.5
+    page: HtmlPage, to: Path, *, width: int = 1060, scheme: str = "light", scale: float = 1.5
 ) -> None:
     """Draw a page into a PNG file."""
     to.parent.mkdir(parents=True, exist_ok=True)

@@ -163,7 +163,7 @@ def test_every_event_but_steps_on_the_way_has_a_line(kind: type[ProgressEvent]) 
 
 def test_a_commit_is_one_line_with_files_rows_and_times() -> None:
     event = BatchCommitted(
-        kind=ORDERS,
+        folder=ORDERS,
         kind=BatchKind.REPLACE,
         first=Sequence(1),
         last=Position(3),

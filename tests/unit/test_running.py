@@ -29,7 +29,7 @@ from openmirror.services.lanes import Again, Lanes
 from openmirror.services.parts import Parts
 from openmirror.services.reporting import statuses
 from openmirror.services.requests import Operator, hold
-from openmirror.services.running import Attendant, Unreadable
+from openmirror.services.running import Attendant, UnreadableTable
 from openmirror.services.sweeping import publish_all, sweep
 from openmirror.services.tries import MOST_VISITS_AT_ONE_POSITION
 from openmirror.tablelog import BrokenLog, TableLog
@@ -295,7 +295,7 @@ def test_drain_ends_although_a_publisher_overwrites_the_file_all_the_time() -> N
     world.engine = PaperEngine(world.store, lambda batch: land(world.store, batch.folder, 1))
     land(world.store, A, 1)
     result = world.drain()
-    assert isinstance(result.outcomes[A], Unreadable)
+    assert isinstance(result.outcomes[A], UnreadableTable)
     assert "tries in a row" in result.outcomes[A].reason
     assert result.has_failed
     assert len(world.engine.batches) == MOST_VISITS_AT_ONE_POSITION

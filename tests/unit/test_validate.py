@@ -18,7 +18,7 @@ from openmirror.adapters.checking import ChangeFileRows
 from openmirror.adapters.local.store import LocalStore
 from openmirror.errors import NotThere
 from openmirror.layout import StorePath
-from openmirror.services.validating import Finding, validate_folder
+from openmirror.services.validating import FolderFinding, validate_folder
 
 KEYS = {"keyColumns": ["id"]}
 
@@ -42,7 +42,7 @@ class Folder:
         path.write_bytes(buffer.getvalue())
         return path
 
-    def validate(self) -> list[Finding]:
+    def validate(self) -> list[FolderFinding]:
         store = LocalStore(self.path.parent)
         return validate_folder(
             store, ChangeFileInspector(store), ChangeFileRows(store), StorePath(self.path.name)

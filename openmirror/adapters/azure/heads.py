@@ -8,7 +8,7 @@ from typing import Any
 from azure.core.exceptions import ResourceNotFoundError
 
 from openmirror.adapters.azure.clients import Clients
-from openmirror.adapters.azure.paths import Place
+from openmirror.adapters.azure.paths import ContainerPath
 from openmirror.protocol.names import ETag
 
 _FOLDER = "hdi_isfolder"
@@ -24,7 +24,7 @@ class Head:
     size: int
 
 
-def head(clients: Clients, where: Place) -> Head | None:
+def head(clients: Clients, where: ContainerPath) -> Head | None:
     """What is there; None when nothing is. A container counts as a folder."""
     try:
         if not where.path:

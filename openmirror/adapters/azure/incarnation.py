@@ -17,7 +17,7 @@ from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from openmirror.adapters.azure.clients import Clients
 from openmirror.adapters.azure.heads import head
 from openmirror.adapters.azure.listing import Child, pages
-from openmirror.adapters.azure.paths import Place
+from openmirror.adapters.azure.paths import ContainerPath
 from openmirror.errors import ConditionFailed
 from openmirror.protocol.names import ETag, Incarnation
 
@@ -35,10 +35,10 @@ class Incarnations:
     def __init__(self, clients: Clients, remember: int = 10_000) -> None:
         self._clients = clients
         self._remember = remember
-        self._known: OrderedDict[Place, _Known] = OrderedDict()
+        self._known: OrderedDict[ContainerPath, _Known] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, where: Place) -> Incarnation | None:
+    def of(self, where: ContainerPath) -> Incarnation | None:
         """The creation time of a folder in ticks of 100 ns; None when there is no such folder.
 
         Costs one request. Raises ConditionFailed when the folder does not hold still.
@@ -59,7 +59,7 @@ class Incarnations:
             known = None
         raise ConditionFailed(f"{where.path} was replaced again and again while it was identified")
 
-    def _learn(self, where: Place, child: Child) -> Incarnation | None:
+    def _learn(self, where: ContainerPath, child: Child) -> Incarnation | None:
         if not child.entry.is_folder or child.created is None:
             return None
         with self._lock:
@@ -69,19 +69,21 @@ class Incarnations:
                 self._known.popitem(last=False)
         return child.created
 
-    def _listed_first(self, where: Place) -> Child | None:
+    def _listed_first(self, where: ContainerPath) -> Child | None:
         """The folder, when its parent's listing from its own name on begins with it."""
         parent, _, name = where.path.rpartition("/")
         # Without a parent, or with a file for one, there is no folder: a look at it says so.
         with suppress(ResourceNotFoundError, ResourceExistsError):
-            for page in pages(self._clients, Place(where.container, parent), start=name, most=1):
+            for page in pages(
+                self._clients, ContainerPath(where.container, parent), start=name, most=1
+            ):
                 for child in page.children:
                     return child if child.entry.name == name else None
         return None
 
-    def _listed(self, where: Place) -> Child | None:
+    def _listed(self, where: ContainerPath) -> Child | None:
         parent, _, name = where.path.rpartition("/")
-        for page in pages(self._clients, Place(where.container, parent)):
+        for page in pages(self._clients, ContainerPath(where.container, parent)):
             for child in page.children:
                 if child.entry.name == name:
                     return child

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from openmirror.adapters.azure.clients import Clients
 from openmirror.adapters.azure.heads import bare
-from openmirror.adapters.azure.paths import Place
+from openmirror.adapters.azure.paths import ContainerPath
 from openmirror.ports import Entry
 from openmirror.protocol.names import Incarnation
 
@@ -23,7 +23,7 @@ class Child(NamedTuple):
     created: Incarnation | None
 
 
-class Page(NamedTuple):
+class ChildrenPage(NamedTuple):
     """Some children, and the service's clock."""
 
     at: datetime
@@ -33,8 +33,8 @@ class Page(NamedTuple):
 
 
 def pages(
-    clients: Clients, where: Place, *, start: str | None = None, most: int | None = None
-) -> Iterator[Page]:
+    clients: Clients, where: ContainerPath, *, start: str | None = None, most: int | None = None
+) -> Iterator[ChildrenPage]:
     """Pages of direct children, from the name `start` on, at most `most` in each.
 
     Raises the SDK's errors.
@@ -51,7 +51,7 @@ def pages(
             for item in found
             if item.name.startswith(inside)
         ]
-        yield Page(at, children, len(children) < len(found))
+        yield ChildrenPage(at, children, len(children) < len(found))
 
 
 def _child(item: Any, name: str) -> Child:

@@ -13,14 +13,16 @@ from azure.core.exceptions import HttpResponseError, ResourceExistsError, Resour
 from openmirror.adapters.azure.clients import Clients
 from openmirror.adapters.azure.failures import code_of, passes
 from openmirror.adapters.azure.heads import head, quoted
-from openmirror.adapters.azure.paths import Place
+from openmirror.adapters.azure.paths import ContainerPath
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
 from openmirror.protocol.names import ETag
 
 _NO_PARENT = "RenameDestinationParentPathNotFound"
 
 
-def move_file(clients: Clients, source: Place, destination: Place, etag: ETag) -> None:
+def move_file(
+    clients: Clients, source: ContainerPath, destination: ContainerPath, etag: ETag
+) -> None:
     """Rename a file of this content, making the folders above its new name.
 
     Raises NotThere, ConditionFailed, AlreadyThere, and the SDK's errors.
@@ -32,7 +34,7 @@ def move_file(clients: Clients, source: Place, destination: Place, etag: ETag) -
     _rename(clients, client.rename_file, source, destination, etag, is_folder=False)
 
 
-def move_folder(clients: Clients, source: Place, destination: Place) -> None:
+def move_folder(clients: Clients, source: ContainerPath, destination: ContainerPath) -> None:
     """Rename a folder with all it holds, making the folders above its new name.
 
     Raises NotThere, AlreadyThere, ConditionFailed when it is replaced meanwhile, and the SDK's
@@ -47,7 +49,7 @@ def move_folder(clients: Clients, source: Place, destination: Place) -> None:
     _rename(clients, client.rename_directory, source, destination, found.etag, is_folder=True)
 
 
-def _need_paths(source: Place, destination: Place) -> None:
+def _need_paths(source: ContainerPath, destination: ContainerPath) -> None:
     if not source.path:
         raise NotThere(f"{source.container} is a container, which cannot be moved")
     if not destination.path:
@@ -57,8 +59,8 @@ def _need_paths(source: Place, destination: Place) -> None:
 def _rename(
     clients: Clients,
     rename: Callable[..., Any],
-    source: Place,
-    destination: Place,
+    source: ContainerPath,
+    destination: ContainerPath,
     etag: ETag,
     *,
     is_folder: bool,
@@ -85,7 +87,7 @@ def _rename(
         _say_why(clients, source, destination, etag, error, is_folder=is_folder)
 
 
-def _make_parent(clients: Clients, where: Place) -> None:
+def _make_parent(clients: Clients, where: ContainerPath) -> None:
     parent = where.path.rpartition("/")[0]
     folder = clients.files.get_directory_client(where.container, parent)
     # Without a condition a folder that is there would lose its properties.
@@ -95,8 +97,8 @@ def _make_parent(clients: Clients, where: Place) -> None:
 
 def _say_why(
     clients: Clients,
-    source: Place,
-    destination: Place,
+    source: ContainerPath,
+    destination: ContainerPath,
     etag: ETag,
     error: HttpResponseError,
     *,
@@ -118,6 +120,6 @@ def _say_why(
         raise ConditionFailed(f"{source.path} was changed while it was moved") from error
     if error.status_code == 409:
         raise AlreadyThere(f"{destination.path} cannot be made") from error
-    if head(clients, Place(destination.container, "")) is None:
+    if head(clients, ContainerPath(destination.container, "")) is None:
         raise NotThere(f"there is no container {destination.container}") from error
     raise AlreadyThere(f"a file is in the way of {destination.path}") from error

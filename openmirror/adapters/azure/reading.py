@@ -6,7 +6,7 @@ from azure.core.exceptions import HttpResponseError, ResourceModifiedError
 
 from openmirror.adapters.azure.clients import Clients
 from openmirror.adapters.azure.heads import bare, head, is_folder
-from openmirror.adapters.azure.paths import Place
+from openmirror.adapters.azure.paths import ContainerPath
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.ports import Content
 
@@ -14,7 +14,7 @@ _TRIES = 5
 _RANGE_NOT_SATISFIABLE = 416
 
 
-def read(clients: Clients, where: Place, offset: int, length: int | None) -> Content:
+def read(clients: Clients, where: ContainerPath, offset: int, length: int | None) -> Content:
     """A range of a file, cut short at its end; one request unless the range is empty or long.
 
     Raises NotThere without such a file, ConditionFailed when it does not stop changing, and the
@@ -32,7 +32,9 @@ def read(clients: Clients, where: Place, offset: int, length: int | None) -> Con
     raise ConditionFailed(f"{where.path} changes faster than it can be read")
 
 
-def _range(clients: Clients, where: Place, offset: int, length: int | None) -> Content | None:
+def _range(
+    clients: Clients, where: ContainerPath, offset: int, length: int | None
+) -> Content | None:
     """A range; None when it begins past the end."""
     blob = clients.blobs.get_blob_client(where.container, where.path)
     # Without an offset the SDK also reads what is empty, of which there is no range.
@@ -53,7 +55,7 @@ def _range(clients: Clients, where: Place, offset: int, length: int | None) -> C
     return Content(download.readall(), bare(found.etag or ""), size)
 
 
-def _nothing_of(clients: Clients, where: Place) -> Content:
+def _nothing_of(clients: Clients, where: ContainerPath) -> Content:
     found = head(clients, where)
     if found is None or found.is_folder:
         raise NotThere(f"there is no file {'/'.join(where)}")

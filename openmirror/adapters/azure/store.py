@@ -13,7 +13,7 @@ from openmirror.adapters.azure.heads import head, quoted
 from openmirror.adapters.azure.incarnation import Incarnations
 from openmirror.adapters.azure.listing import pages
 from openmirror.adapters.azure.moving import move_file, move_folder
-from openmirror.adapters.azure.paths import Place, new_place, place
+from openmirror.adapters.azure.paths import ContainerPath, new_place, place
 from openmirror.adapters.azure.reading import read
 from openmirror.adapters.azure.writing import write
 from openmirror.errors import ConditionFailed, NotThere, Unavailable, WrongRequest
@@ -153,7 +153,7 @@ class AzureStore:
             self._need_folder(where)
             self._clients.files.get_directory_client(*where).delete_directory()
 
-    def _need_folder(self, where: Place) -> None:
+    def _need_folder(self, where: ContainerPath) -> None:
         found = head(self._clients, where)
         if found is None or not found.is_folder:
             raise NotThere(f"there is no folder {'/'.join(where)}")

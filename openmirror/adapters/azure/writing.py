@@ -9,13 +9,15 @@ from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 
 from openmirror.adapters.azure.clients import Clients
 from openmirror.adapters.azure.heads import bare, head, quoted
-from openmirror.adapters.azure.paths import Place
+from openmirror.adapters.azure.paths import ContainerPath
 from openmirror.errors import AlreadyThere, ConditionFailed
 from openmirror.ports import ABSENT, Absent
 from openmirror.protocol.names import ETag
 
 
-def write(clients: Clients, where: Place, data: bytes, only_if: ETag | Absent | None) -> ETag:
+def write(
+    clients: Clients, where: ContainerPath, data: bytes, only_if: ETag | Absent | None
+) -> ETag:
     """Put a file; the service makes the folders above it.
 
     Raises ConditionFailed unless `only_if` holds, AlreadyThere when a folder has this name or a
@@ -44,7 +46,7 @@ def write(clients: Clients, where: Place, data: bytes, only_if: ETag | Absent | 
     return bare(done["etag"])
 
 
-def _is_in_the_way(clients: Clients, where: Place) -> bool:
+def _is_in_the_way(clients: Clients, where: ContainerPath) -> bool:
     """Whether no file can be written here: a folder has this name, or a file that of a folder."""
     found = head(clients, where)
     return found is None or found.is_folder

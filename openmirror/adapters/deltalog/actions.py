@@ -14,7 +14,7 @@ from openmirror.errors import ConditionFailed
 from openmirror.layout import StorePath, join
 from openmirror.ports import Entry, FileStore
 
-Action = Mapping[str, Any]
+LogAction = Mapping[str, Any]
 """One action under its kind, such as `txn`."""
 
 _WANTED = ("txn", "metaData", "protocol", "domainMetadata")
@@ -27,7 +27,7 @@ class Damaged(Exception):
 
 def actions_of(
     store: FileStore, folder: StorePath, entry: Entry, wanted: Sequence[str] = _WANTED
-) -> Iterator[Action]:
+) -> Iterator[LogAction]:
     """The actions of a listed file; raises ConditionFailed when another has taken its place.
 
     Of a checkpoint only those that are `wanted`.
@@ -38,7 +38,7 @@ def actions_of(
     return _rows(_Ranges(store, path, entry), entry.name, wanted)
 
 
-def _lines(name: str, data: bytes) -> Iterator[Action]:
+def _lines(name: str, data: bytes) -> Iterator[LogAction]:
     if not data.strip():
         raise Damaged(f"{name} is empty")
     for number, line in enumerate(data.split(b"\n"), start=1):
@@ -53,7 +53,7 @@ def _lines(name: str, data: bytes) -> Iterator[Action]:
         yield action
 
 
-def _rows(ranges: _Ranges, name: str, wanted: Sequence[str]) -> Iterator[Action]:
+def _rows(ranges: _Ranges, name: str, wanted: Sequence[str]) -> Iterator[LogAction]:
     """Only the columns that count: the rest, one row for each data file, can be large."""
     try:
         with pq.ParquetFile(io.BufferedReader(ranges, _BLOCK)) as file:

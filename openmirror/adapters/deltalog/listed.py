@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openmirror.adapters.deltalog.actions import Damaged, actions_of
 from openmirror.adapters.deltalog.listing import Checkpoint, sort_out
-from openmirror.adapters.deltalog.state import State, after, empty, whole
+from openmirror.adapters.deltalog.state import LogState, after, empty, whole
 from openmirror.errors import NotThere
 from openmirror.layout import StorePath, join
 from openmirror.ports import FileStore
@@ -26,13 +26,13 @@ class ListedLog:
             entries = ()
         self.files = sort_out(entries)
 
-    def commit(self, version: int, before: State | None = None) -> State:
+    def commit(self, version: int, before: LogState | None = None) -> LogState:
         """The state after one more commit; without a state before it, what it says alone."""
         entry = self.files.commits[version]
         actions = actions_of(self._store, self._folder, entry)
         return after(before or empty(self.table), version, entry, actions)
 
-    def checkpoint(self, checkpoint: Checkpoint) -> State:
+    def checkpoint(self, checkpoint: Checkpoint) -> LogState:
         """The state that a checkpoint holds."""
         state = empty(self.table)
         for part in checkpoint.parts:
@@ -41,7 +41,7 @@ class ListedLog:
         # Commits before a checkpoint may be gone, so what it lacks is nowhere.
         return whole(state)
 
-    def forward(self, state: State) -> State:
+    def forward(self, state: LogState) -> LogState:
         """The newest state, which every commit after this one leads to."""
         newest = self.files.newest
         # One after the other: a stranger's file name can claim a version beyond counting.

@@ -12,7 +12,7 @@ from functools import partial
 from openmirror.adapters.deltalog import history
 from openmirror.adapters.deltalog.actions import Damaged
 from openmirror.adapters.deltalog.listed import ListedLog
-from openmirror.adapters.deltalog.state import State, empty
+from openmirror.adapters.deltalog.state import LogState, empty
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.layout import StorePath
 from openmirror.ports import FileStore
@@ -27,7 +27,7 @@ class LogReplay:
     def __init__(self, store: FileStore, remember: int = 4096) -> None:
         self._store = store
         self._remember = remember
-        self._known: OrderedDict[StorePath, State] = OrderedDict()
+        self._known: OrderedDict[StorePath, LogState] = OrderedDict()
         self._lock = threading.Lock()
 
     def read(self, table: StorePath) -> TableLog | BrokenLog | None:
@@ -71,7 +71,7 @@ class LogReplay:
             return log
         return BrokenLog(table, "; ".join(dict.fromkeys(reasons)))
 
-    def _keep(self, state: State) -> None:
+    def _keep(self, state: LogState) -> None:
         with self._lock:
             self._known[state.log.path] = state
             self._known.move_to_end(state.log.path)
@@ -79,10 +79,12 @@ class LogReplay:
                 self._known.popitem(last=False)
 
 
-def _starts(listed: ListedLog, known: State | None) -> list[Callable[[], State]]:
+def _starts(listed: ListedLog, known: LogState | None) -> list[Callable[[], LogState]]:
     """States to go on from, the newest first: an older one helps when a newer is damaged."""
     files = listed.files
-    starts: list[Callable[[], State]] = [partial(listed.checkpoint, c) for c in files.checkpoints]
+    starts: list[Callable[[], LogState]] = [
+        partial(listed.checkpoint, c) for c in files.checkpoints
+    ]
     if known:
         starts.insert(0, lambda: known)
     if 0 in files.commits or not files.checkpoints:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from openmirror.adapters.deltalog.actions import Action, Damaged
+from openmirror.adapters.deltalog.actions import Damaged, LogAction
 from openmirror.commitnote import decode
 from openmirror.layout import StorePath
 from openmirror.ports import Entry
@@ -21,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class State:
+class LogState:
     """What is known after one version."""
 
     log: TableLog
@@ -34,12 +34,12 @@ class State:
     """What it is clustered by, under the names in files."""
 
 
-def empty(table: StorePath) -> State:
+def empty(table: StorePath) -> LogState:
     """A log without any action."""
-    return State(TableLog(path=table, table_id="", version=-1, transactions={}))
+    return LogState(TableLog(path=table, table_id="", version=-1, transactions={}))
 
 
-def whole(state: State) -> State:
+def whole(state: LogState) -> LogState:
     """The state itself, when it can be one of a table."""
     if not state.log.table_id or not state.has_protocol:
         lacking = "protocol" if state.log.table_id else "metaData"
@@ -47,7 +47,7 @@ def whole(state: State) -> State:
     return state
 
 
-def after(state: State, version: int, anchor: Entry, actions: Iterable[Action]) -> State:
+def after(state: LogState, version: int, anchor: Entry, actions: Iterable[LogAction]) -> LogState:
     """The state after these actions; what is not needed here is passed over."""
     log, has_protocol = state.log, state.has_protocol
     physical, clustered = state.physical, state.clustered
@@ -72,10 +72,10 @@ def after(state: State, version: int, anchor: Entry, actions: Iterable[Action]) 
             raise Damaged(f"version {version}: bad {kind} action ({error!r})") from error
     clustering = tuple(physical.get(name, name) for name in clustered)
     log = replace(log, version=version, transactions=transactions, clustering=clustering)
-    return State(log, anchor, has_protocol, physical, clustered)
+    return LogState(log, anchor, has_protocol, physical, clustered)
 
 
-def _described(log: TableLog, metadata: Action) -> TableLog:
+def _described(log: TableLog, metadata: LogAction) -> TableLog:
     return replace(
         log,
         table_id=str(metadata["id"]),
@@ -101,14 +101,14 @@ def _physical(text: str) -> dict[str, str]:
     return {str(more.get("delta.columnMapping.physicalName", name)): name for name, more in names}
 
 
-def _clustered(domain: Action) -> tuple[str, ...]:
+def _clustered(domain: LogAction) -> tuple[str, ...]:
     if domain.get("removed"):
         return ()
     columns = json.loads(domain["configuration"])["clusteringColumns"]
     return tuple(".".join(parts) for parts in columns)
 
 
-def _note(info: Action) -> CommitNote | None:
+def _note(info: LogAction) -> CommitNote | None:
     text = info.get("userMetadata")
     note = decode(text) if isinstance(text, str) else None
     millis = info.get("inCommitTimestamp") or info.get("timestamp")

@@ -25,7 +25,7 @@ _CONNECT_SECONDS = 10
 _READ_SECONDS = 60
 
 
-class Clients:
+class ManagementClients:
     """One client for each service that is asked, over one subscription."""
 
     def __init__(
@@ -55,7 +55,9 @@ class Clients:
         self.web = WebSiteManagementClient(credential, subscription, **kept)
 
     @classmethod
-    def of(cls, credential: TokenCredential, subscription: str, cloud: AzureClouds) -> Clients:
+    def of(
+        cls, credential: TokenCredential, subscription: str, cloud: AzureClouds
+    ) -> ManagementClients:
         """Clients of a subscription of one of Azure's clouds."""
         known = get_arm_endpoints(cloud)
         return cls(credential, subscription, known["resource_manager"], known["credential_scopes"])

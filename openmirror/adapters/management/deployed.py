@@ -8,7 +8,7 @@ from azure.mgmt.eventgrid.models import StorageQueueEventSubscriptionDestination
 from azure.mgmt.web.models import FunctionEnvelope
 
 from openmirror.adapters.management import groups
-from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.management.clients import ManagementClients
 from openmirror.adapters.management.failures import in_our_words
 from openmirror.errors import NotThere
 from openmirror.ports.management import App, Assignment, Deployment, EventSubscription
@@ -19,7 +19,7 @@ _SETTINGS_RIGHT = "Website Contributor on the Function App: Reader may not read 
 class ArmDeployed:
     """One subscription's deployments; each method asks Azure anew."""
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: ManagementClients) -> None:
         self._clients = clients
 
     def deployments(self, group: str) -> list[Deployment]:
@@ -87,7 +87,7 @@ def _is_off(function: FunctionEnvelope) -> bool:
     return said is not None and said.is_disabled is True
 
 
-def assignments(clients: Clients, group: str, principal: str) -> list[Assignment]:
+def assignments(clients: ManagementClients, group: str, principal: str) -> list[Assignment]:
     """Every role that a principal has on the group, above it and below it."""
     with in_our_words("the role assignments"):
         found = list(

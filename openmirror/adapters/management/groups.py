@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.management.clients import ManagementClients
 from openmirror.adapters.management.failures import in_our_words
 from openmirror.errors import NotThere
 from openmirror.ports.management import Deployment, DeploymentState, Group, Lock
@@ -20,7 +20,7 @@ _OVER = {
 }
 
 
-def group(clients: Clients, name: str) -> Group | None:
+def group(clients: ManagementClients, name: str) -> Group | None:
     """The resource group; None when there is none."""
     try:
         with in_our_words(f"the resource group {name}"):
@@ -30,7 +30,7 @@ def group(clients: Clients, name: str) -> Group | None:
     return Group(str(found.id), str(found.name), str(found.location))
 
 
-def resources(clients: Clients, name: str) -> list[Resource]:
+def resources(clients: ManagementClients, name: str) -> list[Resource]:
     """Everything in a group; nothing where there is no group."""
     try:
         with in_our_words(f"the resource group {name}"):
@@ -40,7 +40,7 @@ def resources(clients: Clients, name: str) -> list[Resource]:
     return [Resource(str(o.id), str(o.name), str(o.type), dict(o.tags or {})) for o in found]
 
 
-def locks(clients: Clients, name: str) -> list[Lock]:
+def locks(clients: ManagementClients, name: str) -> list[Lock]:
     """All locks on a group and in it."""
     path = f"/subscriptions/{clients.subscription}/resourceGroups/{name}"
     path += "/providers/Microsoft.Authorization/locks"
@@ -53,7 +53,7 @@ def locks(clients: Clients, name: str) -> list[Lock]:
     ]
 
 
-def deployments(clients: Clients, name: str) -> list[Deployment]:
+def deployments(clients: ManagementClients, name: str) -> list[Deployment]:
     """All deployments that a group remembers, the newest first; none where there is no group."""
     try:
         with in_our_words(f"the deployments of {name}"):

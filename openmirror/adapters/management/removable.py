@@ -6,12 +6,12 @@ from functools import cache
 from typing import Any
 
 from openmirror.adapters.management import groups
-from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.management.clients import ManagementClients
 from openmirror.adapters.management.deployed import assignments
 from openmirror.adapters.management.failures import in_our_words
 from openmirror.errors import NotThere, WrongRequest
 from openmirror.ports.management import Assignment, Group, Lock
-from openmirror.ports.resources import Part, Resource
+from openmirror.ports.resources import Resource, ResourceType
 
 _CONTRIBUTOR = "Contributor on the resource group"
 _DIAGNOSTICS = "microsoft.insights/diagnosticsettings"
@@ -23,7 +23,7 @@ _ASSIGNER = "Role Based Access Control Administrator on the resource group"
 class ArmRemovable:
     """One subscription's resources; each method asks Azure anew."""
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: ManagementClients) -> None:
         self._clients = clients
         self._versions = cache(self._newest)
 
@@ -42,13 +42,13 @@ class ArmRemovable:
     def principal_of(self, resource: Resource) -> str | None:
         """The principal of an identity, or the own one of a resource; None without one."""
         found = self._get(resource)
-        if resource.part is Part.IDENTITY:
+        if resource.part is ResourceType.IDENTITY:
             return (found.get("properties") or {}).get("principalId")
         return (found.get("identity") or {}).get("principalId")
 
     def private_target(self, resource: Resource) -> str | None:
         """The resource that a private endpoint leads to; None for anything else."""
-        if resource.part is not Part.ENDPOINT:
+        if resource.part is not ResourceType.ENDPOINT:
             return None
         links = (self._get(resource).get("properties") or {}).get("privateLinkServiceConnections")
         for link in links or ():

@@ -9,7 +9,7 @@ from azure.mgmt.storage.models import StorageAccountCheckNameAvailabilityParamet
 from azure.mgmt.web.models import ResourceNameAvailabilityRequest
 
 from openmirror.adapters.management import groups
-from openmirror.adapters.management.clients import Clients
+from openmirror.adapters.management.clients import ManagementClients
 from openmirror.adapters.management.failures import in_our_words
 from openmirror.ports.management import (
     Deployment,
@@ -31,7 +31,7 @@ _READER = "Reader on the subscription"
 class ArmSubscription:
     """One subscription; each method asks Azure anew."""
 
-    def __init__(self, clients: Clients) -> None:
+    def __init__(self, clients: ManagementClients) -> None:
         self._clients = clients
 
     def tenant(self) -> str:

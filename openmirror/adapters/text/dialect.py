@@ -19,7 +19,7 @@ _KNOWN_END = r"(?:\r\n|\n|\r)"
 """In whole rows it is not."""
 
 
-class Malformed(Exception):
+class MalformedText(Exception):
     """Text that cannot be cut into values; at which character, and why."""
 
     def __init__(self, at: int, why: str) -> None:
@@ -75,7 +75,7 @@ class Dialect:
                 return written, at + (2 if end[0].startswith("\r\n") else 1)
             if row[at] != self.text.separator:
                 if match[0]:
-                    raise Malformed(at, f"text follows a closing quote: {row[at : at + 20]!r}")
+                    raise MalformedText(at, f"text follows a closing quote: {row[at : at + 20]!r}")
                 return None  # a quote that is not closed
             at += 1
 

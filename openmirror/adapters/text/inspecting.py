@@ -8,9 +8,9 @@ from openmirror.adapters.firstbytes import kind_of
 from openmirror.adapters.remembered import Remembered
 from openmirror.adapters.text.columns import TYPES
 from openmirror.adapters.text.decoding import line_ends
-from openmirror.adapters.text.dialect import Dialect, Malformed
+from openmirror.adapters.text.dialect import Dialect, MalformedText
 from openmirror.adapters.text.packing import packing_of
-from openmirror.adapters.text.source import Source
+from openmirror.adapters.text.source import TextSource
 from openmirror.errors import ConditionFailed
 from openmirror.layout import StorePath
 from openmirror.plan.facts import Completeness, FileFacts
@@ -80,10 +80,10 @@ def _facts(content: Content, text: TextFormat) -> FileFacts | None:
         return _unfit(etag, Completeness.INCOMPLETE, "the file is empty")
     packing = packing_of(head)
     dialect = Dialect(text)
-    source = Source(io.BytesIO(head), text.encoding, is_all=is_all)
+    source = TextSource(io.BytesIO(head), text.encoding, is_all=is_all)
     try:
         found = _header(source, dialect)
-    except Malformed as wrong:
+    except MalformedText as wrong:
         return _broken(etag, f"line {1 + line_ends(source.text[: wrong.at])}: {wrong.why}")
     if found is not None:
         names, end = found
@@ -102,7 +102,7 @@ def _facts(content: Content, text: TextFormat) -> FileFacts | None:
     return _unfit(etag, Completeness.INCOMPLETE, f"{why}: the upload has not ended, or was cut off")
 
 
-def _header(source: Source, dialect: Dialect) -> tuple[list[str], int] | None:
+def _header(source: TextSource, dialect: Dialect) -> tuple[list[str], int] | None:
     """Names of columns, and where the header ends; None when its end is not there.
 
     Raises Malformed.
@@ -130,7 +130,7 @@ def _no_text(head: bytes, packing: str | None, why: str) -> str:
     return f"its header cannot be read: {why}; its Encoding may be another one"
 
 
-def _rows(rest: str, source: Source, columns: int, size: int, packing: str | None) -> int:
+def _rows(rest: str, source: TextSource, columns: int, size: int, packing: str | None) -> int:
     """About how many rows follow the header; 0 only when there are none."""
     # In a file of one column an empty line is a row.
     lines = rest if columns == 1 else rest.strip("\r\n")

@@ -14,8 +14,8 @@ from openmirror.adapters.rows_broken import RowsBroken
 from openmirror.adapters.text.columns import Misfit, arrow_type, converted, shown
 from openmirror.adapters.text.cutting import cut_columns
 from openmirror.adapters.text.decoding import line_ends
-from openmirror.adapters.text.dialect import Dialect, Malformed
-from openmirror.adapters.text.source import Source
+from openmirror.adapters.text.dialect import Dialect, MalformedText
+from openmirror.adapters.text.source import TextSource
 from openmirror.adapters.text.values import BLANKS
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
@@ -38,7 +38,7 @@ def read_text(
 
     Raises RowsBroken, whose detail names line, column and value; what `content.read` raises.
     """
-    source = Source(content, text.encoding)
+    source = TextSource(content, text.encoding)
     dialect = Dialect(text)
     names, line = _header(source, dialect)
     columns = tuple(_Column(name, name == marker, text, facts_schema) for name in names)
@@ -77,14 +77,14 @@ class _Segment:
     line: int
 
 
-def _header(source: Source, dialect: Dialect) -> tuple[list[str], int]:
+def _header(source: TextSource, dialect: Dialect) -> tuple[list[str], int]:
     """The names of the columns, and the line after them; takes the header from the source."""
     while True:
         source.fill(max(_PIECE, 2 * len(source.text)))
         text = source.ended()
         try:
             found = dialect.split(text)
-        except Malformed as wrong:
+        except MalformedText as wrong:
             _refuse(f"line {1 + line_ends(text[: wrong.at])}: {wrong.why}")
         if found:
             written, end = found
@@ -95,7 +95,7 @@ def _header(source: Source, dialect: Dialect) -> tuple[list[str], int]:
 
 
 def _pieces(
-    source: Source, dialect: Dialect, count: int, line: int
+    source: TextSource, dialect: Dialect, count: int, line: int
 ) -> Iterator[tuple[_Segment, ...]]:
     """Rows of exactly so many values, in pieces; raises RowsBroken at the first other one."""
     rows = dialect.rows(count)
@@ -124,12 +124,12 @@ def _pieces(
         _check_rest(source, dialect, count, line)
 
 
-def _check_rest(source: Source, dialect: Dialect, count: int, line: int) -> None:
+def _check_rest(source: TextSource, dialect: Dialect, count: int, line: int) -> None:
     """Refuse what is left where it is no row, or the beginning of one."""
     rest = source.text
     try:
         row = dialect.split(rest)
-    except Malformed as wrong:
+    except MalformedText as wrong:
         _refuse(f"line {line + line_ends(rest[: wrong.at])}: {wrong.why}")
     if row is not None:
         found = len(row[0])

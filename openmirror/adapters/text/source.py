@@ -8,7 +8,7 @@ from openmirror.adapters.text.decoding import Undecodable, decoded
 from openmirror.adapters.text.packing import CutOff, Unpackable, unpacked
 
 
-class Source:
+class TextSource:
     """The text of one file, from front to back."""
 
     def __init__(self, content: BinaryIO, encoding: str, *, is_all: bool = True) -> None:
