@@ -23,7 +23,7 @@ from openmirror.plan.decisions import (
     Restore,
 )
 from openmirror.plan.look import Look
-from openmirror.plan.transitions.failed import Failure, failed
+from openmirror.plan.transitions.failed import FailedAttempt, failed
 from openmirror.plan.transitions.observed import observed
 from openmirror.plan.transitions.refused import refused
 from openmirror.ports import Step, TableEngine
@@ -137,7 +137,7 @@ def _failed(parts: Parts, folder: TableFolder, decision: Decision, error: Except
     """Count a failure; the third in a row on the same files pauses the table."""
     files = decision.batch.digest.files if isinstance(decision, (Apply, Reset)) else ()
     seen = look_at(parts, folder)
-    counted = failed(seen.look, Failure(files, error, parts.clock()))
+    counted = failed(seen.look, FailedAttempt(files, error, parts.clock()))
     if counted.disposition is Disposition.FAIL:
         raise error
     count, text = counted.attempt, words_of(error)

@@ -19,9 +19,10 @@ def optional_packages(needs: str, /, **extras: str) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        extra = extras.get((error.name or "").partition(".")[0])
-        if extra is None:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in extras:
             raise
         raise CannotStart(
-            f"{needs} packages that are not installed: pip install '{extra}'"
+            f"{needs} packages that are not installed, such as {missing}: "
+            f"pip install '{extras[missing]}'"
         ) from error

@@ -17,7 +17,7 @@ MOST_KEPT = 2000
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedAttempt:
     """One attempt that ended in an error."""
 
     files: tuple[FileDigest, ...]
@@ -37,7 +37,7 @@ class Counted:
     """FAIL leaves the document as it is: the error is not one of this table."""
 
 
-def failed(look: Look, failure: Failure) -> Counted:
+def failed(look: Look, failure: FailedAttempt) -> Counted:
     """Count a failure on the document of a look that was taken after it.
 
     Failures on other files start the count anew. Only a batch can pause its table, at its first

@@ -21,7 +21,7 @@ class Observation:
     decision: Decision
 
 
-Rule = Callable[[ControlDocument, Observation], ControlDocument]
+ObservationRule = Callable[[ControlDocument, Observation], ControlDocument]
 
 
 def observed(look: Look, decision: Decision) -> ControlDocument:
@@ -105,7 +105,7 @@ def folder_came_back(control: ControlDocument, seen: Observation) -> ControlDocu
     return control if seen.look.incarnation is None else replace(control, missing_since=None)
 
 
-RULES: tuple[Rule, ...] = (
+RULES: tuple[ObservationRule, ...] = (
     applied_caught_up,
     undrop_carried_out,
     undrop_came_too_late,

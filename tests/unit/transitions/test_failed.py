@@ -14,7 +14,7 @@ from openmirror.errors import (
     NotThere,
     RootLocked,
 )
-from openmirror.plan.transitions.failed import MOST_KEPT, Failure, failed
+from openmirror.plan.transitions.failed import MOST_KEPT, FailedAttempt, failed
 from openmirror.plan.transitions.refused import refused
 from openmirror.protocol.names import ETag
 from openmirror.protocol.rules import Code
@@ -61,7 +61,7 @@ def test_of_failures_in_a_row(
     before: Failures | None, attempt: int, disposition: Disposition
 ) -> None:
     document = control(failures=before, applied=applied(2))
-    counted = failed(look(document, file(3), file(4)), Failure(FILES, ValueError("no"), NOW))
+    counted = failed(look(document, file(3), file(4)), FailedAttempt(FILES, ValueError("no"), NOW))
     assert (counted.attempt, counted.disposition) == (attempt, disposition)
     assert counted.control.failures == Failures(attempt, FILES, NOW, "ValueError: no")
     assert (counted.control.problem is not None) == (disposition is Disposition.PAUSE)
@@ -70,7 +70,7 @@ def test_of_failures_in_a_row(
 
 def test_the_pause_is_bound_to_the_first_file_and_what_it_was_judged_by() -> None:
     at = look(control(failures=earlier(2)), file(3), file(4), metadata_etag=ETag("m"))
-    found = failed(at, Failure(FILES, ValueError("no"), NOW)).control.problem
+    found = failed(at, FailedAttempt(FILES, ValueError("no"), NOW)).control.problem
     assert found is not None
     assert (found.code, found.file, found.etag) == (Code.APPLY_FAILED, FILES[0].name, "e3")
     assert (found.incarnation, found.metadata_etag, found.since) == (LIFE, "m", NOW)
@@ -79,27 +79,29 @@ def test_the_pause_is_bound_to_the_first_file_and_what_it_was_judged_by() -> Non
 
 def test_the_pause_is_one_of_the_table_where_the_file_has_gone_meanwhile() -> None:
     at = look(control(failures=earlier(2)))
-    found = failed(at, Failure(FILES, ValueError("no"), NOW)).control.problem
+    found = failed(at, FailedAttempt(FILES, ValueError("no"), NOW)).control.problem
     assert found is not None
     assert (found.code, found.file) == (Code.APPLY_FAILED, None)
 
 
 def test_what_is_no_batch_is_counted_and_never_pauses() -> None:
     document = control(failures=Failures(8, (), BEFORE, "ValueError: no"))
-    counted = failed(look(document), Failure((), ValueError("no"), NOW))
+    counted = failed(look(document), FailedAttempt((), ValueError("no"), NOW))
     assert counted.disposition is Disposition.PAUSE
     assert counted.control == control(failures=Failures(9, (), NOW, "ValueError: no"))
 
 
 @pytest.mark.parametrize("error", [ConditionFailed("lost"), NotThere("gone")])
 def test_a_lost_race_never_pauses(error: Exception) -> None:
-    counted = failed(look(control(failures=earlier(7)), file(3)), Failure(FILES, error, NOW))
+    counted = failed(look(control(failures=earlier(7)), file(3)), FailedAttempt(FILES, error, NOW))
     assert (counted.attempt, counted.disposition) == (8, Disposition.RETRY)
     assert counted.control.problem is None
 
 
 def test_an_unreadable_document_pauses_at_once() -> None:
-    counted = failed(look(control(), file(3)), Failure(FILES, DocumentUnreadable("newer"), NOW))
+    counted = failed(
+        look(control(), file(3)), FailedAttempt(FILES, DocumentUnreadable("newer"), NOW)
+    )
     assert (counted.attempt, counted.disposition) == (1, Disposition.PAUSE)
     assert counted.control.problem is not None
 
@@ -109,13 +111,13 @@ def test_an_unreadable_document_pauses_at_once() -> None:
 )
 def test_an_error_of_the_whole_program_leaves_the_document_as_it_is(error: Exception) -> None:
     document = control(failures=earlier(2))
-    counted = failed(look(document, file(3)), Failure(FILES, error, NOW))
+    counted = failed(look(document, file(3)), FailedAttempt(FILES, error, NOW))
     assert (counted.disposition, counted.control) == (Disposition.FAIL, document)
 
 
 def test_of_a_long_error_the_document_keeps_its_beginning() -> None:
     at = look(control(failures=earlier(2)), file(3))
-    after = failed(at, Failure(FILES, ValueError("x" * 10_000), NOW)).control
+    after = failed(at, FailedAttempt(FILES, ValueError("x" * 10_000), NOW)).control
     assert after.failures is not None
     assert after.problem is not None
     assert len(after.failures.error) == MOST_KEPT
