@@ -53,7 +53,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
 @pytest.fixture
 def place(
     azure: Azure,
-    clients: Clients,
+    clients: ManagementClients,
     emulator: Azurite,
     server: EndpointServer,
     jobs: Jobs,
