@@ -100,7 +100,15 @@ class OnDisk:
         facts = ChangeFileInspector(self.store).inspect(
             path, Entry(name, False, len(data), AT, etag)
         )
-        return LandedFile(Sequence(number), name, path, etag, len(data), AT, facts=facts)
+        return LandedFile(
+            sequence=Sequence(number),
+            name=name,
+            path=path,
+            etag=etag,
+            size=len(data),
+            modified=AT,
+            facts=facts,
+        )
 
     def damage(self, file: LandedFile) -> None:
         data = bytearray(self.store.read(file.path).data)
@@ -227,8 +235,16 @@ class InTheModel:
         name = f"{number:020d}.parquet"
         path, data = join(LANDING, name), f"{LIFE} {number} 1".encode()
         etag = self.store.write(path, data)
-        facts = FileFacts(etag, Completeness.COMPLETE, rows=1, schema=SCHEMA)
-        return LandedFile(Sequence(number), name, path, etag, len(data), AT, facts=facts)
+        facts = FileFacts(etag=etag, completeness=Completeness.COMPLETE, rows=1, schema=SCHEMA)
+        return LandedFile(
+            sequence=Sequence(number),
+            name=name,
+            path=path,
+            etag=etag,
+            size=len(data),
+            modified=AT,
+            facts=facts,
+        )
 
     def damage(self, file: LandedFile) -> None:
         self.store.write(file.path, DAMAGED)

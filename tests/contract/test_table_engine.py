@@ -63,7 +63,7 @@ def batch(
         first=files[0].sequence,
         last=Position(files[-1].sequence),
         files=tuple(files),
-        pinned=Pinned(("id",)),
+        pinned=Pinned(key_columns=("id",)),
         union=SchemaUnion(SCHEMA),
         policy=TablePolicy(),
         features=TableFeatures(),

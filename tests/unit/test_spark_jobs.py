@@ -97,7 +97,9 @@ def test_what_happens_is_one_line_with_time_severity_event_table_and_fields(
 
 # --- Imports and the wheel ----------------------------------------------------------------------
 
-_MAY = ("openmirror.errors", "openmirror.progress", "openmirror.settings", "openmirror.wiring")
+_MAY = frozenset(
+    f"openmirror.{part}" for part in ("errors", "progress", "settings", "stopping", "wiring")
+)
 
 
 def test_an_entry_point_imports_only_wiring_and_what_it_hands_over() -> None:
