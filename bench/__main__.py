@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bench.door import door
-from bench.guarded import guarded
+from bench.event_filter import door
 from bench.measuring import Measured, load, machine, medians, run_in_fresh_process
+from bench.version_columns import versioned
 
 OURS, BY_HAND = "bench.mirrored", "bench.byhand"
 
@@ -27,7 +27,7 @@ def bench(
     tables: Annotated[int, typer.Option(min=1, help="Tables of the throughput test.")] = 16,
     files: Annotated[int, typer.Option(min=1, help="Change files of each of them.")] = 10,
     rows: Annotated[int, typer.Option(min=10, help="Changes in each file.")] = 1000,
-    lanes: Annotated[int, typer.Option(min=1, help="Tables applied at once, on both sides.")] = 2,
+    workers: Annotated[int, typer.Option(min=1, help="Tables applied at once, on both sides.")] = 2,
     by_hand_files: Annotated[
         int,
         typer.Option(
@@ -70,7 +70,7 @@ def bench(
     found: dict[str, list[Measured]] = {OURS: [], BY_HAND: []}
     loads = [load()]
     started = time.monotonic()
-    plan = {"commits": commits, "tables": tables, "rows": rows, "lanes": lanes}
+    plan = {"commits": commits, "tables": tables, "rows": rows, "workers": workers}
     with tempfile.TemporaryDirectory(prefix="openmirror-bench-") as folder:
         for run in range(runs):
             for module, most_files in ((OURS, files), (BY_HAND, min(files, by_hand_files))):
@@ -130,7 +130,7 @@ app = typer.Typer(
 )
 app.callback(invoke_without_command=True)(bench)
 app.command()(door)
-app.command()(guarded)
+app.command()(versioned)
 
 if __name__ == "__main__":
     app(prog_name="python -m bench")

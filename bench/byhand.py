@@ -25,10 +25,10 @@ from openmirror.spark.jars import class_path
 class ByHand:
     """Change files applied by a loop over them."""
 
-    def __init__(self, spark: SparkSession, place: Place, lanes: int) -> None:
+    def __init__(self, spark: SparkSession, place: Place, workers: int) -> None:
         self._spark = spark
         self._place = place
-        self._lanes = lanes
+        self._workers = workers
 
     def apply(self, table: str, sequence: int, /) -> float:
         """Apply one file in one commit."""
@@ -50,7 +50,7 @@ class ByHand:
             for sequence in range(first, last + 1):
                 self.apply(table, sequence)
 
-        with ThreadPoolExecutor(self._lanes) as pool:
+        with ThreadPoolExecutor(self._workers) as pool:
             list(pool.map(in_order, tables))
 
     def _merge(self, changes: DataFrame, path: str) -> None:
@@ -90,7 +90,7 @@ def main(plan: Plan) -> None:
         )
         .getOrCreate()
     )
-    report(measure(ByHand(spark, Place(Path(plan.root)), plan.lanes), plan))
+    report(measure(ByHand(spark, Place(Path(plan.root)), plan.workers), plan))
     spark.stop()
 
 

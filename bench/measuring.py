@@ -33,7 +33,7 @@ class Plan:
     tables: int
     files: int
     rows: int
-    lanes: int
+    workers: int
     seed: int
 
 

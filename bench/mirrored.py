@@ -13,38 +13,38 @@ from openmirror import wiring
 from openmirror.ports import TableEngine
 from openmirror.progress import ProgressEvent
 from openmirror.protocol.names import TableFolder, TablePath
-from openmirror.services.draining import drain
-from openmirror.services.mirrors import open_mirror
-from openmirror.services.parts import Parts
-from openmirror.services.visiting import settle
+from openmirror.reconcile.mirrors import open_mirror
+from openmirror.reconcile.reconciliation import reconcile_until_idle
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.draining import drain
 from openmirror.settings import Settings
 
 
 class Mirrored:
     """Change files applied by openmirror."""
 
-    def __init__(self, parts: Parts, engine: TableEngine, lanes: int) -> None:
-        self._parts = parts
+    def __init__(self, ports: RootPorts, engine: TableEngine, workers: int) -> None:
+        self._ports = ports
         self._engine = engine
-        self._lanes = lanes
+        self._workers = workers
 
     def apply(self, table: str, _sequence: int, /) -> float:
         """Visit one table until nothing is left, all checks and the decided batch included."""
-        open_mirror(self._parts.store, MIRROR)
-        settle(self._parts, self._engine, TableFolder(MIRROR, TablePath.parse(table)))
+        open_mirror(self._ports.store, MIRROR)
+        reconcile_until_idle(self._ports, self._engine, TableFolder(MIRROR, TablePath.parse(table)))
         return time.monotonic()
 
     def apply_all(self, _tables: list[str], _first: int, _last: int, /) -> None:
         """Drain the whole root."""
-        drain(self._parts, self._engine, [MIRROR], self._lanes)
+        drain(self._ports, self._engine, [MIRROR], self._workers)
 
 
 def main(plan: Plan) -> None:
     """Measure, and report on standard output."""
     settings = Settings.load({}, {"root": Path(plan.root), "driver_memory": "3g"})
-    parts = wiring.local_parts(settings, emit=_print)
+    ports = wiring.local_ports(settings, emit=_print)
     with wiring.locked(settings), wiring.local_engine(settings) as engine:
-        report(measure(Mirrored(parts, engine, plan.lanes), plan))
+        report(measure(Mirrored(ports, engine, plan.workers), plan))
 
 
 def _print(event: ProgressEvent) -> None:

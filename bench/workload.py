@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from openmirror import layout
 from openmirror.protocol.sequence import file_stem
+from openmirror.table import layout
 
 MIRROR = "bench"
 KEY = "id"

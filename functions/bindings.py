@@ -6,7 +6,7 @@ without a word, where the setting is missing. They equal the defaults of openmir
 
 from __future__ import annotations
 
-from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
+from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
 
 QUEUES = "OPENMIRROR_QUEUES"
 """The connection of every queue trigger; our own code reads the same settings."""

@@ -6,17 +6,17 @@ import os
 from functools import cache
 from threading import Lock
 
-from openmirror.wiring.functions import FunctionParts, function_parts
+from openmirror.wiring.functions import FunctionAppContext, function_app_context
 
 _building = Lock()
 
 
-def built() -> FunctionParts:
+def built() -> FunctionAppContext:
     """The process's parts; raises CannotStart naming every setting that is wrong or missing."""
     with _building:
         return _built()
 
 
 @cache
-def _built() -> FunctionParts:
-    return function_parts(os.environ)
+def _built() -> FunctionAppContext:
+    return function_app_context(os.environ)

@@ -8,8 +8,8 @@ import azure.functions as func
 
 from functions.bindings import CLEANUP
 from functions.built import built
-from openmirror.services.discovery import mirrors
-from openmirror.services.sweeping import clean
+from openmirror.reconcile.discovery import mirrors
+from openmirror.runtime.sweeping import clean
 
 blueprint = func.Blueprint()  # type: ignore[no-untyped-call]
 
@@ -22,7 +22,7 @@ def clean_mirrors(timer: func.TimerRequest) -> None:
     """One cleanup pass over all tables."""
     del timer
     app = built()
-    done = clean(app.parts, mirrors(app.parts.store))
+    done = clean(app.ports, mirrors(app.ports.store))
     for cleaned in done.cleaned:
         _log.info("%s", cleaned)
     for mirror, count in done.leftovers.items():

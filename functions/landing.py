@@ -8,8 +8,8 @@ import azure.functions as func
 
 from functions.bindings import QUEUES
 from functions.built import built
-from openmirror.doorbells import EVENTS_QUEUE
-from openmirror.services.receiving import receive
+from openmirror.ingress.receiving import receive
+from openmirror.ports.work_items import EVENTS_QUEUE
 
 blueprint = func.Blueprint()  # type: ignore[no-untyped-call]
 
@@ -32,7 +32,7 @@ def landing_webhook(event: str) -> None:
 
 def _receive(body: bytes) -> None:
     app = built()
-    received = receive(app.parts, app.work, app.starter, app.read_events(body))
+    received = receive(app.ports, app.work, app.starter, app.read_events(body))
     for event, answer in received.answers:
         _log.info("event %s, %s %s: %s", event.identity, event.kind, event.path, answer)
     if received.started is not None:

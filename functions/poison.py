@@ -8,8 +8,8 @@ import azure.functions as func
 
 from functions.bindings import COLLECT, POISON_EVENTS, POISON_WORK, QUEUES
 from functions.built import built
-from openmirror.ports.letters import Letter
-from openmirror.services.letters import collect, count, keep_event, keep_ring
+from openmirror.ingress.dead_letters import collect, count, keep_event, keep_work_item
+from openmirror.ports.dead_letters import DeadLetter
 
 blueprint = func.Blueprint()  # type: ignore[no-untyped-call]
 
@@ -21,8 +21,8 @@ _log = logging.getLogger("openmirror.letters")
 def poison_events(message: func.QueueMessage) -> None:
     """Keep a message of the queue of landing events that could not be handled."""
     app = built()
-    identity, body, now = str(message.id), message.get_body(), app.parts.clock()
-    _say(keep_event(app.letters, app.read_events, identity, body, now, app.parts.telemetry))
+    identity, body, now = str(message.id), message.get_body(), app.ports.clock()
+    _say(keep_event(app.dead_letters, app.read_events, identity, body, now, app.ports.telemetry))
 
 
 @blueprint.function_name("poison_work")
@@ -30,8 +30,8 @@ def poison_events(message: func.QueueMessage) -> None:
 def poison_work(message: func.QueueMessage) -> None:
     """Keep a message of the work queue that a runner gave up."""
     app = built()
-    identity, body, now = str(message.id), message.get_body(), app.parts.clock()
-    _say(keep_ring(app.letters, identity, body, now, app.parts.telemetry))
+    identity, body, now = str(message.id), message.get_body(), app.ports.clock()
+    _say(keep_work_item(app.dead_letters, identity, body, now, app.ports.telemetry))
 
 
 @blueprint.function_name("dead_letters")
@@ -40,11 +40,13 @@ def dead_letters(timer: func.TimerRequest) -> None:
     """Keep what Event Grid wrote down when it gave up, and tell how many letters there are."""
     del timer
     app = built()
-    telemetry = app.parts.telemetry
-    for letter in collect(app.letters, app.dead_letters, app.parts.clock(), telemetry):
-        _say(letter)
-    count(app.letters, telemetry)
+    telemetry = app.ports.telemetry
+    for dead_letter in collect(
+        app.dead_letters, app.undelivered_events, app.ports.clock(), telemetry
+    ):
+        _say(dead_letter)
+    count(app.dead_letters, telemetry)
 
 
-def _say(letter: Letter) -> None:
-    _log.error("letter %s: %s", letter.name, letter.reason)
+def _say(dead_letter: DeadLetter) -> None:
+    _log.error("letter %s: %s", dead_letter.name, dead_letter.reason)

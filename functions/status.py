@@ -10,14 +10,14 @@ import azure.functions as func
 from functions.answers import answer, refusal
 from functions.built import built
 from openmirror.errors import AccessDenied, OpenmirrorError, Unavailable
-from openmirror.lifecycle import message_of, to_json
-from openmirror.ports.letters import Letters
-from openmirror.services.finding import find_mirror, known_mirrors
-from openmirror.services.letters import mailbox
-from openmirror.services.operating import Ask, operate, put_back, verb_of
-from openmirror.services.overview import mirror_head, path_of, table_page, token_of
-from openmirror.services.parts import Parts
-from openmirror.services.requests import Operator
+from openmirror.ingress.dead_letters import dead_letter_page
+from openmirror.operate.finding import find_mirror, known_mirrors
+from openmirror.operate.http_verbs import Ask, operate, put_back, verb_of
+from openmirror.operate.overview import mirror_head, path_of, table_page, token_of
+from openmirror.operate.requests import Operator
+from openmirror.ports.dead_letters import DeadLetters
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.status import message_of, to_json
 from openmirror.statuspage import (
     REFRESH_SECONDS,
     GivenUp,
@@ -42,14 +42,14 @@ _WHO = "x-ms-client-principal-name"
 def get_mirroring_status(req: func.HttpRequest) -> func.HttpResponse:
     """Fabric's call of this name: how one mirror stands."""
     try:
-        parts = built().parts
-        head = mirror_head(parts, find_mirror(parts.store, req.route_params["mirror"]))
+        ports = built().ports
+        head = mirror_head(ports, find_mirror(ports.store, req.route_params["mirror"]))
     except OpenmirrorError as error:
         return refusal(error)
-    said: dict[str, object] = {"status": head.state.value}
+    stated: dict[str, object] = {"status": head.state.value}
     if head.trouble:
-        said["error"] = {"errorCode": head.trouble.code, "message": message_of(head.trouble)}
-    return answer(said)
+        stated["error"] = {"errorCode": head.trouble.code, "message": message_of(head.trouble)}
+    return answer(stated)
 
 
 @blueprint.function_name("getTablesMirroringStatus")
@@ -62,18 +62,18 @@ def get_tables_mirroring_status(req: func.HttpRequest) -> func.HttpResponse:
     """Fabric's call of this name: how the tables of one mirror stand, page by page."""
     token = req.params.get("continuationToken")
     try:
-        parts = built().parts
-        mirror = find_mirror(parts.store, req.route_params["mirror"])
-        page = table_page(parts, mirror, path_of(token) if token else None)
+        ports = built().ports
+        mirror = find_mirror(ports.store, req.route_params["mirror"])
+        page = table_page(ports, mirror, path_of(token) if token else None)
     except OpenmirrorError as error:
         return refusal(error)
-    said = to_json(page.tables)
+    stated = to_json(page.tables)
     if page.more:
         after = token_of(page.more)
         address = req.url.partition("?")[0]
-        said["continuationToken"] = after
-        said["continuationUri"] = f"{address}?{urlencode({'continuationToken': after})}"
-    return answer(said)
+        stated["continuationToken"] = after
+        stated["continuationUri"] = f"{address}?{urlencode({'continuationToken': after})}"
+    return answer(stated)
 
 
 @blueprint.function_name("status")
@@ -82,17 +82,17 @@ def status(req: func.HttpRequest) -> func.HttpResponse:
     """The page for people; `?mirror=` shows one mirror, `?refresh=0` stands still."""
     try:
         app = built()
-        parts = app.parts
+        ports = app.ports
         only = req.params.get("mirror")
-        names = [find_mirror(parts.store, only)] if only else known_mirrors(parts.store)
-        views = [_view(parts, name, req) for name in names]
-        undelivered = _undelivered(app.letters)
+        names = [find_mirror(ports.store, only)] if only else known_mirrors(ports.store)
+        views = [_view(ports, name, req) for name in names]
+        undelivered = _undelivered(app.dead_letters)
     except OpenmirrorError as error:
         return refusal(error)
     still = req.params.get("refresh") == "0"
     page = render(
         views,
-        parts.clock(),
+        ports.clock(),
         where=os.environ.get("OPENMIRROR_ROOT", ""),
         undelivered=undelivered,
         refresh=None if still else REFRESH_SECONDS,
@@ -101,20 +101,23 @@ def status(req: func.HttpRequest) -> func.HttpResponse:
     return func.HttpResponse(page.html, headers=page.headers)
 
 
-def _view(parts: Parts, name: str, req: func.HttpRequest) -> MirrorView:
+def _view(ports: RootPorts, name: str, req: func.HttpRequest) -> MirrorView:
     token = req.params.get("after")
-    head = mirror_head(parts, name)
-    page = table_page(parts, name, path_of(token) if token else None)
+    head = mirror_head(ports, name)
+    page = table_page(ports, name, path_of(token) if token else None)
     more = _with(req, mirror=name, after=token_of(page.more)) if page.more else None
     return mirror_view(name, head.state.value, head.heartbeat, head.trouble, page.tables, more)
 
 
-def _undelivered(letters: Letters) -> Undelivered:
+def _undelivered(dead_letters: DeadLetters) -> Undelivered:
     try:
-        found = mailbox(letters)
+        found = dead_letter_page(dead_letters)
     except (AccessDenied, Unavailable) as error:
         return Undelivered(unreadable=str(error))
-    newest = tuple(GivenUp(letter.name, letter.at, letter.reason) for letter in found.newest)
+    newest = tuple(
+        GivenUp(dead_letter.name, dead_letter.at, dead_letter.reason)
+        for dead_letter in found.newest
+    )
     return Undelivered(found.count, newest)
 
 
@@ -130,7 +133,7 @@ def operate_verb(req: func.HttpRequest) -> func.HttpResponse:
     try:
         verb, ask = verb_of(req.route_params["verb"]), Ask.parse(req.get_body())
         operator = Operator(req.headers.get(_WHO) or "the master key", ask.why)
-        done = operate(built().parts, verb, ask, operator)
+        done = operate(built().ports, verb, ask, operator)
     except OpenmirrorError as error:
         return refusal(error)
     return answer({"data": [{"table": one.name, "done": one.what} for one in done]}, 202)
@@ -138,11 +141,11 @@ def operate_verb(req: func.HttpRequest) -> func.HttpResponse:
 
 @blueprint.function_name("requeue")
 @blueprint.route(route="letters/requeue", methods=["POST"], auth_level=func.AuthLevel.ADMIN)
-def requeue_letters(req: func.HttpRequest) -> func.HttpResponse:
+def requeue_dead_letters(req: func.HttpRequest) -> func.HttpResponse:
     """Put messages that were given up back into their queues."""
     try:
         app = built()
-        names = put_back(app.letters, app.post, Ask.parse(req.get_body()))
+        names = put_back(app.dead_letters, app.requeuer, Ask.parse(req.get_body()))
     except OpenmirrorError as error:
         return refusal(error)
-    return answer({"data": [{"letter": name, "done": "put back"} for name in names]}, 202)
+    return answer({"data": [{"dead_letter": name, "done": "put back"} for name in names]}, 202)

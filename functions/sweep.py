@@ -8,8 +8,8 @@ import azure.functions as func
 
 from functions.bindings import SWEEP
 from functions.built import built
-from openmirror.services.discovery import mirrors
-from openmirror.services.sweeping import publish_all, sweep
+from openmirror.reconcile.discovery import mirrors
+from openmirror.runtime.sweeping import publish_all, sweep
 
 blueprint = func.Blueprint()  # type: ignore[no-untyped-call]
 
@@ -22,13 +22,13 @@ _log = logging.getLogger("openmirror.sweep")
 def sweep_mirrors(timer: func.TimerRequest) -> None:
     """Ring for every table that a visit would move, and write the status files."""
     app = built()
-    names = mirrors(app.parts.store)
-    swept = sweep(app.parts, names, app.sweeps_bell)
+    names = mirrors(app.ports.store)
+    swept = sweep(app.ports, names, app.sweep_waker)
     started = app.starter.start_if_needed()
-    _log.info("mirrors: %d, rung: %s, runner: %s", len(names), swept.rung, started)
+    _log.info("mirrors: %d, rung: %s, runner: %s", len(names), swept.woken, started)
     for name, reason in swept.unreadable.items():
         _log.warning("%s cannot be looked at: %s", name, reason)
     if timer.past_due:
         _log.warning("the sweep takes longer than the time between two")
     # Last: no table may wait for it.
-    publish_all(app.parts, names, swept.seen)
+    publish_all(app.ports, names, swept.seen)

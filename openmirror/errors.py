@@ -183,9 +183,9 @@ def disposition_of(error: BaseException, attempts: int) -> Disposition:
     return Disposition.RETRY if attempts < MOST_ATTEMPTS else Disposition.PAUSE
 
 
-def problem_from(broken: Broken, **judged: object) -> Problem:
+def problem_from(broken: Broken, **problem_of: object) -> Problem:
     """A broken rule as a problem, bound to what it was judged by."""
-    return Problem(code=broken.code, detail=broken.detail, **judged)  # type: ignore[arg-type]
+    return Problem(code=broken.code, detail=broken.detail, **problem_of)  # type: ignore[arg-type]
 
 
 SOLUTIONS: dict[Code, str] = {

@@ -26,10 +26,10 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from openmirror import durations
-from openmirror.account import AccountUrl
-from openmirror.connection import Connection
 from openmirror.errors import CannotStart
 from openmirror.plan import Limits
+from openmirror.ports.connection import Connection
+from openmirror.ports.storage_account import AccountUrl
 
 PREFIX = "OPENMIRROR_"
 
@@ -85,9 +85,9 @@ class Settings(BaseModel):
         description="Where the queues are: OPENMIRROR_QUEUES__queueServiceUri, for emulators a "
         "connection string.",
     )
-    letters: Connection | None = Field(
+    dead_letters: Connection | None = Field(
         default=None,
-        description="Where dead letters are kept: OPENMIRROR_LETTERS__blobServiceUri, for "
+        description="Where dead letters are kept: OPENMIRROR_DEAD_LETTERS__blobServiceUri, for "
         "emulators a connection string.",
     )
     service_credential: str | None = Field(
@@ -125,15 +125,15 @@ class Settings(BaseModel):
         default=Limits.incomplete_grace,
         description="How long a file may stay incomplete before it is a problem.",
     )
-    settle: Duration = Field(
-        default=Limits.settle,
+    quiet_period: Duration = Field(
+        default=Limits.quiet_period,
         description="How long a text file must have been left alone before it is read.",
     )
     drop_grace: Duration = Field(
         default=Limits.drop_grace,
         description="How long a table folder must be missing before its table is dropped.",
     )
-    looks_at_once: int = Field(
+    concurrent_observations: int = Field(
         default=8,
         ge=1,
         le=64,
@@ -151,7 +151,7 @@ class Settings(BaseModel):
         default=timedelta(seconds=5),
         description="How often `up` writes the status files that publishers read.",
     )
-    lanes: int = Field(
+    workers: int = Field(
         default=2, ge=1, le=256, description="Tables that are applied at the same time."
     )
     conversion_threads: int = Field(
@@ -307,12 +307,12 @@ def limits(settings: Settings) -> Limits:
         batch_bytes=int(settings.batch_bytes),
         metadata_grace=settings.metadata_grace,
         incomplete_grace=settings.incomplete_grace,
-        settle=settings.settle,
+        quiet_period=settings.quiet_period,
         drop_grace=settings.drop_grace,
     )
 
 
-_CONNECTIONS = {"queues": "queueServiceUri", "letters": "blobServiceUri"}
+_CONNECTIONS = {"queues": "queueServiceUri", "dead_letters": "blobServiceUri"}
 """Settings that the Functions platform reads too, and what names the service's URL to it."""
 _SECRET = frozenset({"account_key", "serve_key", "serve_events"})
 _OPTIONS = {

@@ -95,7 +95,7 @@ def _refuse_gaps(wanted: list[Requirement], environment: dict[str, str], folder:
     }
     gaps = []
     open_ = [(one, "requirements.txt") for one in wanted]
-    judged = set()
+    problem_of = set()
     while open_:
         one, why = open_.pop()
         found = there.get(canonicalize_name(one.name))
@@ -103,9 +103,9 @@ def _refuse_gaps(wanted: list[Requirement], environment: dict[str, str], folder:
             gaps.append(f"{one} (for {why})")
             continue
         key = (found.metadata["Name"], *sorted(one.extras))
-        if key in judged:
+        if key in problem_of:
             continue
-        judged.add(key)
+        problem_of.add(key)
         [pythons] = found.metadata.get_all("Requires-Python") or [""]
         if not SpecifierSet(pythons).contains(environment["python_full_version"]):
             gaps.append(f"{found.metadata['Name']} {found.version} for this Python (for {why})")

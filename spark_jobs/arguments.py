@@ -72,6 +72,6 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
 
 
 def _variable(name: str) -> str:
-    """`lanes` is OPENMIRROR_LANES; what follows two underscores keeps its case."""
+    """`lanes` is OPENMIRROR_WORKERS; what follows two underscores keeps its case."""
     first, underscores, rest = name.partition("__")
     return PREFIX + first.upper() + underscores + rest

@@ -37,8 +37,8 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
 
 def _work(arguments: Arguments) -> int:
     from openmirror import wiring
+    from openmirror.runtime.stop_signals import stop_signals
     from openmirror.settings import Settings
-    from openmirror.stopping import stop_signals
     from spark_jobs.lines import log_event, say
 
     settings = Settings.load(arguments.env, {"root": arguments.root})
@@ -53,13 +53,13 @@ def _work(arguments: Arguments) -> int:
             while not stop.is_set() and (arguments.continuous or not working.is_idle()):
                 working.serve(_SERVE_SECONDS)
         finally:
-            worked = working.stop()
-    for what, reason in worked.failed.items():
+            run_result = working.stop()
+    for what, reason in run_result.failed.items():
         say(f"{what} failed: {reason}")
-    for folder in worked.abandoned:
+    for folder in run_result.abandoned:
         say(f"abandoned a visit of {folder}; whoever comes next goes on there, exactly once")
     say("stopped" if stop.is_set() else "nothing more to do")
-    return 1 if worked.failed else 0
+    return 1 if run_result.failed else 0
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from openmirror import wiring
-from openmirror.endpoint.subscription import is_subscribed
+from openmirror.emulator.subscription import is_subscribed
 from openmirror.errors import CannotStart, OpenmirrorError
 from openmirror.settings import Settings, variable
 

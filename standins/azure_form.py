@@ -22,10 +22,10 @@ from openmirror.demo.form import AtWork, Opened
 from openmirror.demo.publisher import MIRROR
 from openmirror.demo.publishing import DemoFailed
 from openmirror.demo.report import command, lies_in
-from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
-from openmirror.endpoint.account import ENDPOINT_FOLDER
+from openmirror.emulator.account import ENDPOINT_FOLDER
+from openmirror.ports.work_items import EVENTS_QUEUE, WORK_QUEUE
 from openmirror.progress import EventSink, ProgressEvent, SweepFoundWork, WorkItemTaken
-from openmirror.services.working import Working
+from openmirror.runtime.runner import Runner
 from openmirror.settings import Settings, variable
 from standins.account import ServedAccount, account_process
 from standins.azurite import running as azurite_running
@@ -36,7 +36,7 @@ from standins.functions_pump import Pump
 
 LOG = "functions.log"
 _PACE = {"runner_poll": timedelta(milliseconds=500), "runner_status": timedelta(seconds=2)}
-_OF_A_DEPLOYMENT = ("root", "account_key", "queues", "letters", "job", "catalog", "serve")
+_OF_A_DEPLOYMENT = ("root", "account_key", "queues", "dead_letters", "job", "catalog", "serve")
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Passed:
 
     events: int = 0
     """Events of the landing zone that were sent to the queue."""
-    rings: int = 0
+    wake_ups: int = 0
     """Messages that the runner took, but for those of sweeps."""
     invoked: Counter[str] = field(default_factory=Counter)
     failed: list[tuple[str, str]] = field(default_factory=list)
@@ -77,7 +77,7 @@ class LikeOnAzure:
                 variable("root"): account.url,
                 variable("account_key"): account.key,
                 variable("queues"): queues,
-                variable("letters"): queues,
+                variable("dead_letters"): queues,
             }
             log = stack.enter_context((root / LOG).open("w"))
             app = stack.enter_context(host(env, log=log))
@@ -99,8 +99,8 @@ class LikeOnAzure:
                     finally:
                         at_work.stop()
 
-            parts = wiring.root_parts(settings)
-            yield Opened(account.url, parts, start, account.key)
+            ports = wiring.root_ports(settings)
+            yield Opened(account.url, ports, start, account.key)
 
     def passed(self, console: Console) -> None:
         """See Form."""
@@ -109,7 +109,7 @@ class LikeOnAzure:
         for line in (
             f"Through: {self._passed.events:,} events on the queue `{EVENTS_QUEUE}`; "
             f"{self._passed.invoked.total():,} runs of functions ({functions}; {failed} failed);",
-            f"{self._passed.rings:,} doorbells that they rang for events on the queue "
+            f"{self._passed.wake_ups:,} doorbells that they rang for events on the queue "
             f"`{WORK_QUEUE}`, taken by the runner.",
         ):
             console.print(line, markup=False, soft_wrap=True)
@@ -143,7 +143,7 @@ class LikeOnAzure:
         def count(event: ProgressEvent) -> None:
             match event:
                 case WorkItemTaken():
-                    self._passed.rings += event.reason != "sweep"
+                    self._passed.wake_ups += event.reason != "sweep"
                 case SweepFoundWork():
                     pass
                 case _:
@@ -155,7 +155,7 @@ class LikeOnAzure:
 class _Deployment:
     """The runner in this process, beside the functions in theirs."""
 
-    def __init__(self, runner: Working, platform: Platform, log: Path) -> None:
+    def __init__(self, runner: Runner, platform: Platform, log: Path) -> None:
         self._runner = runner
         self._platform = platform
         self._log = log
@@ -168,9 +168,9 @@ class _Deployment:
         self._runner.serve(seconds)
 
     def stop(self) -> bool:
-        worked = self._runner.stop()
+        run_result = self._runner.stop()
         self._platform.stop()  # last, since it hears of what the runner wrote in the end
-        return bool(worked.abandoned)
+        return bool(run_result.abandoned)
 
 
 def _make_queues(connection: str) -> None:

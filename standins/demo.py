@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from openmirror.cli.console import progress_console, say_error
-from openmirror.demo.running import EXIT_FAILED, run_demo
+from openmirror.demo.run import EXIT_FAILED, run_demo
 from openmirror.demo.scope import FAST, FULL
 from openmirror.errors import OpenmirrorError
 from standins.azure_form import LikeOnAzure

@@ -69,8 +69,8 @@ class FunctionsHost:
 
     def timer(self, function: str, *, past_due: bool = False) -> Result:
         """Let a timer go off."""
-        said = {"Schedule": {"AdjustForDST": True}, "IsPastDue": past_due}
-        return self._invoke(function, ("json", json.dumps(said)))
+        stated = {"Schedule": {"AdjustForDST": True}, "IsPastDue": past_due}
+        return self._invoke(function, ("json", json.dumps(stated)))
 
     def event_grid(self, function: str, event: Mapping[str, Any]) -> Result:
         """Deliver one event as the Event Grid extension does."""

@@ -34,12 +34,12 @@ class Pump:
     @classmethod
     def of(cls, host: FunctionsHost, connection_string: str) -> Pump:
         """A pump as host.json describes it."""
-        said = json.loads((ROOT / "host.json").read_text())["extensions"]["queues"]
+        stated = json.loads((ROOT / "host.json").read_text())["extensions"]["queues"]
         return cls(
             host=host,
             service=QueueServiceClient.from_connection_string(connection_string),
-            most=said["maxDequeueCount"],
-            encoded=said["messageEncoding"] == "base64",
+            most=stated["maxDequeueCount"],
+            encoded=stated["messageEncoding"] == "base64",
         )
 
     def turn(self) -> int:
@@ -63,19 +63,19 @@ class Pump:
         except ResourceNotFoundError:
             return 0
         for message in messages:
-            tries = message.dequeue_count or 1
-            if tries > self.most:
+            attempts = message.dequeue_count or 1
+            if attempts > self.most:
                 continue  # only in a poison queue, where it stays hidden again and again
             body = message.content
             if self.encoded:
                 body = base64.b64decode(body).decode()
-            result = self.host.queue(function, body, message.id, tries)
+            result = self.host.queue(function, body, message.id, attempts)
             self.results.append((function, result))
             if result.error is None:
                 queue.delete_message(message)
             elif name.endswith(POISON):
                 pass  # a poison queue has none of its own: the message is left hidden
-            elif tries >= self.most:
+            elif attempts >= self.most:
                 self._give_up(name, message)
             else:
                 queue.update_message(message, visibility_timeout=self.visibility)

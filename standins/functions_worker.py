@@ -173,10 +173,10 @@ def _die_at(step: str) -> None:
         if reached.value == step:
             os._exit(137)
 
-    def root_parts(*args: Any, **more: Any) -> Any:
+    def root_ports(*args: Any, **more: Any) -> Any:
         return real(*args, **{**more, "steps": steps})
 
-    vars(functions)["root_parts"] = root_parts
+    vars(functions)["root_parts"] = root_ports
 
 
 async def serve(app: Path) -> None:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from openmirror.endpoint.certificate import certificate as make_certificate
+from openmirror.emulator.certificate import certificate as make_certificate
 from tests.databricks_stub import JOB, Jobs, jobs_api
 from tests.identity_stub import Identities, identities
 from tests.ingestion_stub import QUIET, Ingestion, ingestion

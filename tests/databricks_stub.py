@@ -36,8 +36,8 @@ class Run:
         if page:
             found["run_page_url"] = f"{page}/?o=1#job/{JOB}/run/{self.number}"
         if old:
-            life = "SKIPPED" if over and self.code == "SKIPPED" else self.state
-            found["state"] = {"life_cycle_state": life, "state_message": self.message}
+            record = "SKIPPED" if over and self.code == "SKIPPED" else self.state
+            found["state"] = {"life_cycle_state": record, "state_message": self.message}
             if over and self.code != "SKIPPED":
                 found["state"]["result_state"] = self.code
         else:
@@ -116,9 +116,9 @@ def jobs_api(certificate: tuple[Path, Path] | None = None) -> Iterator[Jobs]:
                     status, code, message = jobs.refusals.pop(0)
                     return self._send(status, {"error_code": code, "message": message})
                 if jobs.gone and verb == "get":
-                    said = f"Job {given['job_id']} does not exist."
+                    stated = f"Job {given['job_id']} does not exist."
                     return self._send(
-                        400, {"error_code": "INVALID_PARAMETER_VALUE", "message": said}
+                        400, {"error_code": "INVALID_PARAMETER_VALUE", "message": stated}
                     )
                 return self._send(200, self._found(verb, given))
 

@@ -45,13 +45,13 @@ def identities() -> Iterator[Identities]:
             resource, client = given["resource"], given.get("client_id", "")
             kept.asked.append((resource, client))
             is_ours = self.headers.get("X-IDENTITY-HEADER") == SECRET
-            said = {
+            stated = {
                 "access_token": kept.token(resource, client),
                 "expires_on": str(int(time.time()) + 3600),
                 "resource": resource,
                 "token_type": "Bearer",
             }
-            body = json.dumps(said if is_ours else {"error": "no such app"}).encode()
+            body = json.dumps(stated if is_ours else {"error": "no such app"}).encode()
             self.send_response(200 if is_ours else 401)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

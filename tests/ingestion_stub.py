@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from openmirror import tableoperation
+from openmirror.ports.telemetry import table_operation
 from standins.loopback import serving
 
 QUIET = {
@@ -49,7 +49,7 @@ class Ingestion:
     @property
     def operations(self) -> list[dict[str, str]]:
         """The properties of every event of an operation."""
-        return self.events(tableoperation.EVENT)
+        return self.events(table_operation.EVENT)
 
     def events(self, name: str) -> list[dict[str, str]]:
         """The properties of every custom event of a name."""
@@ -85,8 +85,8 @@ def ingestion(certificate: tuple[Path, Path] | None = None) -> Iterator[Ingestio
                 for item in items:
                     kept.items.append(item)
                     kept.arrived(item)
-            said = {"itemsReceived": len(items), "itemsAccepted": len(items), "errors": []}
-            answer = json.dumps(said).encode()
+            stated = {"itemsReceived": len(items), "itemsAccepted": len(items), "errors": []}
+            answer = json.dumps(stated).encode()
             self.send_response(kept.status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(answer)))

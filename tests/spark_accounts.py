@@ -12,15 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from openmirror import layout
-from openmirror.account import AccountUrl
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.layout import StorePath
+from openmirror.deltalog import LogReplay
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import TableFolder, TablePath, table_name
-from openmirror.services.parts import Parts
+from openmirror.reconcile.root_ports import RootPorts
 from openmirror.spark.access import abfs_settings
-from openmirror.spark.places import account_places
-from tests.endpoint_server import EndpointServer, account_of_its_own, endpoint_server
+from openmirror.spark.places import account_spark_paths
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
+from tests.emulator_server import EndpointServer, account_of_its_own, endpoint_server
 from tests.zone import bag, file_name, read_delta
 
 
@@ -36,7 +36,7 @@ def forget(spark: SparkSession, account: AccountUrl) -> None:
     jvm: Any = spark._jvm
     conf = spark._jsc.hadoopConfiguration()
     for container in ("landing", "lake"):
-        uri = jvm.java.net.URI(account_places(account)(StorePath(f"{container}/")))
+        uri = jvm.java.net.URI(account_spark_paths(account)(StorePath(f"{container}/")))
         closing = jvm.org.apache.hadoop.conf.Configuration(conf)
         for name, value in abfs_settings(account, "AAAA", {}).items():
             closing.set(name, value)
@@ -65,11 +65,15 @@ def expected(last: int) -> list[Any]:
     return bag([*rows, {"id": 0, "n": last}])
 
 
-def applied(parts: Parts, folder: TableFolder) -> list[int]:
+def applied(ports: RootPorts, folder: TableFolder) -> list[int]:
     """Every sequence in the order of the log, as often as it was applied."""
     path = layout.delta_table(folder.mirror, table_name(folder.path, "dbo"))
-    notes = LogReplay(parts.store).history(path, 99)
-    return [n for note in reversed(notes) for n in range(note.first, note.last + 1)]
+    batch_records = LogReplay(ports.store).history(path, 99)
+    return [
+        n
+        for batch_record in reversed(batch_records)
+        for n in range(batch_record.first, batch_record.last + 1)
+    ]
 
 
 def rows_at(table_path: Path, tmp_path: Path) -> list[Any]:

@@ -15,33 +15,33 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from openmirror import layout
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.conversion import FileConverter
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.local.store import LocalStore
-from openmirror.control import ControlDocument
-from openmirror.plan import Decision, Limits, Look
+from openmirror.deltalog import LogReplay
+from openmirror.formats.conversion import FileConverter
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.plan import Decision, Limits, ObservedState
 from openmirror.ports import Step, Steps, TableEngine, no_steps
 from openmirror.progress import EventSink, discard
 from openmirror.protocol.names import TableFolder, TablePath
-from openmirror.services.discovery import discover
-from openmirror.services.documents import Documents
-from openmirror.services.looking import look_at
-from openmirror.services.mirrors import open_mirror
-from openmirror.services.parts import Parts
-from openmirror.services.visiting import visit
+from openmirror.reconcile.discovery import discover
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.mirrors import open_mirror
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.reconciliation import reconcile
+from openmirror.reconcile.root_ports import RootPorts
 from openmirror.spark.engine import SparkEngine
-from openmirror.spark.places import local_places
+from openmirror.spark.places import local_spark_paths
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout
+from openmirror.table.control import ControlDocument
 
 MIRROR = "m"
-MOST_VISITS = 20
+MOST_RECONCILIATIONS = 20
 """More than any test needs; a table that is never at rest is a failure."""
 
 NO_WAITS = Limits(
     metadata_grace=timedelta(0),
     incomplete_grace=timedelta(minutes=10),
-    settle=timedelta(0),
+    quiet_period=timedelta(0),
     drop_grace=timedelta(0),
 )
 
@@ -128,7 +128,7 @@ class Mirror:
         self.clock = Clock()
         self.spark = spark
         store = AheadStore(zone.root, steps, self.clock)
-        self.parts = Parts(
+        self.ports = RootPorts(
             store=store,
             inspector=ChangeFileInspector(store),
             logs=LogReplay(store),
@@ -138,33 +138,33 @@ class Mirror:
             emit=emit,
         )
         self.engine: TableEngine = SparkEngine(
-            spark, local_places(str(zone.root)), FileConverter(store)
+            spark, local_spark_paths(str(zone.root)), FileConverter(store)
         )
         open_mirror(store, MIRROR)
 
     def table(self, path: str) -> TableFolder:
         return TableFolder(MIRROR, TablePath.parse(path))
 
-    def settle(self, path: str) -> Decision:
+    def reconcile_until_idle(self, path: str) -> Decision:
         """Visit a table until nothing is left to do, failures included; the last decision."""
-        for _ in range(MOST_VISITS):
-            done = visit(self.parts, self.engine, self.table(path))
+        for _ in range(MOST_RECONCILIATIONS):
+            done = reconcile(self.ports, self.engine, self.table(path))
             if not done.again:
                 return done.decision
-        raise AssertionError(f"{path} is not at rest after {MOST_VISITS} visits: {done}")
+        raise AssertionError(f"{path} is not at rest after {MOST_RECONCILIATIONS} visits: {done}")
 
-    def settle_all(self) -> dict[str, Decision]:
-        folders = discover(self.parts.store, MIRROR)
-        return {str(folder.path): self.settle(str(folder.path)) for folder in folders}
+    def reconcile_all(self) -> dict[str, Decision]:
+        folders = discover(self.ports.store, MIRROR)
+        return {str(folder.path): self.reconcile_until_idle(str(folder.path)) for folder in folders}
 
-    def look(self, path: str) -> Look:
-        return look_at(self.parts, self.table(path)).look
+    def observed(self, path: str) -> ObservedState:
+        return observe(self.ports, self.table(path)).observed
 
     def control(self, path: str) -> ControlDocument:
-        return Documents(self.parts.store).table(self.table(path)).value
+        return Documents(self.ports.store).table(self.table(path)).value
 
     def delta_path(self, path: str) -> Path:
-        return self.zone.root / self.look(path).table
+        return self.zone.root / self.observed(path).table
 
     def versions(self, path: str) -> int:
         return len(list((self.delta_path(path) / "_delta_log").glob("[0-9]*.json")))
@@ -174,7 +174,7 @@ class Mirror:
 
     def with_steps(self, steps: Steps) -> Mirror:
         """Another runner over the same zone."""
-        return Mirror(self.zone, self.spark, self.parts.limits, steps)
+        return Mirror(self.zone, self.spark, self.ports.limits, steps)
 
 
 def read_delta(path: Path) -> list[dict[str, Any]]:

@@ -95,9 +95,9 @@ var ownSettings = {
   OPENMIRROR_QUEUES__queueServiceUri: queueEndpoint
   OPENMIRROR_QUEUES__credential: 'managedidentity'
   OPENMIRROR_QUEUES__clientId: identityClientId
-  OPENMIRROR_LETTERS__blobServiceUri: blobEndpoint
-  OPENMIRROR_LETTERS__credential: 'managedidentity'
-  OPENMIRROR_LETTERS__clientId: identityClientId
+  OPENMIRROR_DEAD_LETTERS__blobServiceUri: blobEndpoint
+  OPENMIRROR_DEAD_LETTERS__credential: 'managedidentity'
+  OPENMIRROR_DEAD_LETTERS__clientId: identityClientId
 }
 
 var callers = [for address in allowedAddresses: {

@@ -339,7 +339,7 @@ output OPENMIRROR_ROOT string = lake.outputs.dfsEndpoint
 output OPENMIRROR_QUEUES string = runtime.outputs.queueEndpoint
 
 @description('Blob endpoint of the runtime account, where letters are kept.')
-output OPENMIRROR_LETTERS string = runtime.outputs.blobEndpoint
+output OPENMIRROR_DEAD_LETTERS string = runtime.outputs.blobEndpoint
 
 @description('Name of the lake account.')
 output LAKE_ACCOUNT string = lake.outputs.name

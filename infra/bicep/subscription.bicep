@@ -159,7 +159,7 @@ output OPENMIRROR_ROOT string = main.outputs.OPENMIRROR_ROOT
 output OPENMIRROR_QUEUES string = main.outputs.OPENMIRROR_QUEUES
 
 @description('Blob endpoint of the runtime account, where letters are kept.')
-output OPENMIRROR_LETTERS string = main.outputs.OPENMIRROR_LETTERS
+output OPENMIRROR_DEAD_LETTERS string = main.outputs.OPENMIRROR_DEAD_LETTERS
 
 @description('Name of the lake account.')
 output LAKE_ACCOUNT string = main.outputs.LAKE_ACCOUNT

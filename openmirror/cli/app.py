@@ -10,8 +10,8 @@ import typer
 from typer.core import TyperGroup
 
 import openmirror
-from openmirror.cli import asking, running, serving, showing
-from openmirror.cli.azure import azure
+from openmirror.cli import read_verbs, request_verbs, run_verbs, serve_verb
+from openmirror.cli.azure_verbs import azure
 from openmirror.cli.console import say_error
 from openmirror.errors import OpenmirrorError, RootLocked
 
@@ -27,17 +27,17 @@ class Verbs(TyperGroup):
         try:
             return super().invoke(ctx)
         except OpenmirrorError as error:
-            _tell(error)
+            _emit(error)
             raise typer.Exit(
                 EXIT_LOCKED if isinstance(error, RootLocked) else EXIT_FAILED
             ) from error
         except OSError as error:
             # A full disk or a missing right: the message says all that a traceback would.
-            _tell(error)
+            _emit(error)
             raise typer.Exit(EXIT_FAILED) from error
 
 
-def _tell(error: Exception) -> None:
+def _emit(error: Exception) -> None:
     if os.environ.get("OPENMIRROR_DEBUG", "").lower() in ("1", "true", "yes", "on"):
         say_error("".join(traceback.format_exception(error)).rstrip())
     else:
@@ -79,15 +79,21 @@ def _before_any_verb(
     pass
 
 
-for verb in (running.up, running.drain, serving.serve):
+for verb in (run_verbs.up, run_verbs.drain, serve_verb.serve):
     app.command()(verb)
-for view in (showing.status, showing.history, showing.validate):
+for view in (read_verbs.status, read_verbs.history, read_verbs.validate):
     app.command()(view)
-for request in (asking.pause, asking.resume, asking.retry, asking.skip, asking.reseed):
+for request in (
+    request_verbs.pause,
+    request_verbs.resume,
+    request_verbs.retry,
+    request_verbs.skip,
+    request_verbs.reseed,
+):
     app.command()(request)
-app.command()(asking.undrop)
-app.command("confirm-drops")(asking.confirm_drops)
-app.command()(asking.adopt)
-app.command()(running.clean)
-app.command()(running.demo)
+app.command()(request_verbs.undrop)
+app.command("confirm-drops")(request_verbs.confirm_drops)
+app.command()(request_verbs.adopt)
+app.command()(run_verbs.clean)
+app.command()(run_verbs.demo)
 app.add_typer(azure, name="azure")

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import assert_never
 
 from openmirror.cli.console import clock_time, short
-from openmirror.control import BatchKind
 from openmirror.plan.decisions import WaitKind
 from openmirror.progress import (
     AttemptFailed,
@@ -35,6 +34,7 @@ from openmirror.progress import (
     WorkItemTaken,
 )
 from openmirror.protocol.sequence import position_after
+from openmirror.table.control import BatchKind
 
 _PASSING = (WaitKind.INCOMPLETE,)
 """Most files are incomplete for a moment while they are written."""

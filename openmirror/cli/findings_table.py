@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from openmirror.deployment.findings import Finding, Verdict
+from openmirror.deployment.rules.findings import Finding, Verdict
 
 _STYLES = {
     Verdict.OK: "green",

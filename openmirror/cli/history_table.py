@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from openmirror.cli.console import clock_time, short
-from openmirror.control import Act, Ended
 from openmirror.errors import Problem
-from openmirror.lifecycle import iso
-from openmirror.services.reporting import HistoryLine, PausingProblem
-from openmirror.tablelog import CommitNote
+from openmirror.operate.report import HistoryLine, PausingProblem
+from openmirror.status import iso
+from openmirror.table.control import Act, Ended
+from openmirror.table.log import BatchRecord
 
 
 def history_table(lines: Iterable[HistoryLine], now: datetime) -> Table:
@@ -31,7 +31,7 @@ def history_table(lines: Iterable[HistoryLine], now: datetime) -> Table:
     return shown
 
 
-def _cells(event: CommitNote | Act | PausingProblem | Ended) -> tuple[Text | str, ...]:
+def _cells(event: BatchRecord | Act | PausingProblem | Ended) -> tuple[Text | str, ...]:
     if isinstance(event, Act):
         why = f": {event.why}" if event.why else ""
         return Text(f"{event.what}, by {event.by}{why}"), "", "", ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from openmirror.services.requests import Operator
+    from openmirror.operate.requests import Operator
     from openmirror.settings import Settings
 
 RootOption = Annotated[
@@ -51,7 +51,7 @@ def settings_for(
 
 def operator(why: str = "") -> Operator:
     """Who asks: the user of the operating system, whatever the environment claims."""
-    from openmirror.services.requests import Operator
+    from openmirror.operate.requests import Operator
 
     try:
         name = pwd.getpwuid(os.getuid()).pw_name

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from openmirror.cli.console import clock_time, short
-from openmirror.lifecycle import (
+from openmirror.plan.decisions import Waiting
+from openmirror.status import (
     OnHold,
     Paused,
     TableStatus,
@@ -20,7 +21,6 @@ from openmirror.lifecycle import (
     message_of,
     wait_remedy,
 )
-from openmirror.plan.decisions import Waiting
 
 MOST_PARTITIONS = 10
 """Of those that wait, so many are told one by one."""

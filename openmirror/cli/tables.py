@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import typer
 
-from openmirror import layout
-from openmirror.account import AccountUrl
 from openmirror.errors import CannotStart, UnknownName, WrongRequest
+from openmirror.operate import finding
+from openmirror.operate.finding import Names, find_mirror, known_mirrors
 from openmirror.ports import FileStore
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import TableFolder
-from openmirror.services import finding
-from openmirror.services.finding import Names, find_mirror, known_mirrors
+from openmirror.table import layout
 
 __all__ = ["Names", "choose_mirrors", "find_table", "known_mirrors", "no_mirrors"]
 

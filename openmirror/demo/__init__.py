@@ -17,7 +17,7 @@ def run(root: Path, fast: bool, console: Console) -> int:
     """Run the demo; 0 when every table came out right, 1 when not. Raises OpenmirrorError."""
     # The publisher's process is of this package too, and needs none of that.
     from openmirror.demo.form import OnThisMachine
-    from openmirror.demo.running import run_demo
+    from openmirror.demo.run import run_demo
     from openmirror.demo.scope import FAST, FULL
 
     return run_demo(root, FAST if fast else FULL, console, OnThisMachine())

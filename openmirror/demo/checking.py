@@ -11,11 +11,11 @@ import deltalake
 import duckdb
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from openmirror import layout
 from openmirror.demo.expected import connect, expected
 from openmirror.demo.scope import Scope
 from openmirror.demo.source import Source
 from openmirror.protocol.names import TableName
+from openmirror.table import layout
 
 _SCHEMA = "dbo"
 

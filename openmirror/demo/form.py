@@ -17,8 +17,8 @@ from openmirror.demo import report
 from openmirror.demo.publisher import MIRROR
 from openmirror.ports import TableEngine
 from openmirror.progress import EventSink
-from openmirror.services.parts import Parts
-from openmirror.services.staying import Staying
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.daemon import Daemon
 from openmirror.settings import Settings
 
 Engine = Callable[[Settings], AbstractContextManager[TableEngine]]
@@ -40,7 +40,7 @@ class Opened:
 
     root: str
     """What a publisher is given: the path of a folder, or an account's URL."""
-    parts: Parts
+    ports: RootPorts
     start: Callable[[], AbstractContextManager[AtWork]]
     """Starts Spark and all that mirrors."""
     key: str | None = None
@@ -78,16 +78,16 @@ class OnThisMachine:
         settings = Settings.load(
             os.environ, {"root": root, "status_interval": timedelta(seconds=1)}
         )
-        parts = replace(wiring.local_parts(settings), emit=emit)
-        yield Opened(str(root), parts, lambda: self._at_work(settings, parts))
+        ports = replace(wiring.local_ports(settings), emit=emit)
+        yield Opened(str(root), ports, lambda: self._at_work(settings, ports))
 
     @contextmanager
-    def _at_work(self, settings: Settings, parts: Parts) -> Iterator[AtWork]:
+    def _at_work(self, settings: Settings, ports: RootPorts) -> Iterator[AtWork]:
         with (
             self._engine(settings) as engine,
             wiring.up(
                 settings,
-                parts,
+                ports,
                 engine,
                 mirrors=lambda: [MIRROR],
                 wanted=lambda name: name == MIRROR,
@@ -104,7 +104,7 @@ class OnThisMachine:
 
 
 class _Up:
-    def __init__(self, running: Staying) -> None:
+    def __init__(self, running: Daemon) -> None:
         self._running = running
 
     def serve(self, seconds: float) -> None:

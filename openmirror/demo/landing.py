@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
-from openmirror import layout
-from openmirror.demo.places import PublisherFiles
-from openmirror.layout import join
+from openmirror.demo.targets import PublisherFiles
 from openmirror.protocol.sequence import file_stem
+from openmirror.table import layout
+from openmirror.table.layout import join
 
 
 class LandingZone:

@@ -31,7 +31,7 @@ class Screen:
         self._scope = scope
         self._lines = Reporter(console, _name, lambda: datetime.now(UTC))
         self._day: date | None = None
-        self._said = "starting"
+        self._stated = "starting"
 
     def __call__(self, event: ProgressEvent) -> None:
         """The sink that the services report to."""
@@ -42,7 +42,7 @@ class Screen:
 
     def say(self, text: str) -> None:
         """What happens now, in a line."""
-        self._said = text
+        self._stated = text
         if not self._console.is_terminal:
             self._lines.say(text)
 
@@ -72,7 +72,7 @@ class Screen:
         clock.add_row(
             Text(f"{self._day:%d %b %Y}" if self._day else "initial loads"),
             ProgressBar(total=total, completed=passed, width=30),
-            Text(self._said, style="dim", no_wrap=True, overflow="ellipsis"),
+            Text(self._stated, style="dim", no_wrap=True, overflow="ellipsis"),
         )
         return Group(clock, _figures(self._tracker))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from openmirror import layout
-from openmirror.adapters.local.lock import LOCK_FILE
 from openmirror.errors import CannotStart
+from openmirror.stores.local.lock import LOCK_FILE
+from openmirror.table import layout
 
 MARKER = ".openmirror-demo"
 _OURS = frozenset({MARKER, LOCK_FILE})

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 
-from openmirror import layout
 from openmirror.demo.source import TABLES
 from openmirror.progress import BatchCommitted, BatchStarted, ProgressEvent, TablePaused, folder_of
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.sequence import ChangeFileName, parse_change_file
+from openmirror.table import layout
 
 
 @dataclass(kw_only=True)

@@ -13,10 +13,10 @@ import time
 from datetime import date
 
 from openmirror.demo.landing import LandingZone
-from openmirror.demo.places import PublisherFiles, place_of
 from openmirror.demo.scope import Scope
 from openmirror.demo.source import KEYS, TABLES, read_source
-from openmirror.demo.story import Begin, Day, Loaded, Publish, Tell, story
+from openmirror.demo.story import Begin, Day, Emit, Loaded, Publish, story
+from openmirror.demo.targets import PublisherFiles, target_of
 
 MIRROR = "nycflights"
 KEY = "OPENMIRROR_ACCOUNT_KEY"
@@ -44,7 +44,7 @@ def publish(place: PublisherFiles, scope: Scope) -> None:
                 time.sleep(max(0.0, due - time.monotonic()))
                 due += scope.seconds_per_day
                 _say(f"day {day.isoformat()}")
-            case Tell(text):
+            case Emit(text):
                 _say(f"tell {text}")
 
 
@@ -83,7 +83,7 @@ def main() -> None:
     parser.add_argument("--seconds-per-day", type=float, required=True)
     given = parser.parse_args()
     scope = Scope(given.history_from, given.days_from, given.until, given.seconds_per_day)
-    publish(place_of(given.root, os.environ.get(KEY)), scope)
+    publish(target_of(given.root, os.environ.get(KEY)), scope)
 
 
 if __name__ == "__main__":

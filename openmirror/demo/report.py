@@ -15,19 +15,19 @@ from rich.table import Table
 from rich.text import Text
 
 import openmirror
-from openmirror import layout
 from openmirror.cli.console import short
 from openmirror.demo.checking import Comparison
 from openmirror.demo.progress import Tracker
 from openmirror.demo.scope import Scope
-from openmirror.lifecycle import TableStatus
 from openmirror.protocol.sequence import file_stem
+from openmirror.status import TableStatus
+from openmirror.table import layout
 
 
 def greet(console: Console, root: Path, scope: Scope, how: Iterable[str]) -> None:
     """What is going to happen, and how files are mirrored."""
-    history = f"{_said(scope.history_from)} to {_said(scope.days_from - timedelta(days=1))}"
-    days = f"{_said(scope.days_from)} to {_said(scope.until)}"
+    history = f"{_stated(scope.history_from)} to {_stated(scope.days_from - timedelta(days=1))}"
+    days = f"{_stated(scope.days_from)} to {_stated(scope.until)}"
     for line in (
         "Real flights from New York in 2013, mirrored into Delta Lake as they happen:",
         f"a publisher in a process of its own loads {history},",
@@ -41,7 +41,7 @@ def greet(console: Console, root: Path, scope: Scope, how: Iterable[str]) -> Non
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _said(day: date) -> str:
+def _stated(day: date) -> str:
     return f"{day.day} {day:%B}"
 
 
@@ -82,13 +82,13 @@ def answer(result: pa.Table) -> Table:
     return shown
 
 
-def judge(console: Console, verdicts: Iterable[Comparison]) -> None:
+def filter_event(console: Console, verdicts: Iterable[Comparison]) -> None:
     """A line for each table: whether it holds what it must."""
     for verdict in verdicts:
         good = not verdict.difference
         line = Text("✔ " if good else "✘ ", style="green" if good else "red")
-        said = "every row as computed from the source" if good else verdict.difference
-        console.print(line.append(f"{verdict.table:<9}{verdict.rows:>9,} rows  {said}", style=""))
+        stated = "every row as computed from the source" if good else verdict.difference
+        console.print(line.append(f"{verdict.table:<9}{verdict.rows:>9,} rows  {stated}", style=""))
 
 
 def lies_in(console: Console, root: Path) -> None:

@@ -49,13 +49,13 @@ class Day:
 
 
 @dataclass(frozen=True)
-class Tell:
+class Emit:
     """Something that a person may want to know."""
 
     text: str
 
 
-Action = Begin | Publish | Loaded | Day | Tell
+Action = Begin | Publish | Loaded | Day | Emit
 
 _HISTORY_FILES = 3
 _PLANES_EVERY = 14
@@ -89,18 +89,18 @@ def story(source: Source, scope: Scope) -> Iterator[Action]:
         yield Day(day)
         if number == 0:
             yield Publish("airlines", _marked(source["airlines"].filter(renamed), Marker.UPDATE))
-            yield Tell(f"{_said(day)}: Pinnacle Airlines has a new name")
+            yield Emit(f"{_stated(day)}: Pinnacle Airlines has a new name")
             cancelled = past.filter(pc.field("dep_time").is_null())
             yield Publish("flights", _deletes("flights", cancelled))
-            yield Tell(
-                f"{_said(day)}: {len(cancelled):,} cancelled flights of the past are deleted"
+            yield Emit(
+                f"{_stated(day)}: {len(cancelled):,} cancelled flights of the past are deleted"
             )
         if day == scope.spread_from:
-            yield Tell(f"{_said(day)}: weather has a new column, dewp_spread")
+            yield Emit(f"{_stated(day)}: weather has a new column, dewp_spread")
         if day == scope.airports_again:
             yield Begin("airports")
             yield Publish("airports", _in_metres(source["airports"]))
-            yield Tell(f"{_said(day)}: airports is re-created, with altitudes in metres")
+            yield Emit(f"{_stated(day)}: airports is re-created, with altitudes in metres")
         yield from _flights_of(_between(flights, day, day))
         if since := _due(scope, number, WEATHER_EVERY):
             observed = _between(weather, since, day)
@@ -198,5 +198,5 @@ def _in_pieces(rows: pa.Table, count: int) -> list[pa.Table]:
     return [rows.slice(start, size) for start in range(0, len(rows), size)]
 
 
-def _said(day: date) -> str:
+def _stated(day: date) -> str:
     return f"{day.day} {day:%b}"

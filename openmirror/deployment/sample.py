@@ -1,120 +1,163 @@
-"""The sample: one row that comes and goes, and what it means when it does not."""
+"""The sample: a row is landed, waited for, taken away again, and waited for once more."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import timedelta
-from enum import StrEnum
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import uuid4
 
-from openmirror.deployment.findings import Check, Finding, fault, ok
-from openmirror.durations import short
-from openmirror.lifecycle import Trouble
-from openmirror.ports.workspace import JobLook
-from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.deployment.rules.findings import Finding
+from openmirror.deployment.rules.sample import (
+    FOLDER,
+    MIRROR,
+    SampleStep,
+    Stuck,
+    check_arrival,
+    check_stuck,
+)
+from openmirror.errors import AccessDenied, ConditionFailed, NotThere, Unavailable
+from openmirror.operate.report import heartbeat, statuses
+from openmirror.ports import ABSENT
+from openmirror.ports.sampling import KEY, QueueLengths, SampleRow
+from openmirror.ports.work_items import EVENTS_QUEUE, WORK_QUEUE
+from openmirror.ports.workspace import ObservedJob
+from openmirror.protocol.names import METADATA_FILE, TableFolder, TablePath, table_name
+from openmirror.protocol.sequence import PARQUET, ChangeFileName, Sequence, parse_change_file
+from openmirror.reconcile.mirrors import default_schema
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.status import StageWord, TableStatus
+from openmirror.table import layout
 
-MIRROR = "openmirror-verify"
-FOLDER = TableFolder(MIRROR, TablePath("", "sample"))
-"""One table for every verification: an empty one stays, and none has to be dropped, which a
-mirror's brake and retention would have a say in."""
-
-
-class SampleStep(StrEnum):
-    """What was waited for."""
-
-    APPEAR = "appear"
-    DISAPPEAR = "disappear"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stuck:
-    """What could be seen when the time was over."""
-
-    step: SampleStep
-    waited: timedelta
-    problem: Trouble | None = None
-    is_held: bool = False
-    """Whether an operator holds its table."""
-    waits_for: str = ""
-    events: int | None = None
-    """Messages in the queue of events; None when that could not be asked."""
-    work: int | None = None
-    """Messages in the queue of doorbells; None when that could not be asked."""
-    was_swept: bool = False
-    """Whether the functions have written the sample mirror's status since its file landed."""
-    job: JobLook | None = None
-    """None when a runner is always on, or the job could not be asked."""
-    rings_seen: bool = False
-    """Whether a doorbell message was seen at any time."""
+POLL = timedelta(seconds=2)
+_GIVEN_UP = timedelta(days=1)
+"""Nobody waits so long for a row."""
+_OBSERVATIONS = 5
+"""So many polls for one look at how things stand."""
+_METADATA = {"keyColumns": [KEY]}
 
 
-def judge_arrival(took: timedelta, back: timedelta) -> Finding:
-    """It came, and went."""
-    return ok(
-        Check.SAMPLE,
-        f"a row was in {FOLDER.mirror}/dbo.{FOLDER.path.table} {short(took.total_seconds())} after "
-        f"its file had landed, and gone {short(back.total_seconds())} after that of its deletion",
-    )
+@dataclass(kw_only=True)
+class Sample:
+    """One run of it; `sleep` waits, `tell` hears what is waited for."""
 
+    ports: RootPorts
+    row: SampleRow
+    queues: QueueLengths
+    job: Callable[[], ObservedJob | None]
+    sleep: Callable[[timedelta], None]
+    emit: Callable[[str], None]
+    timeout: timedelta
+    identity: str = field(default_factory=lambda: uuid4().hex)
+    _woken: bool = False
 
-def judge_stuck(stuck: Stuck) -> Finding:
-    """Where it stands still, and who has to do something."""
-    after = f"the sample's row did not {stuck.step} within {short(stuck.waited.total_seconds())}"
-    if stuck.problem is not None:
-        return fault(
-            Check.SAMPLE,
-            f"{after}: its table is paused by {stuck.problem.code}: {stuck.problem.detail}",
-            stuck.problem.solution,
+    def finding(self) -> Finding:
+        """That it came and went, or where it is stuck."""
+        self._describe()
+        took = self._sent(self.row.insert(self.identity, self.ports.clock()), SampleStep.APPEAR)
+        if isinstance(took, Stuck):
+            return check_stuck(took)
+        gone = [self.identity, *self._left_over()]
+        back = self._sent(self.row.delete(gone), SampleStep.DISAPPEAR)
+        return check_stuck(back) if isinstance(back, Stuck) else check_arrival(took, back)
+
+    def _describe(self) -> None:
+        """What the table is; said once."""
+        path = layout.join(layout.table_folder(FOLDER), METADATA_FILE)
+        with suppress(ConditionFailed):
+            self.ports.store.write(path, json.dumps(_METADATA).encode(), ABSENT)
+
+    def _sent(self, data: bytes, step: SampleStep) -> timedelta | Stuck:
+        """Land a change file, and wait for what it does: how long it took, or why it did not."""
+        beat = heartbeat(self.ports.store, MIRROR)
+        name = self._land(data)
+        self.emit(f"{name} has landed; waiting for the row to {step}")
+        began, observations = self.ports.clock(), 0
+        while not self._is_done(step):
+            waited = self.ports.clock() - began
+            paused = observations % _OBSERVATIONS == 0 and self._seen(waited)
+            if paused or waited >= self.timeout:
+                return self._stuck(step, waited, beat)
+            observations += 1
+            self.sleep(POLL)
+        return self.ports.clock() - began
+
+    def _land(self, data: bytes) -> ChangeFileName:
+        """Write the next change file; another verification may take a number first."""
+        store, folder = self.ports.store, layout.table_folder(FOLDER)
+        while True:
+            names = (parse_change_file(entry.name) for entry in store.list_folder(folder).entries)
+            last = max(
+                (one.sequence for one in names if isinstance(one, ChangeFileName)), default=0
+            )
+            name = ChangeFileName(Sequence(last + 1), PARQUET)
+            try:
+                store.write(layout.join(folder, str(name)), data, ABSENT)
+            except ConditionFailed:
+                continue
+            return name
+
+    def _is_done(self, step: SampleStep) -> bool:
+        try:
+            is_there = self.identity in self._rows()
+        except (NotThere, ConditionFailed, Unavailable):
+            return False  # it is written just now, or the account is too busy to say
+        return is_there is (step is SampleStep.APPEAR)
+
+    def _left_over(self) -> list[str]:
+        """Rows of verifications that gave up waiting, before they came after all."""
+        try:
+            known = self._rows()
+        except (NotThere, ConditionFailed, Unavailable):
+            return []  # the next verification sees them
+        return [one for one, at in known.items() if self.ports.clock() - at > _GIVEN_UP]
+
+    def _rows(self) -> Mapping[str, datetime]:
+        schema = default_schema(self.ports.store, MIRROR)
+        return self.row.present(layout.delta_table(MIRROR, table_name(FOLDER.path, schema)))
+
+    def _seen(self, waited: timedelta) -> bool:
+        """Say how it stands; whether there is no use in waiting."""
+        events, work = self._length(EVENTS_QUEUE), self._length(WORK_QUEUE)
+        self._woken = self._woken or bool(work)
+        reported = ", ".join(
+            f"{length} in {queue}"
+            for queue, length in ((EVENTS_QUEUE, events), (WORK_QUEUE, work))
+            if length is not None
         )
-    if stuck.is_held:
-        return fault(
-            Check.SAMPLE,
-            f"{after}: its table is held, and nothing happens to it",
-            f"openmirror resume {FOLDER.mirror}/dbo.{FOLDER.path.table}",
+        self.emit(f"{waited.total_seconds():.0f} s: {reported or 'the queues cannot be asked'}")
+        try:
+            table = self._status()
+        except Unavailable:
+            return False
+        return table is not None and (table.problem is not None or table.word is StageWord.HELD)
+
+    def _length(self, queue: str) -> int | None:
+        try:
+            return self.queues.length(queue)
+        except (AccessDenied, Unavailable):
+            return None
+
+    def _status(self) -> TableStatus | None:
+        return next((one for one in statuses(self.ports, [MIRROR]) if one.folder in _OURS), None)
+
+    def _stuck(self, step: SampleStep, waited: timedelta, beat: datetime | None) -> Stuck:
+        table, now = self._status(), heartbeat(self.ports.store, MIRROR)
+        return Stuck(
+            step=step,
+            waited=waited,
+            problem=table.problem if table else None,
+            is_held=table is not None and table.word is StageWord.HELD,
+            waits_for=table.waiting_for.waiting.detail if table and table.waiting_for else "",
+            events=self._length(EVENTS_QUEUE),
+            work=self._length(WORK_QUEUE),
+            was_swept=now is not None and now != beat,
+            job=self.job(),
+            wake_ups_seen=self._woken,
         )
-    if stuck.events:
-        return fault(
-            Check.SAMPLE,
-            f"{after}: {stuck.events} event(s) lie in the queue, and the function landing does not "
-            "take them",
-            "See the app's state, and the invocations of landing.",
-        )
-    if stuck.job is not None and stuck.job.failed and not stuck.job.active:
-        return _runner(f"{after}: the last run of the job failed: {stuck.job.last}", stuck.job)
-    if stuck.work:
-        what = (
-            f"{after}: {stuck.work} doorbell message(s) lie in the queue, and no runner takes them"
-        )
-        return _runner(what, stuck.job)
-    if not stuck.was_swept:
-        return fault(
-            Check.SAMPLE,
-            f"{after}: no event arrived, and no sweep has seen the file either",
-            "The functions do not run: see the app's state and the invocations of sweep. For "
-            "events alone, the findings of the event subscription.",
-        )
-    if stuck.waits_for:
-        return fault(
-            Check.SAMPLE, f"{after}: its table waits: {stuck.waits_for}", "Give it more --timeout."
-        )
-    if stuck.rings_seen:
-        return fault(
-            Check.SAMPLE,
-            f"{after}: a runner took the doorbell, and has not committed yet",
-            "Read the runner's log; if it is at work, give it more --timeout.",
-        )
-    return fault(
-        Check.SAMPLE,
-        f"{after}: the file was seen, and no doorbell rang",
-        "See the invocations of landing and of sweep: the role on the queue table-work may be "
-        "missing.",
-    )
 
 
-def _runner(what: str, job: JobLook | None) -> Finding:
-    if job is None:
-        remedy = "Start a runner: docs/RUNNER.md; or set databricksJobId, and deploy again."
-    elif job.failed:
-        remedy = f"Read the run's log{': ' + job.page if job.page else ''}."
-    else:
-        remedy = "See the invocations of start_runner, and give a cluster more --timeout to start."
-    return fault(Check.SAMPLE, what, remedy)
+_OURS = (FOLDER, TableFolder(MIRROR, TablePath("", "")))
+"""The table, or the entry that says that the mirror cannot be read."""

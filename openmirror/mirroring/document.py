@@ -22,7 +22,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from openmirror import durations
-from openmirror.plan.look import InsertPolicy, TypeChange, ZonelessTimestamps
+from openmirror.plan.observed import InsertPolicy, TypeChange, ZonelessTimestamps
 from openmirror.protocol.names import TableArgument, TableName, fold_case
 
 MOST_CLUSTERING = 4
@@ -138,10 +138,10 @@ class Switches(_Section):
         description="How long the table's folder must be missing before the table is dropped. "
         "Left out: as OPENMIRROR_DROP_GRACE says, 60s by default.",
     )
-    settle: DurationText | None = Field(
+    quiet_period: DurationText | None = Field(
         default=None,
         description="How long a text file must have been left alone before it is read. Left out: "
-        "as OPENMIRROR_SETTLE says, 5s by default.",
+        "as OPENMIRROR_QUIET_PERIOD says, 5s by default.",
     )
 
 

@@ -17,8 +17,8 @@ from openmirror.mirroring.document import (
     table_of,
 )
 from openmirror.mirroring.mistakes import in_words
-from openmirror.plan.look import TablePolicy
-from openmirror.protocol.jsontext import parse_json
+from openmirror.plan.observed import TablePolicy
+from openmirror.protocol.json_text import parse_json
 from openmirror.protocol.names import TableName
 from openmirror.protocol.rules import Broken, Code
 
@@ -54,7 +54,9 @@ def parse_mirroring(content: bytes) -> Mirroring | Broken:
     return Mirroring(
         default_schema=fabric.default_schema,
         policy=_policy(fabric, ours),
-        tables={table_of(name): _policy(fabric, ours, said) for name, said in ours.tables.items()},
+        tables={
+            table_of(name): _policy(fabric, ours, stated) for name, stated in ours.tables.items()
+        },
     )
 
 
@@ -76,7 +78,7 @@ def _policy(
         clustering=None if clustering is None else tuple(clustering),
         retention=timedelta(days=own.retention_in_days or fabric.retention_in_days),
         drop_grace=_first(own.drop_grace, mirror.drop_grace),
-        settle=_first(own.settle, mirror.settle),
+        quiet_period=_first(own.quiet_period, mirror.quiet_period),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from openmirror.control import BatchKind, DecidedBatch, Pinned
 from openmirror.plan.cut import check_file, cut_batch, merge_file
 from openmirror.plan.decisions import (
     Apply,
@@ -20,19 +19,20 @@ from openmirror.plan.decisions import (
 )
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures, features_of, features_of_new
-from openmirror.plan.look import Limits, Look, TablePolicy
+from openmirror.plan.observed import Limits, ObservedState, TablePolicy
 from openmirror.plan.opening import Opening
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
 from openmirror.protocol.sequence import START, Position, next_sequence, position_after
-from openmirror.tablelog import TableLog
+from openmirror.table.control import BatchKind, DecidedBatch, FrozenOptions
+from openmirror.table.log import TableLog
 
 
 def first_batch(
-    look: Look, opening: Opening, rules: Pinned, limits: Limits, now: datetime
+    observed: ObservedState, opening: Opening, rules: FrozenOptions, limits: Limits, now: datetime
 ) -> Decision:
     """The batch that opens a table, or replaces it."""
-    batch = _batch(look, opening, rules, START, TableSchema(), limits, now)
+    batch = _batch(observed, opening, rules, START, TableSchema(), limits, now)
     if not isinstance(batch, Batch):
         return batch
     if not batch.union.schema.columns:
@@ -44,76 +44,76 @@ def first_batch(
 
 
 def next_batch(
-    look: Look, opening: Opening, rules: Pinned, limits: Limits, now: datetime
+    observed: ObservedState, opening: Opening, rules: FrozenOptions, limits: Limits, now: datetime
 ) -> Decision:
     """The batch that comes next in the live epoch."""
-    assert isinstance(look.log, TableLog)
-    batch = _batch(look, opening, rules, look.applied, look.log.schema, limits, now)
+    assert isinstance(observed.log, TableLog)
+    batch = _batch(observed, opening, rules, observed.applied, observed.log.schema, limits, now)
     return Apply(batch) if isinstance(batch, Batch) else batch
 
 
 def _batch(
-    look: Look,
+    observed: ObservedState,
     opening: Opening,
-    rules: Pinned,
+    rules: FrozenOptions,
     after: Position,
     table: TableSchema,
     limits: Limits,
     now: datetime,
 ) -> Batch | Stop | Idle:
     if opening.decided:
-        exact = _as_decided(look, opening.decided, rules, table, limits, now)
+        exact = _as_decided(observed, opening.decided, rules, table, limits, now)
         if not isinstance(exact, tuple):
             return exact
         files, union = exact
         first, last = opening.decided.first, opening.decided.last
     else:
-        cut = cut_batch(look, rules, after, table, limits, now)
+        cut = cut_batch(observed, rules, after, table, limits, now)
         if not cut.files:
             return cut.stop or Idle()
         files, union = cut.files, cut.union
         first, last = next_sequence(after), position_after(files[-1].sequence)
-    assert isinstance(look.policy, TablePolicy)  # table_rules has refused anything else
+    assert isinstance(observed.policy, TablePolicy)  # table_rules has refused anything else
     return Batch(
-        folder=look.folder,
-        table=look.table,
+        folder=observed.folder,
+        table=observed.table,
         kind=opening.kind,
         epoch=opening.epoch,
         first=first,
         last=last,
         files=files,
-        pinned=rules,
+        frozen=rules,
         union=union,
-        policy=look.policy,
-        features=_features(look, opening, union),
-        applied=look.applied,
-        may_create=look.log is None and look.aside is None,
+        policy=observed.policy,
+        features=_features(observed, opening, union),
+        applied=observed.applied,
+        may_create=observed.log is None and observed.retained is None,
         is_decided=opening.decided is not None,
-        again_through=look.ledger.again_through,
+        reread_through=observed.ledger.reread_through,
     )
 
 
-def _features(look: Look, opening: Opening, union: SchemaUnion) -> TableFeatures:
-    assert isinstance(look.policy, TablePolicy)
-    if opening.kind is BatchKind.REPLACE or not isinstance(look.log, TableLog):
-        return features_of_new(look.policy, union.schema)
-    return features_of(look.policy, union, look.log)
+def _features(observed: ObservedState, opening: Opening, union: SchemaUnion) -> TableFeatures:
+    assert isinstance(observed.policy, TablePolicy)
+    if opening.kind is BatchKind.REPLACE or not isinstance(observed.log, TableLog):
+        return features_of_new(observed.policy, union.schema)
+    return features_of(observed.policy, union, observed.log)
 
 
 def _as_decided(
-    look: Look,
+    observed: ObservedState,
     decided: DecidedBatch,
-    rules: Pinned,
+    rules: FrozenOptions,
     table: TableSchema,
     limits: Limits,
     now: datetime,
 ) -> tuple[tuple[LandedFile, ...], SchemaUnion] | Stop:
-    files = tuple(look.files[digest.sequence] for digest in decided.files)
+    files = tuple(observed.files[manifest.sequence] for manifest in decided.files)
     schema = table
     for file in files:
-        if stop := check_file(look, file, rules, limits, now):
+        if stop := check_file(observed, file, rules, limits, now):
             return stop
-        merged = merge_file(look, schema, file)
+        merged = merge_file(observed, schema, file)
         if isinstance(merged, Pause):
             return merged
         schema = merged

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from openmirror.layout import StorePath
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import Look, TablePolicy
+from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.table import applied_file_changed, is_gone
 from openmirror.protocol.names import ETag
 from openmirror.protocol.sequence import Sequence
+from openmirror.table.layout import StorePath
 
 
 @dataclass(frozen=True)
@@ -30,46 +30,51 @@ ARCHIVE_RETENTION = timedelta(days=7)
 """The protocol's own figure (PROTOCOL §8.1)."""
 
 
-def plan_cleanup(look: Look, now: datetime) -> Cleanup:
+def plan_cleanup(observed: ObservedState, now: datetime) -> Cleanup:
     """Nothing while a table is paused over a changed file, held or between two epochs."""
-    life, live = look.life, look.live
-    decided = look.control.decided
-    if life is None or live is None or look.control.hold or applied_file_changed(look):
+    record, live = observed.record, observed.live
+    decided = observed.control.decided
+    if record is None or live is None or observed.control.hold or applied_file_changed(observed):
         return Cleanup()
     if decided is None or decided.app_id != live[0].app_id:
         return Cleanup()
-    newest = _newest(look)
-    applied = {(file.sequence, file.etag) for file in life.applied_files(look.applied)}
+    newest = _newest(observed)
+    applied = {(file.sequence, file.etag) for file in record.applied_files(observed.applied)}
     moves = []
-    for file in look.files.values():
-        known = _applied_as(look, applied, file)
-        if known and not file.archived and not is_gone(look, file) and file.name not in newest:
+    for file in observed.files.values():
+        known = _applied_as(observed, applied, file)
+        if known and not file.archived and not is_gone(observed, file) and file.name not in newest:
             moves.append(file)
-    reseeding = live[1] < life.reseeding_until
+    reseeding = live[1] < record.reseeding_until
     # The hour is the one in which the last of them was moved: count from its end.
     kept = ARCHIVE_RETENTION + timedelta(hours=1)
-    old = [item.through for item in life.archived if item.hour + kept <= now]
+    old = [item.through for item in record.archived if item.hour + kept <= now]
     return Cleanup(tuple(moves), 0 if reseeding else max(old, default=0))
 
 
-def expired_drop(look: Look, now: datetime) -> StorePath | None:
+def expired_drop(observed: ObservedState, now: datetime) -> StorePath | None:
     """A dropped table whose retention has ended, while nobody has asked for it back."""
-    dropped = look.control.dropped
-    if dropped is None or look.aside is None or look.incarnation or look.control.request:
+    dropped = observed.control.dropped
+    if (
+        dropped is None
+        or observed.retained is None
+        or observed.incarnation
+        or observed.control.request
+    ):
         return None
-    policy = look.policy if isinstance(look.policy, TablePolicy) else None
+    policy = observed.policy if isinstance(observed.policy, TablePolicy) else None
     ended = policy is not None and dropped.at + policy.retention <= now
-    return look.aside.path if ended else None
+    return observed.retained.path if ended else None
 
 
-def _newest(look: Look) -> frozenset[str]:
+def _newest(observed: ObservedState) -> frozenset[str]:
     """Files that stay, because publishers read the next number from them: one a partition."""
     newest: dict[str, LandedFile] = {}
-    for file in look.files.values():
+    for file in observed.files.values():
         before = newest.get(file.partition)
         if not file.archived and (before is None or _counts_more(file, before)):
             newest[file.partition] = file
-    behind = (file for view in look.ledger.partitions for file in view.waiting)
+    behind = (file for view in observed.ledger.partitions for file in view.waiting)
     for file in behind:
         if _counts_more(file, newest.get(file.partition, file)):
             newest[file.partition] = file
@@ -80,10 +85,12 @@ def _counts_more(file: LandedFile, before: LandedFile) -> bool:
     return (file.number or 0, file.sequence) > (before.number or 0, before.sequence)
 
 
-def _applied_as(look: Look, applied: set[tuple[Sequence, ETag]], file: LandedFile) -> bool:
+def _applied_as(
+    observed: ObservedState, applied: set[tuple[Sequence, ETag]], file: LandedFile
+) -> bool:
     """Whether this very content was applied, or passed over by an operator."""
-    if file.sequence > look.applied or look.life is None:
+    if file.sequence > observed.applied or observed.record is None:
         return False
-    if look.life.skipped(file.sequence, file.etag):
+    if observed.record.skipped(file.sequence, file.etag):
         return True
     return (file.sequence, file.etag) in applied

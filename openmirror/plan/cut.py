@@ -6,18 +6,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from openmirror.control import Life, Pinned
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import Completeness, LandedFile
-from openmirror.plan.look import (
+from openmirror.plan.observed import (
     Limits,
-    Look,
+    ObservedState,
     PartitionView,
     TablePolicy,
     TypeChange,
     ZonelessTimestamps,
 )
-from openmirror.plan.rules import judged, still_stands
+from openmirror.plan.rules import problem_of, still_holds
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import (
     ColumnType,
@@ -27,6 +26,7 @@ from openmirror.protocol.schema import (
     union_schema,
 )
 from openmirror.protocol.sequence import Position, Sequence, file_stem, next_sequence
+from openmirror.table.control import FrozenOptions, IncarnationRecord
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,20 @@ class Cut:
     stop: Stop | None
 
 
-def pending(look: Look, life: Life, after: Position) -> Iterator[LandedFile | Sequence]:
+def pending(
+    observed: ObservedState, record: IncarnationRecord, after: Position
+) -> Iterator[LandedFile | Sequence]:
     """What must be applied next, in order: files, or a number that is missing before one.
 
     Skipped numbers and skipped files are passed over.
     """
-    ahead = [sequence for sequence in look.files if sequence > after]
+    ahead = [sequence for sequence in observed.files if sequence > after]
     sequence = next_sequence(after)
     last = max(ahead, default=sequence - 1)
     while sequence <= last:
-        file = look.files.get(sequence)
+        file = observed.files.get(sequence)
         if file is None:
-            covering = life.skipped(sequence, None)
+            covering = record.skipped(sequence, None)
             if covering is None:
                 yield sequence
                 return
@@ -57,38 +59,43 @@ def pending(look: Look, life: Life, after: Position) -> Iterator[LandedFile | Se
             nearest = min(other for other in ahead if other > sequence)
             sequence = Sequence(min(covering.last + 1, nearest))
             continue
-        if life.skipped(sequence, file.etag) is None:
+        if record.skipped(sequence, file.etag) is None:
             yield file
         sequence = Sequence(sequence + 1)
 
 
 def cut_batch(
-    look: Look, rules: Pinned, after: Position, table: TableSchema, limits: Limits, now: datetime
+    observed: ObservedState,
+    rules: FrozenOptions,
+    after: Position,
+    table: TableSchema,
+    limits: Limits,
+    now: datetime,
 ) -> Cut:
     """The longest run of good files after a position, within the limits (ARCHITECTURE §4)."""
-    assert look.life is not None  # only a folder that is there is cut
+    assert observed.record is not None  # only a folder that is there is cut
     files: list[LandedFile] = []
     schema, rows, size = table, 0, 0
     stop: Stop | None = None
     passed: dict[str, Wait] = {}
-    for item in pending(look, look.life, after):
+    for item in pending(observed, observed.record, after):
         if not isinstance(item, LandedFile):
-            stop = _gap(look, item)
+            stop = _gap(observed, item)
             break
-        lane = lane_of(look, item)
-        if lane in passed:
+        sequence_group = sequence_group_of(observed, item)
+        if sequence_group in passed:
             continue
         if item.facts is None and (files or passed):
             break  # look did not need to read further than a batch
-        stop = check_file(look, item, rules, limits, now)
-        if isinstance(stop, Wait) and _may_pass(look, item):
-            passed[lane] = stop
+        stop = check_file(observed, item, rules, limits, now)
+        if isinstance(stop, Wait) and _may_pass(observed, item):
+            passed[sequence_group] = stop
             stop = None
             continue
         if stop:
             break
         assert item.facts is not None
-        merged = merge_file(look, schema, item)
+        merged = merge_file(observed, schema, item)
         if isinstance(merged, Pause):
             stop = merged
             break
@@ -105,7 +112,7 @@ def cut_batch(
         first = next_sequence(after)
         files = [replace(file, sequence=Sequence(first + i)) for i, file in enumerate(files)]
     if not files and stop is None:
-        stop = min(passed.values(), key=_end, default=None) or _gap_of_a_partition(look)
+        stop = min(passed.values(), key=_end, default=None) or _gap_of_a_partition(observed)
     return Cut(tuple(files), union, stop)
 
 
@@ -114,59 +121,61 @@ def _end(wait: Wait) -> datetime:
     return wait.waiting.until or datetime.max.replace(tzinfo=UTC)
 
 
-def lane_of(look: Look, file: LandedFile) -> str:
+def sequence_group_of(observed: ObservedState, file: LandedFile) -> str:
     """What a file that is not ready holds up: its partition, itself, or the whole table."""
-    if not look.filing.has_ledger:
+    if not observed.naming.has_ledger:
         return ""
-    return file.partition if look.filing.is_numbered else file.name
+    return file.partition if observed.naming.is_numbered else file.name
 
 
-def _may_pass(look: Look, file: LandedFile) -> bool:
+def _may_pass(observed: ObservedState, file: LandedFile) -> bool:
     """Whether others go on while this file waits: not those that are read once more."""
-    until = look.ledger.again_through
-    return look.filing.has_ledger and file.sequence > until
+    until = observed.ledger.reread_through
+    return observed.naming.has_ledger and file.sequence > until
 
 
 def check_file(
-    look: Look, file: LandedFile, rules: Pinned, limits: Limits, now: datetime
+    observed: ObservedState, file: LandedFile, rules: FrozenOptions, limits: Limits, now: datetime
 ) -> Stop | None:
     """What stops the table at this file, before its data is read."""
-    standing = look.control.problem
-    if standing and standing.file == file.name and still_stands(look, standing):
-        return Pause(standing)
+    recorded = observed.control.problem
+    if recorded and recorded.file == file.name and still_holds(observed, recorded):
+        return Pause(recorded)
     if file.is_folder:
-        return _pause(look, file, Code.NOT_A_FILE, f"{file.name} is a folder")
+        return _pause(observed, file, Code.NOT_A_FILE, f"{file.name} is a folder")
     if file.twin:
-        return _pause(look, file, Code.SEQUENCE_TWICE, f"{file.twin} has the same number")
+        return _pause(observed, file, Code.SEQUENCE_TWICE, f"{file.twin} has the same number")
     facts = file.facts
     if facts is None:
         raise ValueError(f"{file.path} was not inspected by the look")
-    if facts.settles and facts.completeness is not Completeness.INCOMPLETE:
+    if facts.needs_quiet_period and facts.completeness is not Completeness.INCOMPLETE:
         # Before anything else of it is judged: what is wrong may be that half of it is missing.
-        until = file.modified + limits.settle
-        if look.at < until:
+        until = file.modified + limits.quiet_period
+        if observed.at < until:
             detail = "text does not say where it ends; it is read once it is left alone"
-            return _not_ready(look, file, WaitKind.SETTLE, detail, until)
+            return _not_ready(observed, file, WaitKind.QUIET_PERIOD, detail, until)
     if facts.completeness is Completeness.BROKEN:
-        return _pause(look, file, Code.FILE_UNREADABLE, facts.reason)
+        return _pause(observed, file, Code.FILE_UNREADABLE, facts.reason)
     if facts.completeness is Completeness.INCOMPLETE:
         until = file.modified + limits.incomplete_grace
         if now >= until:
-            return _pause(look, file, Code.FILE_INCOMPLETE, facts.reason)
-        return _not_ready(look, file, WaitKind.INCOMPLETE, facts.reason, until)
+            return _pause(observed, file, Code.FILE_INCOMPLETE, facts.reason)
+        return _not_ready(observed, file, WaitKind.INCOMPLETE, facts.reason, until)
     if facts.broken:
-        return Pause(judged(look, facts.broken, file))
+        return Pause(problem_of(observed, facts.broken, file))
     missing = [name for name in rules.key_columns if facts.schema.find(name) is None]
     if missing and facts.rows:
         return _pause(
-            look, file, Code.KEY_COLUMN_MISSING, f"no values in key column {missing[0]!r}"
+            observed, file, Code.KEY_COLUMN_MISSING, f"no values in key column {missing[0]!r}"
         )
     return None
 
 
-def _not_ready(look: Look, file: LandedFile, kind: WaitKind, detail: str, until: datetime) -> Wait:
+def _not_ready(
+    observed: ObservedState, file: LandedFile, kind: WaitKind, detail: str, until: datetime
+) -> Wait:
     """A wait for this file, by its own number: its place in a ledger is not decided yet."""
-    has_ledger = look.filing.has_ledger
+    has_ledger = observed.naming.has_ledger
     number = file.number if has_ledger else file.sequence
     partition = file.partition if has_ledger and number is not None else None
     return Wait(
@@ -182,17 +191,21 @@ def _not_ready(look: Look, file: LandedFile, kind: WaitKind, detail: str, until:
     )
 
 
-def merge_file(look: Look, schema: TableSchema, file: LandedFile) -> TableSchema | Pause:
+def merge_file(
+    observed: ObservedState, schema: TableSchema, file: LandedFile
+) -> TableSchema | Pause:
     """The table's schema once this file is in it."""
     assert file.facts is not None
-    merged = union_schema(schema, in_table(file.facts.schema, schema, _zoneless(look.policy)))
+    merged = union_schema(schema, in_table(file.facts.schema, schema, _zoneless(observed.policy)))
     if isinstance(merged, Broken):
-        return Pause(judged(look, merged, file))
-    stops = not isinstance(look.policy, Broken) and look.policy.type_change is TypeChange.STOP
+        return Pause(problem_of(observed, merged, file))
+    stops = (
+        not isinstance(observed.policy, Broken) and observed.policy.type_change is TypeChange.STOP
+    )
     if merged.widened and stops:
         column, wide = merged.widened[0]
         return _pause(
-            look,
+            observed,
             file,
             Code.SCHEMA_MERGE_FAILURE,
             f"Type mismatch for column '{column.name}'. Incoming type: '{wide}', existing type: "
@@ -206,8 +219,8 @@ def _zoneless(policy: TablePolicy | Broken) -> ColumnType:
     return ColumnType("timestamp_ntz" if ntz else "timestamp")
 
 
-def _gap(look: Look, sequence: Sequence) -> Wait:
-    after = [file for number, file in look.files.items() if number > sequence]
+def _gap(observed: ObservedState, sequence: Sequence) -> Wait:
+    after = [file for number, file in observed.files.items() if number > sequence]
     return Wait(
         Waiting(
             kind=WaitKind.GAP,
@@ -218,8 +231,8 @@ def _gap(look: Look, sequence: Sequence) -> Wait:
     )
 
 
-def _gap_of_a_partition(look: Look) -> Wait | None:
-    gaps = [gap for view in look.ledger.partitions if (gap := gap_of(view))]
+def _gap_of_a_partition(observed: ObservedState) -> Wait | None:
+    gaps = [gap for view in observed.ledger.partitions if (gap := gap_of(view))]
     if not gaps:
         return None
     first = min(gaps, key=lambda gap: gap.since)
@@ -242,5 +255,5 @@ def gap_of(partition: PartitionView) -> Waiting | None:
     )
 
 
-def _pause(look: Look, file: LandedFile, code: Code, detail: str) -> Pause:
-    return Pause(judged(look, Broken(code, detail), file))
+def _pause(observed: ObservedState, file: LandedFile, code: Code, detail: str) -> Pause:
+    return Pause(problem_of(observed, Broken(code, detail), file))

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from openmirror.control import BatchKind, DecidedBatch, FileDigest, Hold, Pinned
 from openmirror.errors import Problem
-from openmirror.layout import StorePath
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
-from openmirror.plan.look import InsertPolicy, TablePolicy
+from openmirror.plan.observed import InsertPolicy, TablePolicy
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import SchemaUnion
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
-from openmirror.tablelog import Epoch
+from openmirror.table.control import BatchKind, DecidedBatch, FrozenOptions, Hold, ManifestEntry
+from openmirror.table.layout import StorePath
+from openmirror.table.log import Epoch
 
 
 class WaitKind(StrEnum):
@@ -26,7 +26,7 @@ class WaitKind(StrEnum):
     """A number is missing before a file that is there."""
     INCOMPLETE = "incomplete"
     """The next file is still being written."""
-    SETTLE = "settle"
+    QUIET_PERIOD = "quiet_period"
     """The next file is text: only a few quiet seconds tell that its writer is done."""
     METADATA = "metadata"
     """A new folder's `_metadata.json` may still come."""
@@ -59,7 +59,9 @@ class Waiting:
     @property
     def is_brief(self) -> bool:
         """Whether it is a wait for text to settle that a runner sits out before it ends."""
-        lasts = self.until - self.since if self.until and self.kind is WaitKind.SETTLE else None
+        lasts = (
+            self.until - self.since if self.until and self.kind is WaitKind.QUIET_PERIOD else None
+        )
         return lasts is not None and lasts <= _BRIEF
 
 
@@ -74,7 +76,7 @@ class Batch:
     first: Sequence
     last: Position
     files: tuple[LandedFile, ...]
-    pinned: Pinned
+    frozen: FrozenOptions
     """The table's rules, to be pinned by this batch: keys, default marker."""
     union: SchemaUnion
     """The table's schema after the batch, and how it differs from before."""
@@ -86,13 +88,13 @@ class Batch:
     may_create: bool
     """Whether look found no log, here or aside."""
     is_decided: bool = False
-    again_through: Position = START
+    reread_through: Position = START
     """Up to this number the table reads files that were applied before."""
 
     @property
-    def digest(self) -> DecidedBatch:
+    def manifest(self) -> DecidedBatch:
         """The batch as the control document remembers it."""
-        files = tuple(FileDigest(file.name, file.sequence, file.etag) for file in self.files)
+        files = tuple(ManifestEntry(file.name, file.sequence, file.etag) for file in self.files)
         return DecidedBatch(
             kind=self.kind, app_id=self.epoch.app_id, first=self.first, last=self.last, files=files
         )
@@ -100,7 +102,7 @@ class Batch:
     @property
     def insert_marker(self) -> Marker:
         """What marker 0 stands for: itself, or an upsert where the policy says so and keys are."""
-        upserts = self.policy.insert is InsertPolicy.UPSERT and self.pinned.key_columns
+        upserts = self.policy.insert is InsertPolicy.UPSERT and self.frozen.key_columns
         return Marker.UPSERT if upserts else Marker.INSERT
 
     @property
@@ -125,7 +127,7 @@ class Drop:
 class Restore:
     """A dropped table comes back to its place before anything else happens to it."""
 
-    aside: StorePath
+    retained: StorePath
     hold: bool
     """Whether an operator asked for it, so that it stays as it is until resumed."""
 
@@ -146,7 +148,7 @@ class Continue:
     is_decided: bool
 
     @property
-    def digest(self) -> DecidedBatch:
+    def manifest(self) -> DecidedBatch:
         """The epoch as the control document remembers it."""
         return DecidedBatch(
             kind=BatchKind.CONTINUE,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from openmirror.layout import StorePath
 from openmirror.protocol.names import ETag
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import ColumnType, TableSchema
 from openmirror.protocol.sequence import Sequence
+from openmirror.table.layout import StorePath
 
 
 class Completeness(StrEnum):
@@ -40,7 +40,7 @@ class FileFacts:
     """The marker column's type: an integer of any width, or string."""
     broken: Broken | None = None
     """The first rule that the file's columns break."""
-    settles: bool = False
+    needs_quiet_period: bool = False
     """Whether nothing in it tells that its writer is done, but time (PROTOCOL §3)."""
     rows_are_exact: bool = True
     """Whether `rows` is counted; else it is guessed from the size, and 0 only without any row."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from openmirror.plan.look import TablePolicy
+from openmirror.plan.observed import TablePolicy
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import Column, SchemaUnion, TableSchema
-from openmirror.tablelog import TableLog
+from openmirror.table.log import TableLog
 
 DELETION_VECTORS = "delta.enableDeletionVectors"
 CHANGE_DATA_FEED = "delta.enableChangeDataFeed"

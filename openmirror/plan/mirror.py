@@ -11,7 +11,7 @@ FREE_DROPS = 3
 
 
 @dataclass(frozen=True)
-class MirrorLook:
+class ObservedMirror:
     """All tables of one mirror at one moment."""
 
     tables: frozenset[TableFolder]
@@ -24,8 +24,8 @@ class MirrorLook:
     """Whether the landing zone is the folder that it was before, not an empty mount point."""
 
 
-def plan_mirror(look: MirrorLook) -> frozenset[TableFolder]:
+def plan_mirror(observed: ObservedMirror) -> frozenset[TableFolder]:
     """The tables that may not be dropped before a person has said yes."""
-    asked = look.missing - look.confirmed
-    many = len(asked) > FREE_DROPS and 2 * len(asked) > len(look.tables)
-    return asked if many or not look.zone_is_known else frozenset()
+    asked = observed.missing - observed.confirmed
+    many = len(asked) > FREE_DROPS and 2 * len(asked) > len(observed.tables)
+    return asked if many or not observed.zone_is_known else frozenset()

@@ -4,60 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from openmirror.control import BatchKind, FileDigest
-from openmirror.plan.look import Look
-from openmirror.plan.opening import Opening, is_of_this_life, opening_of
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.opening import Opening, is_of_this_incarnation, opening_of
 from openmirror.plan.table import applied_file_changed
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
-from openmirror.tablelog import BrokenLog
+from openmirror.table.control import BatchKind, ManifestEntry
+from openmirror.table.log import BrokenLog
 
 
-def reads_from(look: Look) -> Position:
+def reads_from(observed: ObservedState) -> Position:
     """The position behind which the next batch begins: what a look must inspect."""
-    return START if replaces(look) else look.applied
+    return START if replaces(observed) else observed.applied
 
 
-def replaces(look: Look) -> bool:
+def replaces(observed: ObservedState) -> bool:
     """Whether the table's next batch makes it anew."""
-    opening = None if isinstance(look.log, BrokenLog) else opening_of(look)
+    opening = None if isinstance(observed.log, BrokenLog) else opening_of(observed)
     return isinstance(opening, Opening) and opening.kind is BatchKind.REPLACE
 
 
-def decided_files(look: Look) -> tuple[FileDigest, ...]:
+def decided_files(observed: ObservedState) -> tuple[ManifestEntry, ...]:
     """Files of a decided batch that comes next: none once it is applied or given up."""
-    opening = None if isinstance(look.log, BrokenLog) else opening_of(look)
+    opening = None if isinstance(observed.log, BrokenLog) else opening_of(observed)
     decided = opening.decided if isinstance(opening, Opening) else None
     return decided.files if decided else ()
 
 
-def reads_again(look: Look) -> bool:
+def rereads(observed: ObservedState) -> bool:
     """Whether files are read that were applied before: by a new life, or by a reseed."""
-    until = look.life.reseeding_until if look.life else START
-    return replaces(look) or look.applied < until
+    until = observed.record.reseeding_until if observed.record else START
+    return replaces(observed) or observed.applied < until
 
 
-def needs_archive(look: Look) -> bool:
+def needs_archive(observed: ObservedState) -> bool:
     """Whether a number is missing in the folder that the archive may hold, or may have come again.
 
     A cleanup pass that died after a move, or lost the race for the document, has written nothing
     down: only the archive tells that a number in the folder came again.
     """
-    if look.life is None:
+    if observed.record is None:
         return False
-    return reads_again(look) or applied_file_changed(look) is not None or any(_missing(look))
+    return (
+        rereads(observed) or applied_file_changed(observed) is not None or any(_missing(observed))
+    )
 
 
-def _missing(look: Look) -> Iterator[Sequence]:
-    decided = look.control.decided
-    if decided is not None and look.incarnation and is_of_this_life(look, decided):
-        yield from (d.sequence for d in decided.files if d.sequence not in look.files)
-    after = reads_from(look)
+def _missing(observed: ObservedState) -> Iterator[Sequence]:
+    decided = observed.control.decided
+    if decided is not None and observed.incarnation and is_of_this_incarnation(observed, decided):
+        yield from (d.sequence for d in decided.files if d.sequence not in observed.files)
+    after = reads_from(observed)
     following = next_sequence(after)
-    if look.life is not None and following <= look.life.archived_through:
+    if observed.record is not None and following <= observed.record.archived_through:
         yield following  # what lies in the folder under this number came again, if anything does
-    elif following not in look.files and (after < look.applied or _ahead(look, after)):
+    elif following not in observed.files and (after < observed.applied or _ahead(observed, after)):
         yield following
 
 
-def _ahead(look: Look, after: Position) -> bool:
-    return any(sequence > after for sequence in look.files)
+def _ahead(observed: ObservedState, after: Position) -> bool:
+    return any(sequence > after for sequence in observed.files)

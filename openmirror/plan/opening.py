@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openmirror.control import BatchKind, DecidedBatch, RequestKind
 from openmirror.plan.decisions import Continue
-from openmirror.plan.look import Look
+from openmirror.plan.observed import ObservedState
 from openmirror.protocol.sequence import Position
-from openmirror.tablelog import Epoch, TableLog
+from openmirror.table.control import BatchKind, DecidedBatch, RequestKind
+from openmirror.table.log import Epoch, TableLog
 
 
 @dataclass(frozen=True)
@@ -20,66 +20,68 @@ class Opening:
     decided: DecidedBatch | None = None
 
 
-def opening_of(look: Look) -> Opening | Continue:
+def opening_of(observed: ObservedState) -> Opening | Continue:
     """The epoch that comes next, for a folder that is there and a log that is its own."""
-    assert look.incarnation is not None
-    log = look.log if isinstance(look.log, TableLog) else None
-    decided = look.control.decided
-    ours = decided is not None and is_of_this_life(look, decided)
+    assert observed.incarnation is not None
+    log = observed.log if isinstance(observed.log, TableLog) else None
+    decided = observed.control.decided
+    ours = decided is not None and is_of_this_incarnation(observed, decided)
     in_log = decided is not None and log is not None and decided.app_id in log.transactions
     in_use = max((epoch.number for epoch in log.epochs), default=0) if log else 0
-    fresh = Epoch(look.folder, look.incarnation, max(look.control.epoch, in_use) + 1)
-    if look.control.asks_for(RequestKind.RESEED):
+    fresh = Epoch(observed.folder, observed.incarnation, max(observed.control.epoch, in_use) + 1)
+    if observed.control.asks_for(RequestKind.RESEED):
         return Opening(BatchKind.REPLACE, fresh)
-    live = look.live
+    live = observed.live
     recut = False
     if decided and ours and decided.kind is not BatchKind.EXTEND and not in_log:
         if decided.kind is BatchKind.CONTINUE:
             holder = (log.live or log.last_fenced) if log else None
-            if holder and continues_life_of(decided, holder[0]):
+            if holder and continues_incarnation_of(decided, holder[0]):
                 continues = Epoch.parse(decided.continues or "")
                 return Continue(decided.epoch, continues or decided.epoch, is_decided=True)
             # Another life's replace landed before its fence: there is nothing to go on from.
-        elif is_as_decided(look, decided):
+        elif is_as_decided(observed, decided):
             return Opening(decided.kind, decided.epoch, decided)
         # Only another replace may follow a replace that was decided and not done.
         return Opening(BatchKind.REPLACE, fresh)
     if decided and ours and live and _is_next_of(decided, *live):
-        if is_as_decided(look, decided):
+        if is_as_decided(observed, decided):
             return Opening(decided.kind, decided.epoch, decided)
         recut = True
     if live:
         if (
             recut
-            or look.control.epoch != live[0].number
-            or look.control.asks_for(RequestKind.ADOPT)
+            or observed.control.epoch != live[0].number
+            or observed.control.asks_for(RequestKind.ADOPT)
         ):
             return Continue(fresh, live[0], is_decided=False)
         return Opening(BatchKind.EXTEND, live[0])
-    if log is not None and (before := _goes_on(look, log)):
+    if log is not None and (before := _goes_on(observed, log)):
         return Continue(fresh, before, is_decided=False)
     return Opening(BatchKind.REPLACE, fresh)
 
 
-def is_as_decided(look: Look, decided: DecidedBatch) -> bool:
+def is_as_decided(observed: ObservedState, decided: DecidedBatch) -> bool:
     """Whether every file of a decided batch still has the content it was decided with."""
-    there = [look.files.get(digest.sequence) for digest in decided.files]
+    there = [observed.files.get(manifest.sequence) for manifest in decided.files]
     return all(
-        file is not None and (file.name, file.etag) == (digest.name, digest.etag)
-        for file, digest in zip(there, decided.files, strict=True)
+        file is not None and (file.name, file.etag) == (manifest.name, manifest.etag)
+        for file, manifest in zip(there, decided.files, strict=True)
     )
 
 
-def continues_life_of(decided: DecidedBatch, epoch: Epoch) -> bool:
+def continues_incarnation_of(decided: DecidedBatch, epoch: Epoch) -> bool:
     """Whether the rows that this epoch left are the ones that a decided continue goes on from."""
-    lives = (decided.epoch, Epoch.parse(decided.continues or ""))
-    return any(e and (e.folder, e.incarnation) == (epoch.folder, epoch.incarnation) for e in lives)
+    records = (decided.epoch, Epoch.parse(decided.continues or ""))
+    return any(
+        e and (e.folder, e.incarnation) == (epoch.folder, epoch.incarnation) for e in records
+    )
 
 
-def is_of_this_life(look: Look, decided: DecidedBatch) -> bool:
+def is_of_this_incarnation(observed: ObservedState, decided: DecidedBatch) -> bool:
     """Whether a batch was decided for the folder as it is now."""
     epoch = decided.epoch
-    return (epoch.folder, epoch.incarnation) == (look.folder, look.incarnation)
+    return (epoch.folder, epoch.incarnation) == (observed.folder, observed.incarnation)
 
 
 def _is_next_of(decided: DecidedBatch, live: Epoch, applied: Position) -> bool:
@@ -87,14 +89,14 @@ def _is_next_of(decided: DecidedBatch, live: Epoch, applied: Position) -> bool:
     return extends and decided.last > applied
 
 
-def _goes_on(look: Look, log: TableLog) -> Epoch | None:
+def _goes_on(observed: ObservedState, log: TableLog) -> Epoch | None:
     """The epoch whose rows a table without a live epoch of this life keeps under a new one."""
     before = log.live or log.last_fenced
-    if before is None or look.control.asks_for(RequestKind.ADOPT):
+    if before is None or observed.control.asks_for(RequestKind.ADOPT):
         return before[0] if before else None
     if log.live is None and (before[0].folder, before[0].incarnation) == (
-        look.folder,
-        look.incarnation,
+        observed.folder,
+        observed.incarnation,
     ):
         return before[0]
     return None

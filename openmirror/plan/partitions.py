@@ -6,16 +6,16 @@ import heapq
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from openmirror.control import Life
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import PartitionView
+from openmirror.plan.observed import PartitionView
 from openmirror.protocol.sequence import Sequence
+from openmirror.table.control import IncarnationRecord
 
 NONE_YET = Sequence(0)
 
 
 def runs_of(
-    life: Life,
+    record: IncarnationRecord,
     rest: Iterable[LandedFile],
     counted: Mapping[str, Sequence],
     skipped: Iterable[LandedFile],
@@ -39,7 +39,7 @@ def runs_of(
     views: list[PartitionView] = []
     for name, numbers in sorted(by_partition.items()):
         there = {number for partition, number in passed if partition == name}
-        run, missing = _run(life, name, numbers, counted.get(name, NONE_YET), there)
+        run, missing = _run(record, name, numbers, counted.get(name, NONE_YET), there)
         runs.append(run)
         behind = tuple(f for n, f in sorted(numbers.items()) if missing and n > missing)
         views.append(PartitionView(name, applied.get(name, NONE_YET), missing, behind))
@@ -47,7 +47,7 @@ def runs_of(
 
 
 def _run(
-    life: Life,
+    record: IncarnationRecord,
     partition: str,
     numbers: Mapping[Sequence, LandedFile],
     counted: Sequence,
@@ -60,7 +60,7 @@ def _run(
             if following in passed:  # its file is there, and an operator passed over it
                 following = Sequence(following + 1)
                 continue
-            skip = life.skipped(following, None, partition)
+            skip = record.skipped(following, None, partition)
             if skip is None:
                 return run, following
             following = Sequence(skip.last + 1)

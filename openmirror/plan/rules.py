@@ -4,26 +4,26 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from openmirror.control import Pinned, RequestKind
 from openmirror.errors import Problem, problem_from
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import Limits, Look
+from openmirror.plan.observed import Limits, ObservedState
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
+from openmirror.table.control import FrozenOptions, RequestKind
 
 
-def judged(look: Look, broken: Broken, file: LandedFile | None = None) -> Problem:
+def problem_of(observed: ObservedState, broken: Broken, file: LandedFile | None = None) -> Problem:
     """A broken rule bound to everything that this look judged it by."""
     return problem_from(
         broken,
         file=file.name if file else None,
         etag=file.etag if file else None,
-        incarnation=look.incarnation,
-        metadata_etag=look.metadata_etag,
-        settings_etag=look.policy_etag,
+        incarnation=observed.incarnation,
+        metadata_etag=observed.metadata_etag,
+        settings_etag=observed.policy_etag,
     )
 
 
@@ -39,60 +39,60 @@ FOUND_BY_APPLYING = frozenset(
 """Problems that no look can see: what was found is believed until something has changed."""
 
 
-def still_stands(look: Look, problem: Problem) -> bool:
+def still_holds(observed: ObservedState, problem: Problem) -> bool:
     """Whether a problem that no look can see is to be believed (ARCHITECTURE §5).
 
     Every other problem is judged anew by each look, so that it ends with its cause.
     """
-    return problem.code in FOUND_BY_APPLYING and is_unchanged(look, problem)
+    return problem.code in FOUND_BY_APPLYING and is_unchanged(observed, problem)
 
 
-def is_unchanged(look: Look, problem: Problem) -> bool:
+def is_unchanged(observed: ObservedState, problem: Problem) -> bool:
     """Whether nothing that the problem was judged by has changed."""
-    return what_changed(look, problem) is None
+    return what_changed(observed, problem) is None
 
 
-def what_changed(look: Look, problem: Problem) -> str | None:
+def what_changed(observed: ObservedState, problem: Problem) -> str | None:
     """What of all that a problem was judged by is another now; None when nothing is."""
-    if problem.incarnation != look.incarnation:
-        return "the folder was made again" if look.incarnation else "the folder is gone"
+    if problem.incarnation != observed.incarnation:
+        return "the folder was made again" if observed.incarnation else "the folder is gone"
     if problem.file is not None:
-        there = next((file for file in look.files.values() if file.name == problem.file), None)
+        there = next((file for file in observed.files.values() if file.name == problem.file), None)
         if there is None:
             return "the file is gone"
         if there.etag != problem.etag:
             return "the file was replaced"
-    if problem.metadata_etag != look.metadata_etag:
+    if problem.metadata_etag != observed.metadata_etag:
         return "_metadata.json was changed"
-    if problem.settings_etag != look.policy_etag:
+    if problem.settings_etag != observed.policy_etag:
         return "mirroring.json was changed"
     return None
 
 
-def table_rules(look: Look, limits: Limits, now: datetime) -> Pinned | Stop:
+def table_rules(observed: ObservedState, limits: Limits, now: datetime) -> FrozenOptions | Stop:
     """Keys, default marker and detection that this table is applied by (PROTOCOL §4.4)."""
-    if isinstance(look.policy, Broken):
-        return Pause(judged(look, look.policy))
-    pinned = pinned_rules(look)
-    metadata = look.metadata
+    if isinstance(observed.policy, Broken):
+        return Pause(problem_of(observed, observed.policy))
+    frozen = frozen_rules(observed)
+    metadata = observed.metadata
     if isinstance(metadata, Broken):
-        return Pause(judged(look, metadata))
+        return Pause(problem_of(observed, metadata))
     if metadata is None:
-        if (before := look.life.pinned if look.life else None) is not None:
+        if (before := observed.record.frozen if observed.record else None) is not None:
             return before
-        wait = _metadata_wait(look, limits, now)
-        return wait if wait else Pinned()
-    if broken := _changed(metadata, pinned):
-        return Pause(judged(look, broken))
+        wait = _metadata_wait(observed, limits, now)
+        return wait if wait else FrozenOptions()
+    if broken := _changed(metadata, frozen):
+        return Pause(problem_of(observed, broken))
     if broken := _keyless(metadata):
-        return Pause(judged(look, broken))
-    return Pinned(
+        return Pause(problem_of(observed, broken))
+    return FrozenOptions(
         key_columns=metadata.key_columns,
         detection=metadata.detection,
         default_marker=metadata.default_marker,
         partitioned=metadata.partitioned,
         text=metadata.text,
-        guard=metadata.guard,
+        version_column=metadata.version_column,
     )
 
 
@@ -100,7 +100,7 @@ def _keyless(metadata: TableMetadata) -> Broken | None:
     """An option that matches rows by key, on a table without key columns."""
     needs = {
         "isUpsertDefaultRowMarker": metadata.default_marker is not Marker.INSERT,
-        "ConditionalUpdateColumn": metadata.guard is not None,
+        "ConditionalUpdateColumn": metadata.version_column is not None,
     }
     wanting = [option for option, is_set in needs.items() if is_set]
     if metadata.key_columns or not wanting:
@@ -108,18 +108,18 @@ def _keyless(metadata: TableMetadata) -> Broken | None:
     return Broken(Code.KEY_COLUMNS_UNDECLARED, f"{wanting[0]} needs keyColumns")
 
 
-def pinned_rules(look: Look) -> Pinned | None:
+def frozen_rules(observed: ObservedState) -> FrozenOptions | None:
     """What this life's first apply pinned.
 
     A reseed begins anew, so what is declared now holds: it is the remedy for changed keys.
     """
-    if look.control.asks_for(RequestKind.RESEED):
+    if observed.control.asks_for(RequestKind.RESEED):
         return None
-    return look.life.pinned if look.life else None
+    return observed.record.frozen if observed.record else None
 
 
-def _metadata_wait(look: Look, limits: Limits, now: datetime) -> Wait | None:
-    first = min((file.modified for file in look.files.values()), default=None)
+def _metadata_wait(observed: ObservedState, limits: Limits, now: datetime) -> Wait | None:
+    first = min((file.modified for file in observed.files.values()), default=None)
     if first is None or now >= first + limits.metadata_grace:
         return None
     return Wait(
@@ -132,20 +132,20 @@ def _metadata_wait(look: Look, limits: Limits, now: datetime) -> Wait | None:
     )
 
 
-def _changed(metadata: TableMetadata, pinned: Pinned | None) -> Broken | None:
-    if pinned is None:
+def _changed(metadata: TableMetadata, frozen: FrozenOptions | None) -> Broken | None:
+    if frozen is None:
         return None
-    if pinned.key_columns and _folded(metadata.key_columns) != _folded(pinned.key_columns):
+    if frozen.key_columns and _folded(metadata.key_columns) != _folded(frozen.key_columns):
         return Broken(
             Code.KEY_COLUMNS_CHANGED,
             f"keyColumns is {list(metadata.key_columns)}, but rows were matched by "
-            f"{list(pinned.key_columns)} so far",
+            f"{list(frozen.key_columns)} so far",
         )
     for option, now, then in (
-        ("fileDetectionStrategy", metadata.detection.value, pinned.detection.value),
-        ("isUpsertDefaultRowMarker", metadata.default_marker.name, pinned.default_marker.name),
-        ("isPartitionEnabled", str(metadata.partitioned), str(pinned.partitioned)),
-        ("ConditionalUpdateColumn", repr(metadata.guard), repr(pinned.guard)),
+        ("fileDetectionStrategy", metadata.detection.value, frozen.detection.value),
+        ("isUpsertDefaultRowMarker", metadata.default_marker.name, frozen.default_marker.name),
+        ("isPartitionEnabled", str(metadata.partitioned), str(frozen.partitioned)),
+        ("ConditionalUpdateColumn", repr(metadata.version_column), repr(frozen.version_column)),
     ):
         if fold_case(now) != fold_case(then):
             return Broken(Code.PINNED_OPTION_CHANGED, f"{option} was {then} and is now {now}")

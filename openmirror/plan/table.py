@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from openmirror.control import BatchKind, Hold, Pinned, RequestKind
 from openmirror.plan.batching import first_batch, next_batch
 from openmirror.plan.decisions import (
     Continue,
@@ -20,74 +19,75 @@ from openmirror.plan.decisions import (
     WaitKind,
 )
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import Limits, Look, limits_of
+from openmirror.plan.observed import Limits, ObservedState, limits_of
 from openmirror.plan.opening import opening_of
 from openmirror.plan.ownership import not_ours
-from openmirror.plan.rules import judged, still_stands, table_rules
+from openmirror.plan.rules import problem_of, still_holds, table_rules
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.sequence import START, Sequence, file_stem, next_sequence
-from openmirror.tablelog import BrokenLog
+from openmirror.table.control import BatchKind, FrozenOptions, Hold, RequestKind
+from openmirror.table.log import BrokenLog
 
 
-def plan(look: Look, limits: Limits, now: datetime) -> Decision:
+def plan(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
     """What to do about one table. Pure; the same look always gives the same answer."""
-    limits = limits_of(look.policy, limits)
-    if hold := _hold(look):
+    limits = limits_of(observed.policy, limits)
+    if hold := _hold(observed):
         return Held(hold)
-    if look.incarnation is None:
-        return _without_folder(look, limits, now)
-    if refused := not_ours(look):
+    if observed.incarnation is None:
+        return _without_folder(observed, limits, now)
+    if refused := not_ours(observed):
         return refused
-    if look.log is None and look.aside is not None:
-        return Restore(look.aside.path, hold=look.control.asks_for(RequestKind.UNDROP))
-    opening = opening_of(look)
+    if observed.log is None and observed.retained is not None:
+        return Restore(observed.retained.path, hold=observed.control.asks_for(RequestKind.UNDROP))
+    opening = opening_of(observed)
     if isinstance(opening, Continue):
         return opening
-    rules = table_rules(look, limits, now)
+    rules = table_rules(observed, limits, now)
     if opening.kind is BatchKind.REPLACE:
-        if look.control.asks_for(RequestKind.RESEED) and (stop := _reseed_gap(look)):
+        if observed.control.asks_for(RequestKind.RESEED) and (stop := _reseed_gap(observed)):
             return stop
-        if not isinstance(rules, Pinned):
-            return _or_idle(look, rules)
-        return first_batch(look, opening, rules, limits, now)
-    if not isinstance(rules, Pinned):
+        if not isinstance(rules, FrozenOptions):
+            return _or_idle(observed, rules)
+        return first_batch(observed, opening, rules, limits, now)
+    if not isinstance(rules, FrozenOptions):
         return rules
-    if changed := applied_file_changed(look):
+    if changed := applied_file_changed(observed):
         return changed
-    standing = look.control.problem
-    if standing and still_stands(look, standing) and _is_of_whole_table(look, standing.file):
-        return Pause(standing)
-    return next_batch(look, opening, rules, limits, now)
+    recorded = observed.control.problem
+    if recorded and still_holds(observed, recorded) and _is_of_whole_table(observed, recorded.file):
+        return Pause(recorded)
+    return next_batch(observed, opening, rules, limits, now)
 
 
-def applied_file_changed(look: Look) -> Pause | None:
+def applied_file_changed(observed: ObservedState) -> Pause | None:
     """A file that was overwritten after it was applied, while it still lies in the folder."""
-    if look.life is None:
+    if observed.record is None:
         return None
-    for digest in look.life.applied_files(look.applied):
-        file = look.files.get(digest.sequence)
-        if file is None or file.archived or is_gone(look, file):
+    for manifest in observed.record.applied_files(observed.applied):
+        file = observed.files.get(manifest.sequence)
+        if file is None or file.archived or is_gone(observed, file):
             continue
-        if file.etag != digest.etag:
+        if file.etag != manifest.etag:
             detail = f"{file.name} was overwritten after it was applied"
-            return Pause(judged(look, Broken(Code.APPLIED_FILE_CHANGED, detail), file))
+            return Pause(problem_of(observed, Broken(Code.APPLIED_FILE_CHANGED, detail), file))
     return None
 
 
-def is_gone(look: Look, file: LandedFile) -> bool:
+def is_gone(observed: ObservedState, file: LandedFile) -> bool:
     """Whether the file that had this number was moved away already: then this is another one."""
-    if look.life is None or look.filing.has_ledger:
+    if observed.record is None or observed.naming.has_ledger:
         return False  # a ledger knows files by name
-    return file.sequence <= look.life.archived_through
+    return file.sequence <= observed.record.archived_through
 
 
-def first_missing(look: Look) -> Sequence | None:
+def first_missing(observed: ObservedState) -> Sequence | None:
     """The first number up to the applied one that is neither there nor skipped."""
-    assert look.life is not None
+    assert observed.record is not None
     sequence = next_sequence(START)
-    while sequence <= look.applied:
-        if sequence not in look.files:
-            skip = look.life.skipped(sequence, None)
+    while sequence <= observed.applied:
+        if sequence not in observed.files:
+            skip = observed.record.skipped(sequence, None)
             if skip is None:
                 return sequence
             sequence = skip.last
@@ -95,55 +95,59 @@ def first_missing(look: Look) -> Sequence | None:
     return None
 
 
-def _hold(look: Look) -> Hold | None:
+def _hold(observed: ObservedState) -> Hold | None:
     """The operator's hold; what `undrop` brings back is held from the moment it is in its place."""
-    request = look.control.request
-    if request is None or not look.control.asks_for(RequestKind.UNDROP):
-        return look.control.hold
-    if look.log is not None:
-        return look.control.hold or Hold(look.at, request.by, "brought back by undrop")
-    return None if look.aside is not None else look.control.hold
+    request = observed.control.request
+    if request is None or not observed.control.asks_for(RequestKind.UNDROP):
+        return observed.control.hold
+    if observed.log is not None:
+        return observed.control.hold or Hold(observed.at, request.by, "brought back by undrop")
+    return None if observed.retained is not None else observed.control.hold
 
 
-def _without_folder(look: Look, limits: Limits, now: datetime) -> Decision:
-    if look.control.asks_for(RequestKind.UNDROP) and look.log is None and look.aside is not None:
-        return Restore(look.aside.path, hold=True)
-    if look.control.hold:
-        return Held(look.control.hold)
-    if isinstance(look.log, BrokenLog):
-        return Pause(judged(look, Broken(Code.TABLE_LOG_BROKEN, look.log.reason)))
-    if look.log is None or look.folder not in look.log.owners:
+def _without_folder(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
+    if (
+        observed.control.asks_for(RequestKind.UNDROP)
+        and observed.log is None
+        and observed.retained is not None
+    ):
+        return Restore(observed.retained.path, hold=True)
+    if observed.control.hold:
+        return Held(observed.control.hold)
+    if isinstance(observed.log, BrokenLog):
+        return Pause(problem_of(observed, Broken(Code.TABLE_LOG_BROKEN, observed.log.reason)))
+    if observed.log is None or observed.folder not in observed.log.owners:
         return Idle()
-    since = look.control.missing_since or now
+    since = observed.control.missing_since or now
     until = since + limits.drop_grace
-    if now < until or look.control.missing_since is None:
+    if now < until or observed.control.missing_since is None:
         return Wait(
             Waiting(
                 kind=WaitKind.GRACE, since=since, detail="the landing folder is gone", until=until
             )
         )
-    if look.drop_needs_yes:
+    if observed.drop_needs_yes:
         detail = "many tables would be dropped at once; `openmirror confirm-drops` allows it"
         return Wait(Waiting(kind=WaitKind.CONFIRMATION, since=since, detail=detail))
     return Drop()
 
 
-def _or_idle(look: Look, stop: Stop) -> Decision:
+def _or_idle(observed: ObservedState, stop: Stop) -> Decision:
     """A new folder without any change file has nothing to wait for or to be judged by."""
-    return stop if look.files or isinstance(stop, Pause) else Idle()
+    return stop if observed.files or isinstance(stop, Pause) else Idle()
 
 
-def _is_of_whole_table(look: Look, file: str | None) -> bool:
-    there = next((f for f in look.files.values() if f.name == file), None)
-    return there is None or there.sequence <= look.applied
+def _is_of_whole_table(observed: ObservedState, file: str | None) -> bool:
+    there = next((f for f in observed.files.values() if f.name == file), None)
+    return there is None or there.sequence <= observed.applied
 
 
-def _reseed_gap(look: Look) -> Pause | None:
+def _reseed_gap(observed: ObservedState) -> Pause | None:
     """A reseed needs every file from 1 on, or its skip."""
-    missing = first_missing(look)
+    missing = first_missing(observed)
     if missing is None:
         return None
     detail = (
         f"a reseed needs {file_stem(missing)}, which is neither in the folder nor in its archive"
     )
-    return Pause(judged(look, Broken(Code.RESEED_INCOMPLETE, detail)))
+    return Pause(problem_of(observed, Broken(Code.RESEED_INCOMPLETE, detail)))

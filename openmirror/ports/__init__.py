@@ -13,14 +13,7 @@ from openmirror.ports.files import (
     Part,
     RowReader,
 )
-from openmirror.ports.running import (
-    Clock,
-    Doorbell,
-    DoorbellLine,
-    Step,
-    Steps,
-    no_steps,
-)
+from openmirror.ports.runtime import Clock, Step, Steps, Waker, WakerQueue, no_steps
 from openmirror.ports.tables import (
     BadFile,
     CommitResult,
@@ -31,12 +24,12 @@ from openmirror.ports.tables import (
     TableEngine,
     Transaction,
 )
-from openmirror.ports.telemetry import NoTelemetry, Telemetry
+from openmirror.ports.telemetry.port import NoTelemetry, Telemetry
 from openmirror.ports.work import (
     Lease,
     Leases,
-    Ring,
     Taken,
+    WorkItem,
     WorkQueue,
 )
 
@@ -50,8 +43,6 @@ __all__ = [
     "Converted",
     "Converter",
     "Counts",
-    "Doorbell",
-    "DoorbellLine",
     "Entry",
     "FileStore",
     "HistoryReader",
@@ -63,7 +54,6 @@ __all__ = [
     "NoTelemetry",
     "Part",
     "Prepared",
-    "Ring",
     "RowReader",
     "Step",
     "Steps",
@@ -71,6 +61,9 @@ __all__ = [
     "Taken",
     "Telemetry",
     "Transaction",
+    "Waker",
+    "WakerQueue",
+    "WorkItem",
     "WorkQueue",
     "no_steps",
 ]

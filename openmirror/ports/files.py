@@ -8,12 +8,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
-from openmirror.control import Pinned
-from openmirror.layout import StorePath
 from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.protocol.rules import Broken
-from openmirror.protocol.textformat import TextFormat
+from openmirror.protocol.text_format import TextFormat
+from openmirror.table.control import FrozenOptions
+from openmirror.table.layout import StorePath
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,9 @@ class Converted:
 class Converter(Protocol):
     """Turns change files that the engine cannot read into Parquet that it can."""
 
-    def convert(self, file: LandedFile, pinned: Pinned, into: StorePath) -> Converted | Broken:
+    def convert(
+        self, file: LandedFile, frozen: FrozenOptions, into: StorePath
+    ) -> Converted | Broken:
         """Write every row of a file as parts below `into`, or say which rule a row breaks.
 
         Columns have the names and types of the file's facts; the marker column is there under its

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from openmirror.layout import StorePath
+from openmirror.table.layout import StorePath
 
 KEY = "id"
 """The column that tells rows apart."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from openmirror.layout import StorePath
 from openmirror.plan import Batch
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import Position
-from openmirror.tablelog import AppId, BrokenLog, CommitNote, TableLog
+from openmirror.table.layout import StorePath
+from openmirror.table.log import AppId, BatchRecord, BrokenLog, TableLog
 
 
 class LogReader(Protocol):
@@ -25,7 +25,7 @@ class LogReader(Protocol):
 class HistoryReader(Protocol):
     """Reads what commits of ours wrote about themselves into a Delta log."""
 
-    def history(self, table: StorePath, limit: int) -> list[CommitNote]:
+    def history(self, table: StorePath, limit: int) -> list[BatchRecord]:
         """Our newest commits that are still in the log, newest first; none without a table."""
         ...
 
@@ -101,7 +101,7 @@ class TableEngine(Protocol):
         ...
 
     def commit(
-        self, batch: Batch, prepared: Prepared, transaction: Transaction, note: str
+        self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
         """Apply a batch in one commit. Only a replace may create the table."""
         ...

@@ -14,7 +14,7 @@ from openmirror.protocol.names import TableFolder
 
 
 @dataclass(frozen=True)
-class Ring:
+class WorkItem:
     """One doorbell message: look at this table."""
 
     folder: TableFolder
@@ -31,7 +31,7 @@ class Taken:
     identity: str
     receipt: str
     """Proof of having taken it last; changes with every renewal."""
-    ring: Ring | None
+    work_item: WorkItem | None
     """None when the body is not a doorbell message."""
     body: str
     times: int
@@ -41,7 +41,7 @@ class Taken:
 class WorkQueue(Protocol):
     """The queue `table-work`; at least once, in no order."""
 
-    def send(self, ring: Ring, delay: timedelta = timedelta()) -> None:
+    def send(self, work_item: WorkItem, delay: timedelta = timedelta()) -> None:
         """Ring, or ring after a delay."""
         ...
 
@@ -66,7 +66,7 @@ class WorkQueue(Protocol):
         """It is done; harmless when it has come back, or is gone."""
         ...
 
-    def bury(self, taken: Taken, why: str) -> None:
+    def dead_letter(self, taken: Taken, why: str) -> None:
         """Move it to the poison queue, where a person is told of it."""
         ...
 

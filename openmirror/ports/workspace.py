@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True)
-class JobLook:
+class ObservedJob:
     """How the runner's job stands."""
 
     active: bool
@@ -26,6 +26,6 @@ class Workspace(Protocol):
         """The tenant that it belongs to; None when it does not say, or cannot be reached."""
         ...
 
-    def job(self, number: int) -> JobLook:
+    def job(self, number: int) -> ObservedJob:
         """The job's runs; raises AccessDenied, NotThere or Unavailable."""
         ...

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from openmirror.control import BatchKind
-from openmirror.layout import StorePath
 from openmirror.plan.decisions import WaitKind
 from openmirror.progress.base import MirrorEvent, Severity, TableEvent
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Position, Sequence
+from openmirror.table.control import BatchKind
+from openmirror.table.layout import StorePath
 
 
 @dataclass(frozen=True)

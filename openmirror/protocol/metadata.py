@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from openmirror.protocol.jsontext import JsonError, JsonValue, parse_json
+from openmirror.protocol.json_text import JsonError, JsonValue, parse_json
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
-from openmirror.protocol.textformat import TextFormat
-from openmirror.protocol.textkeys import TEXT_KEYS, parse_text_format
+from openmirror.protocol.text_format import TextFormat
+from openmirror.protocol.text_keys import TEXT_KEYS, parse_text_format
 
 
 class Detection(StrEnum):
@@ -32,7 +32,7 @@ class TableMetadata:
     file_format: str = "Parquet"
     text: TextFormat | None = None
     """How delimited text is written; None for Parquet."""
-    guard: str | None = None
+    version_column: str | None = None
     """The ConditionalUpdateColumn (PROTOCOL §5.6)."""
     unknown: Mapping[str, JsonValue] = field(default_factory=dict)
     repairs: tuple[str, ...] = ()
@@ -70,9 +70,9 @@ def parse_metadata(content: bytes) -> TableMetadata | Broken:
         return upsert
     if isinstance(partitioned, Broken):
         return partitioned
-    guard = _guard(given.pop("conditionalupdatecolumn", None))
-    if isinstance(guard, Broken):
-        return guard
+    version_column = _version_column(given.pop("conditionalupdatecolumn", None))
+    if isinstance(version_column, Broken):
+        return version_column
     file_format = given.pop("fileformat", None)
     if file_format is None:
         # The declared default is CSV, but Parquet tables need no format at all (PROTOCOL §4.3).
@@ -90,7 +90,7 @@ def parse_metadata(content: bytes) -> TableMetadata | Broken:
         partitioned=partitioned,
         file_format="Parquet" if is_parquet else file_format,
         text=described,
-        guard=guard,
+        version_column=version_column,
         unknown=given,
         repairs=text.repairs,
     )
@@ -109,7 +109,7 @@ def _key_columns(value: JsonValue) -> tuple[str, ...] | Broken:
     return names
 
 
-def _guard(value: JsonValue) -> str | Broken | None:
+def _version_column(value: JsonValue) -> str | Broken | None:
     """An empty name is none, as an empty key column is."""
     if value is None or value == "":
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from openmirror.protocol.jsontext import JsonError, parse_json
+from openmirror.protocol.json_text import JsonError, parse_json
 from openmirror.protocol.names import fold_case
 
 

@@ -50,7 +50,7 @@ class Table:
     key_columns: tuple[str, ...]
     columns: list[str]
     _rows: dict[tuple[Value, ...], list[Row]]
-    guard: str | None = None
+    version_column: str | None = None
     """The column that guards rows against older changes (PROTOCOL §5.6)."""
 
     @property
@@ -63,20 +63,20 @@ class Table:
         ]
 
 
-def empty_table(key_columns: Iterable[str], guard: str | None = None) -> Table:
+def empty_table(key_columns: Iterable[str], version_column: str | None = None) -> Table:
     """A table before its first change file."""
     folded = tuple(fold_case(name) for name in key_columns)
-    return Table(folded, [], {}, fold_case(guard) if guard else None)
+    return Table(folded, [], {}, fold_case(version_column) if version_column else None)
 
 
 def interpret(
-    files: Iterable[ChangeFile], key_columns: Iterable[str], guard: str | None = None
+    files: Iterable[ChangeFile], key_columns: Iterable[str], version_column: str | None = None
 ) -> Table:
     """The table that these files in this order give; the definition of "right" (PROTOCOL §5.3).
 
     Values of the guard must be of one type, which can be ordered.
     """
-    table = empty_table(key_columns, guard)
+    table = empty_table(key_columns, version_column)
     for file in files:
         apply_file(table, file)
     return table
@@ -99,20 +99,21 @@ def apply_file(table: Table, file: ChangeFile) -> None:
                 rows.append(change.row)
             case Marker.UPDATE | Marker.UPSERT:
                 rows[:] = [
-                    change.row if counts_for(change, row, table.guard) else row for row in rows
+                    change.row if counts_for(change, row, table.version_column) else row
+                    for row in rows
                 ] or [change.row]
             case Marker.DELETE:
-                rows[:] = [row for row in rows if not counts_for(change, row, table.guard)]
+                rows[:] = [row for row in rows if not counts_for(change, row, table.version_column)]
 
 
-def counts_for(change: Change, row: Row, guard: str | None) -> bool:
+def counts_for(change: Change, row: Row, version_column: str | None) -> bool:
     """Whether an update, upsert or delete counts for one row that has its key (PROTOCOL §5.6)."""
-    if guard is None:
+    if version_column is None:
         return True
-    value = change.row.get(guard)
+    value = change.row.get(version_column)
     if value is None and change.marker is Marker.DELETE:
         return True  # deletes need only the key columns
-    return _rank(value) >= _rank(row.get(guard))
+    return _rank(value) >= _rank(row.get(version_column))
 
 
 def _rank(value: Value) -> tuple[int, Any]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from openmirror.account import AccountUrl
 from openmirror.errors import CannotStart
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.spark.places import abfs_host
 
 _TOKENS = "org.apache.hadoop.fs.azurebfs.oauth2"

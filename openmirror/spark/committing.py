@@ -15,7 +15,7 @@ from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.altering import properties_in_sql, set_properties
 from openmirror.spark.features import TYPE_WIDENING, column_mapping, needs_mapping
-from openmirror.spark.folding import EXTRA, UPDATE
+from openmirror.spark.folding import PLAIN_INSERT, UPDATE
 from openmirror.spark.frames import (
     KIND,
     MAY_INSERT,
@@ -25,18 +25,20 @@ from openmirror.spark.frames import (
     quoted,
     sql_type,
 )
-from openmirror.spark.guarding import guard_of, matches_that_count
 from openmirror.spark.transacting import writer
+from openmirror.spark.version_column import matches_that_count, version_column_of
 
 
-def append(frame: DataFrame, batch: Batch, table: str, transaction: Transaction, note: str) -> None:
+def append(
+    frame: DataFrame, batch: Batch, table: str, transaction: Transaction, batch_record: str
+) -> None:
     """Add rows to a table that is there. Never creates one: `mode("append")` would."""
-    to = writer(named(frame, batch.union.schema), table, transaction, note)
+    to = writer(named(frame, batch.union.schema), table, transaction, batch_record)
     to.option("mergeSchema", str(bool(batch.union.added)).lower()).append()
 
 
 def replace(
-    rows: DataFrame, batch: Batch, table: str, transaction: Transaction, note: str
+    rows: DataFrame, batch: Batch, table: str, transaction: Transaction, batch_record: str
 ) -> dict[str, str]:
     """Make the table these rows and nothing else, creating it where there is none.
 
@@ -44,7 +46,9 @@ def replace(
     """
     schema = batch.union.schema
     properties = {**dict(batch.features.properties), **column_mapping(schema.names)}
-    return _create_or_replace(named(rows, schema), batch, table, transaction, note, properties)
+    return _create_or_replace(
+        named(rows, schema), batch, table, transaction, batch_record, properties
+    )
 
 
 def merge(
@@ -67,24 +71,28 @@ def merge(
     sets = {quoted(column.name): f"s.{quoted(column.name)}" for column in schema.columns}
     matches = " AND ".join(
         f"t.{name} <=> s.{name}"
-        for name in (quoted(_table_name(batch, key)) for key in batch.pinned.key_columns)
+        for name in (quoted(_table_name(batch, key)) for key in batch.frozen.key_columns)
     )
     builder = (
         DeltaTable.forPath(session, table)
         .alias("t")
-        .merge(source.alias("s"), f"s.{kind} <> '{EXTRA}' AND {matches}")
+        .merge(source.alias("s"), f"s.{kind} <> '{PLAIN_INSERT}' AND {matches}")
     )
     if evolves:
         builder = builder.withSchemaEvolution()
-    guard = guard_of(batch)
+    version_column = version_column_of(batch)
     # Rows of a table that gets its guard with this batch are NULL there, and give way to any.
-    name = quoted(guard.name) if guard and guard not in batch.union.added else None
+    name = (
+        quoted(version_column.name)
+        if version_column and version_column not in batch.union.added
+        else None
+    )
     deletes, updates = matches_that_count(f"s.{kind}", name)
     (
         builder.whenMatchedDelete(deletes)
         .whenMatchedUpdate(updates, dict(sets))
         .whenNotMatchedInsert(
-            f"s.{kind} = '{EXTRA}' OR (s.{kind} = '{UPDATE}' AND s.{may_insert})", dict(sets)
+            f"s.{kind} = '{PLAIN_INSERT}' OR (s.{kind} = '{UPDATE}' AND s.{may_insert})", dict(sets)
         )
         .execute()
     )
@@ -103,7 +111,7 @@ def rewrite(
     batch: Batch,
     table: str,
     transaction: Transaction,
-    note: str,
+    batch_record: str,
     *,
     only_inserts: bool,
 ) -> dict[str, str]:
@@ -116,17 +124,19 @@ def rewrite(
     schema = batch.union.schema
     data = positional(len(schema.columns))
     old = present_rows(session, table, schema)
-    extras = folded.where(F.col(KIND) == EXTRA).select(*data)
+    plain_inserts = folded.where(F.col(KIND) == PLAIN_INSERT).select(*data)
     if only_inserts:
-        rows = old.unionByName(extras)
+        rows = old.unionByName(plain_inserts)
     else:
-        keys = positions_of(schema, batch.pinned.key_columns)
-        changes = folded.where(F.col(KIND) != EXTRA)
-        guard = guard_of(batch)
-        position = positions_of(schema, [guard.name])[0] if guard else None
-        rows = _changed(old, changes, data, keys, position).unionByName(extras)
+        keys = positions_of(schema, batch.frozen.key_columns)
+        changes = folded.where(F.col(KIND) != PLAIN_INSERT)
+        version_column = version_column_of(batch)
+        position = positions_of(schema, [version_column.name])[0] if version_column else None
+        rows = _changed(old, changes, data, keys, position).unionByName(plain_inserts)
     properties = {**_properties(session, table), **column_mapping(schema.names)}
-    return _create_or_replace(named(rows, schema), batch, table, transaction, note, properties)
+    return _create_or_replace(
+        named(rows, schema), batch, table, transaction, batch_record, properties
+    )
 
 
 def present_rows(session: SparkSession, table: str, schema: TableSchema) -> DataFrame:
@@ -172,21 +182,21 @@ def _create_or_replace(
     batch: Batch,
     table: str,
     transaction: Transaction,
-    note: str,
+    batch_record: str,
     properties: Mapping[str, str],
 ) -> dict[str, str]:
-    given, owed = dict(properties), {}
+    given, deferred = dict(properties), {}
     if given.get(CHANGE_DATA_FEED) == "true" and needs_mapping(batch.union.schema.names):
         # Delta refuses a replace of the schema under both.
-        owed[CHANGE_DATA_FEED] = given.pop(CHANGE_DATA_FEED)
+        deferred[CHANGE_DATA_FEED] = given.pop(CHANGE_DATA_FEED)
     if batch.features.clustering:
         _create_or_replace_clustered(frame, table, given, batch.features.clustering)
-        return owed
-    to = writer(frame, table, transaction, note)
+        return deferred
+    to = writer(frame, table, transaction, batch_record)
     for key, value in given.items():
         to = to.tableProperty(key, value)
     to.createOrReplace()
-    return owed
+    return deferred
 
 
 def _create_or_replace_clustered(
@@ -215,14 +225,14 @@ def _as_positions(table: DataFrame, schema: TableSchema) -> DataFrame:
 
 
 def _changed(
-    old: DataFrame, changes: DataFrame, data: list[str], keys: list[str], guard: str | None
+    old: DataFrame, changes: DataFrame, data: list[str], keys: list[str], version_column: str | None
 ) -> DataFrame:
     """Old rows with updates and deletes applied, and the updates that match no row."""
     same_key = F.lit(True)
     for key in keys:
         same_key = same_key & F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}"))
     joined = old.alias("t").join(changes.alias("s"), same_key, "left")
-    deletes, updates = matches_that_count(f"s.{KIND}", guard)
+    deletes, updates = matches_that_count(f"s.{KIND}", version_column)
     # NULL, where no change has the key or one does not count, is neither.
     kept = joined.where(~F.coalesce(deletes, F.lit(False))).select(
         *(F.when(updates, F.col(f"s.{c}")).otherwise(F.col(f"t.{c}")).alias(c) for c in data)

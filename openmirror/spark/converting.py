@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
-from openmirror.layout import StorePath, conversion
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile, Converter, Part
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.sequence import Sequence
 from openmirror.spark.pieces import PartsByFile, needs_conversion
+from openmirror.table.layout import StorePath, conversion
 
 
 @contextmanager
@@ -38,7 +38,7 @@ def _convert(
 ) -> PartsByFile | BadFile:
     parts: dict[Sequence, tuple[Part, ...]] = {}
     with ThreadPoolExecutor(threads, thread_name_prefix="conversion") as pool:
-        work = [pool.submit(converter.convert, file, batch.pinned, into) for file in files]
+        work = [pool.submit(converter.convert, file, batch.frozen, into) for file in files]
         try:
             for file, future in zip(files, work, strict=True):
                 done = future.result()

@@ -9,27 +9,27 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from openmirror.control import BatchKind
-from openmirror.layout import StorePath
 from openmirror.plan import Batch
-from openmirror.plan.look import TypeChange
+from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared, Transaction
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark import committing
 from openmirror.spark.altering import set_features, set_properties
 from openmirror.spark.converting import converted
-from openmirror.spark.failing import reading_files, spark_is_alive, storage_answers
+from openmirror.spark.failures import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
-from openmirror.spark.folding import EXTRA, UPDATE, fold
+from openmirror.spark.folding import PLAIN_INSERT, UPDATE, fold
 from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
-from openmirror.spark.guarded_folding import fold_guarded
-from openmirror.spark.guarding import guard_of
 from openmirror.spark.interpreting import interpreted
 from openmirror.spark.markers import count_markers, counts_without_reading
 from openmirror.spark.pieces import PartsByFile, pieces
-from openmirror.spark.places import Place
+from openmirror.spark.places import SparkPath
 from openmirror.spark.reading import read_changes
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
+from openmirror.spark.version_column import version_column_of
+from openmirror.spark.versioned_folding import fold_versioned
+from openmirror.table.control import BatchKind
+from openmirror.table.layout import StorePath
 
 
 @dataclass
@@ -61,14 +61,14 @@ class SparkEngine:
     def __init__(
         self,
         spark: SparkSession,
-        place: Place,
+        spark_path: SparkPath,
         converter: Converter,
         settings: Mapping[str, str] | None = None,
         *,
         conversion_threads: int = 2,
     ) -> None:
         self._spark = spark
-        self._place = place
+        self._spark_path = spark_path
         self._converter = converter
         self._conversion_threads = conversion_threads
         self._settings = dict(settings or {})
@@ -84,56 +84,56 @@ class SparkEngine:
 
     def _hold(self, batch: Batch, parts: PartsByFile) -> Prepared | BadFile:
         session, read = self._fresh(), list(pieces(batch.files, parts))
-        with reading_files(batch, self._place, read) as failed:
-            changes = read_changes(session, self._place, batch, read)
+        with reading_files(batch, self._spark_path, read) as failed:
+            changes = read_changes(session, self._spark_path, batch, read)
             # Materialised, because a file may be replaced between here and the commit.
             held = changes.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
         if failed.file is not None:
             return failed.file
         known = counts_without_reading(batch)
-        counts = known or count_markers(session, self._place, held, batch, read)
+        counts = known or count_markers(session, self._spark_path, held, batch, read)
         if isinstance(counts, BadFile):
             SparkPrepared(session, held, Counts()).release()
             return counts
         return SparkPrepared(session, held, counts)
 
     def commit(
-        self, batch: Batch, prepared: Prepared, transaction: Transaction, note: str
+        self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
         """Apply a batch by the cheapest commit that is provably equal to its changes in order."""
         assert isinstance(prepared, SparkPrepared)
-        session, table = prepared.session, self._place(batch.table)
+        session, table = prepared.session, self._spark_path(batch.table)
         with spark_is_alive(), storage_answers(batch.table), commit_outcome() as outcome:
-            rewrites, owed = _must_rewrite(batch), dict[str, str]()
+            rewrites, deferred = _must_rewrite(batch), dict[str, str]()
             if batch.kind is BatchKind.EXTEND and batch.features.is_due:
                 set_features(self._fresh(), table, batch.features)
             if batch.kind is BatchKind.EXTEND and batch.union.widened and not rewrites:
                 committing.enable_widening(self._fresh(), table)
             activate(session)
-            bind(session, transaction, note)
+            bind(session, transaction, batch_record)
             if batch.kind is BatchKind.REPLACE:
                 rows = _as_first_rows(self._folded(prepared, batch))
-                owed = committing.replace(rows, batch, table, transaction, note)
+                deferred = committing.replace(rows, batch, table, transaction, batch_record)
             elif rewrites:
                 folded = self._folded(prepared, batch, table)
-                owed = committing.rewrite(
+                deferred = committing.rewrite(
                     session,
                     folded,
                     batch,
                     table,
                     transaction,
-                    note,
+                    batch_record,
                     only_inserts=prepared.only_inserts,
                 )
             elif prepared.only_inserts:
-                committing.append(prepared.changes, batch, table, transaction, note)
+                committing.append(prepared.changes, batch, table, transaction, batch_record)
             else:
                 evolves = bool(batch.union.added or batch.union.widened)
                 folded = self._folded(prepared, batch, table)
                 committing.merge(session, folded, batch, table, evolves=evolves)
-            if owed:
+            if deferred:
                 # Whoever dies here leaves it to the next batch.
-                set_properties(self._fresh(), table, owed)
+                set_properties(self._fresh(), table, deferred)
         return outcome.result
 
     def record(
@@ -149,10 +149,10 @@ class SparkEngine:
         session = self._fresh()
         bind(session, transaction)
         with commit_outcome() as outcome:
-            committing.record(session, self._place(table))
+            committing.record(session, self._spark_path(table))
         if outcome.result is CommitResult.MISSING and create is not None:
             with commit_outcome() as outcome:
-                committing.create_empty(session, create, self._place(table), transaction)
+                committing.create_empty(session, create, self._spark_path(table), transaction)
         return outcome.result
 
     def _fresh(self) -> SparkSession:
@@ -163,25 +163,27 @@ class SparkEngine:
         schema, changes = batch.union.schema, prepared.changes
         data = positional(len(schema.columns))
         if prepared.only_inserts:
-            return changes.select(*data, F.lit(EXTRA).alias(KIND), F.lit(True).alias(MAY_INSERT))
-        keys = positions_of(schema, batch.pinned.key_columns)
-        column = guard_of(batch)
+            return changes.select(
+                *data, F.lit(PLAIN_INSERT).alias(KIND), F.lit(True).alias(MAY_INSERT)
+            )
+        keys = positions_of(schema, batch.frozen.key_columns)
+        column = version_column_of(batch)
         if column is None:
             return fold(changes, data, keys)
-        [guard] = positions_of(schema, [column.name])
-        guarded = fold_guarded(changes, data, keys, guard)
+        [version_column] = positions_of(schema, [column.name])
+        versioned = fold_versioned(changes, data, keys, version_column)
         # Only an update after a delete entangles a key.
         if not (prepared.counts.updates and prepared.counts.deletes):
-            return guarded.folded
+            return versioned.folded
         present = committing.present_rows(prepared.session, table, schema) if table else None
-        rest = interpreted(guarded.entangled, present, data, keys, guard)
-        return guarded.folded if rest is None else guarded.folded.unionByName(rest)
+        rest = interpreted(versioned.non_foldable, present, data, keys, version_column)
+        return versioned.folded if rest is None else versioned.folded.unionByName(rest)
 
 
 def _as_first_rows(folded: DataFrame) -> DataFrame:
     """The rows that a batch leaves in an empty table."""
     adds_itself = (F.col(KIND) == UPDATE) & F.col(MAY_INSERT)
-    return folded.where((F.col(KIND) == EXTRA) | adds_itself)
+    return folded.where((F.col(KIND) == PLAIN_INSERT) | adds_itself)
 
 
 def _must_rewrite(batch: Batch) -> bool:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from openmirror.protocol.rows import Marker
 from openmirror.spark.frames import KIND, MARKER, MAY_INSERT, ROW, SEQUENCE
 
-EXTRA = "extra"
+PLAIN_INSERT = "plain_insert"
 UPDATE = "update"
 DELETE = "delete"
 
@@ -55,9 +55,9 @@ def fold(changes: DataFrame, data: Sequence[str], keys: Sequence[str]) -> DataFr
     is_u = alive & (place == u)
     kind = (
         F.when(~alive, F.lit(DELETE))
-        .when(inserts, F.lit(EXTRA))
+        .when(inserts, F.lit(PLAIN_INSERT))
         .when(is_u & d.isNull(), F.lit(UPDATE))
-        .when(is_u & starts_with_upsert, F.lit(EXTRA))
+        .when(is_u & starts_with_upsert, F.lit(PLAIN_INSERT))
     )
     overwritten = inserts & u.isNotNull() & (place < u)
     values = [

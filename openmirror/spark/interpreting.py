@@ -17,10 +17,10 @@ from pyspark.sql.types import (
 )
 
 from openmirror.protocol.rows import Marker
-from openmirror.spark.folding import DELETE, EXTRA
+from openmirror.spark.folding import DELETE, PLAIN_INSERT
 from openmirror.spark.frames import KIND, MARKER, MAY_INSERT, ROW, SEQUENCE
-from openmirror.spark.guarded_folding import GROUP
 from openmirror.spark.interpreter import rows_left
+from openmirror.spark.versioned_folding import GROUP
 
 _BEFORE_ALL = -1
 _FEW = 10_000
@@ -28,46 +28,48 @@ _FEW = 10_000
 
 
 def interpreted(
-    entangled: DataFrame,
+    non_foldable: DataFrame,
     present: DataFrame | None,
     data: Sequence[str],
     keys: Sequence[str],
-    guard: str,
+    version_column: str,
 ) -> DataFrame | None:
     """A `delete` of each entangled key, and its rows after the batch as `extra`; None without any.
 
     `present` has the table's rows by position; None where the batch starts from no rows. It must
     be read lazily: inside the transaction that commits what comes out.
     """
-    one_of_each = entangled.where(F.col(GROUP) == F.struct(SEQUENCE, ROW))
+    one_of_each = non_foldable.where(F.col(GROUP) == F.struct(SEQUENCE, ROW))
     found = one_of_each.limit(_FEW + 1).count()
     if not found:
         return None
-    rows = entangled
+    rows = non_foldable
     if present is not None:
         wanted = one_of_each.select(*(F.col(key).alias(f"of_{key}") for key in keys), GROUP)
         wanted = wanted if found > _FEW else F.broadcast(wanted)
-        rows = _as_inserts(present, wanted, data, keys).unionByName(entangled)
+        rows = _as_inserts(present, wanted, data, keys).unionByName(non_foldable)
     change = F.struct(SEQUENCE, ROW, MARKER, F.struct(*data).alias("values"))
     by_key = rows.groupBy(GROUP).agg(F.sort_array(F.collect_list(change)).alias("changes"))
-    kind = entangled.schema[guard].dataType
-    guards = F.transform("changes", lambda one: as_python_orders(one["values"][guard], kind))
+    kind = non_foldable.schema[version_column].dataType
+    version_columns = F.transform(
+        "changes", lambda one: as_python_orders(one["values"][version_column], kind)
+    )
     changes, left = F.col("changes"), F.col("left")
-    after = by_key.select(changes, left_of(changes[MARKER], guards).alias("left")).select(
+    after = by_key.select(changes, left_of(changes[MARKER], version_columns).alias("left")).select(
         F.explode(F.transform(left, lambda at: changes[at]["values"])).alias("values")
     )
-    extras = after.select(*(F.col("values")[name].alias(name) for name in data), _is(EXTRA))
+    extras = after.select(*(F.col("values")[name].alias(name) for name in data), _is(PLAIN_INSERT))
     # What stands for the deletes must count for every row, so it has no guard's value.
-    nothing = F.lit(None).cast(kind).alias(guard)
+    nothing = F.lit(None).cast(kind).alias(version_column)
     deletes = one_of_each.select(
-        *(nothing if name == guard else F.col(name) for name in data), _is(DELETE)
+        *(nothing if name == version_column else F.col(name) for name in data), _is(DELETE)
     )
     return deletes.unionByName(extras).withColumn(MAY_INSERT, F.lit(False))
 
 
-def left_of(markers: Column, guards: Column) -> Column:
+def left_of(markers: Column, version_columns: Column) -> Column:
     """`rows_left` of arrays. Not by Arrow, for which Spark wants pandas at hand."""
-    return F.udf(rows_left, ArrayType(IntegerType()), useArrow=False)(markers, guards)
+    return F.udf(rows_left, ArrayType(IntegerType()), useArrow=False)(markers, version_columns)
 
 
 def as_python_orders(value: Column, kind: DataType) -> Column:

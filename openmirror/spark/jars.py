@@ -157,13 +157,13 @@ def _checked(jar: Jar, path: Path) -> dict[str, str | int]:
     if not path.is_file():
         raise JarsError(f"{jar.file} was not delivered. {NETWORK_REMEDY}")
     content = path.read_bytes()
-    digest = hashlib.sha256(content).hexdigest()
-    if digest != jar.sha256:
+    manifest = hashlib.sha256(content).hexdigest()
+    if manifest != jar.sha256:
         raise JarsError(
-            f"{jar.file} is not the published file: its SHA-256 is {digest}, not {jar.sha256}. "
+            f"{jar.file} is not the published file: its SHA-256 is {manifest}, not {jar.sha256}. "
             f"Something between here and Maven changes files: check {MIRROR_VARIABLE} and proxies"
         )
-    return {"name": jar.file, "size": len(content), "sha256": digest}
+    return {"name": jar.file, "size": len(content), "sha256": manifest}
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, quoted
 from openmirror.spark.pieces import Piece
-from openmirror.spark.places import Place
+from openmirror.spark.places import SparkPath
 from openmirror.spark.reading import open_pieces
 
 
@@ -22,7 +22,7 @@ def counts_without_reading(batch: Batch) -> Counts | None:
     """The counts of a batch that can only hold inserts, known from its footers."""
     if any(file.facts is None or not file.facts.rows_are_exact for file in batch.files):
         return None
-    if batch.insert_marker is not Marker.INSERT or batch.pinned.default_marker is not Marker.INSERT:
+    if batch.insert_marker is not Marker.INSERT or batch.frozen.default_marker is not Marker.INSERT:
         return None
     if any(file.facts is None or file.facts.marker is not None for file in batch.files):
         return None
@@ -31,7 +31,7 @@ def counts_without_reading(batch: Batch) -> Counts | None:
 
 def count_markers(
     session: SparkSession,
-    place: Place,
+    spark_path: SparkPath,
     changes: DataFrame,
     batch: Batch,
     read: Sequence[Piece],
@@ -41,7 +41,7 @@ def count_markers(
     `changes` are the rows of the pieces that were `read`, which must still be there.
     """
     marker = F.col(MARKER)
-    allowed = [kind.value for kind in Marker] if batch.pinned.key_columns else [Marker.INSERT.value]
+    allowed = [kind.value for kind in Marker] if batch.frozen.key_columns else [Marker.INSERT.value]
     refused = F.when(marker.isNull() | ~marker.isin(*allowed), F.col(ROW))
     by_file = (
         changes.groupBy(SEQUENCE)
@@ -57,7 +57,7 @@ def count_markers(
     if bad is not None:
         file = next(file for file in batch.files if file.sequence == bad[SEQUENCE])
         of_file = [piece for piece in read if piece.file is file]
-        return BadFile(file.name, _broken(session, place, of_file, bad["refused"], allowed))
+        return BadFile(file.name, _broken(session, spark_path, of_file, bad["refused"], allowed))
     return Counts(
         inserts=sum(row["inserts"] for row in by_file),
         updates=sum(row["updates"] for row in by_file),
@@ -70,13 +70,17 @@ def _sequence(row: Row) -> int:
 
 
 def _broken(
-    session: SparkSession, place: Place, read: Sequence[Piece], row: int, allowed: list[int]
+    session: SparkSession,
+    spark_path: SparkPath,
+    read: Sequence[Piece],
+    row: int,
+    allowed: list[int],
 ) -> Broken:
     """Which rule a row breaks; `read` are the pieces of its file."""
     piece = max((p for p in read if p.first_row <= row), key=lambda p: p.first_row)
     facts = piece.file.facts
     assert facts is not None
-    frame = open_pieces(session, place, [piece])
+    frame = open_pieces(session, spark_path, [piece])
     value: object = None
     if facts.marker is not None:
         at = frame.metadataColumn("_metadata")["row_index"]

@@ -15,11 +15,11 @@ from typing import Any
 from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
-from openmirror.layout import PART_NUMBER, StorePath, name_of
 from openmirror.plan.facts import LandedFile
 from openmirror.ports import Part
 from openmirror.protocol.sequence import Sequence as Number
-from openmirror.spark.places import Place
+from openmirror.spark.places import SparkPath
+from openmirror.table.layout import PART_NUMBER, StorePath, name_of
 
 _DIGITS = 20
 
@@ -81,14 +81,14 @@ def spelled(session: SparkSession, path: str) -> str:
 
 
 def sequence_of(
-    session: SparkSession, place: Place, read: Sequence[Piece], metadata: Column
+    session: SparkSession, spark_path: SparkPath, read: Sequence[Piece], metadata: Column
 ) -> Column:
     """The sequence of each row of pieces with one naming, as bigint."""
     if read[0].naming is not Naming.LISTED:
         return F.substring(metadata["file_name"], 1, _DIGITS).cast("bigint")
     listed: list[Column] = []
     for piece in read:
-        listed += (F.lit(spelled(session, place(piece.path))), F.lit(int(piece.file.sequence)))
+        listed += (F.lit(spelled(session, spark_path(piece.path))), F.lit(int(piece.file.sequence)))
     path = metadata["file_path"]
     unknown = F.raise_error(F.concat(F.lit("a path that nobody asked for: "), path))
     # A row without a sequence would be lost further on, so it must not come that far.

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from openmirror.account import AccountUrl
-from openmirror.layout import StorePath
+from openmirror.ports.storage_account import AccountUrl
+from openmirror.table.layout import StorePath
 
-Place = Callable[[StorePath], str]
+SparkPath = Callable[[StorePath], str]
 """A path below the root as Spark names it: a local path, or a URI. Every letter means itself:
 Hadoop reads no escapes in the path of a URI that it is given as text."""
 
@@ -15,22 +15,22 @@ _EMULATED_SUFFIX = ".dfs.core.windows.net"
 """What Spark's driver wants to see behind an emulated account's name, whatever cloud it is."""
 
 
-def local_places(root: str) -> Place:
+def local_spark_paths(root: str) -> SparkPath:
     """Below a folder of this machine."""
     base = root.rstrip("/")
     return lambda path: f"{base}/{path}"
 
 
-def account_places(account: AccountUrl) -> Place:
+def account_spark_paths(account: AccountUrl) -> SparkPath:
     """Below a storage account, by the ABFS driver; the path's first part is the container."""
     scheme = "abfss" if account.is_secure else "abfs"
     host = abfs_host(account)
 
-    def place(path: StorePath) -> str:
+    def spark_path(path: StorePath) -> str:
         container, _, rest = path.partition("/")
         return f"{scheme}://{container}@{host}/{rest}"
 
-    return place
+    return spark_path
 
 
 def abfs_host(account: AccountUrl) -> str:

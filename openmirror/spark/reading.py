@@ -15,7 +15,7 @@ from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional, quoted, sql_type
 from openmirror.spark.pieces import MOST_LISTED, Naming, Piece, row_of, sequence_of
-from openmirror.spark.places import Place
+from openmirror.spark.places import SparkPath
 
 _PATTERN_LETTERS = frozenset("\\[]{}*?")
 _PATTERNS = "__globPaths__"
@@ -23,7 +23,7 @@ _Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None, Naming, int,
 
 
 def read_changes(
-    session: SparkSession, place: Place, batch: Batch, read: Sequence[Piece]
+    session: SparkSession, spark_path: SparkPath, batch: Batch, read: Sequence[Piece]
 ) -> DataFrame:
     """Every row of a batch's files as c0…, sequence, row, marker; lazy. `read` is their pieces.
 
@@ -32,7 +32,8 @@ def read_changes(
     is NULL. An unreadable marker is NULL too, which `check_markers` refuses.
     """
     frames = [
-        _read_shape(session, place, shape, batch) for shape in _by_shape(place, read).values()
+        _read_shape(session, spark_path, shape, batch)
+        for shape in _by_shape(spark_path, read).values()
     ]
     changes = frames[0]
     for frame in frames[1:]:
@@ -40,7 +41,7 @@ def read_changes(
     return changes
 
 
-def _by_shape(place: Place, read: Iterable[Piece]) -> dict[_Shape, list[Piece]]:
+def _by_shape(spark_path: SparkPath, read: Iterable[Piece]) -> dict[_Shape, list[Piece]]:
     shapes: dict[_Shape, list[Piece]] = {}
     listed = 0
     for piece in read:
@@ -48,26 +49,28 @@ def _by_shape(place: Place, read: Iterable[Piece]) -> dict[_Shape, list[Piece]]:
         columns = tuple((column.name, column.type) for column in facts.schema.columns)
         listed += piece.naming is Naming.LISTED
         group = listed // MOST_LISTED if piece.naming is Naming.LISTED else 0
-        alone = piece.path if _must_be_read_alone(place(piece.path)) else ""
+        alone = piece.path if _must_be_read_alone(spark_path(piece.path)) else ""
         shape = (columns, facts.marker, facts.marker_type, piece.naming, group, alone)
         shapes.setdefault(shape, []).append(piece)
     return shapes
 
 
-def _read_shape(session: SparkSession, place: Place, read: list[Piece], batch: Batch) -> DataFrame:
+def _read_shape(
+    session: SparkSession, spark_path: SparkPath, read: list[Piece], batch: Batch
+) -> DataFrame:
     facts = _facts(read[0].file)
-    frame = open_pieces(session, place, read)
+    frame = open_pieces(session, spark_path, read)
     metadata = frame.metadataColumn("_metadata")
     marker = _marker(facts, batch)
     return frame.select(
         *_data_columns(facts, batch.union.schema),
-        sequence_of(session, place, read, metadata).alias(SEQUENCE),
+        sequence_of(session, spark_path, read, metadata).alias(SEQUENCE),
         row_of(read[0].naming, metadata).alias(ROW),
         marker.alias(MARKER),
     )
 
 
-def open_pieces(session: SparkSession, place: Place, read: Sequence[Piece]) -> DataFrame:
+def open_pieces(session: SparkSession, spark_path: SparkPath, read: Sequence[Piece]) -> DataFrame:
     """Pieces of one shape, with their own columns. The one place where a path is handed to Spark.
 
     Each path is a file's own, so a folder `Key=Value` above it makes no column.
@@ -78,9 +81,9 @@ def open_pieces(session: SparkSession, place: Place, read: Sequence[Piece]) -> D
         columns.append(f"{quoted(facts.marker)} {sql_type(facts.marker_type)}")  # type: ignore[arg-type]
     # Spark parses no empty text; files without a typed column still have rows.
     reader = session.read.schema(", ".join(columns) or StructType())
-    if len(read) == 1 and _must_be_read_alone(place(read[0].path)):
-        return reader.option(_PATTERNS, "false").parquet(place(read[0].path))
-    return reader.parquet(*(_literal(place(piece.path)) for piece in read))
+    if len(read) == 1 and _must_be_read_alone(spark_path(read[0].path)):
+        return reader.option(_PATTERNS, "false").parquet(spark_path(read[0].path))
+    return reader.parquet(*(_literal(spark_path(piece.path)) for piece in read))
 
 
 def _must_be_read_alone(path: str) -> bool:
@@ -95,7 +98,10 @@ def _must_be_read_alone(path: str) -> bool:
 
 def _literal(path: str) -> str:
     """A path that means itself: to Spark, `a[1]` and `x{y}` are patterns."""
-    return "".join("\\" + letter if letter in _PATTERN_LETTERS else letter for letter in path)
+    return "".join(
+        "\\" + dead_letter if dead_letter in _PATTERN_LETTERS else dead_letter
+        for dead_letter in path
+    )
 
 
 def _data_columns(facts: FileFacts, schema: TableSchema) -> list[Column]:
@@ -111,7 +117,7 @@ def _data_columns(facts: FileFacts, schema: TableSchema) -> list[Column]:
 def _marker(facts: FileFacts, batch: Batch) -> Column:
     """What each row does: its marker, or the default one, as the table's policy takes it."""
     if facts.marker is None:
-        marker = F.lit(batch.pinned.default_marker.value).cast("int")
+        marker = F.lit(batch.frozen.default_marker.value).cast("int")
     else:
         marker = F.col(quoted(facts.marker)).try_cast("int")
     if batch.insert_marker is Marker.INSERT:

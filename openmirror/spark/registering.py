@@ -9,14 +9,14 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from openmirror.layout import StorePath
 from openmirror.plan import Batch
 from openmirror.ports import BadFile, CommitResult, Prepared, TableEngine, Transaction
 from openmirror.progress import EventSink, RegistrationFailed
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import quoted
-from openmirror.spark.places import Place
+from openmirror.spark.places import SparkPath
 from openmirror.spark.transacting import fresh_session
+from openmirror.table.layout import StorePath
 
 
 class Catalog:
@@ -26,10 +26,10 @@ class Catalog:
     """
 
     def __init__(
-        self, spark: SparkSession, place: Place, name: str, settings: Mapping[str, str]
+        self, spark: SparkSession, spark_path: SparkPath, name: str, settings: Mapping[str, str]
     ) -> None:
         self._spark = spark
-        self._place = place
+        self._spark_path = spark_path
         self._name = name
         self._settings = settings
 
@@ -43,9 +43,9 @@ class Catalog:
         parts = (self._name.replace("{mirror}", mirror), schema.rpartition("/")[2], name)
         session.sql(f"CREATE SCHEMA IF NOT EXISTS {'.'.join(map(quoted, parts[:2]))}")
         known = ".".join(map(quoted, parts))
-        place = self._place(table)
-        session.sql(f"CREATE TABLE IF NOT EXISTS {known} USING DELTA LOCATION {_text(place)}")
-        here, there = (_location(session, what) for what in (f"delta.{quoted(place)}", known))
+        spark_path = self._spark_path(table)
+        session.sql(f"CREATE TABLE IF NOT EXISTS {known} USING DELTA LOCATION {_text(spark_path)}")
+        here, there = (_location(session, what) for what in (f"delta.{quoted(spark_path)}", known))
         if here != there:
             raise ValueError(f"{known} is another table, at {there}")
 
@@ -76,10 +76,10 @@ class Registering:
         return self._engine.read(batch)
 
     def commit(
-        self, batch: Batch, prepared: Prepared, transaction: Transaction, note: str
+        self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
         """As the engine does; a table that this process has not registered is registered then."""
-        result = self._engine.commit(batch, prepared, transaction, note)
+        result = self._engine.commit(batch, prepared, transaction, batch_record)
         if result is CommitResult.DONE and self._is_first(batch.table):
             self._register(batch)
         return result

@@ -14,7 +14,7 @@ from openmirror.spark.deciding import decide_tables
 
 _APP_ID = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
-_NOTE = "spark.databricks.delta.commitInfo.userMetadata"
+_BATCH_RECORD = "spark.databricks.delta.commitInfo.userMetadata"
 
 # They share no base class of their own, so every one is named.
 _CONFLICTS = (
@@ -54,15 +54,17 @@ def activate(session: SparkSession) -> None:
     jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
 
 
-def bind(session: SparkSession, transaction: Transaction, note: str = "") -> None:
+def bind(session: SparkSession, transaction: Transaction, batch_record: str = "") -> None:
     """Make every following commit of this session carry the transaction."""
     session.conf.set(_APP_ID, transaction.app_id)
     session.conf.set(_VERSION, str(transaction.version))
-    if note:
-        session.conf.set(_NOTE, note)
+    if batch_record:
+        session.conf.set(_BATCH_RECORD, batch_record)
 
 
-def writer(frame: DataFrame, table: str, transaction: Transaction, note: str) -> DataFrameWriterV2:
+def writer(
+    frame: DataFrame, table: str, transaction: Transaction, batch_record: str
+) -> DataFrameWriterV2:
     """A writer to a Delta path that says its transaction itself, besides the session."""
     path = table.replace("`", "``")
     return (
@@ -70,7 +72,7 @@ def writer(frame: DataFrame, table: str, transaction: Transaction, note: str) ->
         .using("delta")
         .option("txnAppId", transaction.app_id)
         .option("txnVersion", str(transaction.version))
-        .option("userMetadata", note)
+        .option("userMetadata", batch_record)
     )
 
 

@@ -9,14 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from openmirror.durations import short
-from openmirror.lifecycle import (
-    OnHold,
-    StageWord,
-    TableStatus,
-    Trouble,
-    WasDropped,
-    wait_remedy,
-)
+from openmirror.status import OnHold, StageWord, TableStatus, Trouble, WasDropped, wait_remedy
 
 
 class Tone(StrEnum):
@@ -34,7 +27,7 @@ _ORDER = list(Tone)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Note:
+class Remark:
     """One thing to know about a table: a problem, a wait or a warning."""
 
     tone: Tone
@@ -59,7 +52,7 @@ class TableRow:
     lag: str
     changes: int
     committed: datetime | None
-    notes: tuple[Note, ...]
+    remarks: tuple[Remark, ...]
 
 
 @dataclass(frozen=True)
@@ -138,7 +131,7 @@ def _row(table: TableStatus) -> TableRow:
         lag=short(table.lag_seconds) if table.pending_files else "",
         changes=table.totals.operations,
         committed=table.synced_at,
-        notes=tuple(_notes(table)),
+        remarks=tuple(_remarks(table)),
     )
 
 
@@ -156,10 +149,10 @@ def _state(table: TableStatus) -> tuple[Tone, str]:
     return _TONES.get(table.word, Tone.BUSY), table.word.value
 
 
-def _notes(table: TableStatus) -> Iterator[Note]:
+def _remarks(table: TableStatus) -> Iterator[Remark]:
     name = f"{table.folder.mirror}/{table.name}"
     if trouble := table.problem:
-        yield Note(
+        yield Remark(
             tone=Tone.ERROR,
             title=trouble.code,
             detail=trouble.detail,
@@ -172,7 +165,7 @@ def _notes(table: TableStatus) -> Iterator[Note]:
     for waiting in waits[:MOST_WAITS]:
         number = f" at {waiting.sequence}" if waiting.sequence is not None else ""
         where = f" in {waiting.partition}" if waiting.partition else ""
-        yield Note(
+        yield Remark(
             tone=Tone.WAITING,
             title=f"{waiting.kind.value}{number}{where}",
             detail=waiting.detail,
@@ -183,7 +176,7 @@ def _notes(table: TableStatus) -> Iterator[Note]:
         )
     if more := len(waits[MOST_WAITS:]):
         detail = f"{more} more partition(s) of this table wait"
-        yield Note(
+        yield Remark(
             tone=Tone.WAITING,
             title="and more",
             detail=detail,
@@ -191,7 +184,7 @@ def _notes(table: TableStatus) -> Iterator[Note]:
         )
     for warning in table.warnings:
         held = isinstance(table.stage, OnHold | WasDropped)
-        yield Note(
+        yield Remark(
             tone=Tone.HELD if held else Tone.WAITING,
             title=warning.code,
             detail=warning.detail,

@@ -4,35 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openmirror.account import AccountUrl
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
+from openmirror.deltalog import LogReplay
 from openmirror.errors import CannotStart
+from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.ports import FileStore, Leases, Steps, WorkQueue, no_steps
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.progress import EventSink, discard
-from openmirror.services.parts import Parts
+from openmirror.reconcile.root_ports import RootPorts
 from openmirror.settings import Settings, limits
 from openmirror.wiring.local import utc_now
 from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
-    from openmirror.adapters.azure.store import AzureStore
-    from openmirror.adapters.servicecredential import ServiceCredential
+    from openmirror.databricks.service_credential import ServiceCredential
+    from openmirror.stores.azure.store import AzureStore
 
 
-def azure_parts(settings: Settings, steps: Steps = no_steps, emit: EventSink = discard) -> Parts:
+def azure_ports(
+    settings: Settings, steps: Steps = no_steps, emit: EventSink = discard
+) -> RootPorts:
     """A storage account seen through its ports; raises CannotStart when it cannot be used."""
-    return account_parts(settings, account_store(settings), steps, emit)
+    return account_ports(settings, account_store(settings), steps, emit)
 
 
-def account_parts(
+def account_ports(
     settings: Settings,
     store: FileStore,
     steps: Steps = no_steps,
     emit: EventSink = discard,
-) -> Parts:
+) -> RootPorts:
     """The same over a store that is there already, which its maker closes."""
-    return Parts(
+    return RootPorts(
         store=store,
         inspector=ChangeFileInspector(store),
         logs=LogReplay(store),
@@ -40,14 +42,14 @@ def account_parts(
         limits=limits(settings),
         steps=steps,
         emit=emit,
-        looks_at_once=settings.looks_at_once,
+        concurrent_observations=settings.concurrent_observations,
     )
 
 
 def account_store(settings: Settings) -> AzureStore:
     """The files of a storage account; raises CannotStart when it cannot be used."""
     with optional_packages("a storage account needs", azure="openmirror[azure]"):
-        from openmirror.adapters.azure.store import AzureStore
+        from openmirror.stores.azure.store import AzureStore
 
         return AzureStore.connect(_account(settings), _key(settings), given_identity(settings))
 
@@ -60,7 +62,7 @@ def work_queue(settings: Settings) -> WorkQueue:
             "storage account's queues, such as https://contoso.queue.core.windows.net"
         )
     with optional_packages("a storage account needs", azure="openmirror[azure]"):
-        from openmirror.adapters.azure.queue import StorageWorkQueue
+        from openmirror.stores.azure.queue import StorageWorkQueue
 
         return StorageWorkQueue.connect(settings.queues, given_identity(settings))
 
@@ -69,11 +71,11 @@ def leases(settings: Settings) -> Leases:
     """Leases of tables: blob leases on an account; within this process on a local root."""
     root = settings.root_given()
     if not isinstance(root, AccountUrl):
-        from openmirror.adapters.memory_work import MemoryLeases
+        from openmirror.stores.memory.work import MemoryLeases
 
         return MemoryLeases(utc_now)
     with optional_packages("a storage account needs", azure="openmirror[azure]"):
-        from openmirror.adapters.azure.leases import BlobLeases
+        from openmirror.stores.azure.leases import BlobLeases
 
         return BlobLeases.connect(root, _key(settings), given_identity(settings))
 
@@ -86,7 +88,7 @@ def given_identity(settings: Settings) -> ServiceCredential | None:
     if settings.service_credential is None:
         return None
     with optional_packages("a storage account needs", azure="openmirror[azure]"):
-        from openmirror.adapters.servicecredential import service_credential
+        from openmirror.databricks.service_credential import service_credential
 
         return service_credential(settings.service_credential)
 

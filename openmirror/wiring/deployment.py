@@ -10,29 +10,29 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from openmirror.account import AccountUrl
-from openmirror.connection import Connection
-from openmirror.deployment.findings import Finding
-from openmirror.deployment.outputs import Outputs, is_ours, variables
-from openmirror.deployment.removal import unhandled
-from openmirror.deployment.roles import QUEUES
-from openmirror.deployment.running import WORKSPACE
+from openmirror.deployment.preflight import Preflight
+from openmirror.deployment.remove import Removing
+from openmirror.deployment.rules.findings import Finding
+from openmirror.deployment.rules.function_app import WORKSPACE
+from openmirror.deployment.rules.outputs import Outputs, is_ours, variables
+from openmirror.deployment.rules.removal import unhandled
+from openmirror.deployment.rules.roles import QUEUES
+from openmirror.deployment.sample import Sample
+from openmirror.deployment.verify import DataPlane, Verification, last_deployment
 from openmirror.errors import AccessDenied, CannotStart, Unavailable
-from openmirror.ports.workspace import JobLook, Workspace
-from openmirror.services.letters import QUEUE_OF
-from openmirror.services.preflight import Preflight
-from openmirror.services.removing import Removing
-from openmirror.services.sampling import Sample
-from openmirror.services.verify import DataPlane, Verification, last_deployment
+from openmirror.ingress.dead_letters import QUEUE_OF
+from openmirror.ports.connection import Connection
+from openmirror.ports.storage_account import AccountUrl
+from openmirror.ports.workspace import ObservedJob, Workspace
 from openmirror.settings import Settings
-from openmirror.wiring.azure import account_parts, account_store
+from openmirror.wiring.azure import account_ports, account_store
 from openmirror.wiring.local import Say, say_nothing, utc_now
 from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
-    from openmirror.adapters.management.clients import ManagementClients
+    from openmirror.deployment.azure.clients import ManagementClients
 
-_KEYS = ("OPENMIRROR_ACCOUNT_KEY", "OPENMIRROR_QUEUES", "OPENMIRROR_LETTERS")
+_KEYS = ("OPENMIRROR_ACCOUNT_KEY", "OPENMIRROR_QUEUES", "OPENMIRROR_DEAD_LETTERS")
 """What can be said of an emulator; without `__…` behind them, the latter are no URLs."""
 _NEEDED = "openmirror[cli,azure,deploy]"
 
@@ -53,7 +53,7 @@ class Management:
 
     def preflight(self) -> Preflight:
         """What is asked before a deployment."""
-        from openmirror.adapters.management.subscription import ArmSubscription
+        from openmirror.deployment.azure.subscription import ArmSubscription
 
         return Preflight(ArmSubscription(self.clients), workspace, wrong_settings)
 
@@ -64,15 +64,15 @@ class Management:
         *,
         with_sample: bool,
         timeout: timedelta,
-        tell: Say,
+        emit: Say,
     ) -> Verification:
         """What is asked after a deployment."""
-        from openmirror.adapters.management.deployed import ArmDeployed
+        from openmirror.deployment.azure.deployed import ArmDeployed
 
         return Verification(
             group=group,
             deployed=ArmDeployed(self.clients),
-            open=lambda outputs: self.data_plane(outputs, timeout, tell),
+            open=lambda outputs: self.data_plane(outputs, timeout, emit),
             workspace=workspace,
             with_sample=with_sample,
             name=name,
@@ -80,7 +80,7 @@ class Management:
 
     def variables(self, group: str, name: str | None) -> dict[str, str]:
         """A deployment's outputs as variables of a shell; raises CannotStart without one."""
-        from openmirror.adapters.management.deployed import ArmDeployed
+        from openmirror.deployment.azure.deployed import ArmDeployed
 
         found = last_deployment(ArmDeployed(self.clients), group, name)
         if found is None or not is_ours(found):
@@ -92,13 +92,13 @@ class Management:
 
     def removing(self, group: str) -> Removing:
         """What removes a deployment."""
-        from openmirror.adapters.management.removable import ArmRemovable
+        from openmirror.deployment.azure.removable import ArmRemovable
 
         return Removing(ArmRemovable(self.clients), group)
 
     def unhandled(self, group: str, name: str) -> list[str]:
         """What lies in queues and dead letters; says so where that cannot be seen."""
-        from openmirror.adapters.management.groups import deployments
+        from openmirror.deployment.azure.groups import deployments
 
         ours = (one for one in deployments(self.clients, group) if is_ours(one, name))
         outputs = next((Outputs.read(one.outputs) for one in ours), None)
@@ -107,19 +107,19 @@ class Management:
         try:
             inside = self.data_plane(outputs, timedelta(), say_nothing)
             lengths = {name: inside.queues.length(name) for name in QUEUES}
-            return unhandled(lengths, len(inside.letters() or ()))
+            return unhandled(lengths, len(inside.dead_letters() or ()))
         except (AccessDenied, CannotStart, Unavailable) as error:
             return [f"it cannot be seen whether anything is unhandled: {error}"]
 
-    def data_plane(self, outputs: Outputs, timeout: timedelta, tell: Say) -> DataPlane:
+    def data_plane(self, outputs: Outputs, timeout: timedelta, emit: Say) -> DataPlane:
         """The accounts that a deployment made, and no others, whatever else the shell knows.
 
         Only emulators' keys and connection strings are taken from the environment. Raises
         CannotStart when the accounts cannot be used.
         """
-        from openmirror.adapters.azure.letters import BlobLetters
-        from openmirror.adapters.azure.queue_lengths import StorageQueueLengths
-        from openmirror.adapters.sample_row import ParquetSampleRow
+        from openmirror.deployment.sample_row import ParquetSampleRow
+        from openmirror.stores.azure.dead_letters import BlobDeadLetters
+        from openmirror.stores.azure.queue_lengths import StorageQueueLengths
 
         keys = {name: self.env[name] for name in _KEYS if name in self.env}
         settings = Settings.load(keys, {"root": _account(outputs.openmirror_root)})
@@ -127,29 +127,29 @@ class Management:
         queues = StorageQueueLengths.connect(
             settings.queues or Connection(service=outputs.openmirror_queues)
         )
-        letters = BlobLetters.connect(
-            settings.letters or Connection(service=outputs.openmirror_letters), QUEUE_OF
+        dead_letters = BlobDeadLetters.connect(
+            settings.dead_letters or Connection(service=outputs.openmirror_dead_letters), QUEUE_OF
         )
-        for one in (store, queues, letters):
+        for one in (store, queues, dead_letters):
             self.opened.callback(one.close)
-        parts = account_parts(settings, store)
+        ports = account_ports(settings, store)
 
-        def sample(job: Callable[[], JobLook | None]) -> Finding:
+        def sample(job: Callable[[], ObservedJob | None]) -> Finding:
             row = ParquetSampleRow(store)
             return Sample(
-                parts=parts,
+                ports=ports,
                 row=row,
                 queues=queues,
                 job=job,
                 sleep=_sleep,
-                tell=tell,
+                emit=emit,
                 timeout=timeout,
             ).finding()
 
         def names() -> list[str] | None:
-            return letters.names() if letters.is_there() else None
+            return dead_letters.names() if dead_letters.is_there() else None
 
-        return DataPlane(parts, queues, names, sample)
+        return DataPlane(ports, queues, names, sample)
 
 
 @contextmanager
@@ -159,9 +159,9 @@ def management(env: Mapping[str, str], subscription: str | None) -> Iterator[Man
     Raises CannotStart when none is known, or a package is missing.
     """
     with optional_packages("`openmirror azure` needs", azure=_NEEDED):
-        from openmirror.adapters.azure.credentials import identity
-        from openmirror.adapters.management.clients import ManagementClients
-        from openmirror.adapters.management.profile import chosen
+        from openmirror.deployment.azure.clients import ManagementClients
+        from openmirror.deployment.azure.profile import chosen
+        from openmirror.stores.azure.credentials import identity
 
         found = chosen(env, subscription)
         if found is None:
@@ -180,8 +180,8 @@ def workspace(url: str) -> Workspace:
 
     Raises CannotStart for what is no https:// URL.
     """
-    from openmirror.adapters.azure.credentials import identity
-    from openmirror.adapters.databricks_workspace import DatabricksWorkspace
+    from openmirror.databricks.workspace import DatabricksWorkspace
+    from openmirror.stores.azure.credentials import identity
 
     try:
         is_good = urlsplit(url).scheme == "https" and bool(urlsplit(url).hostname)

@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import openmirror
-from openmirror.adapters.doorbell import QueueDoorbell
 from openmirror.errors import CannotStart
-from openmirror.ports import Doorbell, WorkQueue
+from openmirror.ingress.dead_letters import QUEUE_OF, ReadEvents
+from openmirror.ingress.queue_wake_up import QueueWaker
+from openmirror.ingress.start_runner import Starter
+from openmirror.ports import Waker, WorkQueue
+from openmirror.ports.dead_letters import DeadLetters, Requeuer, UndeliveredEvents
 from openmirror.ports.jobs import RunnerJob
-from openmirror.ports.letters import DeadLetters, Letters, Post
 from openmirror.progress import ProgressEvent, detail_of, log_context, subject_of
-from openmirror.services.letters import QUEUE_OF, ReadEvents
-from openmirror.services.parts import Parts
-from openmirror.services.starting import Starter
+from openmirror.reconcile.root_ports import RootPorts
 from openmirror.settings import Settings, variable
 from openmirror.wiring.azure import work_queue
 from openmirror.wiring.local import utc_now
-from openmirror.wiring.root import root_parts
-from openmirror.wiring.telemetry import told_by_the_host
+from openmirror.wiring.root import root_ports
+from openmirror.wiring.telemetry import reported_by_the_host
 
 WORKSPACE = "DATABRICKS_HOST"
 """Databricks' own name for the URL of a workspace."""
@@ -29,45 +29,45 @@ _log = logging.getLogger("openmirror")
 
 
 @dataclass(frozen=True, kw_only=True)
-class FunctionParts:
+class FunctionAppContext:
     """Everything that the functions work with; safe to share between threads."""
 
-    parts: Parts
+    ports: RootPorts
     work: WorkQueue
-    sweeps_bell: Doorbell
+    sweep_waker: Waker
     """Rings in the name of the sweep."""
     read_events: ReadEvents
     starter: Starter
-    letters: Letters
     dead_letters: DeadLetters
-    post: Post
+    undelivered_events: UndeliveredEvents
+    requeuer: Requeuer
 
 
-def function_parts(env: Mapping[str, str]) -> FunctionParts:
+def function_app_context(env: Mapping[str, str]) -> FunctionAppContext:
     """All of it, from app settings; nothing is asked of any service yet.
 
     Raises CannotStart naming every setting that is wrong or missing.
     """
     settings = function_settings(env)
     assert settings.queues is not None
-    assert settings.letters is not None
-    from openmirror.adapters.azure.letters import BlobLetters, QueuePost
-    from openmirror.adapters.eventgrid import read_events
+    assert settings.dead_letters is not None
+    from openmirror.stores.azure.dead_letters import BlobDeadLetters, QueueRequeuer
+    from openmirror.stores.azure.event_grid import read_events
 
     # An app is not installed, so nothing else in its log says which version it is.
     _log.info("openmirror %s runs over %s", openmirror.__version__, settings.root)
     work = work_queue(settings)
-    letters = BlobLetters.connect(settings.letters, QUEUE_OF)
-    parts = told_by_the_host(root_parts(settings, emit=_log_event), settings.status_repeat)
-    return FunctionParts(
-        parts=parts,
+    dead_letters = BlobDeadLetters.connect(settings.dead_letters, QUEUE_OF)
+    ports = reported_by_the_host(root_ports(settings, emit=_log_event), settings.status_repeat)
+    return FunctionAppContext(
+        ports=ports,
         work=work,
-        sweeps_bell=QueueDoorbell(work, "sweep"),
+        sweep_waker=QueueWaker(work, "sweep"),
         read_events=read_events,
-        starter=Starter(work, runner_job(settings, env), utc_now, parts.telemetry),
-        letters=letters,
-        dead_letters=letters.dead_letters(),
-        post=QueuePost.connect(settings.queues),
+        starter=Starter(work, runner_job(settings, env), utc_now, ports.telemetry),
+        dead_letters=dead_letters,
+        undelivered_events=dead_letters.undelivered_events(),
+        requeuer=QueueRequeuer.connect(settings.queues),
     )
 
 
@@ -79,7 +79,7 @@ def function_settings(env: Mapping[str, str]) -> Settings:
         wrong.append(f"{variable('root')} is missing: the https:// URL of the storage account")
     if settings.queues is None:
         wrong.append(f"{variable('queues')}__queueServiceUri is missing: the URL of the queues")
-    if settings.letters is None:
+    if settings.dead_letters is None:
         wrong.append(f"{variable('letters')}__blobServiceUri is missing: where letters are kept")
     host = env.get(WORKSPACE)
     if host and settings.job is None:
@@ -97,7 +97,7 @@ def runner_job(settings: Settings, env: Mapping[str, str]) -> RunnerJob | None:
     """The job that is the runner; None where a runner is always on."""
     if settings.job is None:
         return None
-    from openmirror.adapters.databricks import DatabricksJob
+    from openmirror.databricks.runner_job import DatabricksJob
 
     return DatabricksJob.connect(env[WORKSPACE], settings.job, utc_now, settings.restart_delay)
 
@@ -105,5 +105,5 @@ def runner_job(settings: Settings, env: Mapping[str, str]) -> RunnerJob | None:
 def _log_event(event: ProgressEvent) -> None:
     # What is `extra` becomes properties of the record where the host sends by OpenTelemetry.
     fields = {"event": event.name, **log_context(event)}
-    said = (subject_of(event), event.name, detail_of(event))
-    _log.log(event.severity, "%s: %s %s", *said, extra=fields)
+    stated = (subject_of(event), event.name, detail_of(event))
+    _log.log(event.severity, "%s: %s %s", *stated, extra=fields)

@@ -7,21 +7,21 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from openmirror.account import AccountUrl
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.checking import ChangeFileRows
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.local.doorbell import LocalDoorbell
-from openmirror.adapters.local.lock import hold_root
-from openmirror.adapters.local.store import LocalStore
+from openmirror.deltalog import LogReplay
 from openmirror.errors import CannotStart
-from openmirror.layout import StorePath
+from openmirror.formats.checking import ChangeFileRows
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.operate.validate import FolderFinding, validate_folder
 from openmirror.ports import HistoryReader, Steps, TableEngine, no_steps
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.progress import EventSink, FileWatchFailed, discard
-from openmirror.services.parts import Parts
-from openmirror.services.staying import Intervals, Staying
-from openmirror.services.validating import FolderFinding, validate_folder
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.daemon import Daemon, Intervals
 from openmirror.settings import Settings, limits
+from openmirror.stores.local.lock import hold_root
+from openmirror.stores.local.store import LocalStore
+from openmirror.stores.local.wake_up import LocalWaker
+from openmirror.table.layout import StorePath
 
 Say = Callable[[str], None]
 
@@ -46,10 +46,12 @@ def local_root(settings: Settings) -> Path:
     return root.resolve()
 
 
-def local_parts(settings: Settings, steps: Steps = no_steps, emit: EventSink = discard) -> Parts:
+def local_ports(
+    settings: Settings, steps: Steps = no_steps, emit: EventSink = discard
+) -> RootPorts:
     """A local root seen through its ports: all that does not need Spark."""
     store = LocalStore(local_root(settings), steps)
-    return Parts(
+    return RootPorts(
         store=store,
         inspector=ChangeFileInspector(store),
         logs=LogReplay(store),
@@ -60,9 +62,9 @@ def local_parts(settings: Settings, steps: Steps = no_steps, emit: EventSink = d
     )
 
 
-def history_reader(parts: Parts) -> HistoryReader:
+def history_reader(ports: RootPorts) -> HistoryReader:
     """Reads what our commits wrote about themselves."""
-    return LogReplay(parts.store)
+    return LogReplay(ports.store)
 
 
 def validate_on_disk(settings: Settings, folder: Path) -> list[FolderFinding]:
@@ -94,25 +96,25 @@ def locked(settings: Settings, say: Say = say_nothing) -> Iterator[None]:
 @contextmanager
 def up(
     settings: Settings,
-    parts: Parts,
+    ports: RootPorts,
     engine: TableEngine,
     mirrors: Callable[[], Iterable[str]],
     wanted: Callable[[str], bool],
-) -> Iterator[Staying]:
+) -> Iterator[Daemon]:
     """Start everything that `openmirror up` runs; the caller serves it, then stops it."""
-    from openmirror.adapters.local.watching import LandingWatch
+    from openmirror.stores.local.watching import LandingWatch
 
-    doorbell = LocalDoorbell()
+    waker = LocalWaker()
     intervals = Intervals(
         settings.sweep_interval, settings.cleanup_interval, settings.status_interval
     )
-    running = Staying(parts, engine, doorbell, mirrors, settings.lanes, intervals)
+    running = Daemon(ports, engine, waker, mirrors, settings.workers, intervals)
 
     def trouble(reason: str) -> None:
-        parts.emit(FileWatchFailed(reason))
+        ports.emit(FileWatchFailed(reason))
 
     watching = LandingWatch(
-        local_root(settings), doorbell, wanted=wanted, sweep=running.sweep, trouble=trouble
+        local_root(settings), waker, wanted=wanted, sweep=running.sweep, trouble=trouble
     )
     try:
         with watching:

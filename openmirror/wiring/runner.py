@@ -8,15 +8,15 @@ from datetime import timedelta
 
 from openmirror.ports import Leases, Steps, TableEngine, WorkQueue, no_steps
 from openmirror.progress import EventSink, discard
-from openmirror.services.discovery import mirrors as all_mirrors
-from openmirror.services.parts import Parts
-from openmirror.services.working import Pace, Working
+from openmirror.reconcile.discovery import mirrors as all_mirrors
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.runner import Runner, RunnerTiming
 from openmirror.settings import Settings
 from openmirror.wiring.azure import given_identity, leases, work_queue
 from openmirror.wiring.local import Say, say_nothing
-from openmirror.wiring.root import root_parts
+from openmirror.wiring.root import root_ports
 from openmirror.wiring.spark import root_engine
-from openmirror.wiring.telemetry import telling
+from openmirror.wiring.telemetry import emitting
 
 _KEEP = timedelta(seconds=15)
 """A quarter of the time that a lease lasts: three renewals may fail before it is lost."""
@@ -33,38 +33,40 @@ def runner(
     steps: Steps = no_steps,
     emit: EventSink = discard,
     say: Say = say_nothing,
-) -> Iterator[Working]:
+) -> Iterator[Runner]:
     """A runner at work, which the caller serves and stops.
 
     `chosen` are the mirrors that it sweeps and writes the status of, all by default; messages are
     taken whatever their mirror. Raises CannotStart when the root, the queue or Spark cannot be had.
     """
-    parts = root_parts(settings, steps, emit)
+    ports = root_ports(settings, steps, emit)
     queue, table_leases = work_queue(settings), leases(settings)
     with (
-        telling(parts, env, "runner", settings.status_repeat, given_identity(settings)) as told,
+        emitting(
+            ports, env, "runner", settings.status_repeat, given_identity(settings)
+        ) as reported,
         root_engine(settings, env, say, emit) as engine,
     ):
-        yield working(settings, told, engine, queue, table_leases, chosen)
+        yield working(settings, reported, engine, queue, table_leases, chosen)
 
 
 def working(
     settings: Settings,
-    parts: Parts,
+    ports: RootPorts,
     engine: TableEngine,
     queue: WorkQueue,
     table_leases: Leases,
     chosen: Sequence[str] = (),
-) -> Working:
+) -> Runner:
     """A runner over parts that are there already."""
-    return Working(
-        parts,
+    return Runner(
+        ports,
         engine,
         queue,
         table_leases,
-        lambda: chosen or all_mirrors(parts.store),
-        settings.lanes,
-        Pace(
+        lambda: chosen or all_mirrors(ports.store),
+        settings.workers,
+        RunnerTiming(
             idle=settings.runner_idle,
             poll=settings.runner_poll,
             keep=min(_KEEP, queue.hidden_for / _KEEPS_WHILE_HIDDEN),

@@ -7,17 +7,17 @@ from contextlib import ExitStack, contextmanager
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from openmirror.doorbells import EVENTS_QUEUE
-from openmirror.layout import LANDING
-from openmirror.services.staying import Staying
+from openmirror.ports.work_items import EVENTS_QUEUE
+from openmirror.runtime.daemon import Daemon
 from openmirror.settings import Settings
+from openmirror.table.layout import LANDING
 from openmirror.wiring.local import local_root
 from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
-    from openmirror.endpoint.events import Sink
-    from openmirror.endpoint.server import Server
-    from openmirror.endpoint.subscription import QueueSink
+    from openmirror.emulator.events import Sink
+    from openmirror.emulator.server import Server
+    from openmirror.emulator.subscription import QueueSink
 
 _EXTRAS = {
     "azure": "openmirror[azure]",
@@ -35,10 +35,10 @@ def served(settings: Settings, *sinks: Sink) -> Iterator[Server]:
     root = local_root(settings)
     with ExitStack() as parts:
         with optional_packages("the endpoint needs", **_EXTRAS):
-            from openmirror.endpoint.account import ENDPOINT_FOLDER
-            from openmirror.endpoint.certificate import certificate
-            from openmirror.endpoint.events import Envelope
-            from openmirror.endpoint.server import Options, Server
+            from openmirror.emulator.account import ENDPOINT_FOLDER
+            from openmirror.emulator.certificate import certificate
+            from openmirror.emulator.events import Envelope
+            from openmirror.emulator.server import Options, Server
 
         kept = root / ENDPOINT_FOLDER
         every = list(sinks)
@@ -58,9 +58,9 @@ def served(settings: Settings, *sinks: Sink) -> Iterator[Server]:
         yield server
 
 
-def ringing(running: Staying, wanted: Callable[[str], bool]) -> Sink:
+def waking(running: Daemon, wanted: Callable[[str], bool]) -> Sink:
     """A sink that rings for the table that an event concerns, so that nobody waits for a watch."""
-    from openmirror.adapters.local.watching import Wide, heard
+    from openmirror.stores.local.watching import Wide, heard
 
     def sink(event: dict[str, Any]) -> None:
         subject = str(event["subject"])
@@ -71,14 +71,14 @@ def ringing(running: Staying, wanted: Callable[[str], bool]) -> Sink:
         if concerned is Wide.MIRROR:
             running.sweep()
         elif concerned is not None:
-            running.ring(concerned)
+            running.wake(concerned)
 
     return sink
 
 
 def _queue(connection: str) -> QueueSink:
     with optional_packages("the endpoint needs", **_EXTRAS):
-        from openmirror.endpoint.subscription import QueueSink
+        from openmirror.emulator.subscription import QueueSink
 
     return QueueSink(connection, EVENTS_QUEUE)
 

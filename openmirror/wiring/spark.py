@@ -10,21 +10,21 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
-from openmirror.account import AccountUrl
-from openmirror.adapters.conversion import FileConverter
-from openmirror.adapters.local.java import java_output_aside, last_words, need_java
-from openmirror.adapters.local.store import LocalStore
 from openmirror.errors import CannotStart
+from openmirror.formats.conversion import FileConverter
 from openmirror.ports import TableEngine
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.progress import EventSink, discard
 from openmirror.settings import Settings
+from openmirror.spark.java import java_output_captured, last_words, need_java
+from openmirror.stores.local.store import LocalStore
 from openmirror.wiring.azure import account_store
 from openmirror.wiring.local import Say, local_root, say_nothing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from openmirror.spark.places import Place
+    from openmirror.spark.places import SparkPath
 
 
 @contextmanager
@@ -33,12 +33,12 @@ def local_engine(settings: Settings, say: Say = say_nothing) -> Iterator[TableEn
 
     Raises CannotStart when it cannot be had.
     """
-    from openmirror.spark.places import local_places
+    from openmirror.spark.places import local_spark_paths
 
-    place = local_places(str(local_root(settings)))
+    spark_path = local_spark_paths(str(local_root(settings)))
     spark = _start_here(settings, say, {})
     try:
-        yield _engine(settings, spark, place)
+        yield _engine(settings, spark, spark_path)
     finally:
         spark.stop()
 
@@ -56,45 +56,45 @@ def root_engine(
     Databricks, where access to the account is arranged by an external location. Under
     `spark-submit` its application is used, elsewhere one is started. Raises CannotStart.
     """
-    place, access = _reach(settings, env)
+    spark_path, access = _reach(settings, env)
     given = _given_session()
     if given is not None:
         # A key is only there for an emulator, which nobody else arranges access to.
         own = access if settings.account_key else {}
-        yield _registering(settings, given, place, own, emit)
+        yield _registering(settings, given, spark_path, own, emit)
         return
     with _started(settings, access, say) as spark:
-        yield _registering(settings, spark, place, {}, emit)
+        yield _registering(settings, spark, spark_path, {}, emit)
 
 
 def _registering(
     settings: Settings,
     spark: SparkSession,
-    place: Place,
+    spark_path: SparkPath,
     own: Mapping[str, str],
     emit: EventSink,
 ) -> TableEngine:
     """The engine, with a catalog behind it if there is one."""
-    engine = _engine(settings, spark, place, own)
+    engine = _engine(settings, spark, spark_path, own)
     if settings.catalog is None:
         return engine
     from openmirror.spark.registering import Catalog, Registering
 
-    return Registering(engine, Catalog(spark, place, settings.catalog, own), emit)
+    return Registering(engine, Catalog(spark, spark_path, settings.catalog, own), emit)
 
 
-def _reach(settings: Settings, env: Mapping[str, str]) -> tuple[Place, dict[str, str]]:
+def _reach(settings: Settings, env: Mapping[str, str]) -> tuple[SparkPath, dict[str, str]]:
     """Where Spark finds what lies below the root, and its Hadoop settings for that."""
     from openmirror.spark.access import abfs_settings
-    from openmirror.spark.places import account_places, local_places
+    from openmirror.spark.places import account_spark_paths, local_spark_paths
 
     root = settings.root_given()
     if not isinstance(root, AccountUrl):
-        return local_places(str(local_root(settings))), {}
+        return local_spark_paths(str(local_root(settings))), {}
     key = settings.account_key.get_secret_value() if settings.account_key else None
     if key is None and _given_session() is not None:
-        return account_places(root), {}
-    return account_places(root), abfs_settings(root, key, env)
+        return account_spark_paths(root), {}
+    return account_spark_paths(root), abfs_settings(root, key, env)
 
 
 def _given_session() -> SparkSession | None:
@@ -131,8 +131,8 @@ def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> S
     need_java()
     cache = settings.cache / "jars" if settings.cache else None
     jars = class_path(cache, say)
-    aside = nullcontext(None) if settings.debug else java_output_aside()
-    with aside as output, warnings.catch_warnings():
+    retained = nullcontext(None) if settings.debug else java_output_captured()
+    with retained as output, warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
         from openmirror.spark.session import start_spark
 
@@ -144,16 +144,19 @@ def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> S
                 overrides=overrides,
             )
         except RuntimeError as error:
-            said = f"\n{last_words(output)}" if output else ""
-            raise CannotStart(f"Spark does not start: {error}{said}") from error
+            stated = f"\n{last_words(output)}" if output else ""
+            raise CannotStart(f"Spark does not start: {error}{stated}") from error
 
 
 def _engine(
-    settings: Settings, spark: SparkSession, place: Place, own: Mapping[str, str] | None = None
+    settings: Settings,
+    spark: SparkSession,
+    spark_path: SparkPath,
+    own: Mapping[str, str] | None = None,
 ) -> TableEngine:
     from openmirror.spark.engine import SparkEngine
 
     is_account = isinstance(settings.root_given(), AccountUrl)
     store = account_store(settings) if is_account else LocalStore(local_root(settings))
     threads = settings.conversion_threads
-    return SparkEngine(spark, place, FileConverter(store), own, conversion_threads=threads)
+    return SparkEngine(spark, spark_path, FileConverter(store), own, conversion_threads=threads)

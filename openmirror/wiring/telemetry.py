@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 import openmirror
 from openmirror.errors import CannotStart
 from openmirror.progress import ProgressEvent
-from openmirror.services.parts import Parts
+from openmirror.reconcile.root_ports import RootPorts
 from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
-    from openmirror.adapters.servicecredential import ServiceCredential
-    from openmirror.adapters.telemetry.signals import Signals
+    from openmirror.databricks.service_credential import ServiceCredential
+    from openmirror.telemetry.signals import Signals
 
 CONNECTION = "APPLICATIONINSIGHTS_CONNECTION_STRING"
 """Application Insights' own name for it, which the portal and the Functions host use as well."""
@@ -26,13 +26,13 @@ _EXTRAS = dict.fromkeys(("azure", "opentelemetry"), "openmirror[azure]")
 
 
 @contextmanager
-def telling(
-    parts: Parts,
+def emitting(
+    ports: RootPorts,
     env: Mapping[str, str],
     role: str,
     repeat: timedelta,
     given: ServiceCredential | None = None,
-) -> Iterator[Parts]:
+) -> Iterator[RootPorts]:
     """The parts of a process of ours that runs by itself, telling Application Insights.
 
     A status that has not changed is sent every `repeat`, and what is left at the end. Without a
@@ -43,12 +43,12 @@ def telling(
     """
     connection = env.get(CONNECTION)
     if not connection:
-        yield parts
+        yield ports
         return
     try:
         with optional_packages(f"{CONNECTION} is set, and telemetry needs", **_EXTRAS):
-            from openmirror.adapters.telemetry.azure_monitor import AzureMonitor
-            from openmirror.adapters.telemetry.signals import Signals
+            from openmirror.telemetry.azure_monitor import AzureMonitor
+            from openmirror.telemetry.signals import Signals
 
         monitor = AzureMonitor(
             connection,
@@ -63,27 +63,27 @@ def telling(
             "Insights resource"
         ) from error
     try:
-        yield _with(parts, Signals(monitor.sinks, repeat))
+        yield _with(ports, Signals(monitor.sinks, repeat))
     finally:
         monitor.close()
 
 
-def told_by_the_host(parts: Parts, repeat: timedelta) -> Parts:
+def reported_by_the_host(ports: RootPorts, repeat: timedelta) -> RootPorts:
     """The parts of a function: signals go to the providers that its host has set up, if any."""
-    from openmirror.adapters.telemetry.host import sinks_of_the_host
-    from openmirror.adapters.telemetry.signals import Signals
+    from openmirror.telemetry.host import sinks_of_the_host
+    from openmirror.telemetry.signals import Signals
 
-    return _with(parts, Signals(sinks_of_the_host(), repeat))
+    return _with(ports, Signals(sinks_of_the_host(), repeat))
 
 
-def _with(parts: Parts, signals: Signals) -> Parts:
-    before = parts.emit
+def _with(ports: RootPorts, signals: Signals) -> RootPorts:
+    before = ports.emit
 
     def emit(event: ProgressEvent) -> None:
         signals.log(event)
         before(event)
 
-    return replace(parts, telemetry=signals, emit=emit)
+    return replace(ports, telemetry=signals, emit=emit)
 
 
 def _asks_for_an_identity(env: Mapping[str, str]) -> bool:

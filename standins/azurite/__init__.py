@@ -113,14 +113,14 @@ def running(folder: Path, *options: str) -> Iterator[Azurite]:
 def _urls(output: IO[str]) -> dict[str, str]:
     """Where its three services listen; port 0 lets the system choose."""
     urls: dict[str, str] = {}
-    said = []
+    stated = []
     for line in output:
-        said.append(line)
+        stated.append(line)
         if match := _LISTENS.search(line):
             urls[match[1]] = match[2]
             if len(urls) == 3:
                 return urls
-    raise NotInstalled(f"Azurite does not run: {''.join(said)}")
+    raise NotInstalled(f"Azurite does not run: {''.join(stated)}")
 
 
 def _drain(output: IO[str]) -> None:

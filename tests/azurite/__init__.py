@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from azure.storage.queue import QueueServiceClient
 
-from openmirror.adapters.azure.queue import StorageWorkQueue
-from openmirror.doorbells import POISON_SUFFIX, WORK_QUEUE
+from openmirror.ports.work_items import POISON_SUFFIX, WORK_QUEUE
+from openmirror.stores.azure.queue import StorageWorkQueue
 from standins.azurite import Azurite, running
 
 

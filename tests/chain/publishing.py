@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 from azure.storage.blob import BlobServiceClient
 from azure.storage.filedatalake import DataLakeServiceClient, FileSystemClient
 
-from openmirror import layout
 from openmirror.protocol.names import TableFolder
-from tests.endpoint_server import EndpointServer
+from openmirror.table import layout
+from tests.emulator_server import EndpointServer
 
 
 class Publisher:

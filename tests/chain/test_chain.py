@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
-from openmirror import layout, startevent, statusevent, tableoperation
-from openmirror.adapters.telemetry.figures import METRICS
-from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
+from openmirror.ports.telemetry import runner_start_event, table_operation, table_status_event
+from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
 from openmirror.progress import BatchCommitted
 from openmirror.protocol.names import TableFolder, TablePath, table_name
+from openmirror.table import layout
+from openmirror.telemetry.figures import METRICS
 from tests.azure_platform import APP
 from tests.chain.mangling import Mangled
 from tests.chain.publishing import Publisher
@@ -31,9 +32,9 @@ TABLES = ("orders", "Sales.schema/Orders", "Sales.schema/Zürich 1", "a.b", "two
 RUNNER = "openmirror.runner"
 COMMITS = ("Snapshotting", "Replicating")
 ALWAYS = {
-    tableoperation: (*tableoperation.FIELDS[:7], "Mirror", "LandingFolder", "OperationId"),
-    statusevent: statusevent.FIELDS[:9],
-    startevent: ("Outcome", "JobId", "RunId", "RunPage"),
+    table_operation: (*table_operation.FIELDS[:7], "Mirror", "LandingFolder", "OperationId"),
+    table_status_event: table_status_event.FIELDS[:9],
+    runner_start_event: ("Outcome", "JobId", "RunId", "RunPage"),
 }
 PATIENCE = 300.0
 
@@ -116,15 +117,15 @@ def test_what_an_sdk_writes_is_mirrored_through_every_part_whatever_happens_to_i
     status = monitored(root)
     assert len(status) == len(TABLES)
     assert {table["status"] for table in status.values()} == {"Replicating"}
-    told = rows(parts.azure.sent.items)
-    was_told_of_every_commit(told, lengths)
-    was_told_how_every_table_stands(told)
-    has_the_fields_of_todays_code(told)
+    reported = rows(parts.azure.sent.items)
+    got_every_commit(reported, lengths)
+    got_the_status_of_every_table(reported)
+    has_the_fields_of_todays_code(reported)
 
 
-def was_told_of_every_commit(told: dict[str, list[Row]], lengths: dict[TableFolder, int]) -> None:
+def got_every_commit(reported: dict[str, list[Row]], lengths: dict[TableFolder, int]) -> None:
     """Each file once, in an event, a span and a count of rows, all sent by the runner."""
-    operations = [r for r in told["AppEvents"] if r["Name"] == tableoperation.EVENT]
+    operations = [r for r in reported["AppEvents"] if r["Name"] == table_operation.EVENT]
     commits = [r for r in operations if r["Properties"]["OperationName"] in COMMITS]
     assert {row["AppRoleName"] for row in commits} == {RUNNER}
     found = {folder: list[int]() for folder in lengths}
@@ -134,34 +135,34 @@ def was_told_of_every_commit(told: dict[str, list[Row]], lengths: dict[TableFold
         first, last = int(properties["FirstSequence"]), int(properties["LastSequence"])
         found[folder] += range(first, last + 1)
     assert found == {folder: list(range(1, last + 1)) for folder, last in lengths.items()}
-    spans = {row["OperationId"] for row in told["AppDependencies"]}
+    spans = {row["OperationId"] for row in reported["AppDependencies"]}
     assert {row["OperationId"] for row in commits} <= spans
-    metrics = {row["Name"] for row in told["AppMetrics"] if row["AppRoleName"] == RUNNER}
+    metrics = {row["Name"] for row in reported["AppMetrics"] if row["AppRoleName"] == RUNNER}
     assert {"rows_applied", "bytes_processed", "replication_lag_seconds"} <= metrics
 
 
-def was_told_how_every_table_stands(told: dict[str, list[Row]]) -> None:
+def got_the_status_of_every_table(reported: dict[str, list[Row]]) -> None:
     """By functions and runner both; the newest says that all is applied."""
-    events = [row for row in told["AppEvents"] if row["Name"] == statusevent.EVENT]
+    events = [row for row in reported["AppEvents"] if row["Name"] == table_status_event.EVENT]
     for role in (APP, RUNNER):
         mine = [row["Properties"] for row in events if row["AppRoleName"] == role]
-        newest = {TablePath.parse(told["LandingFolder"]): told for told in mine}
+        newest = {TablePath.parse(reported["LandingFolder"]): reported for reported in mine}
         assert set(newest) == {folder.path for folder in folders()}
-        assert {told["Stage"] for told in newest.values()} == {"Replicating"}
-    gauges = {row["Name"] for row in told["AppMetrics"] if row["AppRoleName"] == APP}
+        assert {reported["Stage"] for reported in newest.values()} == {"Replicating"}
+    gauges = {row["Name"] for row in reported["AppMetrics"] if row["AppRoleName"] == APP}
     assert {"pending_files", "oldest_pending_age_seconds", "table_status", "heartbeat"} <= gauges
-    starts = [row for row in told["AppEvents"] if row["Name"] == startevent.EVENT]
+    starts = [row for row in reported["AppEvents"] if row["Name"] == runner_start_event.EVENT]
     assert [row["Properties"]["Outcome"] for row in starts] == ["Started"]
     assert {row["AppRoleName"] for row in starts} == {APP}
 
 
-def has_the_fields_of_todays_code(told: dict[str, list[Row]]) -> None:
+def has_the_fields_of_todays_code(reported: dict[str, list[Row]]) -> None:
     """What is always there arrives with every event, and nothing that is not documented."""
     for module, always in ALWAYS.items():
-        events = [row["Properties"] for row in told["AppEvents"] if row["Name"] == module.EVENT]
+        events = [row["Properties"] for row in reported["AppEvents"] if row["Name"] == module.EVENT]
         for properties in events:
             assert set(always) <= properties.keys() <= {*module.FIELDS, "logger_name"}
-    for row in told["AppMetrics"]:
+    for row in reported["AppMetrics"]:
         if row["Name"] in METRICS:
             assert tuple(row["Properties"]) == METRICS[row["Name"]]
             assert row["Sum"] is not None

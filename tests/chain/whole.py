@@ -14,21 +14,21 @@ from unittest.mock import patch
 
 from azure.storage.queue import QueueClient, QueueServiceClient
 
-from openmirror import layout
-from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
+from openmirror.ports.work_items import EVENTS_QUEUE, WORK_QUEUE
 from openmirror.progress import ProgressEvent
-from openmirror.services.working import Working
+from openmirror.runtime.runner import Runner
 from openmirror.settings import Settings
-from openmirror.wiring import root_engine, root_parts
+from openmirror.table import layout
+from openmirror.wiring import root_engine, root_ports
 from openmirror.wiring.azure import leases, work_queue
 from openmirror.wiring.runner import working
-from openmirror.wiring.telemetry import telling
+from openmirror.wiring.telemetry import emitting
 from standins.azurite import Azurite, running
 from standins.functions_host import FunctionsHost, host
 from standins.functions_pump import Pump
 from tests.azure_platform import Platform, platform
 from tests.chain.mangling import Mangled
-from tests.endpoint_server import EndpointServer, account_of_its_own, endpoint_server
+from tests.emulator_server import EndpointServer, account_of_its_own, endpoint_server
 
 Mangling = Callable[[QueueClient], Mangled]
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -43,7 +43,7 @@ class Chain:
     azure: Platform
     app: FunctionsHost
     pump: Pump
-    runner: Working
+    runner: Runner
     events: Mangled
     queues: QueueServiceClient
     emitted: list[ProgressEvent]
@@ -92,20 +92,20 @@ def chain(
             "OPENMIRROR_ROOT": f"{server.url}/{server.account}",
             "OPENMIRROR_ACCOUNT_KEY": server.key,
             "OPENMIRROR_QUEUES": azurite.connection_string,
-            "OPENMIRROR_LETTERS": azurite.connection_string,
+            "OPENMIRROR_DEAD_LETTERS": azurite.connection_string,
             **env,
         }
         emitted: list[ProgressEvent] = []
         settings = Settings.load(given, {"runner_sweep": timedelta(hours=1), "batch_files": 2})
         with (
-            telling(
-                root_parts(settings, emit=emitted.append), given, "runner", settings.status_repeat
-            ) as parts,
+            emitting(
+                root_ports(settings, emit=emitted.append), given, "runner", settings.status_repeat
+            ) as ports,
             root_engine(settings, {}) as engine,
             host(given) as app,
         ):
             runner = working(
-                settings, parts, engine, work_queue(settings), leases(settings), mirrors
+                settings, ports, engine, work_queue(settings), leases(settings), mirrors
             )
             pump = Pump.of(app, azurite.connection_string)
             try:

@@ -19,12 +19,12 @@ import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from openmirror import layout
+from openmirror.operate import requests
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.rules import Code
-from openmirror.services import requests
-from openmirror.services.cleaning import clean_table
-from openmirror.services.parts import Parts
+from openmirror.reconcile.clean import clean_table
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.table import layout
 from tests.zone import file_name
 
 ME = requests.Operator("me", "to show that it works")
@@ -35,7 +35,7 @@ TABLE = "t"
 class Scene:
     """One mirror of a real root, for whoever publishes, breaks and mends there."""
 
-    parts: Parts
+    ports: RootPorts
     root: Path
     mirror: str
 
@@ -170,7 +170,7 @@ def _twins(scene: Scene) -> None:
 
 
 def _ask_for_a_reseed_and_lose_a_file(scene: Scene) -> None:
-    requests.reseed(scene.parts, scene.table, ME)
+    requests.reseed(scene.ports, scene.table, ME)
     (scene.folder / file_name(1)).rename(scene.folder / "_lost")
 
 
@@ -188,7 +188,7 @@ def _log(scene: Scene, version: int) -> Path:
 
 
 def _start_again(scene: Scene) -> None:
-    clean_table(scene.parts, scene.table)
+    clean_table(scene.ports, scene.table)
     scene.rows(1, 5)
 
 
@@ -245,7 +245,7 @@ BREACHES = [
         "CSV",
         # The other remedy that its row names.
         lambda scene: (
-            requests.skip_file(scene.parts, scene.table, file_name(2), ME),
+            requests.skip_file(scene.ports, scene.table, file_name(2), ME),
             scene.rows(3, 2),
         ),
     ),
@@ -275,7 +275,7 @@ BREACHES = [
         file=file_name(2),
         names=file_name(2),
         stays=(1, 2),
-        remedy=lambda scene: requests.skip_file(scene.parts, scene.table, file_name(2), ME),
+        remedy=lambda scene: requests.skip_file(scene.ports, scene.table, file_name(2), ME),
         then=(1, 2, 3),
     ),
     Breach(
@@ -292,7 +292,7 @@ BREACHES = [
         stays=(),
         remedy=lambda scene: (
             scene.delta.unlink(),
-            requests.retry(scene.parts, scene.table, ME),
+            requests.retry(scene.ports, scene.table, ME),
         ),
     ),
     Breach(

@@ -15,7 +15,7 @@ from typing import Any
 import cramjam
 import pyarrow as pa
 
-from openmirror.protocol.textformat import TextFormat, TextType
+from openmirror.protocol.text_format import TextFormat, TextType
 
 
 class Unreadable(Exception):
@@ -88,11 +88,11 @@ def _next(text: str, at: int, how: TextFormat) -> tuple[str, bool, int]:
     at += 1
     value = ""
     while at < len(text):
-        letter, following = text[at], text[at + 1 : at + 2]
-        if letter == how.quote and following != how.quote:
+        dead_letter, following = text[at], text[at + 1 : at + 2]
+        if dead_letter == how.quote and following != how.quote:
             return value, True, at + 1
-        escapes = letter in (how.quote, how.escape) and following in (how.quote, how.escape)
-        value += following if escapes else letter
+        escapes = dead_letter in (how.quote, how.escape) and following in (how.quote, how.escape)
+        value += following if escapes else dead_letter
         at += 2 if escapes else 1
     raise Unreadable("an open quote")
 

@@ -16,16 +16,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.local.store import LocalStore
-from openmirror.layout import StorePath
+from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.facts import Completeness, FileFacts
-from openmirror.plan.look import InsertPolicy, TablePolicy, TypeChange, ZonelessTimestamps
+from openmirror.plan.observed import InsertPolicy, TablePolicy, TypeChange, ZonelessTimestamps
 from openmirror.ports import Entry
-from openmirror.protocol.filing import FiledAs, Filing, Through, is_partition, read_name
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import TableName, TablePath, fold_case, is_reserved, table_name
+from openmirror.protocol.naming_scheme import (
+    NamingScheme,
+    ParsedName,
+    Through,
+    is_partition,
+    read_name,
+)
 from openmirror.protocol.rows import (
     Change,
     ChangeFile,
@@ -44,10 +48,12 @@ from openmirror.protocol.schema import (
     union_schema,
 )
 from openmirror.protocol.sequence import NotAChangeFile
-from openmirror.protocol.textformat import TextFormat
+from openmirror.protocol.text_format import TextFormat
+from openmirror.stores.local.store import LocalStore
+from openmirror.table.layout import StorePath
 from tests.conformance import delimited
+from tests.conformance.incarnations import IncarnationRecord, Incarnations
 from tests.conformance.ledger import Done, Filed, Gap, has_ledger, heads, in_order
-from tests.conformance.lives import Life, Lives
 from tests.conformance.nestedtext import held, refuse_times_beyond_a_day
 from tests.conformance.vectors import Outcome, Step, as_moment, encoded
 
@@ -73,10 +79,10 @@ class _Folder:
     applied: int = 0
     schema: TableSchema = field(default_factory=TableSchema)
     table: Table = field(default_factory=lambda: empty_table([]))
-    pinned: TableMetadata | None = None
+    frozen: TableMetadata | None = None
     state: Any = "idle"
     warnings: tuple[str, ...] = ()
-    life: Life | None = None
+    record: IncarnationRecord | None = None
     """The life of the folder that the rows are of; None to begin anew."""
     given_up: int = 0
     """Up to which number those that are missing are passed over."""
@@ -106,7 +112,7 @@ class Interpreter:
         assert isinstance(parsed, Mirroring)
         self._settings = parsed
         self._folders: dict[TablePath, _Folder] = {}
-        self._lives = Lives()
+        self._incarnations = Incarnations()
 
     @property
     def folders(self) -> set[TablePath]:
@@ -114,7 +120,7 @@ class Interpreter:
 
     def take(self, step: Step) -> None:
         """What publishers did is on disk already; here it takes effect."""
-        self._lives.take(step)
+        self._incarnations.take(step)
         if step.settings:
             parsed = parse_mirroring(step.settings)
             assert isinstance(parsed, Mirroring)
@@ -133,7 +139,7 @@ class Interpreter:
             case "resume":
                 folder.held = False
             case "reseed":
-                folder.life = None
+                folder.record = None
             case "skip" if "file" in asked:
                 content = (folder.path / asked["file"]).read_bytes()
                 folder.skipped.add((asked["file"], content))
@@ -144,9 +150,9 @@ class Interpreter:
                 else:
                     folder.done.given_up[through.partition] = through.last
             case "clean":
-                filed = _change_files(folder, _declared(folder))
+                parsed = _change_files(folder, _declared(folder))
                 archive = folder.path / "_ProcessedFiles"
-                folder.done.archive(filed, _skipped(folder, filed), archive)
+                folder.done.archive(parsed, _skipped(folder, parsed), archive)
             case verb:
                 raise AssertionError(f"there is no verb {verb}")
 
@@ -163,11 +169,11 @@ class Interpreter:
             folder = self._folders.setdefault(path, _Folder(place, policy))
             if folder.held:
                 folder.state = "held"
-                folder.applied *= folder.life is self._lives.of(str(path))
+                folder.applied *= folder.record is self._incarnations.of(str(path))
             elif owners.setdefault(self._name(path), path) != path:
                 folder.state = _pause(Code.TABLE_NAME_COLLISION).state
             else:
-                self._folders[path] = self._visit(folder, self._lives.of(str(path)))
+                self._folders[path] = self._reconcile(folder, self._incarnations.of(str(path)))
 
     def _name(self, path: TablePath) -> TableName:
         return table_name(path, self._settings.default_schema).folded
@@ -180,11 +186,15 @@ class Interpreter:
             folder.missed += 1
             folder.state = "dropped" if folder.is_dropped else {"waiting": "grace"}
 
-    def _visit(self, folder: _Folder, life: Life) -> _Folder:
+    def _reconcile(self, folder: _Folder, record: IncarnationRecord) -> _Folder:
         """The folder as it is after this drain: a new life takes the table with its first file."""
-        new = folder if folder.life is life else _Folder(folder.path, folder.policy, life=life)
-        if folder.life is None:
-            new.done.to_read_again = list(folder.done.contents)
+        new = (
+            folder
+            if folder.record is record
+            else _Folder(folder.path, folder.policy, record=record)
+        )
+        if folder.record is None:
+            new.done.to_reread = list(folder.done.contents)
             new.done.archived, new.done.given_up = folder.done.archived, folder.done.given_up
             new.skipped, new.given_up = folder.skipped, folder.given_up
         new.missed = folder.missed = 0
@@ -218,12 +228,12 @@ class Interpreter:
         return list(self._folders[path].done.contents)
 
     def _apply_all(self, folder: _Folder) -> None:
-        filed = _change_files(folder, _declared(folder))
+        parsed = _change_files(folder, _declared(folder))
         metadata = _rules(folder)
         if has_ledger(metadata):
-            self._apply_in_turn(folder, filed, metadata)
+            self._apply_in_turn(folder, parsed, metadata)
             return
-        files = {one.number or 0: one.path for one in filed}
+        files = {one.number or 0: one.path for one in parsed}
         sequence = folder.applied
         while sequence < max(files, default=0):
             sequence += 1
@@ -235,25 +245,25 @@ class Interpreter:
             if file.is_file() and (file.name, file.read_bytes()) in folder.skipped:
                 continue
             self._apply(folder, file, metadata)
-            folder.applied, folder.pinned = sequence, metadata
+            folder.applied, folder.frozen = sequence, metadata
 
-    def _apply_in_turn(self, folder: _Folder, filed: list[Filed], rules: TableMetadata) -> None:
+    def _apply_in_turn(self, folder: _Folder, parsed: list[Filed], rules: TableMetadata) -> None:
         done, archive = folder.done, folder.path / "_ProcessedFiles"
-        skipped = _skipped(folder, filed)
-        if any(done.again(filed, skipped)):
+        skipped = _skipped(folder, parsed)
+        if any(done.again(parsed, skipped)):
             folder.warnings = (*folder.warnings, Code.SEQUENCE_REUSED.value)
-        for name in done.overwritten(filed):
+        for name in done.overwritten(parsed):
             raise _pause(Code.APPLIED_FILE_CHANGED, name)
-        for name in done.to_read_again:
+        for name in done.to_reread:
             place = (archive if name in done.archived else folder.path) / name
             self._apply_next(folder, Filed(place, name, None), rules)
-        done.to_read_again = []
+        done.to_reread = []
         unready: dict[str, _Stop] = {}
         while ready := in_order(
             [
                 head
-                for head in heads(filed, done, skipped)
-                if isinstance(head, Filed) and head.lane not in unready
+                for head in heads(parsed, done, skipped)
+                if isinstance(head, Filed) and head.worker not in unready
             ]
         ):
             try:
@@ -261,10 +271,10 @@ class Interpreter:
             except _Stop as stop:
                 if "waiting" not in stop.state:
                     raise
-                unready[ready[0].lane] = stop
-        left = list(heads(filed, done, skipped))
+                unready[ready[0].worker] = stop
+        left = list(heads(parsed, done, skipped))
         for file in in_order([head for head in left if isinstance(head, Filed)]):
-            raise unready[file.lane]
+            raise unready[file.worker]
         for gap in sorted((g for g in left if isinstance(g, Gap)), key=lambda gap: gap.since):
             of = {"sequence": str(gap.number), "partition": gap.partition}
             raise _Stop({"waiting": "gap", **of})
@@ -278,7 +288,7 @@ class Interpreter:
                 raise _Stop({"waiting": "incomplete", **(of if one.number else {})}) from stop
             raise _Stop({**stop.state, "file": one.name}) from stop
         folder.done.contents[one.name] = one.content
-        folder.applied, folder.pinned = folder.applied + 1, rules
+        folder.applied, folder.frozen = folder.applied + 1, rules
 
     def _apply(self, folder: _Folder, file: Path, rules: TableMetadata) -> None:
         facts = self._facts(file, rules.text)
@@ -339,26 +349,26 @@ def _visible_folders(place: Path) -> Iterator[Path]:
     return (p for p in place.iterdir() if p.is_dir() and not is_reserved(p.name))
 
 
-def _skipped(folder: _Folder, filed: list[Filed]) -> set[str]:
-    return {one.name for one in filed if (one.name, one.content) in folder.skipped}
+def _skipped(folder: _Folder, parsed: list[Filed]) -> set[str]:
+    return {one.name for one in parsed if (one.name, one.content) in folder.skipped}
 
 
 def _declared(folder: _Folder) -> TableMetadata:
     """What is declared, as far as it can be read; how files are found never changes in a life."""
     place = folder.path / "_metadata.json"
     content = place.read_bytes() if place.exists() else b""
-    pinned = folder.pinned
-    declared = parse_metadata(content) if content.strip() else pinned
+    frozen = folder.frozen
+    declared = parse_metadata(content) if content.strip() else frozen
     if not isinstance(declared, TableMetadata):
-        return pinned or TableMetadata()
-    if pinned is None:
+        return frozen or TableMetadata()
+    if frozen is None:
         return declared
-    return replace(declared, detection=pinned.detection, partitioned=pinned.partitioned)
+    return replace(declared, detection=frozen.detection, partitioned=frozen.partitioned)
 
 
 def _change_files(folder: _Folder, rules: TableMetadata) -> list[Filed]:
     extension = rules.text.extension if rules.text else "parquet"
-    filing = Filing(rules.detection, rules.partitioned, extension)
+    naming = NamingScheme(rules.detection, rules.partitioned, extension)
     found: list[Filed] = []
     warnings: dict[str, None] = {}
     places = [folder.path]
@@ -368,8 +378,8 @@ def _change_files(folder: _Folder, rules: TableMetadata) -> list[Filed]:
                 places.append(file)
                 continue
             name = file.relative_to(folder.path).as_posix()
-            match read_name(filing, name):
-                case FiledAs(_, number):
+            match read_name(naming, name):
+                case ParsedName(_, number):
                     found.append(Filed(file, name, number))
                 case NotAChangeFile():
                     warnings[Code.FILE_NAME_INVALID.value] = None
@@ -381,21 +391,21 @@ def _rules(folder: _Folder) -> TableMetadata:
     place = folder.path / "_metadata.json"
     content = place.read_bytes() if place.exists() else b""
     if not content.strip():
-        return folder.pinned or TableMetadata()
+        return folder.frozen or TableMetadata()
     metadata = parse_metadata(content)
     if isinstance(metadata, Broken):
         raise _pause(metadata.code)
     if metadata.repairs:
         folder.warnings = (*folder.warnings, Code.METADATA_REPAIRED.value)
-    if pinned := folder.pinned:
-        if pinned.key_columns and _names(metadata) != _names(pinned):
+    if frozen := folder.frozen:
+        if frozen.key_columns and _names(metadata) != _names(frozen):
             raise _pause(Code.KEY_COLUMNS_CHANGED)
-        options = [(m.default_marker, m.detection, m.partitioned) for m in (metadata, pinned)]
+        options = [(m.default_marker, m.detection, m.partitioned) for m in (metadata, frozen)]
         if options[0] != options[1]:
             raise _pause(Code.PINNED_OPTION_CHANGED)
-        if fold_case(metadata.guard or "") != fold_case(pinned.guard or ""):
+        if fold_case(metadata.version_column or "") != fold_case(frozen.version_column or ""):
             raise _pause(Code.PINNED_OPTION_CHANGED)
-    matches = metadata.default_marker is not Marker.INSERT or metadata.guard is not None
+    matches = metadata.default_marker is not Marker.INSERT or metadata.version_column is not None
     if matches and not metadata.key_columns:
         raise _pause(Code.KEY_COLUMNS_UNDECLARED)
     return metadata
@@ -407,7 +417,7 @@ def _names(metadata: TableMetadata) -> set[str]:
 
 def _as_now(table: Table, schema: TableSchema, rules: TableMetadata) -> Table:
     """The same rows under the keys and in the types of now."""
-    now = empty_table(rules.key_columns, rules.guard)
+    now = empty_table(rules.key_columns, rules.version_column)
     rows = [_row(row, schema) for row in table.rows]
     apply_file(now, ChangeFile(tuple(table.columns), [Change(Marker.INSERT, row) for row in rows]))
     return now

@@ -32,7 +32,7 @@ class Filed:
         return self.name.rpartition("/")[0]
 
     @property
-    def lane(self) -> str:
+    def worker(self) -> str:
         """What it holds up while it is not ready: its partition, or nobody but itself."""
         return self.name if self.number is None else self.partition
 
@@ -54,7 +54,7 @@ class Done:
     archived: set[str] = field(default_factory=set)
     given_up: dict[str, int] = field(default_factory=dict)
     """By partition: up to which number those that are missing are passed over."""
-    to_read_again: list[str] = field(default_factory=list)
+    to_reread: list[str] = field(default_factory=list)
     """What a reseed applies once more, in the order of the first time."""
 
     def last(self, partition: str) -> int:
@@ -62,19 +62,19 @@ class Done:
         names = [name for name in self.contents if name.rpartition("/")[0] == partition]
         return max((_number(name) for name in names), default=0)
 
-    def overwritten(self, filed: list[Filed]) -> Iterator[str]:
+    def overwritten(self, parsed: list[Filed]) -> Iterator[str]:
         """Applied files that have another content by now, the first that was applied first."""
-        there = {one.name: one for one in filed if one.name not in self.archived}
+        there = {one.name: one for one in parsed if one.name not in self.archived}
         for name, content in self.contents.items():
             if name in there and there[name].content != content:
                 yield name
 
-    def archive(self, filed: list[Filed], skipped: set[str], to: Path) -> None:
+    def archive(self, parsed: list[Filed], skipped: set[str], to: Path) -> None:
         """Move away what was applied, but for the newest file of each partition."""
-        if any(self.overwritten(filed)):
+        if any(self.overwritten(parsed)):
             return
-        passed = {*skipped, *(one.name for one in self.again(filed, skipped))}
-        counted = [one for one in filed if one.name not in passed]
+        passed = {*skipped, *(one.name for one in self.again(parsed, skipped))}
+        counted = [one for one in parsed if one.name not in passed]
         newest = {one.partition: one for one in sorted(counted, key=self._counts)}
         for one in counted:
             if one.name in self.contents and one is not newest[one.partition]:
@@ -88,9 +88,9 @@ class Done:
         order = list(self.contents)
         return 0, order.index(one.name) if one.name in order else len(order)
 
-    def again(self, filed: list[Filed], skipped: set[str]) -> Iterator[Filed]:
+    def again(self, parsed: list[Filed], skipped: set[str]) -> Iterator[Filed]:
         """Files whose name, or number, was used before."""
-        for one in (one for one in filed if one.name not in skipped):
+        for one in (one for one in parsed if one.name not in skipped):
             is_behind = one.number is not None and one.number <= self.last(one.partition)
             if one.name in self.archived or (is_behind and one.name not in self.contents):
                 yield one
@@ -109,11 +109,11 @@ class Gap:
         return min(one.age for one in self.behind)
 
 
-def heads(filed: list[Filed], done: Done, skipped: set[str]) -> Iterator[Filed | Gap]:
+def heads(parsed: list[Filed], done: Done, skipped: set[str]) -> Iterator[Filed | Gap]:
     """What each partition, or each file found by its time, would have applied next."""
-    old = {*done.contents, *skipped, *(one.name for one in done.again(filed, skipped))}
-    passed = {(one.partition, one.number) for one in filed if one.name in skipped}
-    new = [one for one in filed if one.name not in old]
+    old = {*done.contents, *skipped, *(one.name for one in done.again(parsed, skipped))}
+    passed = {(one.partition, one.number) for one in parsed if one.name in skipped}
+    new = [one for one in parsed if one.name not in old]
     yield from (one for one in new if one.number is None)
     numbered = [one for one in new if one.number is not None]
     for partition in sorted({one.partition for one in numbered}):
@@ -130,7 +130,7 @@ def heads(filed: list[Filed], done: Done, skipped: set[str]) -> Iterator[Filed |
 
 def in_order(files: list[Filed]) -> list[Filed]:
     """The one that was last modified first comes first; equal times go by partition, or name."""
-    return sorted(files, key=lambda one: (one.age, one.lane))
+    return sorted(files, key=lambda one: (one.age, one.worker))
 
 
 def _number(name: str) -> int:

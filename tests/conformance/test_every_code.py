@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from openmirror.cli.app import app
 from openmirror.errors import SOLUTIONS
 from openmirror.protocol.rules import WARNINGS, Code
-from openmirror.services.draining import drain
+from openmirror.runtime.draining import drain
 from tests.conformance.breaches import BREACHES, Breach, Scene
 from tests.zone import Mirror, Zone, read_delta
 
@@ -27,7 +27,7 @@ OPERATIONS = Path(__file__).parent.parent.parent / "docs" / "OPERATIONS.md"
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """What `status --json` and a reader saw of one breach."""
 
     tables: list[dict[str, Any]]
@@ -65,15 +65,15 @@ class Story:
 
     def _drain(self) -> None:
         mirrors = [_name(breach) for breach in BREACHES]
-        drain(self._runner.parts, self._runner.engine, mirrors, lanes=4)
+        drain(self._runner.parts, self._runner.engine, mirrors, workers=4)
 
-    def _seen(self, breach: Breach, folder: str, ids: tuple[int, ...]) -> Seen:
+    def _seen(self, breach: Breach, folder: str, ids: tuple[int, ...]) -> Observation:
         words = ["status", "--json", "--root", str(self._root), "--mirror", _name(breach)]
         env = {"OPENMIRROR_METADATA_GRACE": "0"}
         shown = CliRunner().invoke(app, words, env=env)
         assert shown.exit_code == 0, shown.output
         table = self._root / "lake" / _name(breach) / "Tables" / "dbo" / folder.split("/")[-1]
-        return Seen(json.loads(shown.stdout)["data"], _ids(table) if ids else _none(table))
+        return Observation(json.loads(shown.stdout)["data"], _ids(table) if ids else _none(table))
 
 
 def _name(breach: Breach) -> str:

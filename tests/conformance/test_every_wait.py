@@ -16,19 +16,19 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
 from openmirror.cli.app import app
-from openmirror.lifecycle import leaves_undone
+from openmirror.deltalog import LogReplay
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.operate import requests
 from openmirror.plan import Decision, Limits
 from openmirror.plan.decisions import Idle, Wait, WaitKind
 from openmirror.ports import no_steps
 from openmirror.protocol.names import TableFolder
-from openmirror.services import requests
-from openmirror.services.discovery import discover
-from openmirror.services.mirrors import open_mirror
-from openmirror.services.parts import Parts
-from openmirror.services.running import UnreadableTable, attend
+from openmirror.reconcile.discovery import discover
+from openmirror.reconcile.mirrors import open_mirror
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.isolation import UnreadableTable, reconcile_isolated
+from openmirror.status import leaves_undone
 from tests.conformance.breaches import ME, TABLE, Deed, Scene, first, nothing
 from tests.unit.paper import PaperEngine
 from tests.zone import MIRROR, AheadStore, Clock, file_name
@@ -37,7 +37,7 @@ OPERATIONS = Path(__file__).parent.parent.parent / "docs" / "OPERATIONS.md"
 
 
 _MINUTE = timedelta(minutes=1)
-_PATIENT = Limits(metadata_grace=_MINUTE, settle=_MINUTE, drop_grace=_MINUTE)
+_PATIENT = Limits(metadata_grace=_MINUTE, quiet_period=_MINUTE, drop_grace=_MINUTE)
 """However slow the machine, no wait ends before it was seen."""
 
 
@@ -51,25 +51,25 @@ class Stage:
     def __post_init__(self) -> None:
         store = AheadStore(self.root, no_steps, self.clock)
         inspector = ChangeFileInspector(store)
-        self.parts = Parts(
+        self.ports = RootPorts(
             store=store,
             inspector=inspector,
             logs=LogReplay(store),
             clock=self.clock,
             limits=_PATIENT,
         )
-        self.scene = Scene(self.parts, self.root, MIRROR)
+        self.scene = Scene(self.ports, self.root, MIRROR)
         self.scene.zone.mkdir(parents=True)
         open_mirror(store, MIRROR)
         self._engine = PaperEngine(store)
 
-    def settle(self) -> Decision | UnreadableTable | None:
+    def reconcile_until_idle(self) -> Decision | UnreadableTable | None:
         """Every table is visited until nothing is left to do; what became of the first one."""
         outcomes: dict[TableFolder, Decision | UnreadableTable] = {}
-        for folder in discover(self.parts.store, MIRROR):
+        for folder in discover(self.ports.store, MIRROR):
             again = True
             while again:
-                done = attend(self.parts, self._engine, folder)
+                done = reconcile_isolated(self.ports, self._engine, folder)
                 again, outcomes[folder] = done.again, done.outcome
         return outcomes.get(self.scene.table)
 
@@ -111,7 +111,7 @@ def _five_tables(scene: Scene) -> None:
 def _four_go(stage: Stage) -> None:
     for folder in (TABLE, "u", "v", "w"):
         (stage.scene.zone / folder).rename(stage.scene.zone / f"_{folder}")
-    stage.settle()
+    stage.reconcile_until_idle()
     _minutes_pass(stage)
 
 
@@ -131,7 +131,7 @@ CASES = [
         ends_by_itself=True,
     ),
     Case(
-        kind=WaitKind.SETTLE,
+        kind=WaitKind.QUIET_PERIOD,
         before=nothing,
         begins=lambda stage: _text(stage.scene),
         names={"sequence": "1", "file": f"{1:020d}.csv"},
@@ -166,7 +166,7 @@ CASES = [
         kind=WaitKind.CONFIRMATION,
         before=_five_tables,
         begins=_four_go,
-        ends=lambda stage: requests.confirm_drops(stage.parts, MIRROR, ME),
+        ends=lambda stage: requests.confirm_drops(stage.ports, MIRROR, ME),
         applied="1",
     ),
 ]
@@ -180,9 +180,9 @@ def test_every_wait_has_its_case() -> None:
 def test_a_wait_is_shown_and_ends_as_operations_says(case: Case, tmp_path: Path) -> None:
     stage = Stage(tmp_path / "root")
     case.before(stage.scene)
-    stage.settle()
+    stage.reconcile_until_idle()
     case.begins(stage)
-    waits = stage.settle()
+    waits = stage.reconcile_until_idle()
     assert isinstance(waits, Wait)
     assert waits.waiting.kind is case.kind
     assert (waits.waiting.until is not None) is case.ends_by_itself
@@ -199,7 +199,7 @@ def test_a_wait_is_shown_and_ends_as_operations_says(case: Case, tmp_path: Path)
     assert row.rstrip("| ").count(" | ") == 3, "its row says what, whether it ends, what to do"
 
     case.ends(stage)
-    assert isinstance(stage.settle(), Idle)
+    assert isinstance(stage.reconcile_until_idle(), Idle)
     assert _entry(stage)["openmirror"]["waitingFor"] is None
     assert _entry(stage)["openmirror"]["appliedSequence"] == case.applied
 
@@ -207,7 +207,7 @@ def test_a_wait_is_shown_and_ends_as_operations_says(case: Case, tmp_path: Path)
 def _entry(stage: Stage) -> dict[str, Any]:
     # What only the test's clock has brought about is not there yet for a process with its own.
     grace = "0" if stage.clock.ahead else "1h"
-    names = ("OPENMIRROR_METADATA_GRACE", "OPENMIRROR_SETTLE", "OPENMIRROR_DROP_GRACE")
+    names = ("OPENMIRROR_METADATA_GRACE", "OPENMIRROR_QUIET_PERIOD", "OPENMIRROR_DROP_GRACE")
     env = dict(zip(names, ("1h", "1h", grace), strict=True))
     shown = CliRunner().invoke(app, ["status", "--json", "--root", str(stage.root)], env=env)
     assert shown.exit_code == 0, shown.output

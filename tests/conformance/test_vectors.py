@@ -13,27 +13,27 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from openmirror import layout
-from openmirror.adapters.local.store import LocalStore
-from openmirror.adapters.parquet import ParquetInspector
-from openmirror.layout import StorePath
-from openmirror.lifecycle import table_status
-from openmirror.lifecycle.stages import is_dropped
+from openmirror.formats.parquet.inspecting import ParquetInspector
+from openmirror.operate import requests
 from openmirror.plan import plan
 from openmirror.plan.decisions import Wait, WaitKind
 from openmirror.ports import Entry
-from openmirror.protocol.filing import Through
 from openmirror.protocol.names import TableFolder, TablePath, table_name
+from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType
-from openmirror.services import requests
-from openmirror.services.cleaning import clean_table
-from openmirror.services.discovery import discover
-from openmirror.services.documents import Documents
-from openmirror.services.draining import drain
-from openmirror.services.looking import look_at
-from openmirror.services.parts import Parts
-from openmirror.tablelog import TableLog
+from openmirror.reconcile.clean import clean_table
+from openmirror.reconcile.discovery import discover
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.draining import drain
+from openmirror.status import table_status
+from openmirror.status.stages import is_dropped
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
+from openmirror.table.log import TableLog
 from tests.conformance.interpreter import Interpreter
 from tests.conformance.states import state_of
 from tests.conformance.vectors import CASES, HERE, MOST_STEPS, Case, Outcome, check, encoded
@@ -65,17 +65,17 @@ def test_the_interpreter_gives_what_a_vector_says(case: Case, tmp_path: Path) ->
 
 
 _ME = requests.Operator("a vector", "it says so")
-_ASKING: dict[str, Callable[[Parts, TableFolder, Mapping[str, str]], object]] = {
-    "pause": lambda parts, folder, _: requests.hold(parts, folder, _ME),
-    "resume": lambda parts, folder, _: requests.resume(parts, folder, _ME),
-    "undrop": lambda parts, folder, _: requests.undrop(parts, folder, _ME),
-    "reseed": lambda parts, folder, _: requests.reseed(parts, folder, _ME),
-    "skip": lambda parts, folder, of: (
-        requests.skip_file(parts, folder, of["file"], _ME)
+_ASKING: dict[str, Callable[[RootPorts, TableFolder, Mapping[str, str]], object]] = {
+    "pause": lambda ports, folder, _: requests.hold(ports, folder, _ME),
+    "resume": lambda ports, folder, _: requests.resume(ports, folder, _ME),
+    "undrop": lambda ports, folder, _: requests.undrop(ports, folder, _ME),
+    "reseed": lambda ports, folder, _: requests.reseed(ports, folder, _ME),
+    "skip": lambda ports, folder, of: (
+        requests.skip_file(ports, folder, of["file"], _ME)
         if "file" in of
-        else requests.skip_through(parts, folder, Through.parse(of["through"]), _ME)
+        else requests.skip_through(ports, folder, Through.parse(of["through"]), _ME)
     ),
-    "clean": lambda parts, folder, _: clean_table(parts, folder),
+    "clean": lambda ports, folder, _: clean_table(ports, folder),
 }
 
 
@@ -84,15 +84,15 @@ class Engine:
 
     def __init__(self, root: Path, spark: SparkSession, batch_files: int) -> None:
         self._runner = Mirror(Zone(root), spark)
-        limits = replace(self._runner.parts.limits, batch_files=batch_files)
-        self.parts: Parts = replace(self._runner.parts, limits=limits)
+        limits = replace(self._runner.ports.limits, batch_files=batch_files)
+        self.ports: RootPorts = replace(self._runner.ports, limits=limits)
         self._decisions: dict[TableFolder, object] = {}
         for number in range(MOST_STEPS):
             pending = [case for case in CASES if number < len(case.steps)]
             for case in pending:
                 self._take(case, number, root)
             mirrors = [_mirror(case) for case in pending]
-            done = drain(self.parts, self._runner.engine, mirrors, lanes=4)
+            done = drain(self.ports, self._runner.engine, mirrors, workers=4)
             assert not done.has_failed, done
             self._decisions.update(done.outcomes)
 
@@ -106,36 +106,36 @@ class Engine:
         step.publish(root / layout.landing_zone(_mirror(case)))
         for asked in step.asked:
             folder = TableFolder(_mirror(case), TablePath.parse(asked["folder"]))
-            _ASKING[asked["verb"]](self.parts, folder, asked)
+            _ASKING[asked["verb"]](self.ports, folder, asked)
 
     def folders(self, case: Case) -> list[TableFolder]:
-        return discover(self.parts.store, _mirror(case))
+        return discover(self.ports.store, _mirror(case))
 
     def tables(self, case: Case) -> set[Path]:
         tables = self._runner.zone.root / "lake" / _mirror(case) / "Tables"
         return {path.parent for path in tables.glob("*/*/_delta_log")}
 
     def path(self, folder: TableFolder) -> Path:
-        document = Documents(self.parts.store).mirror(folder.mirror).value
+        document = Documents(self.ports.store).mirror(folder.mirror).value
         name = table_name(folder.path, document.default_schema)
         return self._runner.zone.root / layout.delta_table(folder.mirror, name)
 
     def outcome(self, folder: TableFolder) -> Outcome:
-        look = look_at(self.parts, folder).look
-        decision = plan(look, self.parts.limits, look.at)
+        observed = observe(self.ports, folder).observed
+        decision = plan(observed, self.ports.limits, observed.at)
         left = self._decisions[folder]
         if isinstance(left, Wait) and left.waiting.kind is WaitKind.GRACE:
             decision = left  # the next drain ends it
         assert type(decision) is type(left), "a drain leaves nothing to do"
-        status = table_status(look, decision)
+        status = table_status(observed, decision)
         columns: tuple[Column, ...] = ()
         rows: list[list[object]] = []
-        if isinstance(look.log, TableLog) and look.folder in look.log.owners:
-            columns = look.log.schema.columns
+        if isinstance(observed.log, TableLog) and observed.folder in observed.log.owners:
+            columns = observed.log.schema.columns
             rows = [encoded(row, columns) for row in self._rows(self.path(folder))]
         codes = (warning.code for warning in status.warnings)
         warnings = tuple(dict.fromkeys(code for code in codes if isinstance(code, Code)))
-        state = "dropped" if is_dropped(look) else state_of(decision)
+        state = "dropped" if is_dropped(observed) else state_of(decision)
         return Outcome(columns, rows, state, str(status.applied), warnings)
 
     def _rows(self, path: Path) -> list[dict[str, object]]:
@@ -147,7 +147,9 @@ class Engine:
 
 def _is_for_spark_alone(path: Path) -> bool:
     """deltalake misreads some letters of a path, and opens no table that was widened in place."""
-    misread = any(letter in "%\\" or not letter.isprintable() for letter in str(path))
+    misread = any(
+        dead_letter in "%\\" or not dead_letter.isprintable() for dead_letter in str(path)
+    )
     return misread or "by-the-table-feature" in str(path)
 
 
@@ -260,8 +262,8 @@ def _rules_of_protocol() -> set[str]:
     text = PROTOCOL.read_text(encoding="utf-8")
     sections = set(re.findall(r"^###? ([2-7](?:\.\d)?)\.? ", text, re.MULTILINE))
     third = text.partition("\n## 3")[2].partition("\n## 4")[0]
-    parts = re.split(r"^### (3\.\d) ", "3\n" + third, flags=re.MULTILINE)
-    for section, part in zip(["3", *parts[1::2]], parts[0::2], strict=True):
+    ports = re.split(r"^### (3\.\d) ", "3\n" + third, flags=re.MULTILINE)
+    for section, part in zip(["3", *ports[1::2]], ports[0::2], strict=True):
         sections |= {f"{section}.{rule}" for rule in re.findall(r"^(\d)\. ", part, re.MULTILINE)}
     return sections
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from openmirror.account import AccountUrl
-from openmirror.adapters.azure.clients import Clients
-from openmirror.adapters.azure.credentials import account_credential
-from openmirror.adapters.azure.paths import place
-from openmirror.adapters.azure.store import AzureStore
-from openmirror.layout import StorePath
-from tests.endpoint_server import EndpointServer
+from openmirror.ports.storage_account import AccountUrl
+from openmirror.stores.azure.clients import Clients
+from openmirror.stores.azure.credentials import account_credential
+from openmirror.stores.azure.paths import container_path
+from openmirror.stores.azure.store import AzureStore
+from openmirror.table.layout import StorePath
+from tests.emulator_server import EndpointServer
 
 
 def account_of(server: EndpointServer) -> AccountUrl:
@@ -37,4 +37,4 @@ def azure_store(server: EndpointServer, **options: Any) -> Iterator[tuple[AzureS
 
 def make_folder(clients: Clients, path: StorePath) -> None:
     """As a publisher makes one: with the folders above it."""
-    clients.files.get_directory_client(*place(path)).create_directory()
+    clients.files.get_directory_client(*container_path(path)).create_directory()

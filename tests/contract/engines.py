@@ -17,13 +17,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType
 
-from openmirror import layout
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.conversion import FileConverter
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.local.store import LocalStore
-from openmirror.adapters.memory import MemoryStore
-from openmirror.layout import StorePath, join
+from openmirror.deltalog import LogReplay
+from openmirror.formats.conversion import FileConverter
+from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan.facts import Completeness, FileFacts, LandedFile
 from openmirror.ports import Entry, TableEngine
 from openmirror.protocol.names import ETag, TableFolder, TablePath
@@ -31,8 +27,12 @@ from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Sequence
 from openmirror.spark import committing
 from openmirror.spark.engine import SparkEngine
-from openmirror.spark.places import local_places
-from openmirror.tablelog import BrokenLog, TableLog
+from openmirror.spark.places import local_spark_paths
+from openmirror.stores.local.store import LocalStore
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath, join
+from openmirror.table.log import BrokenLog, TableLog
 from tests.simulation.delta_model import DAMAGED, ModelDelta
 from tests.unit.paper import PaperEngine
 from tests.zone import read_delta
@@ -40,7 +40,7 @@ from tests.zone import read_delta
 FOLDER = TableFolder("m", TablePath.parse("T"))
 TABLE = StorePath("lake/m/Tables/dbo/T")
 LANDING = layout.table_folder(FOLDER)
-LIFE = "i"
+RECORD = "i"
 SCHEMA = TableSchema((Column("id", ColumnType("long")), Column("v", ColumnType("string"))))
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 PATIENCE = 120.0
@@ -124,7 +124,7 @@ class OnDisk:
         return log
 
     def take_away(self) -> None:
-        (self.root / TABLE).rename(self.root / "aside")
+        (self.root / TABLE).rename(self.root / "retained")
 
 
 class InSpark(OnDisk):
@@ -133,7 +133,7 @@ class InSpark(OnDisk):
     def __init__(self, root: Path, spark: SparkSession, patch: pytest.MonkeyPatch) -> None:
         super().__init__(root)
         self._patch = patch
-        self.engine = SparkEngine(spark, local_places(str(root)), FileConverter(self.store))
+        self.engine = SparkEngine(spark, local_spark_paths(str(root)), FileConverter(self.store))
 
     def files(self) -> list[int]:
         return sorted(row["id"] for row in read_delta(self.root / TABLE))
@@ -233,7 +233,7 @@ class InTheModel:
 
     def land(self, number: int) -> LandedFile:
         name = f"{number:020d}.parquet"
-        path, data = join(LANDING, name), f"{LIFE} {number} 1".encode()
+        path, data = join(LANDING, name), f"{RECORD} {number} 1".encode()
         etag = self.store.write(path, data)
         facts = FileFacts(etag=etag, completeness=Completeness.COMPLETE, rows=1, schema=SCHEMA)
         return LandedFile(

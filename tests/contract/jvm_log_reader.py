@@ -10,14 +10,14 @@ from typing import Any
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.sql import SparkSession
 
-from openmirror.commitnote import decode
-from openmirror.layout import StorePath
 from openmirror.ports import LogReader
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import FENCED, START, Position
-from openmirror.spark.failing import spark_is_alive
-from openmirror.spark.places import Place
-from openmirror.tablelog import AppId, BrokenLog, CommitNote, TableLog
+from openmirror.spark.failures import spark_is_alive
+from openmirror.spark.places import SparkPath
+from openmirror.table.layout import StorePath
+from openmirror.table.log import AppId, BatchRecord, BrokenLog, TableLog
+from openmirror.table.user_metadata import decode
 
 _BETWEEN = "\0"
 """Joins what is handed over as one text: no name and no JSON holds it."""
@@ -43,7 +43,7 @@ class DeltaLogReader:
     damaged log are not ours, and to it remains without a commit are no table.
     """
 
-    def __init__(self, spark: SparkSession, place: Place, otherwise: LogReader) -> None:
+    def __init__(self, spark: SparkSession, place: SparkPath, otherwise: LogReader) -> None:
         self._spark = spark
         self._place = place
         self._otherwise = otherwise
@@ -91,18 +91,22 @@ class DeltaLogReader:
         """The log with what only its commits say; None when they are not all there."""
         wanted = set() if log.live else {epoch.app_id for epoch in log.epochs}
         before: dict[AppId, Position] = {}
-        note: CommitNote | None = None
+        batch_record: BatchRecord | None = None
         for version in range(log.version, -1, -1):
-            if note is not None and wanted == before.keys():
+            if batch_record is not None and wanted == before.keys():
                 break
             actions = self._commit(delta_log, version)
             for action in actions:
-                note = note or _note(action)
+                batch_record = batch_record or _batch_record(action)
                 if txn := action.get("txn"):
                     app, position = AppId(str(txn["appId"])), Position(int(txn["version"]))
                     if app in wanted and position < FENCED:
                         before.setdefault(app, position)
-        return replace(log, note=note, before_fence={app: before.get(app, START) for app in wanted})
+        return replace(
+            log,
+            batch_record=batch_record,
+            before_fence={app: before.get(app, START) for app in wanted},
+        )
 
     def _commit(self, delta_log: Any, version: int) -> list[dict[str, Any]]:
         file = self._names.unsafeDeltaFile(delta_log.logPath(), version)
@@ -132,21 +136,21 @@ def _clustering(domains: str, schema: str) -> tuple[str, ...]:
     """What is clustered by, in the table's own names; the log has those of its files."""
     for domain in domains.split(_BETWEEN):
         if domain.startswith(_CLUSTERING):
-            said = json.loads(domain.removeprefix(_CLUSTERING).rpartition(",")[0])
+            stated = json.loads(domain.removeprefix(_CLUSTERING).rpartition(",")[0])
             names = {
                 one.get("metadata", {}).get("delta.columnMapping.physicalName"): one["name"]
                 for one in json.loads(schema)["fields"]
             }
-            found = (".".join(parts) for parts in said["clusteringColumns"])
+            found = (".".join(parts) for parts in stated["clusteringColumns"])
             return tuple(names.get(name, name) for name in found)
     return ()
 
 
-def _note(action: dict[str, Any]) -> CommitNote | None:
+def _batch_record(action: dict[str, Any]) -> BatchRecord | None:
     info = action.get("commitInfo") or {}
     text = info.get("userMetadata")
-    note = decode(text) if isinstance(text, str) else None
+    batch_record = decode(text) if isinstance(text, str) else None
     millis = info.get("inCommitTimestamp") or info.get("timestamp")
-    if note is None or not isinstance(millis, (int, float)):
-        return note
-    return replace(note, committed_at=_EPOCH + timedelta(milliseconds=millis))
+    if batch_record is None or not isinstance(millis, (int, float)):
+        return batch_record
+    return replace(batch_record, committed_at=_EPOCH + timedelta(milliseconds=millis))

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 from openmirror.errors import ConditionFailed, NotThere, OpenmirrorError
-from openmirror.layout import StorePath, join
 from openmirror.ports import FileStore
+from openmirror.table.layout import StorePath, join
 
 TABLE = StorePath("landing/m/Files/LandingZone/Orders")
 ARCHIVE = join(TABLE, "_ProcessedFiles")

@@ -20,16 +20,8 @@ from azure.core.exceptions import IncompleteReadError
 from azure.core.pipeline.transport import HttpTransport
 from azure.storage.blob import _download
 
-from openmirror import layout
-from openmirror.account import AccountUrl
-from openmirror.adapters.azure import clients as azure_clients_module
-from openmirror.adapters.azure.clients import RETRIES, Clients
-from openmirror.adapters.azure.credentials import account_credential
-from openmirror.adapters.azure.paths import place
-from openmirror.adapters.azure.store import AzureStore
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.endpoint import dfs_filesystems
+from openmirror.deltalog import LogReplay
+from openmirror.emulator import dfs_filesystems
 from openmirror.errors import (
     AccessDenied,
     AlreadyThere,
@@ -42,20 +34,28 @@ from openmirror.errors import (
     WrongRequest,
     disposition_of,
 )
-from openmirror.layout import StorePath, join
+from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Limits
 from openmirror.plan.facts import Completeness
 from openmirror.ports import ABSENT, Entry
-from openmirror.services.draining import drain
-from openmirror.services.looking import look_at
-from openmirror.services.parts import Parts
-from openmirror.services.sweeping import clean
+from openmirror.ports.storage_account import AccountUrl
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.draining import drain
+from openmirror.runtime.sweeping import clean
 from openmirror.settings import Settings
-from openmirror.wiring.azure import azure_parts, leases, work_queue
+from openmirror.stores.azure import clients as azure_clients_module
+from openmirror.stores.azure.clients import RETRIES, Clients
+from openmirror.stores.azure.credentials import account_credential
+from openmirror.stores.azure.paths import container_path
+from openmirror.stores.azure.store import AzureStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath, join
+from openmirror.wiring.azure import azure_ports, leases, work_queue
 from tests.contract.azure_stores import account_of, azure_clients, make_folder
 from tests.contract.stores import DOCUMENT, FILE, TABLE
 from tests.contract.wires import Counted, LostAnswer, Refusal, Wire, refusing_server
-from tests.endpoint_server import EndpointServer, endpoint_server
+from tests.emulator_server import EndpointServer, endpoint_server
 from tests.unit.paper import PaperEngine, land, table
 
 ORDERS = table("m", "Orders")
@@ -176,15 +176,15 @@ def test_an_incarnation_is_found_where_the_service_cannot_list_from_a_name_on(
 
 
 def test_a_remembered_incarnation_does_not_outlive_the_folder(rig: Rig) -> None:
-    lives = []
+    records = []
     for _ in range(10):
         make_folder(rig.clients, TABLE)
-        life = rig.store.incarnation(TABLE)
-        assert rig.store.incarnation(TABLE) == life
-        lives.append(life)
+        record = rig.store.incarnation(TABLE)
+        assert rig.store.incarnation(TABLE) == record
+        records.append(record)
         # By others, so that the store hears nothing of it.
-        rig.clients.files.get_directory_client(*place(TABLE)).delete_directory()
-    assert len(set(lives)) == 10
+        rig.clients.files.get_directory_client(*container_path(TABLE)).delete_directory()
+    assert len(set(records)) == 10
 
 
 def test_an_incarnation_is_the_time_of_creation_in_ticks(rig: Rig) -> None:
@@ -196,8 +196,8 @@ def test_an_incarnation_is_the_time_of_creation_in_ticks(rig: Rig) -> None:
     assert before < created < datetime.now(UTC) + timedelta(seconds=2)
 
 
-def parts_of(rig: Rig) -> Parts:
-    return Parts(
+def parts_of(rig: Rig) -> RootPorts:
+    return RootPorts(
         store=rig.store,
         inspector=ChangeFileInspector(rig.store),
         logs=LogReplay(rig.store),
@@ -206,36 +206,38 @@ def parts_of(rig: Rig) -> Parts:
     )
 
 
-MOST_REQUESTS_OF_A_LOOK = 8
+MOST_REQUESTS_OF_AN_OBSERVATION = 8
 """Incarnation twice, control document, mirroring.json, mirror.json, folder, its metadata, log."""
 
 
-def test_a_table_is_drained_looked_at_and_cleaned_and_a_look_has_its_price(rig: Rig) -> None:
+def test_a_table_is_drained_looked_at_and_cleaned_and_a_observation_has_its_price(rig: Rig) -> None:
     land(rig.store, ORDERS, 1, 2, 3)
-    parts = parts_of(rig)
+    ports = parts_of(rig)
     engine = PaperEngine(rig.store)
-    assert not drain(parts, engine, ["m"], lanes=1).has_failed
+    assert not drain(ports, engine, ["m"], workers=1).has_failed
     log = LogReplay(rig.store).read(StorePath("lake/m/Tables/dbo/Orders"))
     assert log is not None
     rig.cost()
-    look = look_at(parts, ORDERS).look
+    observed = observe(ports, ORDERS).observed
     cost = rig.cost()
-    assert look.applied == 3
-    assert len(cost.requests) <= MOST_REQUESTS_OF_A_LOOK, "\n".join(cost.requests)
-    done = clean(parts, ["m"], dry_run=False)
+    assert observed.applied == 3
+    assert len(cost.requests) <= MOST_REQUESTS_OF_AN_OBSERVATION, "\n".join(cost.requests)
+    done = clean(ports, ["m"], dry_run=False)
     assert [len(cleaned.moved) for cleaned in done.cleaned] == [2]
-    assert look_at(parts, ORDERS).look.applied == 3
+    assert observe(ports, ORDERS).observed.applied == 3
 
 
-def test_a_look_costs_the_same_whatever_the_number_of_applied_files_and_commits(rig: Rig) -> None:
+def test_a_observation_costs_the_same_whatever_the_number_of_applied_files_and_commits(
+    rig: Rig,
+) -> None:
     costs = []
     for first, last in ((1, 5), (6, 25)):
         land(rig.store, ORDERS, *range(first, last + 1))
-        parts = parts_of(rig)
-        assert not drain(parts, PaperEngine(rig.store), ["m"], lanes=1).has_failed
-        look_at(parts, ORDERS)
+        ports = parts_of(rig)
+        assert not drain(ports, PaperEngine(rig.store), ["m"], workers=1).has_failed
+        observe(ports, ORDERS)
         rig.cost()
-        look_at(parts, ORDERS)
+        observe(ports, ORDERS)
         costs.append(rig.cost().requests)
     assert len(costs[0]) == len(costs[1]), "\n".join(costs[1])
 
@@ -298,7 +300,7 @@ def test_a_busy_service_is_asked_again_a_little_later(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("fault", [Refusal(503, "ServerBusy"), Refusal(429), LostAnswer()])
-def test_a_service_that_stays_away_is_said_and_tried_again_for_ever(
+def test_a_service_that_stays_away_is_stated_and_tried_again_for_ever(
     rig: Rig, fault: Refusal | LostAnswer
 ) -> None:
     rig.store.write(DOCUMENT, b"1")
@@ -347,7 +349,7 @@ def test_a_move_whose_answer_was_lost_has_been_made(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "said"),
+    ("fault", "stated"),
     [
         (Refusal(403, "AuthorizationPermissionMismatch"), "lacks the role"),
         (Refusal(403, "AuthorizationFailure"), "firewall"),
@@ -356,7 +358,7 @@ def test_a_move_whose_answer_was_lost_has_been_made(rig: Rig) -> None:
     ],
 )
 def test_a_missing_right_names_the_role_and_stops_the_program(
-    rig: Rig, fault: Refusal, said: str
+    rig: Rig, fault: Refusal, stated: str
 ) -> None:
     for ask in (
         lambda: rig.store.list_folder(TABLE),
@@ -369,7 +371,7 @@ def test_a_missing_right_names_the_role_and_stops_the_program(
         rig.wire.faults = [fault] * 9
         with pytest.raises(AccessDenied) as raised:
             ask()
-        assert said in str(raised.value)
+        assert stated in str(raised.value)
         assert "'Storage Blob Data Contributor'" in str(raised.value)
         assert disposition_of(raised.value, attempts=1) is Disposition.FAIL
 
@@ -474,7 +476,7 @@ def test_a_token_is_never_sent_over_http() -> None:
             "OPENMIRROR_QUEUES__queueServiceUri": "http://127.0.0.1:1/dev",
         }
     )
-    for make in (azure_parts, leases, work_queue):
+    for make in (azure_ports, leases, work_queue):
         with pytest.raises(CannotStart, match="only sent over https"):
             make(settings)
 

@@ -15,23 +15,23 @@ from azure.core.exceptions import ClientAuthenticationError
 from azure.core.pipeline.transport import HttpTransport
 from azure.core.rest import HttpRequest
 
-from openmirror.account import AccountUrl
-from openmirror.adapters.azure.clients import Clients
-from openmirror.adapters.azure.credentials import RefusalsApart
-from openmirror.adapters.azure.leases import BlobLeases
-from openmirror.adapters.azure.queue import StorageWorkQueue
-from openmirror.adapters.azure.store import AzureStore
-from openmirror.connection import Connection
 from openmirror.errors import AccessDenied, Unavailable
-from openmirror.ports import ABSENT, Ring
+from openmirror.ports import ABSENT, WorkItem
+from openmirror.ports.connection import Connection
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.settings import Settings
-from openmirror.wiring.azure import azure_parts
+from openmirror.stores.azure.clients import Clients
+from openmirror.stores.azure.credentials import RefusalsApart
+from openmirror.stores.azure.leases import BlobLeases
+from openmirror.stores.azure.queue import StorageWorkQueue
+from openmirror.stores.azure.store import AzureStore
+from openmirror.wiring.azure import azure_ports
 from standins.azurite import running
 from standins.loopback import serving
 from tests.azurite.tokens import UnsignedTokens, make_certificate
 from tests.contract.stores import ARCHIVED, DOCUMENT, FILE, TABLE
-from tests.endpoint_server import endpoint_server
+from tests.emulator_server import endpoint_server
 
 ORDERS = TableFolder("m", TablePath("", "Orders"))
 
@@ -44,10 +44,10 @@ def test_queues_and_leases_of_azurite_work_with_tokens_over_https(tmp_path: Path
         trust = {"connection_verify": str(certificate)}
         connection = Connection(service=emulator.queue_url)
         queue = StorageWorkQueue.connect(connection, credential=tokens, **trust)
-        queue.send(Ring(ORDERS, "sweep"))
+        queue.send(WorkItem(ORDERS, "sweep"))
         (taken,) = queue.take(1)
-        assert taken.ring == Ring(ORDERS, "sweep")
-        queue.bury(taken, "why not")
+        assert taken.work_item == WorkItem(ORDERS, "sweep")
+        queue.dead_letter(taken, "why not")
         assert queue.length() == 0
         queue.close()
 
@@ -89,9 +89,9 @@ def test_an_environment_without_any_identity_says_what_to_do(
     monkeypatch.setenv("AZURE_TOKEN_CREDENTIALS", "EnvironmentCredential")
     monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate[0]))
     with endpoint_server(tmp_path / "root", certificate=certificate) as server:
-        parts = azure_parts(Settings.load({}, {"root": f"{server.url}/{server.account}"}))
+        ports = azure_ports(Settings.load({}, {"root": f"{server.url}/{server.account}"}))
         with pytest.raises(AccessDenied, match="assign a managed identity"):
-            parts.store.read(DOCUMENT)
+            ports.store.read(DOCUMENT)
 
 
 @contextmanager
@@ -133,7 +133,7 @@ class Refused:
     ("status", "error"),
     [(404, Unavailable), (410, Unavailable), (429, Unavailable), (400, AccessDenied)],
 )
-def test_who_gives_no_token_makes_no_file_look_missing(
+def test_who_gives_no_token_makes_no_file_observation_missing(
     monkeypatch: pytest.MonkeyPatch, status: int, error: type[Exception]
 ) -> None:
     monkeypatch.setattr(HttpTransport, "sleep", lambda *_: None)

@@ -13,15 +13,15 @@ from threading import Event
 
 import pytest
 
-from openmirror import layout
-from openmirror.adapters.azure.clients import Clients
-from openmirror.adapters.azure.store import AzureStore
-from openmirror.adapters.local.store import LocalStore
-from openmirror.adapters.memory import MemoryStore
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere, WrongRequest
-from openmirror.layout import StorePath, join
 from openmirror.ports import ABSENT, FileStore
 from openmirror.protocol.names import ETag
+from openmirror.stores.azure.clients import Clients
+from openmirror.stores.azure.store import AzureStore
+from openmirror.stores.local.store import LocalStore
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath, join
 from tests.contract.azure_stores import azure_store, make_folder
 from tests.contract.stores import (
     ARCHIVE,
@@ -35,7 +35,7 @@ from tests.contract.stores import (
     names,
     together,
 )
-from tests.endpoint_server import endpoint_server
+from tests.emulator_server import endpoint_server
 
 NAMES = [
     "with space",
@@ -113,7 +113,7 @@ def test_a_listing_shows_the_etag_that_a_read_gives(store: FileStore) -> None:
     assert entry.etag == store.read(FILE).etag
 
 
-def test_a_listing_tells_times_in_utc_by_the_clock_that_files_have(store: FileStore) -> None:
+def test_a_listing_reports_times_in_utc_by_the_clock_that_files_have(store: FileStore) -> None:
     store.write(FILE, b"content")
     listing = store.list_folder(TABLE)
     (entry,) = listing.entries
@@ -182,7 +182,7 @@ def test_a_listing_while_files_come_and_go_has_every_file_that_stays(rig: Rig) -
 # incarnation
 
 
-def test_an_incarnation_stays_while_the_folder_lives(store: FileStore) -> None:
+def test_an_incarnation_stays_while_the_folder_incarnations(store: FileStore) -> None:
     store.write(FILE, b"content")
     first = store.incarnation(TABLE)
     assert first
@@ -244,7 +244,7 @@ def test_a_moved_folder_keeps_its_incarnation(store: FileStore) -> None:
     assert store.incarnation(TABLE) is None
 
 
-def test_asking_never_brings_a_deleted_folder_back_or_mixes_up_its_lives(rig: Rig) -> None:
+def test_asking_never_brings_a_deleted_folder_back_or_mixes_up_its_incarnations(rig: Rig) -> None:
     stop = Event()
     answers: set[str | None] = set()
 
@@ -254,22 +254,22 @@ def test_asking_never_brings_a_deleted_folder_back_or_mixes_up_its_lives(rig: Ri
             with suppress(ConditionFailed):
                 answers.add(rig.store.incarnation(TABLE))
 
-    lives = []
+    records = []
     with ThreadPoolExecutor(3) as pool:
         askers = [pool.submit(ask) for _ in range(3)]
         try:
             for _ in range(rig.times(50)):
                 rig.make_folder(TABLE)
-                lives.append(rig.store.incarnation(TABLE))
-                assert rig.store.incarnation(TABLE) == lives[-1]
+                records.append(rig.store.incarnation(TABLE))
+                assert rig.store.incarnation(TABLE) == records[-1]
                 rig.store.delete_folder(TABLE)
                 assert rig.store.incarnation(TABLE) is None
         finally:
             stop.set()
         for asker in askers:
             asker.result()
-    assert len(set(lives)) == len(lives)
-    assert answers <= {*lives, None}
+    assert len(set(records)) == len(records)
+    assert answers <= {*records, None}
 
 
 # read
@@ -289,7 +289,7 @@ def test_asking_never_brings_a_deleted_folder_back_or_mixes_up_its_lives(rig: Ri
         (4, 0, b""),
     ],
 )
-def test_a_range_is_cut_short_at_the_end_and_tells_the_whole_size(
+def test_a_range_is_cut_short_at_the_end_and_reports_the_whole_size(
     store: FileStore, offset: int, length: int | None, expected: bytes
 ) -> None:
     etag = store.write(FILE, b"0123456789")
@@ -325,15 +325,15 @@ def test_reading_what_is_no_file_says_not_there(store: FileStore) -> None:
 def test_a_read_is_of_one_content_while_a_writer_replaces_the_file(rig: Rig) -> None:
     store = rig.store
     size = 300_000
-    letters: dict[ETag, bytes] = {store.write(FILE, b"z" * size): b"z"}
+    dead_letters: dict[ETag, bytes] = {store.write(FILE, b"z" * size): b"z"}
     seen: list[tuple[ETag, bytes, int]] = []
     stop = Event()
 
     def replace() -> None:
         for number in range(rig.times(150)):
-            letter = b"%c" % (97 + number % 26)
+            dead_letter = b"%c" % (97 + number % 26)
             # Other sizes too, so that a mixture would also show in the size.
-            letters[store.write(FILE, letter * (size + number % 3))] = letter
+            dead_letters[store.write(FILE, dead_letter * (size + number % 3))] = dead_letter
         stop.set()
 
     def read() -> None:
@@ -350,7 +350,7 @@ def test_a_read_is_of_one_content_while_a_writer_replaces_the_file(rig: Rig) -> 
         pool.submit(replace).result()
         for reader in readers:
             reader.result()
-    assert {letters[etag] == letter for etag, letter, _ in seen} == {True}
+    assert {dead_letters[etag] == dead_letter for etag, dead_letter, _ in seen} == {True}
 
 
 # write
@@ -556,13 +556,13 @@ def test_a_folder_is_not_moved_onto_anything_even_an_empty_folder(rig: Rig) -> N
 
 
 def test_of_four_folders_moved_to_one_name_one_arrives(rig: Rig) -> None:
-    for life in range(10):
-        target = StorePath(f"lake/target-{life}")
+    for record in range(10):
+        target = StorePath(f"lake/target-{record}")
         for number in range(4):
-            rig.make_folder(StorePath(f"lake/source-{life}-{number}"))
+            rig.make_folder(StorePath(f"lake/source-{record}-{number}"))
         results = together(
             [
-                partial(rig.store.move_folder, StorePath(f"lake/source-{life}-{number}"), target)
+                partial(rig.store.move_folder, StorePath(f"lake/source-{record}-{number}"), target)
                 for number in range(4)
             ]
         )

@@ -12,18 +12,18 @@ from functools import partial
 import pytest
 from azure.core.credentials import AzureNamedKeyCredential
 
-from openmirror.account import AccountUrl
-from openmirror.adapters.azure.clients import Clients
-from openmirror.adapters.azure.leases import BlobLeases
-from openmirror.adapters.memory_work import MemoryLeases
 from openmirror.errors import NotThere
 from openmirror.ports import Lease, Leases
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.stores.azure.clients import Clients
+from openmirror.stores.azure.leases import BlobLeases
+from openmirror.stores.memory.work import MemoryLeases
 from standins.azurite import Azurite
 from tests.contract.azure_stores import azure_clients
 from tests.contract.stores import together
 from tests.contract.waiting import TurnedClock, real_time, until
-from tests.endpoint_server import endpoint_server
+from tests.emulator_server import endpoint_server
 
 LASTING = timedelta(seconds=15)
 """The shortest that the service gives."""
@@ -146,7 +146,7 @@ def test_a_lease_that_ran_out_is_kept_by_its_holder_if_nobody_took_it() -> None:
     assert lease.renew()
 
 
-def test_a_missing_container_is_said(azurite: Azurite) -> None:
+def test_a_missing_container_is_stated(azurite: Azurite) -> None:
     leases = BlobLeases(clients(azurite.empty))
     with pytest.raises(NotThere, match="ContainerNotFound"):
         leases.take(TableFolder("m", TablePath("", "Orders")))

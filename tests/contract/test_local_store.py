@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from openmirror.adapters.local.store import LocalStore
 from openmirror.errors import (
     AlreadyThere,
     ConditionFailed,
@@ -21,8 +20,9 @@ from openmirror.errors import (
     OpenmirrorError,
     WrongRequest,
 )
-from openmirror.layout import StorePath, join
 from openmirror.ports import Step
+from openmirror.stores.local.store import LocalStore
+from openmirror.table.layout import StorePath, join
 from tests.contract.stores import (
     ARCHIVE,
     ARCHIVED,
@@ -49,7 +49,7 @@ def on_disk(folder: Path) -> list[str]:
 def _start(root: Path, code: str) -> subprocess.Popen[str]:
     before = (
         "from pathlib import Path\n"
-        "from openmirror.adapters.local.store import LocalStore\n"
+        "from openmirror.stores.local.store import LocalStore\n"
         f"store = LocalStore(Path({str(root)!r}))\n"
     )
     return subprocess.Popen(
@@ -91,10 +91,10 @@ def test_a_folder_that_is_replaced_while_it_is_listed_is_listed_again(
     local: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     local.write(FILE, b"content")
-    listdir, lives = os.listdir, iter([1])
+    listdir, records = os.listdir, iter([1])
 
     def replaced(fd: int) -> list[str]:
-        if next(lives, None):
+        if next(records, None):
             # Moved away, so that the old folder itself shows no trace of it.
             (tmp_path / TABLE).rename(tmp_path / "old life")
             local.write(join(TABLE, "new"), b"new")
@@ -388,7 +388,7 @@ def test_a_second_mover_in_the_middle_of_a_move_gives_way(
     assert not exists(local, FILE)
 
 
-def test_a_file_of_an_old_life_never_reaches_the_archive_of_the_next(
+def test_a_file_of_an_old_incarnation_never_reaches_the_archive_of_the_next(
     local: LocalStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     etag = local.write(FILE, b"content")

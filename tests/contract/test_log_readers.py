@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from openmirror.adapters.conversion import FileConverter
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.local.store import LocalStore
-from openmirror.commitnote import encode
-from openmirror.layout import StorePath
+from openmirror.deltalog import LogReplay
+from openmirror.formats.conversion import FileConverter
 from openmirror.ports import CommitResult, LogReader, Transaction
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import FENCED, Position
 from openmirror.spark.engine import SparkEngine
-from openmirror.spark.places import local_places
-from openmirror.tablelog import AppId, BrokenLog, CommitNote, Epoch, TableLog
+from openmirror.spark.places import local_spark_paths
+from openmirror.stores.local.store import LocalStore
+from openmirror.table.layout import StorePath
+from openmirror.table.log import AppId, BatchRecord, BrokenLog, Epoch, TableLog
+from openmirror.table.user_metadata import encode
 from tests.contract.jvm_log_reader import DeltaLogReader, has_delta_log
 
 TABLE = StorePath("lake/m/Tables/dbo/t")
@@ -30,9 +30,9 @@ def app(number: int) -> AppId:
     return Epoch(TableFolder("m", TablePath("", "a -> b")), Incarnation("i"), number).app_id
 
 
-def note(last: int) -> str:
+def batch_record(last: int) -> str:
     return encode(
-        CommitNote(operation=f"o{last}", folder="m/t", kind="extend", first=1, last=last, files=1)
+        BatchRecord(operation=f"o{last}", folder="m/t", kind="extend", first=1, last=last, files=1)
     )
 
 
@@ -44,7 +44,7 @@ class Tables:
         self.root = root
         self.path = root / TABLE
         converter = FileConverter(LocalStore(root))
-        self.engine = SparkEngine(spark, local_places(str(root)), converter)
+        self.engine = SparkEngine(spark, local_spark_paths(str(root)), converter)
 
     def record(self, epoch: int, version: int) -> None:
         create = None if self.path.exists() else SCHEMA
@@ -53,7 +53,7 @@ class Tables:
 
     def append(self, epoch: int, version: int, **options: str) -> None:
         rows = self.spark.sql("SELECT 1L AS id, CAST(2 AS decimal(10, 2)) AS d")
-        to = rows.write.format("delta").mode("append").option("userMetadata", note(version))
+        to = rows.write.format("delta").mode("append").option("userMetadata", batch_record(version))
         to = to.option("txnAppId", app(epoch)).option("txnVersion", str(version))
         to.options(**options).save(str(self.path))
 
@@ -151,7 +151,7 @@ def made_anew(tables: Tables) -> None:
     tables.append(1, 1)
     tables.append(1, 2)
     assert isinstance(_jvm(tables).read(TABLE), TableLog)
-    tables.path.rename(tables.path.with_name("aside"))
+    tables.path.rename(tables.path.with_name("retained"))
     tables.append(9, 4)
 
 
@@ -181,7 +181,7 @@ class Refuses:
 
 
 def _jvm(tables: Tables, otherwise: LogReader | None = None) -> DeltaLogReader:
-    return DeltaLogReader(tables.spark, local_places(str(tables.root)), otherwise or Refuses())
+    return DeltaLogReader(tables.spark, local_spark_paths(str(tables.root)), otherwise or Refuses())
 
 
 @pytest.mark.parametrize("history", HISTORIES, ids=lambda history: history.__name__)

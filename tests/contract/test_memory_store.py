@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from openmirror.adapters.memory import MemoryStore
+from openmirror.stores.memory.files import MemoryStore
 from tests.contract.stores import FILE, TABLE
 
 

@@ -19,17 +19,17 @@ from azure.core.credentials import AccessToken
 from azure.core.exceptions import ServiceRequestError
 from azure.core.pipeline.transport import HttpTransport
 
-from openmirror.adapters.servicecredential import ServiceCredential
+from openmirror.databricks.service_credential import ServiceCredential
 from openmirror.errors import CannotStart, Unavailable
-from openmirror.ports import ABSENT, Ring
+from openmirror.ports import ABSENT, WorkItem
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.settings import Settings
 from openmirror.wiring.azure import account_store, given_identity, leases, work_queue
-from openmirror.wiring.telemetry import CONNECTION, telling
+from openmirror.wiring.telemetry import CONNECTION, emitting
 from standins.azurite import running
 from tests.azurite.tokens import UnsignedTokens, make_certificate
 from tests.contract.stores import DOCUMENT
-from tests.endpoint_server import endpoint_server
+from tests.emulator_server import endpoint_server
 from tests.ingestion_stub import QUIET
 from tests.telemetry.rig import World
 
@@ -115,11 +115,11 @@ def test_queue_leases_and_files_are_reached_with_it_from_every_thread(
         store.write(DOCUMENT, b"{}", only_if=ABSENT)
 
         def at_work(number: int) -> bytes:
-            queue.send(Ring(ORDERS, f"{number}"))
+            queue.send(WorkItem(ORDERS, f"{number}"))
             return store.read(DOCUMENT).data
 
-        with ThreadPoolExecutor(4) as lanes:
-            assert set(lanes.map(at_work, range(8))) == {b"{}"}
+        with ThreadPoolExecutor(4) as workers:
+            assert set(workers.map(at_work, range(8))) == {b"{}"}
         assert len(queue.take(32)) == 8
         lease = locks.take(ORDERS)
         assert lease is not None
@@ -177,8 +177,8 @@ def test_telemetry_is_sent_with_it(
     # Nothing listens there; a token is asked for before that is found out.
     env = {CONNECTION: f"InstrumentationKey={uuid4()};IngestionEndpoint=https://127.0.0.1:1/"}
     given = given_identity(Settings.load(ENV))
-    with telling(World().parts(), env, "runner", timedelta(minutes=15), given) as parts:
-        parts.telemetry.stand("m", ())
+    with emitting(World().parts(), env, "runner", timedelta(minutes=15), given) as parts:
+        parts.telemetry.report_statuses("m", ())
     assert set(tokens.scopes[1:]) == {"https://monitor.azure.com//.default"}
 
 
@@ -204,10 +204,10 @@ def test_without_the_right_to_use_it_the_runner_says_which_grant_is_missing(
 ) -> None:
     with pytest.raises(CannotStart) as raised:
         given_identity(Settings.load(ENV))
-    said = str(raised.value)
-    assert "PERMISSION_DENIED: no ACCESS on openmirror" in said
-    assert "GRANT ACCESS ON SERVICE CREDENTIAL `openmirror` TO" in said
-    assert "java.lang" not in said
+    stated = str(raised.value)
+    assert "PERMISSION_DENIED: no ACCESS on openmirror" in stated
+    assert "GRANT ACCESS ON SERVICE CREDENTIAL `openmirror` TO" in stated
+    assert "java.lang" not in stated
 
 
 def test_off_a_cluster_it_is_refused_before_any_workspace_is_asked(

@@ -14,15 +14,15 @@ from azure.core.exceptions import ResourceExistsError
 from azure.core.pipeline.transport import HttpTransport
 from azure.storage.queue import QueueClient, QueueServiceClient
 
-from openmirror.adapters.azure.queue import StorageWorkQueue, queue_service
-from openmirror.connection import Connection
 from openmirror.errors import AccessDenied, Unavailable
-from openmirror.ports import Ring, Taken
+from openmirror.ports import Taken, WorkItem
+from openmirror.ports.connection import Connection
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.stores.azure.queue import StorageWorkQueue, queue_service
 from standins.azurite import Azurite
 from tests.contract.wires import Counted, LostAnswer, Refusal, Wire, refusing_server
 
-RING = Ring(TableFolder("m", TablePath("Sales", "Orders")), "sweep", "7")
+WORK_ITEM = WorkItem(TableFolder("m", TablePath("Sales", "Orders")), "sweep", "7")
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Rig:
     service: QueueServiceClient
     name: str
 
-    def buried(self) -> list[str]:
+    def dead_lettered(self) -> list[str]:
         poison = self.service.get_queue_client(f"{self.name}-poison")
         return [base64.b64decode(m.content).decode() for m in poison.peek_messages(32)]
 
@@ -51,13 +51,13 @@ def rig(azurite: Azurite, monkeypatch: pytest.MonkeyPatch) -> Iterator[Rig]:
 
 
 def taken(rig: Rig) -> Taken:
-    rig.queue.send(RING)
+    rig.queue.send(WORK_ITEM)
     (found,) = rig.queue.take(1)
     return found
 
 
 def test_a_message_on_the_wire_is_base64_of_json_as_the_functions_host_wants_it(rig: Rig) -> None:
-    rig.queue.send(RING)
+    rig.queue.send(WORK_ITEM)
     (message,) = rig.service.get_queue_client(rig.name).peek_messages()
     assert json.loads(base64.b64decode(message.content, validate=True)) == {
         "mirror": "m",
@@ -77,8 +77,8 @@ def test_a_queue_that_somebody_else_makes_at_the_same_time_is_used(
         raise ResourceExistsError("Queue already exists")
 
     monkeypatch.setattr(QueueClient, "create_queue", second)
-    rig.queue.send(RING)
-    assert [found.ring for found in rig.queue.take(32)] == [RING]
+    rig.queue.send(WORK_ITEM)
+    assert [found.work_item for found in rig.queue.take(32)] == [WORK_ITEM]
 
 
 def test_an_empty_queue_is_asked_once(rig: Rig) -> None:
@@ -88,44 +88,46 @@ def test_an_empty_queue_is_asked_once(rig: Rig) -> None:
     assert len(rig.wire.counted.requests) == 1
 
 
-def test_a_message_that_cannot_be_deleted_after_it_was_buried_is_in_both_queues(rig: Rig) -> None:
-    rig.queue.bury(taken(rig), "the poison queue is made")
+def test_a_message_that_cannot_be_deleted_after_it_was_dead_lettered_is_in_both_queues(
+    rig: Rig,
+) -> None:
+    rig.queue.dead_letter(taken(rig), "the poison queue is made")
     message = taken(rig)
     rig.wire.faults = [None, *[Refusal(503, "ServerBusy")] * 9]
     with pytest.raises(Unavailable):
-        rig.queue.bury(message, "again")
+        rig.queue.dead_letter(message, "again")
     rig.wire.faults = []
     assert rig.queue.length() == 1
-    assert len(rig.buried()) == 2
+    assert len(rig.dead_lettered()) == 2
 
 
-def test_a_message_that_leaves_no_room_for_the_reason_is_buried_without_it(rig: Rig) -> None:
+def test_a_message_that_leaves_no_room_for_the_reason_is_dead_lettered_without_it(rig: Rig) -> None:
     rig.queue.delete(taken(rig))
     longest = "x" * (48 << 10)
     rig.service.get_queue_client(rig.name).send_message(base64.b64encode(longest.encode()).decode())
     (found,) = rig.queue.take(1)
-    rig.queue.bury(found, "it is no doorbell message")
+    rig.queue.dead_letter(found, "it is no doorbell message")
     assert rig.queue.length() == 0
-    assert rig.buried() == [longest]
+    assert rig.dead_lettered() == [longest]
 
 
-def test_a_message_that_has_no_room_for_base64_is_buried_as_it_came(rig: Rig) -> None:
-    rig.queue.bury(taken(rig), "both queues are made")
+def test_a_message_that_has_no_room_for_base64_is_dead_lettered_as_it_came(rig: Rig) -> None:
+    rig.queue.dead_letter(taken(rig), "both queues are made")
     poison = rig.service.get_queue_client(f"{rig.name}-poison")
     poison.clear_messages()
     longest = "x" * ((64 << 10) - 1)
     rig.service.get_queue_client(rig.name).send_message(longest)
     (found,) = rig.queue.take(1)
-    rig.queue.bury(found, "it is no doorbell message")
+    rig.queue.dead_letter(found, "it is no doorbell message")
     assert rig.queue.length() == 0
     assert [message.content for message in poison.peek_messages(32)] == [longest]
 
 
-def test_a_message_that_cannot_be_buried_stays(rig: Rig) -> None:
+def test_a_message_that_cannot_be_dead_lettered_stays(rig: Rig) -> None:
     message = taken(rig)
     rig.wire.faults = [Refusal(503, "ServerBusy")] * 9
     with pytest.raises(Unavailable):
-        rig.queue.bury(message, "in vain")
+        rig.queue.dead_letter(message, "in vain")
     rig.wire.faults = []
     assert rig.queue.length() == 1
 
@@ -140,7 +142,7 @@ def test_a_delete_whose_answer_was_lost_is_done(rig: Rig) -> None:
 def test_a_busy_service_is_asked_again(rig: Rig) -> None:
     message = taken(rig)
     for ask in (
-        lambda: rig.queue.send(RING),
+        lambda: rig.queue.send(WORK_ITEM),
         lambda: rig.queue.take(1),
         lambda: rig.queue.renew(message),
         lambda: rig.queue.length(),
@@ -155,12 +157,12 @@ def test_a_busy_service_is_asked_again(rig: Rig) -> None:
 def test_a_missing_right_names_the_queue_and_the_role(rig: Rig, status: int) -> None:
     message = taken(rig)
     asks: list[Callable[[], object]] = [
-        lambda: rig.queue.send(RING),
+        lambda: rig.queue.send(WORK_ITEM),
         lambda: rig.queue.take(1),
         lambda: rig.queue.renew(message),
         lambda: rig.queue.give_back(message, timedelta()),
         lambda: rig.queue.delete(message),
-        lambda: rig.queue.bury(message, "why"),
+        lambda: rig.queue.dead_letter(message, "why"),
         lambda: rig.queue.length(),
     ]
     for ask in asks:

@@ -11,20 +11,29 @@ from pathlib import Path
 
 import pytest
 
-from openmirror import commitnote
-from openmirror.control import BatchKind, Pinned
 from openmirror.errors import NotThere
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
-from openmirror.plan.look import TablePolicy
+from openmirror.plan.observed import TablePolicy
 from openmirror.ports import BadFile, CommitResult, Prepared, Transaction
 from openmirror.protocol.names import Incarnation
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import SchemaUnion
 from openmirror.protocol.sequence import FENCED, START, Position
-from openmirror.tablelog import CommitNote, Epoch
-from tests.contract.engines import FOLDER, LIFE, SCHEMA, TABLE, InSpark, InTheModel, OnPaper, World
+from openmirror.table import user_metadata
+from openmirror.table.control import BatchKind, FrozenOptions
+from openmirror.table.log import BatchRecord, Epoch
+from tests.contract.engines import (
+    FOLDER,
+    RECORD,
+    SCHEMA,
+    TABLE,
+    InSpark,
+    InTheModel,
+    OnPaper,
+    World,
+)
 
 ENGINES = ["spark", "paper", "model"]
 
@@ -45,7 +54,7 @@ def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def epoch(number: int) -> Epoch:
-    return Epoch(FOLDER, Incarnation(LIFE), number)
+    return Epoch(FOLDER, Incarnation(RECORD), number)
 
 
 def batch(
@@ -63,7 +72,7 @@ def batch(
         first=files[0].sequence,
         last=Position(files[-1].sequence),
         files=tuple(files),
-        pinned=Pinned(key_columns=("id",)),
+        frozen=FrozenOptions(key_columns=("id",)),
         union=SchemaUnion(SCHEMA),
         policy=TablePolicy(),
         features=TableFeatures(),
@@ -81,7 +90,7 @@ def read(world: World, of: Batch) -> Prepared:
 def commit(world: World, of: Batch, prepared: Prepared | None = None) -> CommitResult:
     """Commit a batch as the product does, reading it first unless it was read before."""
     held = prepared or read(world, of)
-    note = CommitNote(
+    batch_record = BatchRecord(
         operation=f"{of.epoch.number}-{of.last}",
         folder=str(FOLDER),
         kind=of.kind.value,
@@ -91,7 +100,7 @@ def commit(world: World, of: Batch, prepared: Prepared | None = None) -> CommitR
     )
     transaction = Transaction(of.epoch.app_id, of.last)
     try:
-        return world.engine.commit(of, held, transaction, commitnote.encode(note))
+        return world.engine.commit(of, held, transaction, user_metadata.encode(batch_record))
     finally:
         held.release()
 
@@ -159,7 +168,7 @@ def test_a_batch_is_what_was_read_whatever_becomes_of_its_files(world: World) ->
     assert has(world, 1, 2)
 
 
-def test_a_first_replace_makes_the_table_with_its_schema_transaction_and_note(
+def test_a_first_replace_makes_the_table_with_its_schema_transaction_and_batch_record(
     world: World,
 ) -> None:
     assert world.log() is None
@@ -168,8 +177,8 @@ def test_a_first_replace_makes_the_table_with_its_schema_transaction_and_note(
     assert log is not None
     assert log.schema == SCHEMA
     assert log.live == (epoch(1), 2)
-    assert log.note is not None
-    assert (log.note.operation, log.note.kind) == ("1-2", "replace")
+    assert log.batch_record is not None
+    assert (log.batch_record.operation, log.batch_record.kind) == ("1-2", "replace")
     assert has(world, 1, 2)
 
 

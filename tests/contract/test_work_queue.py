@@ -13,18 +13,18 @@ from datetime import timedelta
 import pytest
 from azure.storage.queue import QueueServiceClient
 
-from openmirror.adapters.azure.queue import StorageWorkQueue
-from openmirror.adapters.doorbell import QueueDoorbell
-from openmirror.adapters.memory_work import MemoryWorkQueue
-from openmirror.doorbells import Buried, decode, decode_buried, encode
-from openmirror.ports import Ring, Taken, WorkQueue
+from openmirror.ingress.queue_wake_up import QueueWaker
+from openmirror.ports import Taken, WorkItem, WorkQueue
+from openmirror.ports.work_items import DeadLettered, decode, decode_dead_lettered, encode
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.stores.azure.queue import StorageWorkQueue
+from openmirror.stores.memory.work import MemoryWorkQueue
 from standins.azurite import Azurite
 from tests.contract.waiting import TurnedClock, real_time, until
 
 HIDDEN = timedelta(seconds=1)
 ORDERS = TableFolder("m", TablePath("Sales", "Orders 日本語 %20 'x' <&>"))
-RING = Ring(ORDERS, "00000000000000000001.parquet", "event-1")
+WORK_ITEM = WorkItem(ORDERS, "00000000000000000001.parquet", "event-1")
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Rig:
     after: Callable[[timedelta], None]
     put: Callable[[str], None]
     """Send any text as a stranger might, without encoding it."""
-    buried: Callable[[], list[Buried | None]]
+    dead_lettered: Callable[[], list[DeadLettered | None]]
     """Takes what lies in the poison queue."""
     """Bodies of the messages that were given up."""
 
@@ -45,7 +45,12 @@ def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
     if request.param == "memory":
         clock = TurnedClock()
         memory = MemoryWorkQueue(clock, HIDDEN)
-        yield Rig(memory, clock.turn, memory.put, lambda: [Buried(*each) for each in memory.buried])
+        yield Rig(
+            memory,
+            clock.turn,
+            memory.put,
+            lambda: [DeadLettered(*each) for each in memory.dead_lettered],
+        )
         return
     emulator: Azurite = request.getfixturevalue("azurite")
     name = f"queue-{uuid.uuid4()}"
@@ -55,15 +60,15 @@ def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
         poison = service.get_queue_client(f"{name}-poison")
 
         def put(text: str) -> None:
-            queue.send(RING)
+            queue.send(WORK_ITEM)
             plain.clear_messages()
             plain.send_message(text)
 
-        def buried() -> list[Buried | None]:
+        def dead_lettered() -> list[DeadLettered | None]:
             found = [base64.b64decode(m.content).decode() for m in poison.receive_messages()]
-            return [decode_buried(text) for text in found]
+            return [decode_dead_lettered(text) for text in found]
 
-        yield Rig(queue, real_time, put, buried)
+        yield Rig(queue, real_time, put, dead_lettered)
 
 
 @pytest.fixture
@@ -76,11 +81,11 @@ def one(queue: WorkQueue) -> Taken:
     return taken
 
 
-def test_what_was_sent_is_taken_with_all_that_it_said(queue: WorkQueue) -> None:
-    queue.send(RING)
+def test_what_was_sent_is_taken_with_all_that_it_stated(queue: WorkQueue) -> None:
+    queue.send(WORK_ITEM)
     taken = one(queue)
-    assert taken.ring == RING
-    assert decode(taken.body) == RING
+    assert taken.work_item == WORK_ITEM
+    assert decode(taken.body) == WORK_ITEM
     assert taken.times == 1
 
 
@@ -91,46 +96,46 @@ def test_a_queue_that_nobody_has_made_is_empty(queue: WorkQueue) -> None:
 
 def test_a_message_is_taken_by_one_at_a_time(queue: WorkQueue) -> None:
     for number in range(40):
-        queue.send(Ring(TableFolder("m", TablePath("", f"t{number}")), "sweep"))
+        queue.send(WorkItem(TableFolder("m", TablePath("", f"t{number}")), "sweep"))
     with ThreadPoolExecutor(4) as pool:
         taken = [t for many in pool.map(lambda _: queue.take(10), range(4)) for t in many]
     assert len({t.identity for t in taken}) == len(taken) == 40
-    assert len({t.ring for t in taken}) == 40
+    assert len({t.work_item for t in taken}) == 40
 
 
 def test_more_than_a_page_is_taken_at_once_and_never_more_than_asked_for(queue: WorkQueue) -> None:
     for _ in range(40):
-        queue.send(RING)
+        queue.send(WORK_ITEM)
     assert len(queue.take(35)) == 35
     assert len(queue.take(100)) == 5
 
 
 def test_a_message_that_nobody_renews_comes_back_and_counts(rig: Rig) -> None:
-    rig.queue.send(RING)
+    rig.queue.send(WORK_ITEM)
     first = one(rig.queue)
     assert rig.queue.take(1) == []
     assert rig.queue.length() == 1
     rig.after(HIDDEN)
     again = one(rig.queue)
-    assert (again.identity, again.times, again.ring) == (first.identity, 2, RING)
+    assert (again.identity, again.times, again.work_item) == (first.identity, 2, WORK_ITEM)
 
 
 def test_a_renewed_message_stays_hidden_and_its_old_receipt_is_worth_nothing(rig: Rig) -> None:
-    rig.queue.send(RING)
+    rig.queue.send(WORK_ITEM)
     first = one(rig.queue)
     renewed = rig.queue.renew(first)
     assert renewed
-    assert (renewed.identity, renewed.ring, renewed.times) == (first.identity, RING, 1)
+    assert (renewed.identity, renewed.work_item, renewed.times) == (first.identity, WORK_ITEM, 1)
     assert rig.queue.renew(first) is None
     rig.queue.delete(first)
-    rig.queue.bury(first, "too late")
+    rig.queue.dead_letter(first, "too late")
     assert rig.queue.length() == 1
     rig.queue.delete(renewed)
     assert rig.queue.length() == 0
 
 
 def test_a_message_that_came_back_to_another_cannot_be_renewed_or_deleted(rig: Rig) -> None:
-    rig.queue.send(RING)
+    rig.queue.send(WORK_ITEM)
     late = one(rig.queue)
     rig.after(HIDDEN)
     other = one(rig.queue)
@@ -144,7 +149,7 @@ def test_a_message_that_came_back_to_another_cannot_be_renewed_or_deleted(rig: R
 def test_a_message_that_is_gone_can_be_deleted_renewed_and_given_back_harmlessly(
     queue: WorkQueue,
 ) -> None:
-    queue.send(RING)
+    queue.send(WORK_ITEM)
     taken = one(queue)
     queue.delete(taken)
     queue.delete(taken)
@@ -154,7 +159,7 @@ def test_a_message_that_is_gone_can_be_deleted_renewed_and_given_back_harmlessly
 
 
 def test_a_message_that_is_given_back_comes_at_once_or_after_its_delay(rig: Rig) -> None:
-    rig.queue.send(RING)
+    rig.queue.send(WORK_ITEM)
     rig.queue.give_back(one(rig.queue), timedelta())
     again = one(rig.queue)
     assert again.times == 2
@@ -165,18 +170,20 @@ def test_a_message_that_is_given_back_comes_at_once_or_after_its_delay(rig: Rig)
 
 
 def test_a_delayed_message_is_there_but_hidden_until_then(rig: Rig) -> None:
-    rig.queue.send(RING, timedelta(milliseconds=1500))
+    rig.queue.send(WORK_ITEM, timedelta(milliseconds=1500))
     assert rig.queue.take(1) == []
     assert rig.queue.length() == 1
     rig.after(timedelta(seconds=2))
-    assert one(rig.queue).ring == RING
+    assert one(rig.queue).work_item == WORK_ITEM
 
 
-def test_a_buried_message_leaves_the_queue_and_keeps_its_body_and_the_reason(rig: Rig) -> None:
-    rig.queue.send(RING)
-    rig.queue.bury(one(rig.queue), "failed five times")
+def test_a_dead_lettered_message_leaves_the_queue_and_keeps_its_body_and_the_reason(
+    rig: Rig,
+) -> None:
+    rig.queue.send(WORK_ITEM)
+    rig.queue.dead_letter(one(rig.queue), "failed five times")
     assert rig.queue.length() == 0
-    assert rig.buried() == [Buried(encode(RING), "failed five times")]
+    assert rig.dead_lettered() == [DeadLettered(encode(WORK_ITEM), "failed five times")]
 
 
 STRANGE = [
@@ -191,17 +198,17 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("text", STRANGE)
-def test_a_stranger_s_message_is_taken_as_one_without_a_ring_and_can_be_buried(
+def test_a_stranger_s_message_is_taken_as_one_without_a_wake_up_and_can_be_dead_lettered(
     rig: Rig, text: str
 ) -> None:
     rig.put(text)
     taken = one(rig.queue)
-    assert taken.ring is None
-    rig.queue.bury(taken, "it is no doorbell message")
+    assert taken.work_item is None
+    rig.queue.dead_letter(taken, "it is no doorbell message")
     assert rig.queue.length() == 0
-    assert rig.buried() == [Buried(taken.body, "it is no doorbell message")]
+    assert rig.dead_lettered() == [DeadLettered(taken.body, "it is no doorbell message")]
 
 
-def test_a_doorbell_over_a_queue_says_what_rang(queue: WorkQueue) -> None:
-    QueueDoorbell(queue, "an operator asked").ring(ORDERS)
-    assert one(queue).ring == Ring(ORDERS, "an operator asked")
+def test_a_wake_up_over_a_queue_says_what_rang(queue: WorkQueue) -> None:
+    QueueWaker(queue, "an operator asked").wake(ORDERS)
+    assert one(queue).work_item == WorkItem(ORDERS, "an operator asked")

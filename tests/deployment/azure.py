@@ -22,10 +22,10 @@ from uuid import NAMESPACE_URL, uuid5
 from azure.core.credentials import AccessToken
 from azure.core.pipeline.policies import SansIOHTTPPolicy
 
-from openmirror.adapters.management.clients import ManagementClients
-from openmirror.deployment.naming import guid as azures_guid
-from openmirror.deployment.naming import unique_string
-from openmirror.deployment.running import FUNCTIONS
+from openmirror.deployment.azure.clients import ManagementClients
+from openmirror.deployment.rules.function_app import FUNCTIONS
+from openmirror.deployment.rules.naming import guid as azures_guid
+from openmirror.deployment.rules.naming import unique_string
 from standins.loopback import serving
 from tests.infra.bicep import evaluation
 from tests.infra.bicep.evaluation import Later
@@ -113,7 +113,7 @@ class Azure:
     def remembered(
         self, name: str, made: Deployment, state: str = "Succeeded", **outputs: str
     ) -> dict[str, Any]:
-        said = {key: str(plain(value)) for key, value in made.outputs.items()} | outputs
+        stated = {key: str(plain(value)) for key, value in made.outputs.items()} | outputs
         return {
             "id": f"{GROUP}/providers/Microsoft.Resources/deployments/{name}",
             "name": name,
@@ -123,7 +123,7 @@ class Azure:
                 # As Azure spells them.
                 "outputs": {
                     key[0].lower() + key[1:]: {"type": "String", "value": value}
-                    for key, value in said.items()
+                    for key, value in stated.items()
                 },
             },
         }
@@ -339,7 +339,7 @@ def _is_listed(resource: Deployed) -> bool:
 
 def _standing(resource: Deployed, made: Deployment) -> dict[str, Any]:
     body = plain(dict(resource.body))
-    standing = {
+    recorded = {
         "id": resource.id,
         "name": resource.name,
         "type": resource.type,
@@ -349,17 +349,17 @@ def _standing(resource: Deployed, made: Deployment) -> dict[str, Any]:
     }
     principal = _principal(resource, made)
     if resource.type == "Microsoft.ManagedIdentity/userAssignedIdentities":
-        standing["properties"] = {"principalId": principal}
+        recorded["properties"] = {"principalId": principal}
     elif principal:
-        standing["identity"] = {"type": "SystemAssigned", "principalId": principal}
-    return standing
+        recorded["identity"] = {"type": "SystemAssigned", "principalId": principal}
+    return recorded
 
 
 def _principal(resource: Deployed, made: Deployment) -> str | None:
     for one in made.of(ROLE_ASSIGNMENT):
-        said = str(one.properties["principalId"])
-        if said.startswith(f"{resource.id}:"):
-            return guid(said)
+        stated = str(one.properties["principalId"])
+        if stated.startswith(f"{resource.id}:"):
+            return guid(stated)
     return None
 
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from openmirror.adapters import databricks
-from openmirror.adapters.management.clients import ManagementClients
+from openmirror.databricks import runner_job
+from openmirror.deployment.azure.clients import ManagementClients
 from standins.azurite import Azurite
 from tests.databricks_stub import Jobs, jobs_api
 from tests.deployment import azure as standin
 from tests.deployment.azure import Azure
 from tests.deployment.place import Place
 from tests.deployment.place import place as deployed
-from tests.endpoint_server import EndpointServer, account_of_its_own, endpoint_server
+from tests.emulator_server import EndpointServer, account_of_its_own, endpoint_server
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EndpointServer]
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    monkeypatch.setattr(databricks, "RETRY_SECONDS", 1)
+    monkeypatch.setattr(runner_job, "RETRY_SECONDS", 1)
     with jobs_api() as made:
         yield made
 

@@ -15,29 +15,29 @@ from azure.storage.blob import BlobServiceClient
 from azure.storage.queue import QueueServiceClient
 from typer.testing import CliRunner, Result
 
-from openmirror import layout
-from openmirror.adapters.azure.store import AzureStore
-from openmirror.adapters.databricks_workspace import DatabricksWorkspace
-from openmirror.adapters.doorbell import QueueDoorbell
-from openmirror.adapters.management.clients import ManagementClients
-from openmirror.adapters.management.deployed import ArmDeployed
 from openmirror.cli.app import app
-from openmirror.deployment.findings import Finding, Verdict
-from openmirror.deployment.outputs import Outputs
-from openmirror.deployment.roles import QUEUES, Who, judge_roles
-from openmirror.services.discovery import mirrors
-from openmirror.services.parts import Parts
-from openmirror.services.sweeping import publish_all, sweep
+from openmirror.databricks.workspace import DatabricksWorkspace
+from openmirror.deployment.azure.clients import ManagementClients
+from openmirror.deployment.azure.deployed import ArmDeployed
+from openmirror.deployment.rules.findings import Finding, Verdict
+from openmirror.deployment.rules.outputs import Outputs
+from openmirror.deployment.rules.roles import QUEUES, Who, check_roles
+from openmirror.ingress.queue_wake_up import QueueWaker
+from openmirror.reconcile.discovery import mirrors
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.sweeping import publish_all, sweep
 from openmirror.settings import Settings
+from openmirror.stores.azure.store import AzureStore
+from openmirror.table import layout
 from openmirror.wiring import deployment
-from openmirror.wiring.azure import azure_parts, work_queue
+from openmirror.wiring.azure import azure_ports, work_queue
 from openmirror.wiring.deployment import Management
 from standins.azurite import Azurite
 from tests.databricks_stub import JOB, Jobs
 from tests.deployment.azure import NAME, Azure, Identity, bicep
-from tests.endpoint_server import EndpointServer
+from tests.emulator_server import EndpointServer
 
-LETTERS = "dead-letters"
+DEAD_LETTERS = "dead-letters"
 
 
 @dataclass
@@ -59,24 +59,24 @@ class Place:
     def settings(self) -> Settings:
         return Settings.load(self.env)
 
-    parts: Parts = field(init=False)
+    ports: RootPorts = field(init=False)
 
     def __post_init__(self) -> None:
-        self.parts = azure_parts(self.settings)
+        self.ports = azure_ports(self.settings)
 
     def clear(self) -> None:
         """Forget every mirror."""
         self.server.on_event = None
         for container in (layout.LANDING, layout.LAKE):
-            for mirror in self.parts.store.list_folder(container).entries:
-                self.parts.store.delete_folder(layout.join(container, mirror.name))
+            for mirror in self.ports.store.list_folder(container).entries:
+                self.ports.store.delete_folder(layout.join(container, mirror.name))
 
     def swept(self) -> None:
         """What the timer's function does."""
-        parts = self.parts
-        names = mirrors(parts.store)
-        seen = sweep(parts, names, QueueDoorbell(work_queue(self.settings), "sweep")).seen
-        publish_all(parts, names, seen)
+        ports = self.ports
+        names = mirrors(ports.store)
+        seen = sweep(ports, names, QueueWaker(work_queue(self.settings), "sweep")).seen
+        publish_all(ports, names, seen)
 
     def verify(self, *words: str) -> Result:
         return CliRunner().invoke(app, ["azure", "verify", "-g", NAME, *words])
@@ -96,12 +96,12 @@ class Place:
         known = Outputs.read(outputs.outputs)
         assert isinstance(known, Outputs)
         given = {who: deployed.assignments(NAME, self.principal(who)) for who in Who}
-        return [one for one in judge_roles(known, given) if one.verdict is not Verdict.OK]
+        return [one for one in check_roles(known, given) if one.verdict is not Verdict.OK]
 
     def principal(self, who: Who) -> str:
         """An identity of the deployment."""
-        said = self.azure.deployments[0]["properties"]["outputs"]
-        outputs = {name.upper(): one["value"] for name, one in said.items()}
+        stated = self.azure.deployments[0]["properties"]["outputs"]
+        outputs = {name.upper(): one["value"] for name, one in stated.items()}
         topic = self.azure.one("Microsoft.EventGrid/systemTopics")
         principals: dict[Who, str] = {
             Who.FUNCTIONS: outputs["FUNCTIONS_PRINCIPAL_ID"],
@@ -131,12 +131,12 @@ def place(
         bicep(),
         OPENMIRROR_ROOT=root,
         OPENMIRROR_QUEUES=azurite.queue_url,
-        OPENMIRROR_LETTERS=azurite.blob_url,
+        OPENMIRROR_DEAD_LETTERS=azurite.blob_url,
     )
     azure.settings |= {
         "OPENMIRROR_ROOT": root,
         "OPENMIRROR_QUEUES__queueServiceUri": azurite.queue_url,
-        "OPENMIRROR_LETTERS__blobServiceUri": azurite.blob_url,
+        "OPENMIRROR_DEAD_LETTERS__blobServiceUri": azurite.blob_url,
         "OPENMIRROR_JOB": str(JOB),
         "DATABRICKS_HOST": jobs.url,
     }
@@ -144,7 +144,7 @@ def place(
         "OPENMIRROR_ROOT": root,
         "OPENMIRROR_ACCOUNT_KEY": server.key,
         "OPENMIRROR_QUEUES": azurite.connection_string,
-        "OPENMIRROR_LETTERS": azurite.connection_string,
+        "OPENMIRROR_DEAD_LETTERS": azurite.connection_string,
     }
     with ExitStack() as open_clients:
         queues = open_clients.enter_context(
@@ -168,7 +168,7 @@ def place(
         def workspace(url: str) -> DatabricksWorkspace:
             return DatabricksWorkspace(url, Identity(), lambda: datetime.now(UTC))
 
-        store = made.parts.store
+        store = made.ports.store
         assert isinstance(store, AzureStore)
         open_clients.callback(store.close)
         monkeypatch.setattr(deployment, "management", management)
@@ -185,7 +185,7 @@ def empty(queues: QueueServiceClient, blobs: BlobServiceClient) -> None:
             client.clear_messages()
         except ResourceNotFoundError:
             client.create_queue()
-    container = blobs.get_container_client(LETTERS)
+    container = blobs.get_container_client(DEAD_LETTERS)
     if not container.exists():
         container.create_container()
     for blob in container.list_blobs():

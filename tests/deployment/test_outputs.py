@@ -21,9 +21,9 @@ def outputs(*words: str) -> Result:
 
 
 def test_a_shell_takes_them_whatever_is_in_their_values(place: Place) -> None:
-    said = place.azure.deployments[0]["properties"]["outputs"]
+    stated = place.azure.deployments[0]["properties"]["outputs"]
     odd = "InstrumentationKey=1;IngestionEndpoint=https://x/;it's $HOME `id`"
-    said[next(name for name in said if name.upper() == "WORKBOOK_ID")]["value"] = odd
+    stated[next(name for name in stated if name.upper() == "WORKBOOK_ID")]["value"] = odd
     shown = outputs()
     assert shown.exit_code == 0, shown.output
     asked = subprocess.run(
@@ -35,8 +35,10 @@ def test_a_shell_takes_them_whatever_is_in_their_values(place: Place) -> None:
 
 
 def test_azures_own_spelling_of_names_is_put_right(place: Place) -> None:
-    said = place.azure.deployments[0]["properties"]["outputs"]
-    said["runneR_CLIENT_ID"] = said.pop(next(n for n in said if n.upper() == "RUNNER_CLIENT_ID"))
+    stated = place.azure.deployments[0]["properties"]["outputs"]
+    stated["runneR_CLIENT_ID"] = stated.pop(
+        next(n for n in stated if n.upper() == "RUNNER_CLIENT_ID")
+    )
     assert "RUNNER_CLIENT_ID" in json.loads(outputs("--json").stdout)
 
 

@@ -18,17 +18,17 @@ import pytest
 from azure.core import AzureClouds
 from typer.testing import CliRunner
 
-from openmirror import layout
-from openmirror.adapters.databricks_workspace import DatabricksWorkspace
-from openmirror.adapters.deltalog.rows import rows
-from openmirror.adapters.local.store import LocalStore
-from openmirror.adapters.management.profile import Chosen, chosen
-from openmirror.adapters.sample_row import ParquetSampleRow
 from openmirror.cli.app import app
-from openmirror.deployment.naming import unique_string
+from openmirror.databricks.workspace import DatabricksWorkspace
+from openmirror.deltalog.rows import rows
+from openmirror.deployment.azure.profile import Chosen, chosen
+from openmirror.deployment.rules.naming import unique_string
+from openmirror.deployment.sample_row import ParquetSampleRow
 from openmirror.errors import AccessDenied, NotThere, Unavailable
-from openmirror.ports.workspace import JobLook
+from openmirror.ports.workspace import ObservedJob
 from openmirror.protocol.names import TableName
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout
 from standins.loopback import serving
 from tests.databricks_stub import JOB, jobs_api
 from tests.deployment.azure import Identity
@@ -63,14 +63,14 @@ def test_unique_strings_are_those_that_azure_makes(parts: tuple[str, ...], answe
 
 
 def profile(folder: Path) -> dict[str, str]:
-    said = {
+    stated = {
         "subscriptions": [
             {"id": "a", "name": "Trial", "isDefault": False, "environmentName": "AzureCloud"},
             {"id": "b", "name": "Gov", "isDefault": True, "environmentName": "AzureUSGovernment"},
         ]
     }
     # As az writes it: with a mark at its beginning.
-    (folder / "azureProfile.json").write_text(json.dumps(said), "utf-8-sig")
+    (folder / "azureProfile.json").write_text(json.dumps(stated), "utf-8-sig")
     return {"AZURE_CONFIG_DIR": str(folder)}
 
 
@@ -103,7 +103,7 @@ def test_without_az_a_subscription_has_to_be_named(
 
 
 def test_without_the_packages_it_says_which_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "openmirror.adapters.management.clients", raising=False)
+    monkeypatch.delitem(sys.modules, "openmirror.deployment.azure.clients", raising=False)
     monkeypatch.setitem(sys.modules, "azure.mgmt.web", None)
     refused = CliRunner().invoke(app, ["azure", "verify", "-g", "rg", "--subscription", "a"])
     assert refused.exit_code == 1
@@ -165,14 +165,14 @@ def test_a_workspace_that_cannot_be_reached_says_no_tenant() -> None:
 def test_how_the_runners_job_stands() -> None:
     with jobs_api() as api:
         workspace = DatabricksWorkspace(api.url, Identity(), now)
-        assert workspace.job(JOB) == JobLook(active=False)
+        assert workspace.job(JOB) == ObservedJob(active=False)
         api.start("a")
-        assert workspace.job(JOB) == JobLook(active=True)
+        assert workspace.job(JOB) == ObservedJob(active=True)
         api.end("SUCCESS")
-        assert workspace.job(JOB) == JobLook(active=False, last="SUCCESS")
+        assert workspace.job(JOB) == ObservedJob(active=False, last="SUCCESS")
         api.start("b")
         api.end("DRIVER_ERROR", "out of memory")
-        failed = JobLook(active=False, last="DRIVER_ERROR: out of memory", failed=True)
+        failed = ObservedJob(active=False, last="DRIVER_ERROR: out of memory", failed=True)
         assert workspace.job(JOB) == failed
         api.refusals = [(403, "PERMISSION_DENIED", "no")]
         with pytest.raises(AccessDenied, match="CAN_VIEW"):

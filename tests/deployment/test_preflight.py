@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from openmirror.adapters.management.clients import ManagementClients
-from openmirror.deployment.findings import Check, Finding, Verdict
-from openmirror.deployment.parameters import Parameters, read_parameters
-from openmirror.deployment.template import ResourceNames
-from openmirror.ports.workspace import JobLook
-from openmirror.services.preflight import Intended
+from openmirror.deployment.azure.clients import ManagementClients
+from openmirror.deployment.preflight import Intended
+from openmirror.deployment.rules.findings import Check, Finding, Verdict
+from openmirror.deployment.rules.parameters import Parameters, read_parameters
+from openmirror.deployment.rules.template import ResourceNames
+from openmirror.ports.workspace import ObservedJob
 from openmirror.wiring.deployment import Management
 from tests.deployment.azure import NAME, TENANT, Azure, bicep
 from tests.infra.bicep.expansion import GROUP
@@ -37,7 +37,7 @@ class Workspace:
     def tenant(self) -> str | None:
         return self._tenant
 
-    def job(self, number: int) -> JobLook:
+    def job(self, number: int) -> ObservedJob:
         raise AssertionError("nothing is asked of a job before a deployment")
 
 
@@ -159,7 +159,7 @@ def only_ok(findings: list[Finding]) -> bool:
         [],
     ],
 )
-def test_who_may_not_assign_roles_is_told_which_role_to_ask_for(
+def test_who_may_not_assign_roles_is_reported_which_role_to_ask_for(
     azure: Azure, findings: Any, permissions: list[dict[str, Any]]
 ) -> None:
     azure.permissions = permissions
@@ -179,7 +179,7 @@ def test_rights_of_several_roles_count_together(azure: Azure, findings: Any) -> 
     assert "under a condition" in bad.what
 
 
-def test_an_account_of_somebody_else_is_told_and_our_own_is_not(
+def test_an_account_of_somebody_else_is_reported_and_our_own_is_not(
     azure: Azure, findings: Any
 ) -> None:
     names = ResourceNames.of("openmirror", GROUP)
@@ -214,8 +214,8 @@ def test_the_names_that_are_asked_for_are_those_that_the_template_makes() -> Non
         ({"maximumInstances": True}, "a whole number"),
         ({"storageSku": "Premium_LRS"}, "Standard_LRS"),
         ({"settings": {"MY_SETTING": "1"}}, "which MY_SETTING is not"),
-        ({"settings": {"OPENMIRROR_LANES": 8}}, "texts, which OPENMIRROR_LANES is not"),
-        ({"settings": {"OPENMIRROR_LANES": "many"}}, 'OPENMIRROR_LANES is "many"'),
+        ({"settings": {"OPENMIRROR_WORKERS": 8}}, "texts, which OPENMIRROR_WORKERS is not"),
+        ({"settings": {"OPENMIRROR_WORKERS": "many"}}, 'OPENMIRROR_WORKERS is "many"'),
         ({"createAccessConnector": "yes"}, "true or false"),
         (
             {"databricksWorkspaceUrl": "adb-1.2.azuredatabricks.net", "databricksJobId": "1"},
@@ -257,7 +257,7 @@ def test_a_parameter_that_breaks_its_rule_is_named_with_the_rule(
     assert "parameters file" in bad.remedy
 
 
-def test_what_a_parameter_cannot_do_is_said(findings: Any) -> None:
+def test_what_a_parameter_cannot_do_is_stated(findings: Any) -> None:
     found = findings({"databricksWorkspaceUrl": WORKSPACE})
     assert "no run will be started" in only_bad(found).what
     found = findings({"privateNetwork": True, "createDatabricksWorkspace": True})
@@ -303,7 +303,7 @@ def test_a_redeployment_over_a_running_system_is_fine(azure: Azure, findings: An
     assert "brought up to date" in of(found, Check.EARLIER)[0].what
 
 
-def test_a_second_deployment_in_the_same_group_is_told_of_the_first(
+def test_a_second_deployment_in_the_same_group_is_reported_of_the_first(
     azure: Azure, findings: Any
 ) -> None:
     azure.deploy(bicep())
@@ -316,7 +316,7 @@ def test_a_second_deployment_in_the_same_group_is_told_of_the_first(
 @pytest.mark.parametrize(
     ("level", "verdict"), [("ReadOnly", Verdict.FAULT), ("CanNotDelete", Verdict.WARNING)]
 )
-def test_a_lock_on_the_group_is_told(
+def test_a_lock_on_the_group_is_reported(
     azure: Azure, findings: Any, level: str, verdict: Verdict
 ) -> None:
     at = f"{GROUP}/providers/Microsoft.Authorization/locks/keep"
@@ -326,7 +326,7 @@ def test_a_lock_on_the_group_is_told(
     assert "keep" in bad.what
 
 
-def test_a_group_that_is_not_there_yet_is_told_with_the_command(findings: Any) -> None:
+def test_a_group_that_is_not_there_yet_is_reported_with_the_command(findings: Any) -> None:
     found = findings(group="rg-new", location="northeurope")
     (names,) = of(found, Check.NAMES)
     assert names.verdict is Verdict.UNKNOWN
@@ -337,7 +337,9 @@ def test_a_group_that_is_not_there_yet_is_told_with_the_command(findings: Any) -
     assert of(found, Check.RIGHTS)  # asked at the subscription
 
 
-def test_what_cannot_be_asked_is_unknown_and_the_rest_is_told(azure: Azure, findings: Any) -> None:
+def test_what_cannot_be_asked_is_unknown_and_the_rest_is_reported(
+    azure: Azure, findings: Any
+) -> None:
     azure.denied = "/locks$"
     bad = only_bad(findings())
     assert (bad.check, bad.verdict) == (Check.LOCKS, Verdict.UNKNOWN)
@@ -356,7 +358,7 @@ def file(values: Mapping[str, object]) -> str:
 
 
 def test_every_parameter_of_the_template_is_known_and_no_other() -> None:
-    from openmirror.deployment.parameter_rules import PARAMETERS
+    from openmirror.deployment.rules.parameter_rules import PARAMETERS
     from tests.infra.sample_deployment import folder
 
     templates = folder().templates
@@ -376,7 +378,7 @@ def test_the_parameters_files_that_are_here_are_good(findings: Any, name: str) -
     assert only_ok(of(findings({**given.values, **people}), Check.PARAMETERS))
 
 
-def test_without_operators_it_says_that_nobody_may_look(findings: Any) -> None:
+def test_without_operators_it_says_that_nobody_may_observation(findings: Any) -> None:
     bad = only_bad(findings({"operators": []}))
     assert bad.verdict is Verdict.WARNING
     assert "`verify` cannot land its sample" in bad.what

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from openmirror.adapters.management.clients import ManagementClients
 from openmirror.cli.app import app
+from openmirror.deployment.azure.clients import ManagementClients
 from openmirror.wiring import deployment
 from openmirror.wiring.deployment import Management
 from tests.deployment.azure import NAME, SUBSCRIPTION, Azure, bicep
@@ -113,14 +113,14 @@ def test_a_private_account_that_stays_can_still_be_reached(azure: Azure, openmir
     assert not azure.resources
 
 
-def test_an_endpoints_own_interface_is_not_told_of(azure: Azure, openmirror: Any) -> None:
+def test_an_endpoints_own_interface_is_not_reported_of(azure: Azure, openmirror: Any) -> None:
     azure.deploy(bicep(privateNetwork=True))
     kind = "Microsoft.Network/networkInterfaces"
     azure.resources.append(neighbour(kind, f"pep-openmirror-lake-blob.nic.{SUBSCRIPTION}"))
     azure.resources.append(neighbour(kind, "vm-payroll.nic"))
-    told = openmirror("--dry-run", "--with-data").stdout
-    assert f"keep    {kind} vm-payroll.nic (not made by the template)" in told
-    assert "lake-blob.nic" not in told
+    reported = openmirror("--dry-run", "--with-data").stdout
+    assert f"keep    {kind} vm-payroll.nic (not made by the template)" in reported
+    assert "lake-blob.nic" not in reported
 
 
 def test_a_second_time_there_is_nothing_more_to_delete(azure: Azure, openmirror: Any) -> None:
@@ -187,20 +187,20 @@ def test_a_dry_run_says_what_would_go_and_what_is_lost_with_it(
     azure: Azure, openmirror: Any
 ) -> None:
     azure.deploy(bicep())
-    told = openmirror("--dry-run")
-    assert told.exit_code == 0
-    assert "delete  Microsoft.Web/sites func-openmirror-" in told.stdout
-    assert "lost with it: 3 message(s) in table-work" in told.stderr
+    reported = openmirror("--dry-run")
+    assert reported.exit_code == 0
+    assert "delete  Microsoft.Web/sites func-openmirror-" in reported.stdout
+    assert "lost with it: 3 message(s) in table-work" in reported.stderr
     assert not azure.deleted
 
 
-def test_what_lies_in_the_queues_is_said_before_they_go(place: Place) -> None:
+def test_what_lies_in_the_queues_is_stated_before_they_go(place: Place) -> None:
     place.queues.get_queue_client("landing-events").send_message("an event")
     words = ["azure", "remove", "-g", NAME, "--dry-run"]
-    told = CliRunner().invoke(app, words)
-    assert told.exit_code == 0, told.output
-    assert "lost with it: 1 message(s) in landing-events\n" in told.stderr
-    assert "table-work" not in told.stderr
+    reported = CliRunner().invoke(app, words)
+    assert reported.exit_code == 0, reported.output
+    assert "lost with it: 1 message(s) in landing-events\n" in reported.stderr
+    assert "table-work" not in reported.stderr
     assert not place.azure.deleted
 
 
@@ -277,7 +277,7 @@ def test_zones_that_another_network_finds_its_endpoints_with_stay(
     assert not azure.resources
 
 
-def test_what_azure_refuses_to_delete_is_told_and_the_rest_goes_on(
+def test_what_azure_refuses_to_delete_is_reported_and_the_rest_goes_on(
     azure: Azure, openmirror: Any
 ) -> None:
     azure.deploy(bicep())
@@ -300,12 +300,12 @@ def test_a_group_that_is_not_there_is_no_group_where_nothing_is_left(
     assert "--subscription" in done.stderr
 
 
-def test_the_subscription_is_said_where_a_person_decides(azure: Azure, openmirror: Any) -> None:
+def test_the_subscription_is_stated_where_a_person_decides(azure: Azure, openmirror: Any) -> None:
     azure.deploy(bicep())
-    told = openmirror(typed="no\n").stderr
+    reported = openmirror(typed="no\n").stderr
     where = f"{NAME} of the subscription {SUBSCRIPTION}"
-    assert f"removing 'openmirror' from {where}" in told
-    assert f"This is deleted from the group {where}" in told
+    assert f"removing 'openmirror' from {where}" in reported
+    assert f"This is deleted from the group {where}" in reported
 
 
 def test_a_lock_inside_of_what_goes_is_found_beforehand(azure: Azure, openmirror: Any) -> None:
@@ -325,13 +325,15 @@ def test_what_stays_sends_no_logs_to_a_workspace_that_goes(azure: Azure, openmir
     lake = lake_of(azure)["id"].lower()
     setting = "providers/microsoft.insights/diagnosticsettings/openmirror"
     openmirror("--yes")
-    (told,) = (one for one in azure.asked if one == f"DELETE {lake}/blobservices/default/{setting}")
-    assert azure.asked.index(told) < next(
+    (reported,) = (
+        one for one in azure.asked if one == f"DELETE {lake}/blobservices/default/{setting}"
+    )
+    assert azure.asked.index(reported) < next(
         at for at, one in enumerate(azure.asked) if re.match("DELETE .*/workspaces/[^/]+$", one)
     )
 
 
-def test_without_queues_nothing_is_said_to_be_lost(azure: Azure, openmirror: Any) -> None:
+def test_without_queues_nothing_is_stated_to_be_lost(azure: Azure, openmirror: Any) -> None:
     azure.deploy(bicep())
     azure.refuses = "/microsoft.insights/components/"
     assert "lost with it" in openmirror("--yes").stderr
@@ -341,7 +343,7 @@ def test_without_queues_nothing_is_said_to_be_lost(azure: Azure, openmirror: Any
     assert "lost with it" not in again.stderr
 
 
-def test_whoever_is_not_logged_in_deletes_nothing_and_is_told_to(
+def test_whoever_is_not_logged_in_deletes_nothing_and_is_reported_to(
     azure: Azure, openmirror: Any
 ) -> None:
     azure.deploy(bicep())

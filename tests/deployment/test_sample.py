@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from openmirror import layout
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.local.store import LocalStore
-from openmirror.adapters.management.clients import ManagementClients
-from openmirror.adapters.sample_row import ParquetSampleRow
-from openmirror.deployment.sample import FOLDER, MIRROR
+from openmirror.deltalog import LogReplay
+from openmirror.deployment.azure.clients import ManagementClients
+from openmirror.deployment.rules.sample import FOLDER, MIRROR
+from openmirror.deployment.sample_row import ParquetSampleRow
 from openmirror.protocol.names import table_name
-from openmirror.tablelog import TableLog
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout
+from openmirror.table.log import TableLog
 from tests.chain.mangling import Mangled
 from tests.chain.whole import Chain, chain
 from tests.contract.azure_stores import azure_store
@@ -59,9 +59,9 @@ def test_a_sample_comes_through_every_part_and_leaves_an_empty_table(
         made.on_sleep = meanwhile
         found = made.found()
         assert {one["verdict"] for one in found} == {"ok"}, found
-        (told,) = (one for one in found if one["check"] == "sample")
-        assert f"a row was in {MIRROR}/dbo.sample" in told["what"]
-        assert "and gone" in told["what"]
+        (reported,) = (one for one in found if one["check"] == "sample")
+        assert f"a row was in {MIRROR}/dbo.sample" in reported["what"]
+        assert "and gone" in reported["what"]
 
     table = layout.delta_table(MIRROR, table_name(FOLDER.path, "dbo"))
     assert sample.present(table) == {}

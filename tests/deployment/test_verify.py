@@ -15,24 +15,24 @@ from azure.identity import CredentialUnavailableError
 from azure.storage.blob import BlobServiceClient
 from typer.testing import CliRunner
 
-from openmirror import layout
-from openmirror.adapters.sample_row import ParquetSampleRow
 from openmirror.cli.app import app
-from openmirror.deployment.findings import Check, Verdict
-from openmirror.deployment.outputs import Outputs
-from openmirror.deployment.roles import GRANTS, Grant, Role, Who
-from openmirror.deployment.running import FUNCTIONS, NEEDED_SETTINGS
-from openmirror.deployment.sample import FOLDER, MIRROR
-from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
+from openmirror.deployment.rules.findings import Check, Verdict
+from openmirror.deployment.rules.function_app import FUNCTIONS, NEEDED_SETTINGS
+from openmirror.deployment.rules.outputs import Outputs
+from openmirror.deployment.rules.roles import GRANTS, Grant, Role, Who
+from openmirror.deployment.rules.sample import FOLDER, MIRROR
+from openmirror.deployment.sample_row import ParquetSampleRow
 from openmirror.errors import Unavailable
-from openmirror.events import LANDING_SUBJECT, TOLD_AS
-from openmirror.layout import StorePath
+from openmirror.operate.requests import Operator, hold
+from openmirror.ports.landing_events import LANDING_SUBJECT, REPORTED_AS
+from openmirror.ports.work_items import EVENTS_QUEUE, WORK_QUEUE
 from openmirror.protocol.names import TableFolder, TableName, TablePath
-from openmirror.services.requests import Operator, hold
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
 from openmirror.wiring import deployment
 from openmirror.wiring.deployment import Management, workspace
 from tests.deployment.azure import NAME, bicep, clients, guid, plain
-from tests.deployment.place import LETTERS, Place, shown
+from tests.deployment.place import DEAD_LETTERS, Place, shown
 from tests.infra.bicep.expansion import GROUP
 from tests.infra.sample_deployment import ROLE_ASSIGNMENT
 from tests.unit.paper import land
@@ -41,7 +41,7 @@ ORDERS = TableFolder("sales", TablePath("", "orders"))
 
 
 def test_a_healthy_deployment_is_all_ok(place: Place) -> None:
-    land(place.parts.store, ORDERS, 1, 2)
+    land(place.ports.store, ORDERS, 1, 2)
     place.swept()
     place.queues.get_queue_client(WORK_QUEUE).clear_messages()
     found = place.found("--no-sample")
@@ -60,7 +60,7 @@ def test_nothing_is_changed_without_the_sample(place: Place) -> None:
     assert not place.server.events
 
 
-def test_each_finding_is_said_as_soon_as_it_is_known_and_shown_in_the_end(place: Place) -> None:
+def test_each_finding_is_stated_as_soon_as_it_is_known_and_shown_in_the_end(place: Place) -> None:
     place.azure.app_state = "Stopped"
     shown = place.verify("--no-sample")
     assert shown.exit_code == 1
@@ -85,12 +85,12 @@ def test_every_missing_role_is_named_with_whose_it_is_and_where(place: Place) ->
     assert "ten minutes" in bad["remedy"]
 
 
-def _is(place: Place, grant: Grant, said: dict[str, Any]) -> bool:
+def _is(place: Place, grant: Grant, stated: dict[str, Any]) -> bool:
     return (
-        said["principalId"] == place.principal(grant.who)
-        and said["roleDefinitionId"].endswith(grant.role)
-        and said["scope"].endswith(f"/{grant.place.name or said['scope'].rpartition('/')[2]}")
-        and (bool(grant.place.name) or "/default/" not in said["scope"])
+        stated["principalId"] == place.principal(grant.who)
+        and stated["roleDefinitionId"].endswith(grant.role)
+        and stated["scope"].endswith(f"/{grant.place.name or stated['scope'].rpartition('/')[2]}")
+        and (bool(grant.place.name) or "/default/" not in stated["scope"])
     )
 
 
@@ -105,19 +105,19 @@ def test_the_roles_that_are_looked_for_are_those_that_the_bicep_files_give() -> 
     }
     given = set()
     for one in made.of(ROLE_ASSIGNMENT):
-        said = str(one.properties["principalId"])
-        who = Who.TOPIC if said.startswith(f"{topic.id}:") else ours.get(guid(said))
+        stated = str(one.properties["principalId"])
+        who = Who.TOPIC if stated.startswith(f"{topic.id}:") else ours.get(guid(stated))
         if who is not None:
             role = Role(str(one.properties["roleDefinitionId"]).rpartition("/")[2])
             given.add((who, role, one.scope, bool(one.properties.get("condition"))))
-    looked_for = {
+    searched = {
         (g.who, g.role, f"{GROUP}/providers/{g.place.scope(outputs)}", g.conditioned)
         for g in GRANTS
     }
-    assert looked_for == given
+    assert searched == given
 
 
-def test_a_role_that_lost_its_condition_is_told_and_one_that_got_one_too(place: Place) -> None:
+def test_a_role_that_lost_its_condition_is_reported_and_one_that_got_one_too(place: Place) -> None:
     conditioned = [
         one
         for one in place.azure.assignments
@@ -200,8 +200,8 @@ def test_a_lost_event_subscription_is_named(place: Place) -> None:
     [
         ({"provisioningState": "Failed"}, "is Failed"),
         ({"queueName": "table-work"}, "leads to"),
-        ({"includedEventTypes": [*TOLD_AS][1:]}, "lets no BlobCreated through"),
-        ({"includedEventTypes": [*TOLD_AS][:-1]}, "lets no DirectoryDeleted through"),
+        ({"includedEventTypes": [*REPORTED_AS][1:]}, "lets no BlobCreated through"),
+        ({"includedEventTypes": [*REPORTED_AS][:-1]}, "lets no DirectoryDeleted through"),
         ({"subjectBeginsWith": f"{LANDING_SUBJECT}sales/"}, "tells only of /blobServices/default"),
     ],
 )
@@ -209,18 +209,18 @@ def test_an_event_subscription_that_does_not_deliver_is_named(
     place: Place, planted: dict[str, Any], says: str
 ) -> None:
     (subscription,) = place.azure.subscriptions.values()
-    said = subscription["properties"]
-    queue = said["deliveryWithResourceIdentity"]["destination"]["properties"]
+    stated = subscription["properties"]
+    queue = stated["deliveryWithResourceIdentity"]["destination"]["properties"]
     for name, value in planted.items():
-        filtered = dict.fromkeys(("includedEventTypes", "subjectBeginsWith"), said["filter"])
-        part = {"queueName": queue, **filtered}.get(name, said)
+        filtered = dict.fromkeys(("includedEventTypes", "subjectBeginsWith"), stated["filter"])
+        part = {"queueName": queue, **filtered}.get(name, stated)
         part[name] = value
     bad = place.bad()
     assert (bad["check"], bad["verdict"]) == ("events", "fault")
     assert says in bad["what"]
 
 
-def test_an_event_subscription_without_a_filter_tells_enough_and_too_much(place: Place) -> None:
+def test_an_event_subscription_without_a_filter_reports_enough_and_too_much(place: Place) -> None:
     (subscription,) = place.azure.subscriptions.values()
     subscription["properties"]["filter"] = {}
     bad = place.bad()
@@ -231,7 +231,7 @@ def test_an_event_subscription_without_a_filter_tells_enough_and_too_much(place:
 @pytest.mark.parametrize(
     ("state", "says"), [("Failed", "the deployment failed"), ("Running", "is still running")]
 )
-def test_a_deployment_that_did_not_succeed_is_told(place: Place, state: str, says: str) -> None:
+def test_a_deployment_that_did_not_succeed_is_reported(place: Place, state: str, says: str) -> None:
     place.azure.deployments[0]["properties"]["provisioningState"] = state
     bad = place.bad()
     assert (bad["check"], bad["verdict"]) == ("deployment", "fault")
@@ -291,7 +291,7 @@ def test_the_newest_deployment_counts_whatever_it_is_called(place: Place) -> Non
 
 
 @pytest.mark.parametrize("verb", ["verify", "preflight", "outputs"])
-def test_whoever_is_not_logged_in_is_told_so_and_nothing_looks_checked(
+def test_whoever_is_not_logged_in_is_reported_so_and_nothing_observations_checked(
     place: Place, verb: str
 ) -> None:
     place.azure.stranger = True
@@ -301,7 +301,7 @@ def test_whoever_is_not_logged_in_is_told_so_and_nothing_looks_checked(
     assert done.stderr.rstrip().endswith("Log in: `az login`")
 
 
-def test_a_missing_login_is_told_as_one_that_azure_refuses(
+def test_a_missing_login_is_reported_as_one_that_azure_refuses(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Nobody(SansIOHTTPPolicy[Any, Any]):
@@ -329,7 +329,7 @@ def test_what_another_deployments_shell_says_of_accounts_is_passed_over(place: P
     place.env |= {
         "OPENMIRROR_ROOT": "https://stother.dfs.core.windows.net",
         "OPENMIRROR_QUEUES__queueServiceUri": "https://stother.queue.core.windows.net",
-        "OPENMIRROR_LETTERS__blobServiceUri": "https://stother.blob.core.windows.net",
+        "OPENMIRROR_DEAD_LETTERS__blobServiceUri": "https://stother.blob.core.windows.net",
         "OPENMIRROR_SERVICE_CREDENTIAL": "of-another",
     }
     assert {one["verdict"] for one in place.found("--no-sample")} == {"ok"}
@@ -366,11 +366,11 @@ def test_a_poison_message_and_a_missing_queue_are_named(place: Place) -> None:
     assert "there is no queue landing-events-poison" in place.bad()["what"]
 
 
-def test_a_missing_container_of_letters_is_a_fault(place: Place) -> None:
+def test_a_missing_container_of_dead_letters_is_a_fault(place: Place) -> None:
     with BlobServiceClient.from_connection_string(place.azurite.connection_string) as blobs:
-        blobs.delete_container(LETTERS)
+        blobs.delete_container(DEAD_LETTERS)
     bad = place.bad()
-    assert (bad["check"], bad["verdict"]) == ("letters", "fault")
+    assert (bad["check"], bad["verdict"]) == ("dead_letters", "fault")
     assert "there is no container dead-letters" in bad["what"]
 
 
@@ -384,19 +384,19 @@ def test_a_container_that_is_gone_is_a_fault(place: Place) -> None:
     assert all("there is no landing" in one["what"] for one in gone)
 
 
-def test_letters_are_told(place: Place) -> None:
-    letter = {"source": WORK_QUEUE, "identity": "a", "reason": "r", "body": "b"}
-    body = json.dumps({**letter, "at": "2026-11-21T10:00:00+00:00"})
+def test_dead_letters_are_reported(place: Place) -> None:
+    dead_letter = {"source": WORK_QUEUE, "identity": "a", "reason": "r", "body": "b"}
+    body = json.dumps({**dead_letter, "at": "2026-11-21T10:00:00+00:00"})
     with BlobServiceClient.from_connection_string(place.azurite.connection_string) as blobs:
-        container = blobs.get_container_client(LETTERS)
+        container = blobs.get_container_client(DEAD_LETTERS)
         container.upload_blob("table-work/2026-11-21/a.json", body)
     bad = place.bad()
-    assert (bad["check"], bad["verdict"]) == ("letters", "warning")
+    assert (bad["check"], bad["verdict"]) == ("dead_letters", "warning")
     assert "1 in the container dead-letters, the newest table-work/2026-11-21/a" in bad["what"]
 
 
 def test_a_paused_table_is_named_with_its_problem_and_remedy(place: Place) -> None:
-    store = place.parts.store
+    store = place.ports.store
     land(store, ORDERS, 1)
     folder = layout.table_folder(ORDERS)
     store.write(layout.join(folder, "_metadata.json"), b"{")
@@ -409,13 +409,13 @@ def test_a_paused_table_is_named_with_its_problem_and_remedy(place: Place) -> No
 
 
 def test_a_mirror_that_nobody_sweeps_is_named(place: Place) -> None:
-    land(place.parts.store, ORDERS, 1)
+    land(place.ports.store, ORDERS, 1)
     bad = place.bad()
     assert (bad["check"], bad["verdict"]) == ("heartbeat", "fault")
     assert "on the mirror sales yet" in bad["what"]
     old = datetime.now(UTC) - timedelta(minutes=10)
     path = layout.join(layout.monitoring("sales"), "replicator.json")
-    place.parts.store.write(path, json.dumps({"lastHeartbeatTime": old.isoformat()}).encode())
+    place.ports.store.write(path, json.dumps({"lastHeartbeatTime": old.isoformat()}).encode())
     assert f"since {old:%Y-%m-%d %H:%M} UTC" in place.bad()["what"]
 
 
@@ -457,8 +457,8 @@ def test_a_job_that_somebody_deleted_is_a_fault(place: Place) -> None:
 
 
 def test_accounts_that_cannot_be_opened_are_a_finding(place: Place) -> None:
-    said = place.azure.deployments[0]["properties"]["outputs"]
-    said[next(name for name in said if name.upper() == "OPENMIRROR_ROOT")]["value"] = "mirrors"
+    stated = place.azure.deployments[0]["properties"]["outputs"]
+    stated[next(name for name in stated if name.upper() == "OPENMIRROR_ROOT")]["value"] = "mirrors"
     found = place.found()
     faults = [one for one in found if one["verdict"] == "fault"]
     assert "OPENMIRROR_ROOT must be" in faults[-1]["what"]
@@ -477,7 +477,7 @@ def test_what_was_found_is_shown_also_when_the_rest_cannot_be_looked_at(place: P
     assert "Azure does not know who asks" in ended.stderr
 
 
-def test_work_that_no_run_takes_is_told(place: Place) -> None:
+def test_work_that_no_run_takes_is_reported(place: Place) -> None:
     place.queues.get_queue_client(WORK_QUEUE).send_message("ring")
     bad = place.bad()
     assert (bad["check"], bad["verdict"]) == ("runner", "warning")
@@ -499,7 +499,7 @@ def test_without_functions_the_sample_says_that_nothing_saw_it(place: Place) -> 
     assert "The functions do not run" in found["remedy"]
 
 
-def test_events_that_nobody_takes_are_said(place: Place) -> None:
+def test_events_that_nobody_takes_are_stated(place: Place) -> None:
     place.server.on_event = lambda event: place.queues.get_queue_client(EVENTS_QUEUE).send_message(
         json.dumps(event)
     )
@@ -507,7 +507,7 @@ def test_events_that_nobody_takes_are_said(place: Place) -> None:
     assert "event(s) lie in the queue, and the function landing does not take them" in found["what"]
 
 
-def test_a_doorbell_that_no_runner_takes_is_said(place: Place) -> None:
+def test_a_wake_up_that_no_runner_takes_is_stated(place: Place) -> None:
     place.on_sleep = place.swept
     found = stuck(place, "1s")
     assert "doorbell message(s) lie in the queue, and no runner takes them" in found["what"]
@@ -515,7 +515,7 @@ def test_a_doorbell_that_no_runner_takes_is_said(place: Place) -> None:
     assert place.slept >= timedelta(seconds=2)
 
 
-def test_a_run_that_fails_is_said(place: Place) -> None:
+def test_a_run_that_fails_is_stated(place: Place) -> None:
     place.jobs.start("a")
     place.jobs.end("DRIVER_ERROR", "out of memory")
     place.on_sleep = place.swept
@@ -523,9 +523,9 @@ def test_a_run_that_fails_is_said(place: Place) -> None:
     assert "the last run of the job failed: DRIVER_ERROR: out of memory" in found["what"]
 
 
-def test_a_paused_sample_is_said_at_once(place: Place) -> None:
+def test_a_paused_sample_is_stated_at_once(place: Place) -> None:
     folder = layout.table_folder(FOLDER)
-    place.parts.store.write(layout.join(folder, "_metadata.json"), b"{")
+    place.ports.store.write(layout.join(folder, "_metadata.json"), b"{")
     found = stuck(place, "1h")
     assert "its table is paused by MetadataInvalid" in found["what"]
     assert place.slept < timedelta(minutes=1)
@@ -539,10 +539,10 @@ def test_a_sample_that_cannot_be_landed_is_a_fault(place: Place) -> None:
     assert {one["verdict"] for one in place.found("--no-sample")} == {"ok", "unknown"}
 
 
-def test_a_held_sample_is_said_at_once(place: Place) -> None:
+def test_a_held_sample_is_stated_at_once(place: Place) -> None:
     stuck(place)
     place.swept()
-    hold(place.parts, FOLDER, Operator("ops"))
+    hold(place.ports, FOLDER, Operator("ops"))
     found = stuck(place, "1h")
     assert "its table is held" in found["what"]
     assert found["remedy"] == "openmirror resume openmirror-verify/dbo.sample"
@@ -581,7 +581,7 @@ def test_a_sample_table_that_cannot_be_read_is_a_finding(place: Place, broken: s
 def test_each_verification_takes_the_next_number(place: Place) -> None:
     stuck(place)
     stuck(place)
-    landed = place.parts.store.list_folder(layout.table_folder(FOLDER)).entries
+    landed = place.ports.store.list_folder(layout.table_folder(FOLDER)).entries
     assert [one.name for one in landed] == [
         "00000000000000000001.parquet",
         "00000000000000000002.parquet",

@@ -17,8 +17,8 @@ from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob import BlobServiceClient
 from azure.storage.queue import QueueServiceClient
 
-from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE, decode, plain
-from openmirror.ports import Ring
+from openmirror.ports import WorkItem
+from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE, decode, plain
 from standins.azurite import Azurite
 from standins.functions_host import FunctionsHost, host
 
@@ -40,7 +40,7 @@ def settings(emulator: Azurite, root: Path) -> dict[str, str]:
     return {
         "OPENMIRROR_ROOT": str(root),
         "OPENMIRROR_QUEUES": emulator.connection_string,
-        "OPENMIRROR_LETTERS": emulator.connection_string,
+        "OPENMIRROR_DEAD_LETTERS": emulator.connection_string,
     }
 
 
@@ -70,7 +70,7 @@ class Queues:
             return []
         return [plain(message.content.encode()) for message in found]
 
-    def rings(self) -> list[Ring | None]:
+    def wake_ups(self) -> list[WorkItem | None]:
         return [decode(body.decode()) for body in self.bodies(WORK_QUEUE)]
 
     def empty(self) -> None:
@@ -122,7 +122,9 @@ class Publisher:
 
 @pytest.fixture
 def publisher(root: Path, request: pytest.FixtureRequest) -> Publisher:
-    name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)
+    name = "".join(
+        dead_letter if dead_letter.isalnum() else "-" for dead_letter in request.node.name
+    )
     return Publisher(root / "landing" / "m" / "Files" / "LandingZone", name[:60])
 
 

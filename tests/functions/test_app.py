@@ -15,9 +15,9 @@ import pytest
 from azure.storage.blob import BlobServiceClient
 
 from functions import bindings
-from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE, encode
 from openmirror.errors import CannotStart
-from openmirror.ports import Ring
+from openmirror.ports import WorkItem
+from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE, encode
 from openmirror.settings import Settings
 from openmirror.wiring.functions import function_settings
 from standins.functions_host import FunctionsHost, IndexingFailed, host
@@ -79,15 +79,15 @@ def test_importing_the_app_needs_no_setting_and_builds_nothing() -> None:
         assert f"'{heavy}'" not in run.stdout
 
 
-def test_a_file_that_landed_rings_for_its_table(
+def test_a_file_that_landed_wakes_for_its_table(
     app: FunctionsHost, publisher: Publisher, queues: Queues
 ) -> None:
     publisher.metadata()
     landed = publisher.land(1)
     result = app.queue("landing", base64.b64encode(text(landed).encode()).decode())
     assert result.error is None
-    (ring,) = queues.rings()
-    assert ring == Ring(table("m", publisher.table), f"{1:020d}.parquet", "event-1")
+    (work_item,) = queues.wake_ups()
+    assert work_item == WorkItem(table("m", publisher.table), f"{1:020d}.parquet", "event-1")
 
 
 @pytest.mark.parametrize("schema", ["grid", "cloud"])
@@ -99,16 +99,18 @@ def test_event_grid_may_deliver_by_itself_in_either_schema(
     if schema == "cloud":
         landed = cloud(landed["subject"].partition("/blobs/")[2])
     assert app.event_grid("landing_webhook", landed).error is None
-    assert len(queues.rings()) == 1
+    assert len(queues.wake_ups()) == 1
 
 
-def test_the_sweep_rings_for_what_no_event_told_and_writes_the_status_files(
+def test_the_sweep_wakes_for_what_no_event_reported_and_writes_the_status_files(
     app: FunctionsHost, publisher: Publisher, queues: Queues, root: Path
 ) -> None:
     publisher.metadata()
     publisher.land(1)
     assert app.timer("sweep").error is None
-    assert table("m", publisher.table) in {ring.folder for ring in queues.rings() if ring}
+    assert table("m", publisher.table) in {
+        work_item.folder for work_item in queues.wake_ups() if work_item
+    }
     monitoring = root / "landing" / "m" / "Files" / "Monitoring"
     assert publisher.table in (monitoring / "tables.json").read_text()
     assert "lastHeartbeatTime" in (monitoring / "replicator.json").read_text()
@@ -135,12 +137,12 @@ def test_a_message_that_is_no_event_fails_and_says_why(app: FunctionsHost) -> No
     assert "no JSON object" in result.error
 
 
-def test_poison_of_both_queues_and_dead_letters_become_letters(
+def test_poison_of_both_queues_and_dead_dead_letters_become_dead_letters(
     app: FunctionsHost, queues: Queues, blobs: BlobServiceClient
 ) -> None:
     assert app.queue("poison_events", "junk \u00e4", identity="id-1").error is None
-    ring = encode(Ring(table("m", "T"), "sweep"))
-    encoded = base64.b64encode(ring.encode()).decode()
+    work_item = encode(WorkItem(table("m", "T"), "sweep"))
+    encoded = base64.b64encode(work_item.encode()).decode()
     assert app.queue("poison_work", encoded, identity="id-2").error is None
     container = blobs.get_container_client("dead-letters")
     container.upload_blob("TOPIC/SUB/2026/11/21/9/x.json", b'[{"deadLetterReason": "Gone"}]')
@@ -148,10 +150,10 @@ def test_poison_of_both_queues_and_dead_letters_become_letters(
     names = sorted(blob.name for blob in container.list_blobs())
     assert [name.partition("/")[0] for name in names] == ["event-grid", EVENTS_QUEUE, WORK_QUEUE]
     kept = [json.loads(container.download_blob(name).readall()) for name in names]
-    assert [letter["body"] for letter in kept] == [
+    assert [dead_letter["body"] for dead_letter in kept] == [
         '[{"deadLetterReason": "Gone"}]',
         "junk \u00e4",
-        ring,
+        work_item,
     ]
     assert all(re.search(r"/\d{4}-\d\d-\d\d/", name) for name in names)
 
@@ -159,7 +161,7 @@ def test_poison_of_both_queues_and_dead_letters_become_letters(
 MISSING = {
     "OPENMIRROR_ROOT",
     "OPENMIRROR_QUEUES__queueServiceUri",
-    "OPENMIRROR_LETTERS__blobServiceUri",
+    "OPENMIRROR_DEAD_LETTERS__blobServiceUri",
 }
 
 
@@ -222,6 +224,6 @@ def test_requirements_are_the_pins_of_the_package() -> None:
     lines = (ROOT / "requirements.txt").read_text().splitlines()
     wanted = [line.partition(";")[0].strip() for line in lines if line and line[0] != "#"]
     assert wanted
-    for pin in wanted:
-        assert "==" in pin
-        assert pin in pins
+    for freeze in wanted:
+        assert "==" in freeze
+        assert freeze in pins

@@ -11,17 +11,15 @@ import pytest
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 
-from openmirror import layout
-from openmirror.adapters import databricks
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.databricks import SCOPE, DatabricksJob
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.doorbell import QueueDoorbell
-from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.memory_work import MemoryWorkQueue
-from openmirror.events import EventKind, LandingEvent
-from openmirror.layout import join
-from openmirror.ports import Ring
+from openmirror.databricks import runner_job
+from openmirror.databricks.runner_job import SCOPE, DatabricksJob
+from openmirror.deltalog import LogReplay
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.ingress.event_filter import Woken
+from openmirror.ingress.queue_wake_up import QueueWaker
+from openmirror.ingress.receiving import receive
+from openmirror.ingress.start_runner import SURE_FOR, Starter
+from openmirror.ports import WorkItem
 from openmirror.ports.jobs import (
     AlreadyActive,
     Failed,
@@ -32,12 +30,14 @@ from openmirror.ports.jobs import (
     StartOutcome,
     Unreachable,
 )
-from openmirror.services.door import Rung
-from openmirror.services.parts import Parts
-from openmirror.services.receiving import receive
-from openmirror.services.starting import SURE_FOR, Starter
-from openmirror.services.sweeping import sweep
-from openmirror.services.visiting import settle
+from openmirror.ports.landing_events import EventKind, LandingEvent
+from openmirror.reconcile.reconciliation import reconcile_until_idle
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.sweeping import sweep
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.stores.memory.work import MemoryWorkQueue
+from openmirror.table import layout
+from openmirror.table.layout import join
 from tests.databricks_stub import JOB, Jobs, Run, jobs_api
 from tests.unit.paper import PaperEngine, land, table
 
@@ -55,7 +55,7 @@ class Identity:
 
 @pytest.fixture
 def api(monkeypatch: pytest.MonkeyPatch) -> Iterator[Jobs]:
-    monkeypatch.setattr(databricks, "RETRY_SECONDS", 1)
+    monkeypatch.setattr(runner_job, "RETRY_SECONDS", 1)
     with jobs_api() as jobs:
         yield jobs
 
@@ -103,7 +103,7 @@ def test_two_that_ask_at_once_get_one_run(api: Jobs) -> None:
     assert one.start() == Started("2")
     api.runs[-1].state = "BLOCKED"
     # The other one had listed the runs before.
-    assert other._run(other._connected(), 1, tries=2) == Started("2")
+    assert other._run(other._connected(), 1, attempts=2) == Started("2")
     assert len(api.runs) == 2
 
 
@@ -147,7 +147,7 @@ def test_a_skipped_run_in_the_older_words_is_understood(api: Jobs) -> None:
     assert isinstance(job(api).start(), Skipped)
 
 
-def test_a_run_that_fails_at_once_is_told(api: Jobs) -> None:
+def test_a_run_that_fails_at_once_is_reported(api: Jobs) -> None:
     api.ends_at_once = "CLUSTER_ERROR"
     outcome = job(api).start()
     assert isinstance(outcome, Failed)
@@ -211,7 +211,7 @@ def test_a_job_that_does_not_exist_names_the_settings(
 def test_a_busy_platform_is_asked_again_by_the_sdk(
     api: Jobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(databricks, "RETRY_SECONDS", 30)
+    monkeypatch.setattr(runner_job, "RETRY_SECONDS", 30)
     api.refusals = [(429, "REQUEST_LIMIT_EXCEEDED", "slow down")] * 2
     assert job(api).start() == Started("1")
 
@@ -234,12 +234,14 @@ def test_a_platform_that_does_not_answer_is_a_value(api: Jobs) -> None:
     assert isinstance(outcome, Unreachable)
 
 
-def test_any_other_refusal_is_told_in_the_platforms_words(api: Jobs) -> None:
+def test_any_other_refusal_is_reported_in_the_platforms_words(api: Jobs) -> None:
     api.refusals = [(400, "BAD_REQUEST", "job is being deleted")]
     assert job(api).start() == Failed(f"the job {JOB} of {api.url}: job is being deleted")
 
 
-def test_a_run_is_known_by_its_number_and_the_page_where_a_person_looks_at_it(api: Jobs) -> None:
+def test_a_run_is_known_by_its_number_and_the_page_where_a_person_observations_at_it(
+    api: Jobs,
+) -> None:
     started = job(api).start()
     assert isinstance(started, Started)
     assert (started.run, started.page) == ("1", f"{api.url}/jobs/{JOB}/runs/1")
@@ -254,7 +256,7 @@ def test_a_run_is_known_by_its_number_and_the_page_where_a_person_looks_at_it(ap
     assert (skipped.run, skipped.page) == ("2", f"{api.pages}/?o=1#job/{JOB}/run/2")
 
 
-def test_a_refusal_says_what_the_platform_said_and_nothing_of_the_clients_settings(
+def test_a_refusal_says_what_the_platform_stated_and_nothing_of_the_clients_settings(
     api: Jobs,
 ) -> None:
     api.refusals.append((403, "PERMISSION_DENIED", "no right to manage runs"))
@@ -272,8 +274,8 @@ class World:
         self.queue = MemoryWorkQueue(lambda: self.now)
         self.starter = Starter(self.queue, job(api), lambda: self.now)
 
-    def ring(self) -> None:
-        self.queue.send(Ring(table("m", "T"), "test"))
+    def wake(self) -> None:
+        self.queue.send(WorkItem(table("m", "T"), "test"))
 
     def drain(self) -> None:
         for taken in self.queue.take(100):
@@ -293,19 +295,19 @@ def test_an_empty_queue_starts_nothing_however_long_it_is_so(api: Jobs) -> None:
 
 def test_work_starts_one_run_and_a_finished_run_is_followed_by_a_fresh_one(api: Jobs) -> None:
     world = World(api)
-    world.ring()
+    world.wake()
     assert world.later() == Started("1")
     assert world.later() == AlreadyActive("1")
     world.drain()
     api.end()
     assert isinstance(world.later(), NotNeeded)
-    world.ring()
+    world.wake()
     assert world.later() == Started("2")
 
 
 def test_many_events_at_once_ask_the_platform_once(api: Jobs) -> None:
     world = World(api)
-    world.ring()
+    world.wake()
     world.starter.start_if_needed()
     asked = len(api.asked)
     for _ in range(100):
@@ -324,7 +326,7 @@ def test_events_do_not_wait_for_one_another_while_the_platform_does_not_answer(a
             return Unreachable("no answer")
 
     world, silent = World(api), Silent()
-    world.ring()
+    world.wake()
     starter = Starter(world.queue, silent, lambda: world.now)
     with ThreadPoolExecutor(1) as threads:
         first = threads.submit(starter.start_if_needed)
@@ -340,7 +342,7 @@ def test_tables_that_wait_or_are_paused_start_no_run_however_long_and_whatever_l
 ) -> None:
     world = World(api)
     store = MemoryStore(lambda: world.now)
-    parts = Parts(
+    ports = RootPorts(
         store=store,
         inspector=ChangeFileInspector(store),
         logs=LogReplay(store),
@@ -352,8 +354,8 @@ def test_tables_that_wait_or_are_paused_start_no_run_however_long_and_whatever_l
     land(store, paused, 1)
     store.put(join(layout.table_folder(paused), f"{2:020d}.parquet"), b"no parquet at all")
     for folder in (gap, paused):
-        settle(parts, engine, folder)
-    sweep(parts, ["m"], QueueDoorbell(world.queue, "sweep"))
+        reconcile_until_idle(ports, engine, folder)
+    sweep(ports, ["m"], QueueWaker(world.queue, "sweep"))
     world.drain()
     for hour in range(4, 28):
         world.now += timedelta(hours=1)
@@ -361,17 +363,17 @@ def test_tables_that_wait_or_are_paused_start_no_run_however_long_and_whatever_l
             land(store, folder, hour)
             path = join(layout.table_folder(folder), f"{hour:020d}.parquet")
             event = LandingEvent(identity="e", kind=EventKind.FILE_WRITTEN, path=path, size=9)
-            received = receive(parts, world.queue, world.starter, [event])
-            assert not isinstance(received.answers[0][1], Rung)
-        sweep(parts, ["m"], QueueDoorbell(world.queue, "sweep"))
+            received = receive(ports, world.queue, world.starter, [event])
+            assert not isinstance(received.answers[0][1], Woken)
+        sweep(ports, ["m"], QueueWaker(world.queue, "sweep"))
         assert isinstance(world.later(), NotNeeded)
     assert not api.asked
     land(store, gap, 2)
-    sweep(parts, ["m"], QueueDoorbell(world.queue, "sweep"))
+    sweep(ports, ["m"], QueueWaker(world.queue, "sweep"))
     assert world.later() == Started("1")
 
 
 def test_without_a_job_a_runner_is_always_on(api: Jobs) -> None:
     world = World(api)
-    world.ring()
+    world.wake()
     assert isinstance(Starter(world.queue, None, now).start_if_needed(), NotNeeded)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from openmirror.ports import Ring
+from openmirror.ports import WorkItem
 from standins.functions_host import FunctionsHost, host
 from tests.functions.conftest import Publisher, Queues
 from tests.functions.test_app import TRIGGERS
@@ -82,8 +82,8 @@ def test_the_packed_app_sweeps_and_shows_its_page_with_its_version(
     publisher.metadata()
     publisher.land(1)
     assert app.timer("sweep").error is None
-    rung = {ring.folder for ring in queues.rings() if isinstance(ring, Ring)}
-    assert table("m", publisher.table) in rung
+    woken = {work_item.folder for work_item in queues.wake_ups() if isinstance(work_item, WorkItem)}
+    assert table("m", publisher.table) in woken
     assert (root / "landing" / "m" / "Files" / "Monitoring" / "tables.json").exists()
     page = app.http("status").value["body"]
     assert publisher.table in page

@@ -18,8 +18,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from functions import bindings
-from openmirror.doorbells import EVENTS_QUEUE
 from openmirror.ports import Step
+from openmirror.ports.work_items import EVENTS_QUEUE
 from standins.functions_front import status_page
 from standins.functions_host import ROOT, Died, FunctionsHost, host
 from standins.functions_platform import Platform
@@ -79,12 +79,12 @@ def test_an_app_at_work_sweeps_at_its_start_and_gets_what_comes_to_its_queues(
         platform.check()
 
 
-def test_the_end_of_an_app_is_told_to_whoever_asks(
+def test_the_end_of_an_app_is_reported_to_whoever_asks(
     settings: dict[str, str], queues: Queues, publisher: Publisher
 ) -> None:
     publisher.metadata()
     queues.send(EVENTS_QUEUE, json.dumps([publisher.land(1)]))
-    with host({**settings, KILL_AT: Step.JUDGED.value}) as doomed:
+    with host({**settings, KILL_AT: Step.FILTERED.value}) as doomed:
         pump = Pump.of(doomed, settings["OPENMIRROR_QUEUES"])
         with pump.service, Platform(doomed, pump) as platform:
             wait(lambda: platform.ended)

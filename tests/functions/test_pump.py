@@ -12,10 +12,10 @@ from typing import cast
 import pytest
 from azure.storage.blob import BlobServiceClient
 
-from openmirror.adapters.azure.letters import BlobLetters, QueuePost
-from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX
+from openmirror.ingress.dead_letters import QUEUE_OF, dead_letter_page, requeue
 from openmirror.ports import Step
-from openmirror.services.letters import QUEUE_OF, mailbox, requeue
+from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX
+from openmirror.stores.azure.dead_letters import BlobDeadLetters, QueueRequeuer
 from standins.functions_host import Died, FunctionsHost, Result, host
 from standins.functions_pump import Pump
 from standins.functions_worker import KILL_AT
@@ -33,7 +33,7 @@ def encoded(value: object) -> str:
     return base64.b64encode(text(value).encode()).decode()
 
 
-def test_an_event_in_the_queue_becomes_a_ring_whether_encoded_or_plain(
+def test_an_event_in_the_queue_becomes_a_wake_up_whether_encoded_or_plain(
     pump: Pump, queues: Queues, publisher: Publisher
 ) -> None:
     publisher.metadata()
@@ -41,19 +41,19 @@ def test_an_event_in_the_queue_becomes_a_ring_whether_encoded_or_plain(
     queues.send(EVENTS_QUEUE, encoded(landed))
     queues.send(EVENTS_QUEUE, text([landed]))
     pump.until_idle()
-    assert len(queues.rings()) == 2
+    assert len(queues.wake_ups()) == 2
     assert queues.bodies(EVENTS_QUEUE) == []
 
 
-def test_a_malformed_message_ends_as_a_letter_with_its_payload(
+def test_a_malformed_message_ends_as_a_dead_letter_with_its_payload(
     pump: Pump, queues: Queues, blobs: BlobServiceClient
 ) -> None:
     queues.send(EVENTS_QUEUE, "this is no event")
     pump.until_idle()
-    tries = [result for name, result in pump.results if name == "landing"]
-    assert len(tries) == 5
-    letters = BlobLetters(blobs, QUEUE_OF)
-    shown = mailbox(letters)
+    attempts = [result for name, result in pump.results if name == "landing"]
+    assert len(attempts) == 5
+    dead_letters = BlobDeadLetters(blobs, QUEUE_OF)
+    shown = dead_letter_page(dead_letters)
     assert shown.count == 1
     assert shown.newest[0].body == b"this is no event"
     assert "no JSON object" in shown.newest[0].reason
@@ -72,7 +72,7 @@ class FailingApp:
         return Result(f"{body} cannot be kept, for the {times}. time")
 
 
-def test_a_message_that_cannot_be_kept_as_a_letter_stays_in_its_poison_queue(
+def test_a_message_that_cannot_be_kept_as_a_dead_letter_stays_in_its_poison_queue(
     queues: Queues,
 ) -> None:
     poison = EVENTS_QUEUE + POISON_SUFFIX
@@ -91,17 +91,17 @@ def test_a_message_that_cannot_be_kept_as_a_letter_stays_in_its_poison_queue(
     ]
 
 
-def test_the_good_events_beside_a_malformed_one_still_ring(
+def test_the_good_events_beside_a_malformed_one_still_wake_up(
     pump: Pump, queues: Queues, blobs: BlobServiceClient, publisher: Publisher
 ) -> None:
     publisher.metadata()
     queues.send(EVENTS_QUEUE, encoded([{"id": 1}, publisher.land(1)]))
     pump.until_idle()
-    assert queues.rings()
-    assert mailbox(BlobLetters(blobs, QUEUE_OF)).count == 1
+    assert queues.wake_ups()
+    assert dead_letter_page(BlobDeadLetters(blobs, QUEUE_OF)).count == 1
 
 
-def test_a_letter_that_is_put_back_is_handled(
+def test_a_dead_letter_that_is_put_back_is_handled(
     pump: Pump, queues: Queues, blobs: BlobServiceClient, publisher: Publisher
 ) -> None:
     publisher.metadata()
@@ -110,34 +110,34 @@ def test_a_letter_that_is_put_back_is_handled(
         "TOPIC/SUB/2026/11/21/9/x.json", json.dumps([landed])
     )
     assert pump.host.timer("dead_letters").error is None
-    letters = BlobLetters(blobs, QUEUE_OF)
-    requeue(letters, QueuePost(queues.service), letters.names()[0])
+    dead_letters = BlobDeadLetters(blobs, QUEUE_OF)
+    requeue(dead_letters, QueueRequeuer(queues.service), dead_letters.names()[0])
     pump.until_idle()
-    assert len(queues.rings()) == 1
-    assert letters.names() == []
+    assert len(queues.wake_ups()) == 1
+    assert dead_letters.names() == []
 
 
-def test_killed_between_judging_and_ringing_the_message_comes_back_and_nothing_is_lost(
+def test_killed_between_judging_and_waking_the_message_comes_back_and_nothing_is_lost(
     settings: dict[str, str], app: FunctionsHost, queues: Queues, publisher: Publisher
 ) -> None:
     publisher.metadata()
     queues.send(EVENTS_QUEUE, encoded(publisher.land(1)))
-    with host({**settings, KILL_AT: Step.JUDGED.value}) as doomed:
+    with host({**settings, KILL_AT: Step.FILTERED.value}) as doomed:
         pump = Pump.of(doomed, settings["OPENMIRROR_QUEUES"])
         pump.hidden = 2
         with pytest.raises(Died):
             pump.turn()
         pump.service.close()
-    assert queues.rings() == []
+    assert queues.wake_ups() == []
     again = Pump.of(app, settings["OPENMIRROR_QUEUES"])
     patience = time.monotonic() + 20
     while not again.turn():  # until nobody holds the message any more
         assert time.monotonic() < patience
     again.service.close()
-    assert len(queues.rings()) == 1
+    assert len(queues.wake_ups()) == 1
 
 
-def test_a_queue_that_rejects_makes_the_message_come_again_until_it_takes_the_ring(
+def test_a_queue_that_rejects_makes_the_message_come_again_until_it_takes_the_wake_up(
     settings: dict[str, str], app: FunctionsHost, queues: Queues, publisher: Publisher
 ) -> None:
     publisher.metadata()
@@ -155,12 +155,12 @@ def test_a_queue_that_rejects_makes_the_message_come_again_until_it_takes_the_ri
     ((_, result),) = pump.results
     assert result.error is not None
     assert "AccessDenied" in result.error
-    assert queues.rings() == []
+    assert queues.wake_ups() == []
     assert len(queues.bodies(EVENTS_QUEUE)) == 1
     again = Pump.of(app, settings["OPENMIRROR_QUEUES"])
     again.until_idle()
     again.service.close()
-    assert len(queues.rings()) == 1
+    assert len(queues.wake_ups()) == 1
 
 
 def test_a_bad_file_shows_in_status_without_any_runner(
@@ -169,7 +169,7 @@ def test_a_bad_file_shows_in_status_without_any_runner(
     publisher.metadata()
     queues.send(EVENTS_QUEUE, encoded(publisher.write(f"{1:020d}.parquet", b"id,name\n1,a\n")))
     pump.until_idle()
-    assert queues.rings() == []
+    assert queues.wake_ups() == []
     document = root / "lake" / "m" / "_openmirror" / "folders" / f"{publisher.table}.json"
     assert "FileUnreadable" in document.read_text()
 
@@ -182,5 +182,5 @@ def test_events_that_concern_no_table_leave_no_trace(
     other = {**event("m/x"), "eventType": "Microsoft.Storage.BlobTierChanged"}
     queues.send(EVENTS_QUEUE, encoded(other))
     pump.until_idle()
-    assert queues.rings() == []
-    assert mailbox(BlobLetters(blobs, QUEUE_OF)).count == 0
+    assert queues.wake_ups() == []
+    assert dead_letter_page(BlobDeadLetters(blobs, QUEUE_OF)).count == 0

@@ -9,15 +9,15 @@ from typing import Any
 
 from azure.storage.blob import BlobServiceClient
 
-from openmirror import layout
-from openmirror.adapters.local.store import LocalStore
-from openmirror.doorbells import EVENTS_QUEUE
+from openmirror.operate.requests import Operator, hold
+from openmirror.ports.work_items import EVENTS_QUEUE
 from openmirror.protocol.names import TableFolder
-from openmirror.services.documents import Documents
-from openmirror.services.requests import Operator, hold
-from openmirror.services.visiting import settle
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.reconciliation import reconcile_until_idle
 from openmirror.settings import Settings
-from openmirror.wiring import local_parts
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout
+from openmirror.wiring import local_ports
 from standins.functions_host import FunctionsHost, Result, host
 from tests.functions.conftest import Queues
 from tests.ingestion_stub import QUIET, ingestion
@@ -28,15 +28,15 @@ WHO = {"x-ms-client-principal-name": "ann@contoso.com"}
 
 def applied(root: Path, folder: TableFolder) -> LocalStore:
     """A table of this folder, with one file applied."""
-    parts = local_parts(Settings(root=root))
+    ports = local_ports(Settings(root=root))
     (root / layout.landing_zone(folder.mirror)).mkdir(parents=True, exist_ok=True)
-    land(parts.store, folder, 1)
-    settle(parts, PaperEngine(parts.store), folder)
-    assert isinstance(parts.store, LocalStore)
-    return parts.store
+    land(ports.store, folder, 1)
+    reconcile_until_idle(ports, PaperEngine(ports.store), folder)
+    assert isinstance(ports.store, LocalStore)
+    return ports.store
 
 
-def said(result: Result) -> tuple[int, Any]:
+def stated(result: Result) -> tuple[int, Any]:
     assert result.error is None, result.trace
     return result.value["status"], json.loads(result.value["body"])
 
@@ -44,11 +44,11 @@ def said(result: Result) -> tuple[int, Any]:
 def test_fabrics_two_calls_answer_in_its_shapes(app: FunctionsHost, root: Path) -> None:
     applied(root, table("http", "Sales.schema/Orders"))
     route = {"mirror": "http"}
-    assert said(app.http("getMirroringStatus", "POST", route=route)) == (
+    assert stated(app.http("getMirroringStatus", "POST", route=route)) == (
         200,
         {"status": "Initialized"},
     )
-    status, body = said(app.http("getTablesMirroringStatus", "POST", route=route))
+    status, body = stated(app.http("getTablesMirroringStatus", "POST", route=route))
     assert status == 200
     (one,) = body["data"]
     assert (one["sourceSchemaName"], one["sourceTableName"], one["status"]) == (
@@ -56,7 +56,7 @@ def test_fabrics_two_calls_answer_in_its_shapes(app: FunctionsHost, root: Path) 
         "Orders",
         "Replicating",
     )
-    assert said(app.http("getMirroringStatus", "POST", route={"mirror": "none"}))[0] == 404
+    assert stated(app.http("getMirroringStatus", "POST", route={"mirror": "none"}))[0] == 404
 
 
 def test_a_verb_is_carried_out_in_the_name_of_whoever_asked(app: FunctionsHost, root: Path) -> None:
@@ -64,16 +64,16 @@ def test_a_verb_is_carried_out_in_the_name_of_whoever_asked(app: FunctionsHost, 
     store = applied(root, folder)
     body = json.dumps({"table": "verbs/dbo.Orders", "why": "nightly load"})
     route = {"verb": "pause"}
-    status, told = said(app.http("operate", "POST", route=route, headers=WHO, body=body))
-    assert (status, told) == (202, {"data": [{"table": "verbs/dbo.Orders", "done": "held"}]})
+    status, reported = stated(app.http("operate", "POST", route=route, headers=WHO, body=body))
+    assert (status, reported) == (202, {"data": [{"table": "verbs/dbo.Orders", "done": "held"}]})
     held = Documents(store).table(folder).value.hold
     assert held is not None
     assert (held.by, held.why) == ("ann@contoso.com", "nightly load")
-    again, refused = said(app.http("operate", "POST", route=route, body=body))
+    again, refused = stated(app.http("operate", "POST", route=route, body=body))
     assert (again, refused["errorCode"]) == (409, "RequestRefused")
 
 
-def test_a_letter_is_shown_and_put_back(
+def test_a_dead_letter_is_shown_and_put_back(
     app: FunctionsHost, queues: Queues, blobs: BlobServiceClient
 ) -> None:
     assert app.queue("poison_events", "junk", identity="id-9").error is None
@@ -81,18 +81,18 @@ def test_a_letter_is_shown_and_put_back(
     page = app.http("status").value["body"]
     assert "1 message was given up" in page
     assert name in page
-    status, told = said(app.http("requeue", "POST", body=json.dumps({"letter": name})))
-    assert (status, told) == (202, {"data": [{"letter": name, "done": "put back"}]})
+    status, reported = stated(app.http("requeue", "POST", body=json.dumps({"dead_letter": name})))
+    assert (status, reported) == (202, {"data": [{"dead_letter": name, "done": "put back"}]})
     assert queues.bodies(EVENTS_QUEUE) == [b"junk"]
     assert "given up" not in app.http("status").value["body"]
 
 
-def test_the_platform_sends_what_a_function_tells_and_nothing_twice(
+def test_the_platform_sends_what_a_function_reports_and_nothing_twice(
     settings: dict[str, str], root: Path
 ) -> None:
     folder = table("told", "Orders")
     applied(root, folder)
-    hold(local_parts(Settings(root=root)), folder, Operator("ann"))
+    hold(local_ports(Settings(root=root)), folder, Operator("ann"))
     with ingestion() as sent:
         env = {
             **settings,

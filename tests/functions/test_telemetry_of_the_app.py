@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from openmirror import letterevent, startevent, statusevent
-from openmirror.services.letters import QUEUE_OF
-from openmirror.statusevent import Health
+from openmirror.ingress.dead_letters import QUEUE_OF
+from openmirror.ports.telemetry import dead_letter_event, runner_start_event, table_status_event
+from openmirror.ports.telemetry.table_status_event import Health
 from standins.functions_host import ROOT, FunctionsHost, host
 from tests.azure_platform import APP, CLIENT, WORKSPACE, platform
 from tests.databricks_stub import JOB
@@ -16,7 +16,7 @@ from tests.identity_stub import Identities
 from tests.unit.paper import land, table
 
 
-def test_the_app_sends_tables_starts_and_letters_in_its_identitys_name(
+def test_the_app_sends_tables_starts_and_dead_letters_in_its_identitys_name(
     settings: dict[str, str], root: Path, tmp_path: Path
 ) -> None:
     folder = table("seen", "Orders")
@@ -25,12 +25,12 @@ def test_the_app_sends_tables_starts_and_letters_in_its_identitys_name(
     land(store, folder, 4)
     with platform(tmp_path) as azure:
         with host({**settings, **azure.app, **quiet_libraries()}) as app:
-            _tell(app)
+            _emit(app)
         sent = azure.sent
-    (status,) = [e for e in sent.events(statusevent.EVENT) if e["Mirror"] == "seen"]
+    (status,) = [e for e in sent.events(table_status_event.EVENT) if e["Mirror"] == "seen"]
     assert (status["SourceTableName"], status["PendingFiles"]) == ("Orders", "2")
     assert status["Health"] == str(int(Health.RUNNING))
-    (start,) = sent.events(startevent.EVENT)
+    (start,) = sent.events(runner_start_event.EVENT)
     page = f"{WORKSPACE}/?o=1#job/{JOB}/run/1"
     assert {name: start[name] for name in ("Outcome", "JobId", "RunId", "RunPage")} == {
         "Outcome": "Started",
@@ -38,10 +38,10 @@ def test_the_app_sends_tables_starts_and_letters_in_its_identitys_name(
         "RunId": "1",
         "RunPage": page,
     }
-    (letter,) = sent.events(letterevent.EVENT)
-    assert set(letter) == {*letterevent.FIELDS, "logger_name"}
+    (dead_letter,) = sent.events(dead_letter_event.EVENT)
+    assert set(dead_letter) == {*dead_letter_event.FIELDS, "logger_name"}
     counts = {point["source"]: point["value"] for point in sent.metric("letters_waiting")}
-    assert counts == {**dict.fromkeys(QUEUE_OF, 0), letter["Source"]: 1}
+    assert counts == {**dict.fromkeys(QUEUE_OF, 0), dead_letter["Source"]: 1}
     assert {item["tags"]["ai.cloud.role"] for item in sent.items} == {APP}
 
     monitor = "https://monitor.azure.com/"
@@ -58,7 +58,7 @@ def quiet_libraries() -> dict[str, str]:
     return {found[1]: found[2]}
 
 
-def _tell(app: FunctionsHost) -> None:
+def _emit(app: FunctionsHost) -> None:
     """Let the functions run from which all of it comes, some more than once."""
     for function in ("sweep", "start_runner", "start_runner", "dead_letters"):
         assert app.timer(function).error is None

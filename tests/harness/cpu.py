@@ -92,7 +92,7 @@ class Meter:
     _known: frozenset[int] = frozenset()
     _parents: dict[int, int] = field(default_factory=dict)
 
-    def look(self) -> None:
+    def observed(self) -> None:
         """Find out who descends from this process, and let go of orphans that have ended."""
         me = os.getpid()
         found = below(me, _all())
@@ -119,7 +119,7 @@ class Costs:
         self._costs: dict[str, Cost] = defaultdict(Cost)
         self._cpu = self._wall = 0.0
         self._stop = threading.Event()
-        self._looking = threading.Thread(target=self._look, name="cpu", daemon=True)
+        self._looking = threading.Thread(target=self._observe, name="cpu", daemon=True)
 
     def pytest_sessionstart(self) -> None:
         ctypes.CDLL(None).prctl(_ADOPT_ORPHANS, 1, 0, 0, 0)
@@ -143,15 +143,15 @@ class Costs:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         self._stop.set()
         self._looking.join()
-        self._meter.look()
+        self._meter.observed()
         self._spent("(ending)", tests=0)
         terminalreporter.write_sep("=", "what each folder took, with all processes it started")
         for line in table(self._costs):
             terminalreporter.write_line(line)
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         while not self._stop.wait(_LOOK_EVERY):
-            self._meter.look()
+            self._meter.observed()
 
     def _spent(self, folder: str, tests: int) -> None:
         wall, cpu = time.monotonic(), self._meter.seconds()

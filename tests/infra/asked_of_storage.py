@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote, urlsplit
 
-from openmirror.endpoint.routing import speaks_dfs
+from openmirror.emulator.routing import speaks_dfs
 from tests.infra.access import LAKE, RUNTIME, Files, Messages, Operation
 from tests.infra.recording import Request
 
@@ -29,7 +29,7 @@ def of_the_lake(request: Request) -> Operation:
     return _known(request, found)
 
 
-def of_the_letters(request: Request) -> Operation:
+def of_the_dead_letters(request: Request) -> Operation:
     """What a request to the runtime account's blobs asks for."""
     container, path = _place(request.path)
     return _known(request, _blob(request, Files(RUNTIME, container), path))

@@ -24,21 +24,21 @@ from azure.storage.blob import BlobServiceClient
 from azure.storage.filedatalake import DataLakeServiceClient
 from azure.storage.queue import QueueServiceClient
 
-from openmirror import layout
-from openmirror.adapters.azure.letters import CONTAINER as LETTERS
-from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
-from openmirror.endpoint.subscription import is_subscribed
+from openmirror.emulator.subscription import is_subscribed
+from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
 from openmirror.protocol.names import TableFolder
 from openmirror.settings import Settings
-from openmirror.wiring import root_parts
+from openmirror.stores.azure.dead_letters import CONTAINER as DEAD_LETTERS
+from openmirror.table import layout
+from openmirror.wiring import root_ports
 from openmirror.wiring.azure import leases, work_queue
 from openmirror.wiring.runner import working
 from standins.azurite import Azurite
 from standins.functions_host import FunctionsHost, Result, host
 from standins.functions_pump import Pump
-from tests.endpoint_server import EndpointServer, endpoint_server
+from tests.emulator_server import EndpointServer, endpoint_server
 from tests.infra.access import Operation
-from tests.infra.asked_of_storage import of_the_lake, of_the_letters, of_the_queues
+from tests.infra.asked_of_storage import of_the_dead_letters, of_the_lake, of_the_queues
 from tests.infra.recording import Recorded, Request, recording
 from tests.unit.paper import PaperEngine
 
@@ -64,7 +64,7 @@ class Identity:
         """All that it has asked so far, with what storage asks the roles for."""
         readers: list[tuple[Recorded, Callable[[Request], Operation]]] = [
             (self.lake, of_the_lake),
-            (self.letters, of_the_letters),
+            (self.letters, of_the_dead_letters),
             (self.queues, of_the_queues),
         ]
         return [(one, read(one)) for recorded, read in readers for one in list(recorded.requests)]
@@ -96,9 +96,9 @@ class Deployment:
             client.upload_data(data, overwrite=True)
             client.rename_file(f"{layout.LANDING}/{place}/{name}")
 
-    def describe(self, folder: TableFolder, **said: object) -> None:
+    def describe(self, folder: TableFolder, **stated: object) -> None:
         """Publish a table's metadata."""
-        text = json.dumps({"keyColumns": ["id"], **said})
+        text = json.dumps({"keyColumns": ["id"], **stated})
         self.publish(folder, "_metadata.json", text.encode())
 
     def land(self, folder: TableFolder, *numbers: int) -> None:
@@ -115,7 +115,7 @@ class Deployment:
 
     # -- The Function App
 
-    def told(self) -> None:
+    def reported(self) -> None:
         """Hand over what lies in the queues that functions listen to."""
         self.pump.until_idle()
 
@@ -149,17 +149,17 @@ class Deployment:
         """A runner until that is done and it is idle; it keeps the books, and no rows."""
         env = settings_of(self.runner, self.server, self.azurite)
         settings = Settings.load(env).model_copy(update=_QUICK)
-        parts = root_parts(settings)
-        engine = PaperEngine(parts.store)
-        runner = working(settings, parts, engine, work_queue(settings), leases(settings))
+        ports = root_ports(settings)
+        engine = PaperEngine(ports.store)
+        runner = working(settings, ports, engine, work_queue(settings), leases(settings))
         until = time.monotonic() + _PATIENCE
         try:
             while not (runner.is_idle() and done()):
                 assert time.monotonic() < until, "the runner did not do what was asked"
                 runner.serve(0.02)
         finally:
-            worked = runner.stop()
-        assert worked.failed == {}
+            run_result = runner.stop()
+        assert run_result.failed == {}
 
     # -- Time that passes, behind everybody's back
 
@@ -191,7 +191,7 @@ def settings_of(identity: Identity, server: EndpointServer, azurite: Azurite) ->
         "OPENMIRROR_ROOT": identity.lake.url,
         "OPENMIRROR_ACCOUNT_KEY": server.key,
         "OPENMIRROR_QUEUES": text,
-        "OPENMIRROR_LETTERS": text,
+        "OPENMIRROR_DEAD_LETTERS": text,
         "OPENMIRROR_DROP_GRACE": "0s",
         "OPENMIRROR_METADATA_GRACE": "0s",
     }
@@ -236,4 +236,4 @@ def _make(azurite: Azurite) -> None:
         for name in QUEUES:
             queues.create_queue(name)
     with BlobServiceClient.from_connection_string(azurite.connection_string) as blobs:
-        blobs.create_container(LETTERS)
+        blobs.create_container(DEAD_LETTERS)

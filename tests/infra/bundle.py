@@ -87,10 +87,10 @@ def breaches(bundle: Bundle) -> list[str]:
     if found:
         return found
     for key, job in bundle.resolved().items():
-        found += [f"{key}: {said}" for said in (*_refused(job), *_refused(bundle.jobs[key]))]
+        found += [f"{key}: {stated}" for stated in (*_refused(job), *_refused(bundle.jobs[key]))]
         if not found:
-            rules = (_one_at_a_time, _started, _told, _on_its_own_machine, _task, _libraries)
-            found += [f"{key}: {said}" for rule in rules for said in rule(job, bundle)]
+            rules = (_one_at_a_time, _started, _reported, _on_its_own_machine, _task, _libraries)
+            found += [f"{key}: {stated}" for rule in rules for stated in rule(job, bundle)]
     return found
 
 
@@ -186,15 +186,15 @@ def _started(job: Mapping[str, Any], bundle: Bundle) -> Iterator[str]:
         yield "the Function App may not start it"
 
 
-def _told(job: Mapping[str, Any], bundle: Bundle) -> Iterator[str]:
-    said = {"alert_emails": ["you@example.org"], "alert_webhooks": [{"id": "a"}]}
-    told = next(
+def _reported(job: Mapping[str, Any], bundle: Bundle) -> Iterator[str]:
+    stated = {"alert_emails": ["you@example.org"], "alert_webhooks": [{"id": "a"}]}
+    reported = next(
         found
-        for found in bundle.resolved({**GIVEN, **said}).values()
+        for found in bundle.resolved({**GIVEN, **stated}).values()
         if found["name"] == job["name"]
     )
-    for kind, who in (("email", said["alert_emails"]), ("webhook", said["alert_webhooks"])):
-        if told.get(f"{kind}_notifications", {}).get("on_failure") != who:
+    for kind, who in (("email", stated["alert_emails"]), ("webhook", stated["alert_webhooks"])):
+        if reported.get(f"{kind}_notifications", {}).get("on_failure") != who:
             yield f"nobody hears by {kind} of a failed run"
 
 
@@ -235,13 +235,13 @@ def _task(job: Mapping[str, Any], bundle: Bundle) -> Iterator[str]:
         yield f"there is no package {wheel['package_name']}"
     if wheel["entry_point"] not in project["scripts"]:
         yield f"{wheel['package_name']} has no entry point {wheel['entry_point']}"
-    said = io.StringIO()
+    stated = io.StringIO()
     try:
-        with contextlib.redirect_stderr(said):
+        with contextlib.redirect_stderr(stated):
             arguments = parse(wheel["parameters"], cluster["new_cluster"]["spark_env_vars"])
         settings = Settings.load(arguments.env, {"root": arguments.root})
     except SystemExit:
-        yield said.getvalue().strip().splitlines()[-1]
+        yield stated.getvalue().strip().splitlines()[-1]
     except CannotStart as error:
         yield str(error)
     else:

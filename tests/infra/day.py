@@ -11,12 +11,12 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from openmirror import layout
+from openmirror.operate.requests import Operator, hold
+from openmirror.ports.dead_letters import DeadLetter
 from openmirror.ports.jobs import Failed, Started
-from openmirror.ports.letters import Letter
 from openmirror.protocol.names import TableFolder
-from openmirror.services.requests import Operator, hold
-from openmirror.services.sweeping import publish_all
+from openmirror.runtime.sweeping import publish_all
+from openmirror.table import layout
 from tests.infra.queries import HOURS
 from tests.infra.recorded import FUNCTIONS, RUNNER, Workspace, moments
 from tests.statuspage.scene import NOW, Scene
@@ -35,11 +35,11 @@ class Day:
         self.runner = self.workspace.signals(RUNNER)
         self.functions = self.workspace.signals(FUNCTIONS)
         self.scene = Scene()
-        self.scene.parts = replace(self.scene.parts, telemetry=self.runner)
+        self.scene.ports = replace(self.scene.ports, telemetry=self.runner)
         for mirror in ("sales", "flights"):
             self.scene.store.make_folder(layout.landing_zone(mirror))
         self._numbers: dict[TableFolder, int] = {}
-        self._letters = {"landing-events": 0, "table-work": 0, "event-grid": 0}
+        self._dead_letters = {"landing-events": 0, "table-work": 0, "event-grid": 0}
 
     def at(self, moment: datetime) -> None:
         """Let all clocks stand there."""
@@ -60,23 +60,23 @@ class Day:
             self.at(began - timedelta(seconds=6 + seed % 31 + 9 * place))
             self.land(folder)
             self.at(began + timedelta(seconds=place))
-            self.scene.visit(folder)
+            self.scene.reconcile(folder)
         self.at(began)
 
     def passed(self) -> None:
         """A status pass over both mirrors, and what the platform tells meanwhile."""
-        publish_all(self.scene.parts, ["sales", "flights"])
-        self.functions.letters_wait(self._letters)
+        publish_all(self.scene.ports, ["sales", "flights"])
+        self.functions.dead_letters_waiting(self._dead_letters)
         for function in ("sweep", "start_runner", "landing", "dead_letters"):
             self.workspace.request(function)
 
     def given_up(self, source: str, identity: str, reason: str) -> None:
         """A message becomes a letter."""
-        letter = Letter(
+        letter = DeadLetter(
             source=source, identity=identity, at=self.workspace.now, reason=reason, body=b"{"
         )
-        self.functions.letter_kept(letter)
-        self._letters[source] += 1
+        self.functions.dead_letter_kept(letter)
+        self._dead_letters[source] += 1
 
     def run(self, number: int, failed: str = "") -> None:
         """A run is started, or the last one is found to have failed."""
@@ -115,7 +115,7 @@ def day() -> Day:
             made.run(60117)
         if before == timedelta(minutes=90):
             hold(
-                made.scene.parts,
+                made.scene.ports,
                 ledger,
                 Operator("ann@contoso.com", "nightly load of the warehouse"),
             )
@@ -124,11 +124,11 @@ def day() -> Day:
         if before == timedelta(minutes=70):
             made.land(shipments, skipped=1)
             made.land(shipments)
-            made.scene.visit(shipments)
+            made.scene.reconcile(shipments)
             running.discard(shipments)
         if before == timedelta(minutes=40):
             made.land(invoices, id=[1], __rowMarker__=[3])
-            made.scene.visit(invoices)
+            made.scene.reconcile(invoices)
             running.discard(invoices)
         if before == timedelta(minutes=30):
             made.run(
@@ -138,7 +138,7 @@ def day() -> Day:
             made.run(60131)
             made.given_up("landing-events", "7d0c41fe", "it is not JSON text")
             made.workspace.request(
-                "landing", ok=False, said="NotAnEvent: the message is not JSON text"
+                "landing", ok=False, stated="NotAnEvent: the message is not JSON text"
             )
         if before == timedelta(minutes=9):
             stray = layout.join(layout.table_folder(customers), "export-final(2).parquet")

@@ -8,15 +8,15 @@ from unittest.mock import patch
 from azure.storage.blob import BlobServiceClient
 from azure.storage.queue import QueueServiceClient
 
-from openmirror import layout
-from openmirror.adapters.azure.letters import CONTAINER as LETTERS
-from openmirror.doorbells import EVENTS_QUEUE, WORK_QUEUE
+from openmirror.ingress.start_runner import Starter
 from openmirror.ports.jobs import AlreadyActive, StartOutcome
+from openmirror.ports.work_items import EVENTS_QUEUE, WORK_QUEUE
 from openmirror.protocol.names import TableFolder, table_name
-from openmirror.services import leftovers
-from openmirror.services.starting import Starter
+from openmirror.reconcile import leftovers
 from openmirror.settings import Settings
-from openmirror.wiring import root_parts
+from openmirror.stores.azure.dead_letters import CONTAINER as DEAD_LETTERS
+from openmirror.table import layout
+from openmirror.wiring import root_ports
 from openmirror.wiring.azure import work_queue
 from tests.infra.at_work import MIRROR, QUEUES, Deployment, rows, settings_of
 from tests.unit.paper import table
@@ -27,11 +27,11 @@ def everything_happens(work: Deployment) -> None:
     orders, ledger = table(MIRROR, "Sales.schema/Orders"), table(MIRROR, "Ledger")
     _land_and_archive(work, orders, ledger)
     _stop_and_go_on(work, orders)
-    _letters(work)
+    _dead_letters(work)
     _drop_and_bring_back(work, orders)
     work.timer("sweep")
     work.look()
-    _publisher_looks(work)
+    _publisher_observes(work)
 
 
 def _land_and_archive(work: Deployment, orders: TableFolder, ledger: TableFolder) -> None:
@@ -44,7 +44,7 @@ def _land_and_archive(work: Deployment, orders: TableFolder, ledger: TableFolder
     work.timer("start_runner")
     work.run()
     work.land(orders, 3)
-    work.told()
+    work.reported()
     _see_that_a_run_is_active(work)
     work.run()
     work.timer("cleanup")
@@ -57,7 +57,7 @@ def _stop_and_go_on(work: Deployment, orders: TableFolder) -> None:
     """A problem that the door finds, a gap, and the operator's verbs."""
     name, bad = "Sales.Orders", f"{4:020d}.parquet"
     work.publish(orders, bad, rows(other=[1]))
-    work.told()
+    work.reported()
     work.operate("retry", table=name)
     work.operate("skip", table=name, file=bad, why="a test")
     work.land(orders, 6)
@@ -65,39 +65,39 @@ def _stop_and_go_on(work: Deployment, orders: TableFolder) -> None:
     for verb in ("pause", "resume", "adopt"):
         work.operate(verb, table=name)
     work.operate("reseed", table="dbo.Ledger")
-    work.told()
+    work.reported()
 
 
 def _drop_and_bring_back(work: Deployment, orders: TableFolder) -> None:
     """Its folder goes; it comes back held, goes again, and is deleted when its time has come."""
     work.delete(orders)
-    work.told()
+    work.reported()
     work.operate("confirm-drops")
-    work.run(lambda: _lies_aside(work, orders))
+    work.run(lambda: _is_retained(work, orders))
     work.operate("undrop", table="Sales.Orders")
-    work.run(lambda: not _lies_aside(work, orders))
+    work.run(lambda: not _is_retained(work, orders))
     work.operate("resume", table="Sales.Orders")
-    work.run(lambda: _lies_aside(work, orders))
+    work.run(lambda: _is_retained(work, orders))
     work.days_pass(orders)
     work.timer("cleanup")
-    assert not _lies_aside(work, orders)
+    assert not _is_retained(work, orders)
 
 
-def _lies_aside(work: Deployment, folder: TableFolder) -> bool:
-    lives = layout.dropped_lives(folder.mirror, table_name(folder.path, "dbo"))
-    return any((work.server.root / lives).glob("*"))
+def _is_retained(work: Deployment, folder: TableFolder) -> bool:
+    records = layout.dropped_incarnations(folder.mirror, table_name(folder.path, "dbo"))
+    return any((work.server.root / records).glob("*"))
 
 
-def _letters(work: Deployment) -> None:
+def _dead_letters(work: Deployment) -> None:
     """Messages that nobody can handle, from all three sources; then they go back."""
     text = work.azurite.connection_string
     with QueueServiceClient.from_connection_string(text) as queues:
         for name in (EVENTS_QUEUE, WORK_QUEUE):
             queues.get_queue_client(name).send_message("no message")
     work.run()  # buries the one
-    work.told()  # gives up the other, and keeps both
+    work.reported()  # gives up the other, and keeps both
     with BlobServiceClient.from_connection_string(text) as blobs:
-        container = blobs.get_container_client(LETTERS)
+        container = blobs.get_container_client(DEAD_LETTERS)
         container.upload_blob(
             "TOPIC/SUBSCRIPTION/2026/11/21/9/x.json", b'[{"deadLetterReason": "x"}]'
         )
@@ -109,7 +109,7 @@ def _letters(work: Deployment) -> None:
             queues.get_queue_client(name).clear_messages()
 
 
-def _publisher_looks(work: Deployment) -> None:
+def _publisher_observes(work: Deployment) -> None:
     """What publishers read: their own files and how it goes; and a file by the other endpoint."""
     zone = layout.landing_zone(MIRROR).partition("/")[2]
     with work.service() as service:
@@ -145,6 +145,6 @@ def _clear_a_conversion(work: Deployment) -> None:
     """What a runner left behind a day ago, but for the day: the account tells when it was made."""
     left = work.server.root / layout.conversion(MIRROR, "broken-off")
     left.mkdir(parents=True)
-    parts = root_parts(Settings.load(settings_of(work.functions, work.server, work.azurite)))
+    ports = root_ports(Settings.load(settings_of(work.functions, work.server, work.azurite)))
     with patch.object(leftovers, "_KEPT", timedelta(0)):
-        assert leftovers.clear_leftovers(parts, MIRROR) == ("broken-off",)
+        assert leftovers.clear_leftovers(ports, MIRROR) == ("broken-off",)

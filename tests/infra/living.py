@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from openmirror.ports.jobs import AlreadyActive
+from openmirror.ports.telemetry.table_status_event import Health, TableStatusEvent
 from openmirror.protocol.names import TableName
-from openmirror.statusevent import Health, Standing
 from tests.infra.alert_rules import LOG, minutes, rules
 from tests.infra.kql_tables import run
 from tests.infra.queries import analysed
@@ -33,7 +33,7 @@ class System:
         self.functions = self.workspace.signals(FUNCTIONS)
         self.runner = self.workspace.signals(RUNNER)
         self.standings = {
-            folder: Standing(
+            folder: TableStatusEvent(
                 folder=folder,
                 table=_NAMES[folder],
                 status="Replicating",
@@ -56,20 +56,20 @@ class System:
             "stage": "Replicating",
             "health": Health.RUNNING,
         }
-        self.standings[folder] = Standing(**{**healthy, **how})
+        self.standings[folder] = TableStatusEvent(**{**healthy, **how})
 
     def live(self, length: int) -> None:
         """So many minutes pass: passes over both mirrors, timers, and an event now and then."""
         for _ in range(length):
             self.workspace.now += timedelta(minutes=1)
-            for folder, standing in self.standings.items():
+            for folder, recorded in self.standings.items():
                 if folder.mirror not in self.unlisted:
-                    self.functions.stand(folder.mirror, [standing])
+                    self.functions.report_statuses(folder.mirror, [recorded])
             for function in ("sweep", "landing", "cleanup"):
                 wrong = function in self.failing
-                said = "AccessDenied: the role is missing" if wrong else ""
-                self.workspace.request(function, ok=not wrong, said=said)
-            self.functions.letters_wait({"landing-events": self.letters, "event-grid": 0})
+                stated = "AccessDenied: the role is missing" if wrong else ""
+                self.workspace.request(function, ok=not wrong, stated=stated)
+            self.functions.dead_letters_waiting({"landing-events": self.letters, "event-grid": 0})
             self.functions.asked_for_runner("8204417", self.outcome)
 
     def firing(self, name: str) -> list[dict[str, Any]]:

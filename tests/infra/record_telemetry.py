@@ -18,11 +18,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from openmirror.adapters.telemetry.figures import METRICS
-from openmirror.adapters.telemetry.retelling import FIGURES_SECONDS
-from openmirror.doorbells import EVENTS_QUEUE
+from openmirror.ports.work_items import EVENTS_QUEUE
 from openmirror.progress import BatchCommitted, BatchStarted, SweepFoundWork, WorkItemTaken
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.telemetry.figures import METRICS
+from openmirror.telemetry.repeating import FIGURES_SECONDS
 from standins.functions_host import Result
 from tests.chain.mangling import Mangled
 from tests.chain.publishing import Publisher
@@ -59,7 +59,7 @@ class Story:
     """What happens to the tables, one thing after the other."""
 
     def __init__(self, parts: Chain, draw: random.Random) -> None:
-        self._parts = parts
+        self._ports = parts
         self._draw = draw
         self._publisher = Publisher(parts.server, draw)
         self._next = dict.fromkeys(ALL, 1)
@@ -69,8 +69,8 @@ class Story:
         for table in ALL:
             self._publisher.begin(table, {"keyColumns": ["id"]})
             self.publish(table, rows=self._draw.randrange(50, 400))
-        self._parts.events.flush()
-        self._parts.pump.turn()
+        self._ports.events.flush()
+        self._ports.pump.turn()
         self.timer("start_runner")
         self.until(lambda: all(self.applied(table) == 1 for table in ALL))
 
@@ -83,19 +83,19 @@ class Story:
         self.operate("pause", {"table": "people/dbo.badges", "why": "moving to another office"})
         self._publisher.delete(INVOICES)
         for body in ("no event", '{"neither": "is this"}'):
-            self._parts.queues.get_queue_client(EVENTS_QUEUE).send_message(body)
-        self._parts.azure.jobs.end("RUN_EXECUTION_ERROR", "the driver ran out of memory", ago=0)
+            self._ports.queues.get_queue_client(EVENTS_QUEUE).send_message(body)
+        self._ports.azure.jobs.end("RUN_EXECUTION_ERROR", "the driver ran out of memory", ago=0)
 
     def go_on(self, seconds: float) -> None:
         """The tables that run do so, while runs of the job end and begin."""
-        jobs = self._parts.azure.jobs
+        jobs = self._ports.azure.jobs
         ends, times = time.monotonic() + seconds, 0
         while time.monotonic() < ends:
             times += 1
             for table in RUNNING:
                 self.publish(table, rows=self._draw.randrange(5, 200))
-            self._parts.events.flush()
-            self._parts.pump.turn()
+            self._ports.events.flush()
+            self._ports.pump.turn()
             if times == 2:
                 jobs.refusals.append((403, "PERMISSION_DENIED", "no right to manage runs"))
             if times == 3:
@@ -124,14 +124,14 @@ class Story:
         self._publisher.publish(table, number, pa.table(content))
 
     def operate(self, verb: str, ask: Mapping[str, str]) -> None:
-        done = self._parts.app.http("operate", "POST", route={"verb": verb}, body=json.dumps(ask))
+        done = self._ports.app.http("operate", "POST", route={"verb": verb}, body=json.dumps(ask))
         good(done)
 
     def timer(self, function: str) -> None:
-        good(self._parts.app.timer(function))
+        good(self._ports.app.timer(function))
 
     def applied(self, table: TableFolder) -> int:
-        events = (e for e in self._parts.emitted if isinstance(e, BatchCommitted))
+        events = (e for e in self._ports.emitted if isinstance(e, BatchCommitted))
         return max((e.last for e in events if e.folder == table), default=0)
 
     def wait(self, seconds: float) -> None:
@@ -143,7 +143,7 @@ class Story:
         while not is_over():
             if time.monotonic() > late:
                 raise TimeoutError(f"applied: { {str(t): self.applied(t) for t in ALL} }")
-            self._parts.turn()
+            self._ports.turn()
 
 
 def good(result: Result) -> None:
@@ -160,8 +160,11 @@ def is_kept(item: Mapping[str, Any]) -> bool:
         case "RemoteDependencyData":
             return data.get("type") == "InProc" and "Epoch" in data["properties"]
         case "MessageData":
-            told = data["properties"]
-            return told["logger_name"].startswith("openmirror") and told.get("event") not in _MANY
+            reported = data["properties"]
+            return (
+                reported["logger_name"].startswith("openmirror")
+                and reported.get("event") not in _MANY
+            )
     return True
 
 

@@ -11,7 +11,7 @@ from opentelemetry._logs import Logger
 from opentelemetry.metrics import Meter
 from opentelemetry.trace import NoOpTracer
 
-from openmirror.adapters.telemetry.signals import Signals, Sinks
+from openmirror.telemetry.signals import Signals, Sinks
 
 FUNCTIONS = "func-openmirror-x7k2m9"
 RUNNER = "openmirror.runner"
@@ -42,7 +42,7 @@ class Workspace:
         sinks = Sinks(events, events, None, meter, NoOpTracer())
         return Signals(sinks, REPEAT, lambda: self.now.timestamp())
 
-    def request(self, function: str, *, ok: bool = True, said: str = "", code: str = "") -> None:
+    def request(self, function: str, *, ok: bool = True, stated: str = "", code: str = "") -> None:
         """One invocation of a function, as the platform tells of it."""
         trace = f"{len(self.tables.get('AppRequests', ())):032x}"
         self.add(
@@ -55,8 +55,8 @@ class Workspace:
             DurationMs=420.0,
             OperationId=trace,
         )
-        if said:
-            kind, _, message = said.partition(": ")
+        if stated:
+            kind, _, message = stated.partition(": ")
             self.add(
                 "AppExceptions",
                 AppRoleName=FUNCTIONS,
@@ -90,10 +90,10 @@ class _Events:
 
 @dataclass(frozen=True)
 class _Instrument:
-    told: Callable[[float, Mapping[str, Any]], None]
+    reported: Callable[[float, Mapping[str, Any]], None]
 
     def add(self, value: float, attributes: Mapping[str, Any]) -> None:
-        self.told(value, attributes)
+        self.reported(value, attributes)
 
     set = record = add
 
@@ -105,7 +105,7 @@ class _Meter:
         self._workspace, self._role = workspace, role
 
     def create_counter(self, name: str, unit: str, description: str) -> _Instrument:
-        def told(value: float, attributes: Mapping[str, Any]) -> None:
+        def reported(value: float, attributes: Mapping[str, Any]) -> None:
             properties = {key: str(one) for key, one in attributes.items()}
             self._workspace.add(
                 "AppMetrics",
@@ -115,7 +115,7 @@ class _Meter:
                 Properties=properties,
             )
 
-        return _Instrument(told)
+        return _Instrument(reported)
 
     create_histogram = create_gauge = create_counter
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
-from openmirror.adapters.azure.letters import CONTAINER as LETTERS
-from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
-from openmirror.layout import LAKE as LAKE_CONTAINER
-from openmirror.layout import LANDING as LANDING_CONTAINER
+from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
+from openmirror.stores.azure.dead_letters import CONTAINER as DEAD_LETTERS
+from openmirror.table.layout import LAKE as LAKE_CONTAINER
+from openmirror.table.layout import LANDING as LANDING_CONTAINER
 from tests.infra.access import (
     INSIGHTS,
     LAKE,
@@ -37,35 +37,35 @@ EVERYBODY = (FUNCTIONS, RUNNER, FURTHER, TOPIC, SALES, SALES2, CRM, OPERATOR, RE
 MIRRORS = {SALES: "sales", SALES2: "sales2", CRM: "crm"}
 
 landing, lake = Files(LAKE, LANDING_CONTAINER), Files(LAKE, LAKE_CONTAINER)
-letters = Files(RUNTIME, LETTERS)
+letters = Files(RUNTIME, DEAD_LETTERS)
 package, hosts = Files(RUNTIME, "deployments"), Files(RUNTIME, "azure-webjobs-hosts")
 CONTAINERS = (landing, lake, letters, package, hosts)
 events, work = Messages(EVENTS_QUEUE), Messages(WORK_QUEUE)
 poison_events, poison_work = (Messages(queue.name + POISON_SUFFIX) for queue in (events, work))
 QUEUES = (events, poison_events, work, poison_work)
 
-Parts = list[str]
-Where = Callable[[Parts], bool]
+RootPorts = list[str]
+Where = Callable[[RootPorts], bool]
 
 
-def anywhere(parts: Parts) -> bool:
-    del parts
+def anywhere(ports: RootPorts) -> bool:
+    del ports
     return True
 
 
-def nowhere(parts: Parts) -> bool:
-    del parts
+def nowhere(ports: RootPorts) -> bool:
+    del ports
     return False
 
 
 def below(*above: str) -> Where:
     """Whatever lies in this folder, at any depth; not the folder itself."""
-    return lambda parts: len(parts) > len(above) and tuple(parts[: len(above)]) == above
+    return lambda ports: len(ports) > len(above) and tuple(ports[: len(above)]) == above
 
 
 def in_each_mirror(*above: str) -> Where:
     """The same in the folder of any mirror."""
-    return lambda parts: below(*above)(parts[1:])
+    return lambda ports: below(*above)(ports[1:])
 
 
 @dataclass(frozen=True)
@@ -191,10 +191,10 @@ def _files(who: str, files: Files, may: May) -> Iterator[Row]:
     paths = {landing: _IN_LANDING, lake: _IN_LAKE}.get(files, ("x",))
     every = [f"{mirror}/{path}" for mirror in _NAMES for path in paths]
     for path in every:
-        parts = path.split("/")
-        yield Row(who, files.read(path), may.reads(parts))
+        ports = path.split("/")
+        yield Row(who, files.read(path), may.reads(ports))
         for operation in (files.write(path), files.change(path), files.delete(path)):
-            yield Row(who, operation, may.writes(parts))
+            yield Row(who, operation, may.writes(ports))
         folder = path.rpartition("/")[0]
         if "/" in folder:
             yield Row(who, files.list(folder), may.reads(folder.split("/")))

@@ -72,13 +72,13 @@ def assignments(
 
 
 def _assignment(made: Deployment, one: Deployed, roles: Mapping[str, Role]) -> Assignment:
-    said = one.properties
+    stated = one.properties
     return Assignment(
-        principal=_who(made, str(said["principalId"])),
-        role=roles[str(said["roleDefinitionId"]).rpartition("/")[2]],
+        principal=_who(made, str(stated["principalId"])),
+        role=roles[str(stated["roleDefinitionId"]).rpartition("/")[2]],
         scope=_scope(made, one.scope),
-        condition=said.get("condition"),
-        description=str(said.get("description", "")),
+        condition=stated.get("condition"),
+        description=str(stated.get("description", "")),
     )
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from openmirror import layout
-from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
 from openmirror.settings import Settings
-from openmirror.wiring import root_engine, root_parts
+from openmirror.stores.memory.work import MemoryLeases, MemoryWorkQueue
+from openmirror.table import layout
+from openmirror.wiring import root_engine, root_ports
 from openmirror.wiring.runner import working
-from tests.endpoint_server import account_of_its_own, endpoint_server
+from tests.emulator_server import account_of_its_own, endpoint_server
 from tests.infra.recording import Recorded, recording
 from tests.spark_accounts import applied, table
 
@@ -53,13 +53,13 @@ def a_batch_by_spark(root: Path) -> Iterator[Applied]:
             pq.write_table(pa.table({"id": [number], "at": at}), place / f"{number:020d}.parquet")
         env = {"OPENMIRROR_ROOT": asked.url, "OPENMIRROR_ACCOUNT_KEY": server.key}
         settings = Settings.load(env).model_copy(update=_QUICK)
-        parts = root_parts(settings)
+        ports = root_ports(settings)
         queue = MemoryWorkQueue(lambda: datetime.now(UTC))
         with root_engine(settings, env) as engine:
-            runner = working(settings, parts, engine, queue, MemoryLeases(parts.clock))
+            runner = working(settings, ports, engine, queue, MemoryLeases(ports.clock))
             until = time.monotonic() + _PATIENCE
             while not runner.is_idle():
                 assert time.monotonic() < until, "the runner never came to rest"
                 runner.serve(0.02)
             assert runner.stop().failed == {}
-        yield Applied(asked, applied(parts, orders))
+        yield Applied(asked, applied(ports, orders))

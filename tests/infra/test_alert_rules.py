@@ -46,12 +46,12 @@ def test_every_rule_names_a_heading_that_is_there_and_every_heading_has_a_rule()
 
 def test_the_page_says_the_severity_of_each() -> None:
     rows = re.findall(r"^\| (\[.+?) \| (\d) \|", OPERATIONS, re.MULTILINE)
-    told = {
+    reported = {
         heading: int(severity)
         for names, severity in rows
         for heading in re.findall(r"\[([^\]]+)\]", names)
     }
-    assert told == {
+    assert reported == {
         rule.properties["description"].rpartition(": ")[2].rstrip("."): rule.properties["severity"]
         for rule in rules().values()
     }
@@ -72,7 +72,7 @@ def test_severity_says_how_urgent_it_is_and_every_alert_ends_by_itself() -> None
 
 
 @pytest.mark.parametrize("name", texts("alerts"))
-def test_a_rule_looks_back_as_far_as_its_query(name: str) -> None:
+def test_a_rule_observations_back_as_far_as_its_query(name: str) -> None:
     back = minutes(rules()[name].properties["windowSize"])
     asked = [int(one) for one in re.findall(r"ago\((\d+)m\)", texts("alerts")[name])]
     assert all(one <= back for one in asked)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from openmirror.ports.dead_letters import DeadLetter
 from openmirror.ports.jobs import Failed, Refused, Started, Unreachable
-from openmirror.ports.letters import Letter
-from openmirror.statusevent import Health
+from openmirror.ports.telemetry.table_status_event import Health
 from tests.infra.alert_rules import LOG, rules
 from tests.infra.living import BEGIN, ORDERS, System
 from tests.infra.queries import GAP_MINUTES, LAG_MINUTES
@@ -81,14 +81,14 @@ def failing(system: System) -> None:
 
 
 def given_up(system: System) -> None:
-    letter = Letter(
+    letter = DeadLetter(
         source="landing-events",
         identity="7d0c",
         at=system.workspace.now,
         reason="no JSON",
         body=b"",
     )
-    system.functions.letter_kept(letter)
+    system.functions.dead_letter_kept(letter)
     system.letters = 1
 
 
@@ -174,7 +174,7 @@ def test_what_needs_nobody_raises_no_alert(system: System, how: dict[str, Any]) 
     assert system.all_firing() == set()
 
 
-def test_a_gap_is_told_only_after_its_time(system: System) -> None:
+def test_a_gap_is_reported_only_after_its_time(system: System) -> None:
     gap(system)
     young = system.workspace.now - timedelta(minutes=GAP_MINUTES - 25)
     system.stands(stage="Waiting", health=Health.WARNING, waiting_for="gap", waiting_since=young)
@@ -199,15 +199,15 @@ def test_a_platform_that_is_away_for_a_while_raises_no_alert(system: System) -> 
     assert system.all_firing() == set()
 
 
-def test_a_runner_alone_is_no_sign_of_life_of_the_functions(system: System) -> None:
+def test_a_runner_alone_is_no_sign_of_incarnation_of_the_functions(system: System) -> None:
     stopped(system)
     system.live(20)
     system.workspace.silent = False
-    system.runner.stand("sales", [system.standings[ORDERS]])
+    system.runner.report_statuses("sales", [system.standings[ORDERS]])
     assert {"functions-silent"} <= system.all_firing()
 
 
-def test_no_telemetry_at_all_is_told() -> None:
+def test_no_telemetry_at_all_is_reported() -> None:
     system = System()
     assert system.all_firing() == {"functions-silent"}
 

@@ -39,14 +39,14 @@ HOOKS = {
 }
 
 
-def unknown(said: Any, keys: Any, at: str = "") -> list[str]:
+def unknown(stated: Any, keys: Any, at: str = "") -> list[str]:
     """What azd would pass over or refuse."""
     if isinstance(keys, type):
-        return [] if isinstance(said, keys) else [f"{at} is a {type(said).__name__}"]
-    if not isinstance(said, dict):
-        return [f"{at} is a {type(said).__name__}"]
+        return [] if isinstance(stated, keys) else [f"{at} is a {type(stated).__name__}"]
+    if not isinstance(stated, dict):
+        return [f"{at} is a {type(stated).__name__}"]
     found = []
-    for key, value in said.items():
+    for key, value in stated.items():
         inner = keys.get(key, keys.get("*"))
         path = f"{at}.{key}" if at else str(key)
         found += [f"{path} is unknown"] if inner is None else unknown(value, inner, path)
@@ -54,18 +54,18 @@ def unknown(said: Any, keys: Any, at: str = "") -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def said() -> dict[str, Any]:
+def stated() -> dict[str, Any]:
     whole: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
     return whole
 
 
-def test_azd_knows_every_key(said):
-    assert unknown(said, KEYS) == []
-    assert set(said["hooks"]) <= HOOKS
+def test_azd_knows_every_key(stated):
+    assert unknown(stated, KEYS) == []
+    assert set(stated["hooks"]) <= HOOKS
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "reported"),
     [
         ({"service": {}}, "service is unknown"),
         ({"infra": {"modul": "main"}}, "infra.modul is unknown"),
@@ -73,12 +73,12 @@ def test_azd_knows_every_key(said):
         ({"hooks": {"prepackage": "x"}}, "hooks.prepackage is a str"),
     ],
 )
-def test_a_key_that_azd_does_not_know_is_told(wrong, told):
-    assert unknown(wrong, KEYS) == [told]
+def test_a_key_that_azd_does_not_know_is_reported(wrong, reported):
+    assert unknown(wrong, KEYS) == [reported]
 
 
-def test_the_template_that_azd_deploys_is_there_with_its_parameters(said):
-    infra = said["infra"]
+def test_the_template_that_azd_deploys_is_there_with_its_parameters(stated):
+    infra = stated["infra"]
 
     assert infra["provider"] == "bicep"
     assert ROOT / infra["path"] == BICEP
@@ -87,11 +87,11 @@ def test_the_template_that_azd_deploys_is_there_with_its_parameters(said):
     assert Folder.at().templates[f"{infra['module']}.bicep"].scope == "subscription"
 
 
-def test_azd_finds_the_app_that_a_service_is_published_to(said):
+def test_azd_finds_the_app_that_a_service_is_published_to(stated):
     deployment = expand(Folder.at(), EVERYBODY)
     tagged = [each for each in deployment.resources if each.body.get("tags")]
 
-    for service, what in said["services"].items():
+    for service, what in stated["services"].items():
         (app,) = [each for each in tagged if each.body["tags"].get("azd-service-name") == service]
         assert what["host"] == "function"
         assert app.type == "Microsoft.Web/sites"
@@ -147,18 +147,18 @@ def test_azd_finds_the_group_by_the_tag_of_its_environment():
     assert group.body["tags"]["azd-env-name"] == "dev"
 
 
-def test_a_service_is_published_from_the_folder_that_the_package_is_built_into(said):
+def test_a_service_is_published_from_the_folder_that_the_package_is_built_into(stated):
     built = inspect.signature(package).parameters["out"].default / "functions"
 
     assert "functions/ " in (package.__doc__ or "")
-    assert {(ROOT / each["project"]).resolve() for each in said["services"].values()} == {built}
+    assert {(ROOT / each["project"]).resolve() for each in stated["services"].values()} == {built}
 
 
-def test_a_hook_runs_a_command_that_is_there(said):
+def test_a_hook_runs_a_command_that_is_there(stated):
     verbs = re.findall(r"^([a-z|-]+)\)$", (ROOT / "dev").read_text(), re.MULTILINE)
     known = {verb for row in verbs for verb in row.split("|")}
 
-    for hook in said["hooks"].values():
+    for hook in stated["hooks"].values():
         for system in hook.values():
             program, verb = system["run"].split()[:2]
             assert (ROOT / program).is_file()

@@ -225,9 +225,9 @@ WRONG_NAMES = {
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "parameters", "told"), WRONG_NAMES.values(), ids=WRONG_NAMES
+    ("file", "old", "new", "parameters", "reported"), WRONG_NAMES.values(), ids=WRONG_NAMES
 )
-def test_a_planted_mistake_in_a_name_is_told(folder, file, old, new, parameters, told):
+def test_a_planted_mistake_in_a_name_is_reported(folder, file, old, new, parameters, reported):
     wrong = folder.changed(file, old, new)
 
     try:
@@ -236,7 +236,7 @@ def test_a_planted_mistake_in_a_name_is_told(folder, file, old, new, parameters,
         path, _, text = str(refused).split(":", 2)
         findings = [f"{path}:{text}"]
 
-    assert any(told in each for each in findings), findings
+    assert any(reported in each for each in findings), findings
 
 
 SHARED = {
@@ -257,7 +257,7 @@ SHARED = {
 
 
 @pytest.mark.parametrize(("file", "old", "new"), SHARED.values(), ids=SHARED)
-def test_what_two_deployments_in_a_group_would_share_is_told(folder, file, old, new):
+def test_what_two_deployments_in_a_group_would_share_is_reported(folder, file, old, new):
     wrong = folder.changed(file, old, new)
 
     both = [expand(wrong, {**PRIVATE, "name": name}) for name in (SHORTEST, LONGEST)]
@@ -265,7 +265,7 @@ def test_what_two_deployments_in_a_group_would_share_is_told(folder, file, old, 
     assert [each for each in shared(*both) if "privateDnsZones" not in each]
 
 
-def test_an_account_that_another_group_has_too_is_told(folder):
+def test_an_account_that_another_group_has_too_is_reported(folder):
     wrong = folder.changed("main.bicep", "resourceGroup().id, name", "name")
 
     assert any(
@@ -296,23 +296,23 @@ LOST = {
 }
 
 
-@pytest.mark.parametrize(("file", "old", "new", "told"), LOST.values(), ids=LOST)
-def test_what_is_looked_up_and_not_there_is_told(folder, file, old, new, told):
+@pytest.mark.parametrize(("file", "old", "new", "reported"), LOST.values(), ids=LOST)
+def test_what_is_looked_up_and_not_there_is_reported(folder, file, old, new, reported):
     wrong = folder.changed(file, old, new)
 
     findings = order(wrong, expand(wrong, PRIVATE))
 
-    assert any(told in each.text for each in findings), [str(each) for each in findings]
+    assert any(reported in each.text for each in findings), [str(each) for each in findings]
 
 
-def test_an_app_that_does_not_wait_for_its_roles_is_told(folder):
+def test_an_app_that_does_not_wait_for_its_roles_is_reported(folder):
     text = folder.texts["main.bicep"]
     head, _, tail = text.rpartition("  dependsOn: [\n    roles\n  ]\n")
 
     assert not first(folder.with_text("main.bicep", head + tail), "roles", before="functions")
 
 
-def test_an_output_of_what_is_not_made_is_told(folder):
+def test_an_output_of_what_is_not_made_is_reported(folder):
     wrong = folder.changed(
         "main.bicep", "privateNetwork ? network.outputs.functionsSubnetId : ''", "network.outputs.x"
     )
@@ -349,11 +349,11 @@ def test_one_who_is_named_in_several_lists_gets_each_role_once(folder, lists):
     assert naming(deployment) == []
 
 
-def test_one_who_publishes_twice_or_also_runs_is_told_since_azure_takes_a_role_once(folder):
+def test_one_who_publishes_twice_or_also_runs_is_reported_since_azure_takes_a_role_once(folder):
     one = principal(7)
     twice = {"publishers": [{**one, "mirror": "sales"}, {**one, "mirror": "crm"}]}
     runs = {"publishers": [{**one, "mirror": "sales"}], "runners": [one]}
 
     for parameters in (twice, runs):
-        told = {each.text for each in naming(expand(folder, parameters))}
-        assert "a role is given twice to one principal at one scope" in told
+        reported = {each.text for each in naming(expand(folder, parameters))}
+        assert "a role is given twice to one principal at one scope" in reported

@@ -55,12 +55,12 @@ def test_a_lambda_is_one_of_the_things_that_the_policy_scanner_cannot_read(scann
         scanner.parse(text=lamb)
 
 
-def test_what_is_no_bicep_is_told_with_its_line():
+def test_what_is_no_bicep_is_reported_with_its_line():
     with pytest.raises(NotBicep, match=r"^lake.bicep:2: "):
         read("lake.bicep", "param a string\nresource = {\n")
 
 
-def test_a_name_that_is_declared_twice_is_told():
+def test_a_name_that_is_declared_twice_is_reported():
     with pytest.raises(NotBicep, match=r"x.bicep:2: a is declared twice"):
         read("x.bicep", "param a string\nvar a = 1\n")
 

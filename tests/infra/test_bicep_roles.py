@@ -38,13 +38,13 @@ WRONG_ROLES = {
 }
 
 
-@pytest.mark.parametrize(("old", "new", "told"), WRONG_ROLES.values(), ids=WRONG_ROLES)
-def test_a_planted_mistake_is_told_with_its_file_and_line(folder, old, new, told):
+@pytest.mark.parametrize(("old", "new", "reported"), WRONG_ROLES.values(), ids=WRONG_ROLES)
+def test_a_planted_mistake_is_reported_with_its_file_and_line(folder, old, new, reported):
     wrong = folder.changed("access.bicep", old, new)
 
     (finding,) = set(roles(wrong))
 
-    assert str(finding) == f"access.bicep:{wrong.line('access.bicep', new)}: {told}"
+    assert str(finding) == f"access.bicep:{wrong.line('access.bicep', new)}: {reported}"
 
 
 def test_a_parameter_that_is_a_role_begins_as_one_that_is_known():

@@ -17,7 +17,7 @@ def folder() -> Folder:
     return Folder.at()
 
 
-def test_no_file_reads_a_key_tells_a_secret_or_names_a_host_of_one_cloud(folder):
+def test_no_file_reads_a_key_reports_a_secret_or_names_a_host_of_one_cloud(folder):
     assert [str(each) for each in written(folder)] == []
 
 
@@ -95,14 +95,16 @@ PLANTED_TEXT = {
 }
 
 
-@pytest.mark.parametrize(("file", "old", "new", "told"), PLANTED_TEXT.values(), ids=PLANTED_TEXT)
-def test_a_planted_secret_is_told_with_its_file_and_line(folder, file, old, new, told):
+@pytest.mark.parametrize(
+    ("file", "old", "new", "reported"), PLANTED_TEXT.values(), ids=PLANTED_TEXT
+)
+def test_a_planted_secret_is_reported_with_its_file_and_line(folder, file, old, new, reported):
     wrong = folder.changed(file, old, new)
 
     findings = written(wrong)
 
     line = wrong.line(file, new)
-    assert f"{file}:{line}: {told}" in [str(each) for each in findings]
+    assert f"{file}:{line}: {reported}" in [str(each) for each in findings]
 
 
 PLANTED_VALUES = {
@@ -152,18 +154,20 @@ PLANTED_VALUES = {
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "told"), PLANTED_VALUES.values(), ids=PLANTED_VALUES
+    ("file", "old", "new", "reported"), PLANTED_VALUES.values(), ids=PLANTED_VALUES
 )
-def test_a_planted_open_door_is_told_with_its_file_and_line(folder, file, old, new, told):
+def test_a_planted_open_event_filter_is_reported_with_its_file_and_line(
+    folder, file, old, new, reported
+):
     wrong = folder.changed(file, old, new)
 
     findings = values(wrong, expand(wrong, {"privateNetwork": True}), private=True)
 
-    (finding,) = [each for each in findings if told in each.text]
+    (finding,) = [each for each in findings if reported in each.text]
     assert (finding.path, finding.line) == (file, wrong.line(file, new))
 
 
-def test_a_property_that_is_left_out_is_told_where_it_should_stand(folder):
+def test_a_property_that_is_left_out_is_reported_where_it_should_stand(folder):
     wrong = folder.changed("lake.bicep", "    allowSharedKeyAccess: false\n", "")
 
     (finding,) = values(wrong, expand(wrong), private=False)
@@ -173,22 +177,22 @@ def test_a_property_that_is_left_out_is_told_where_it_should_stand(folder):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "reported"),
     [
         ("  scope: lakeStorage::blobs::landing\n", "", "a role is given on a whole resource group"),
         ("    principalType: 'ServicePrincipal'\n", "", "a role without principalType"),
         ("    conditionVersion: '2.0'\n", "", "a condition is of conditionVersion 2.0"),
     ],
 )
-def test_a_role_that_is_given_too_widely_is_told(folder, old, new, told):
+def test_a_role_that_is_given_too_widely_is_reported(folder, old, new, reported):
     wrong = folder.changed("roles.bicep", old, new)
 
     findings = values(wrong, expand(wrong), private=False)
 
-    assert [(each.path, each.text) for each in findings] == [("roles.bicep", told)]
+    assert [(each.path, each.text) for each in findings] == [("roles.bicep", reported)]
 
 
-def test_an_app_whose_passwords_are_not_switched_off_is_told(folder):
+def test_an_app_whose_passwords_are_not_switched_off_is_reported(folder):
     wrong = folder.changed("functions.bicep", "name: 'ftp'", "name: 'scm'")
 
     findings = values(wrong, expand(wrong), private=False)

@@ -35,7 +35,7 @@ def test_the_table_of_types_holds_no_type_that_no_file_uses(folder):
     assert set(resource_types()) - used == set()
 
 
-def test_a_model_that_no_package_has_is_told():
+def test_a_model_that_no_package_has_is_reported():
     with pytest.raises(NoModel, match=r"azure.mgmt.storage has no model Acount"):
         record("storage", "Acount")
 
@@ -97,14 +97,14 @@ WRONG_VALUES = {
 
 
 @pytest.mark.parametrize(
-    ("file", "old", "new", "parameters", "told"), WRONG_VALUES.values(), ids=WRONG_VALUES
+    ("file", "old", "new", "parameters", "reported"), WRONG_VALUES.values(), ids=WRONG_VALUES
 )
-def test_a_planted_value_is_told(folder, file, old, new, parameters, told):
+def test_a_planted_value_is_reported(folder, file, old, new, parameters, reported):
     wrong = folder.changed(file, old, new)
 
     findings = [each.text for each in valuecheck(expand(wrong, parameters))]
 
-    assert any(told in each for each in findings), findings
+    assert any(reported in each for each in findings), findings
 
 
 def test_every_property_that_the_table_calls_later_is_one_of_the_package():
@@ -272,11 +272,11 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize(("file", "old", "new", "told"), PLANTED.values(), ids=PLANTED)
-def test_a_planted_mistake_is_told_with_its_file_and_line(folder, file, old, new, told):
+@pytest.mark.parametrize(("file", "old", "new", "reported"), PLANTED.values(), ids=PLANTED)
+def test_a_planted_mistake_is_reported_with_its_file_and_line(folder, file, old, new, reported):
     findings = typecheck(folder.only(file).changed(file, old, new))
 
-    assert [each for each in findings if told in each.text], [str(each) for each in findings]
+    assert [each for each in findings if reported in each.text], [str(each) for each in findings]
     assert {each.path for each in findings} == {file}
 
 
@@ -298,8 +298,8 @@ def written(expression: Expression, above: str = "") -> Iterator[tuple[str, Prop
             yield from written(child, above)
 
 
-def test_a_letter_too_many_in_any_property_of_any_resource_is_told(folder):
-    tried, untold = 0, set()
+def test_a_dead_letter_too_many_in_any_property_of_any_resource_is_reported(folder):
+    tried, unreported = 0, set()
     for file, template in folder.templates.items():
         only = folder.only(file)
         lines = folder.texts[file].splitlines(keepends=True)
@@ -309,13 +309,13 @@ def test_a_letter_too_many_in_any_property_of_any_resource_is_told(folder):
                 wrong = [*lines[:at], lines[at].replace(key, f"{key}x", 1), *lines[at + 1 :]]
                 tried += 1
                 if not typecheck(only.with_text(file, "".join(wrong))):
-                    untold.add(path)
+                    unreported.add(path)
 
     assert tried > 500
-    assert untold == FREE
+    assert unreported == FREE
 
 
-def test_the_line_that_is_told_is_the_line_of_the_mistake(folder):
+def test_the_line_that_is_reported_is_the_line_of_the_mistake(folder):
     wrong = folder.only("lake.bicep").changed("lake.bicep", "Enabled: true", "Enabled: 'true'")
 
     (finding,) = typecheck(wrong)

@@ -41,7 +41,7 @@ PARAMETERS = [
 OUTPUTS = [
     "OPENMIRROR_ROOT",
     "OPENMIRROR_QUEUES",
-    "OPENMIRROR_LETTERS",
+    "OPENMIRROR_DEAD_LETTERS",
     "LAKE_ACCOUNT",
     "RUNTIME_ACCOUNT",
     "FUNCTION_APP",
@@ -100,7 +100,7 @@ def test_a_deployment_has_the_parameters_and_outputs_that_its_users_name(folder)
     assert {each.type for each in main.outputs.values()} == {"string"}
 
 
-def test_a_deployment_with_a_resource_group_of_its_own_takes_and_tells_the_same(folder):
+def test_a_deployment_with_a_resource_group_of_its_own_takes_and_reports_the_same(folder):
     main, whole = folder.templates["main.bicep"], folder.templates["subscription.bicep"]
     passed = whole.modules["main"].params
 
@@ -184,16 +184,16 @@ WRONG_FILES = {
 }
 
 
-@pytest.mark.parametrize(("given", "told"), WRONG_FILES.values(), ids=WRONG_FILES)
-def test_a_mistake_in_a_parameter_file_is_told_with_its_line(folder, given, told):
+@pytest.mark.parametrize(("given", "reported"), WRONG_FILES.values(), ids=WRONG_FILES)
+def test_a_mistake_in_a_parameter_file_is_reported_with_its_line(folder, given, reported):
     text = json.dumps({"parameters": given}, indent=2)
 
     (finding,) = parameter_file(folder.templates["main.bicep"], "x.parameters.json", text)
 
-    assert str(finding) == f"x.parameters.json:3: {told}"
+    assert str(finding) == f"x.parameters.json:3: {reported}"
 
 
-def test_a_parameter_without_a_default_that_a_file_does_not_give_is_told(folder):
+def test_a_parameter_without_a_default_that_a_file_does_not_give_is_reported(folder):
     (finding,) = parameter_file(
         folder.templates["subscription.bicep"],
         "x.parameters.json",
@@ -371,14 +371,14 @@ PLANTED = {
 }
 
 
-@pytest.mark.parametrize(("file", "old", "new", "told"), PLANTED.values(), ids=PLANTED)
-def test_a_planted_mistake_is_told_with_its_file_and_line(folder, file, old, new, told):
+@pytest.mark.parametrize(("file", "old", "new", "reported"), PLANTED.values(), ids=PLANTED)
+def test_a_planted_mistake_is_reported_with_its_file_and_line(folder, file, old, new, reported):
     findings = set(wiring(folder.changed(file, old, new))) - set(wiring(folder))
 
-    assert told in [each.text for each in findings], [str(each) for each in findings]
+    assert reported in [each.text for each in findings], [str(each) for each in findings]
 
 
-def test_the_line_that_is_told_is_the_line_of_the_mistake(folder):
+def test_the_line_that_is_reported_is_the_line_of_the_mistake(folder):
     wrong = folder.changed("main.bicep", "    location: location\n", "    location: region\n")
 
     (finding,) = wiring(wrong)

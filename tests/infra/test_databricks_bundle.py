@@ -13,7 +13,7 @@ from azure.core.credentials import AccessToken
 from databricks.sdk import WorkspaceClient
 from databricks.sdk.service.jobs import JobSettings
 
-from openmirror.adapters.databricks import DatabricksJob
+from openmirror.databricks.runner_job import DatabricksJob
 from openmirror.ports.jobs import AlreadyActive, Started
 from tests.databricks_stub import JOB, jobs_api
 from tests.infra.bundle import FILE, GIVEN, NOT_THE_RUNNERS, ROOT, breaches, pinned, read
@@ -38,7 +38,7 @@ def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> 
 
 
 @pytest.mark.parametrize(
-    ("file", "written", "planted", "said"),
+    ("file", "written", "planted", "stated"),
     [
         (FILE, "artifacts:", "artefacts:", "artefacts"),
         (FILE, "data_security_mode: SINGLE_USER", "data_security_mode: SINGLE", "DataSecurityMode"),
@@ -54,7 +54,12 @@ def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> 
         (FILE, "OPENMIRROR_CATALOG:", "OPENMIRROR_CATALOGUE:", "CATALOGUE is no setting"),
         (FILE, "${var.telemetry}", "'{{secrets/a/b}}'", "telemetry is declared and not used"),
         (FILE, ": ${var.catalog}", ": '{{secrets/a/b}} ${var.catalog}'", "CATALOG is a secret"),
-        (FILE, "OPENMIRROR_SERVICE_CREDENTIAL", "OPENMIRROR_LETTERS__x", "no service credential"),
+        (
+            FILE,
+            "OPENMIRROR_SERVICE_CREDENTIAL",
+            "OPENMIRROR_DEAD_LETTERS__x",
+            "no service credential",
+        ),
         (FILE, "jobs_max_concurrent_runs: 1", "jobs_max_concurrent_runs: 4", "several runs"),
         (FILE, "name: ${var.runner_client_id}\n    #", "name: me\n    #", "runner's principal"),
         (FILE, "level: CAN_VIEW", "level: CAN_RUN", "may not read the wheel"),
@@ -74,7 +79,7 @@ def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> 
         (RUNNER, "package_name: openmirror", "package_name: open-mirror", "no package open-mirror"),
         (RUNNER, "entry_point: openmirror-runner", "entry_point: runner", "no entry point runner"),
         (RUNNER, "--until-idle", "--until-empty", "unrecognized arguments: --until-empty"),
-        (RUNNER, "--until-idle", "--set, lanes=none", "OPENMIRROR_LANES"),
+        (RUNNER, "--until-idle", "--set, lanes=none", "OPENMIRROR_WORKERS"),
         (RUNNER, "--until-idle", "--continuous", "belong together"),
         (RUNNER, '--root, "${var.root}"', "--mirror, sales", "root"),
         (
@@ -97,14 +102,14 @@ def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> 
     ],
 )
 def test_a_planted_mistake_is_found(
-    tmp_path: Path, file: str, written: str, planted: str, said: str
+    tmp_path: Path, file: str, written: str, planted: str, stated: str
 ) -> None:
     shutil.copy(ROOT / FILE, tmp_path)
     shutil.copytree(ROOT / "resources", tmp_path / "resources")
     text = (tmp_path / file).read_text()
     assert written in text
     (tmp_path / file).write_text(text.replace(written, planted, 1))
-    assert re.search(re.escape(said), "\n".join(breaches(read(tmp_path))))
+    assert re.search(re.escape(stated), "\n".join(breaches(read(tmp_path))))
 
 
 class _Identity:

@@ -15,29 +15,29 @@ import pytest
 from azure.storage.blob import BlobServiceClient
 from azure.storage.filedatalake import DataLakeServiceClient
 
-from openmirror import layout
-from openmirror.account import AccountUrl
-from openmirror.adapters.azure import failures
-from openmirror.adapters.azure.letters import CONTAINER as LETTERS
-from openmirror.adapters.azure.store import AzureStore
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.eventgrid import read_events
-from openmirror.adapters.memory_work import MemoryWorkQueue
-from openmirror.deployment.roles import GRANTS, ROLE_NAMES, Kind, Who
-from openmirror.deployment.running import NEEDED_SETTINGS
-from openmirror.doorbells import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
-from openmirror.endpoint.events import Envelope
-from openmirror.endpoint.subscription import SUBSCRIBED
-from openmirror.services.cleaning import clean_table
-from openmirror.services.door import Answer, Ignored
-from openmirror.services.parts import Parts
-from openmirror.services.receiving import receive
-from openmirror.services.starting import Starter
-from openmirror.services.sweeping import publish_all
-from openmirror.services.visiting import settle
+from openmirror.deltalog import LogReplay
+from openmirror.deployment.rules.function_app import NEEDED_SETTINGS
+from openmirror.deployment.rules.roles import GRANTS, ROLE_NAMES, Kind, Who
+from openmirror.emulator.events import Envelope
+from openmirror.emulator.subscription import SUBSCRIBED
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.ingress.event_filter import Answer, Ignored
+from openmirror.ingress.receiving import receive
+from openmirror.ingress.start_runner import Starter
+from openmirror.ports.storage_account import AccountUrl
+from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
+from openmirror.reconcile.clean import clean_table
+from openmirror.reconcile.reconciliation import reconcile_until_idle
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.sweeping import publish_all
+from openmirror.stores.azure import failures
+from openmirror.stores.azure.dead_letters import CONTAINER as DEAD_LETTERS
+from openmirror.stores.azure.event_grid import read_events
+from openmirror.stores.azure.store import AzureStore
+from openmirror.stores.memory.work import MemoryWorkQueue
+from openmirror.table import layout
 from openmirror.wiring.local import utc_now
-from tests.endpoint_server import EndpointServer, endpoint_server
+from tests.emulator_server import EndpointServer, endpoint_server
 from tests.infra.access import INSIGHTS, LAKE, RUNTIME
 from tests.infra.bicep.expansion import Deployed
 from tests.infra.role_definitions import ROLES
@@ -62,7 +62,7 @@ def subscription() -> Deployed:
 def test_the_accounts_hold_what_the_code_asks_for_and_nothing_else() -> None:
     containers = "Microsoft.Storage/storageAccounts/blobServices/containers"
     assert _names(containers, "lake.bicep") == {layout.LANDING, layout.LAKE}
-    assert _names(containers, "runtime.bicep") == {LETTERS, "deployments"}
+    assert _names(containers, "runtime.bicep") == {DEAD_LETTERS, "deployments"}
     queues = "Microsoft.Storage/storageAccounts/queueServices/queues"
     assert _names(queues, "runtime.bicep") == {
         queue + kind for queue in (EVENTS_QUEUE, WORK_QUEUE) for kind in ("", POISON_SUFFIX)
@@ -71,17 +71,17 @@ def test_the_accounts_hold_what_the_code_asks_for_and_nothing_else() -> None:
 
 
 def test_events_go_to_the_queue_that_the_app_listens_to_and_else_where_it_collects() -> None:
-    said = subscription().properties
-    to = said["deliveryWithResourceIdentity"]["destination"]["properties"]
-    given_up = said["deadLetterWithResourceIdentity"]["deadLetterDestination"]["properties"]
+    stated = subscription().properties
+    to = stated["deliveryWithResourceIdentity"]["destination"]["properties"]
+    given_up = stated["deadLetterWithResourceIdentity"]["deadLetterDestination"]["properties"]
     (runtime,) = [
         one.id
         for one in deployment().of("Microsoft.Storage/storageAccounts")
         if one.path == "runtime.bicep"
     ]
     assert (to["resourceId"], to["queueName"]) == (runtime, EVENTS_QUEUE)
-    assert given_up == {"resourceId": runtime, "blobContainerName": LETTERS}
-    assert said["eventDeliverySchema"] in set(Envelope)
+    assert given_up == {"resourceId": runtime, "blobContainerName": DEAD_LETTERS}
+    assert stated["eventDeliverySchema"] in set(Envelope)
 
 
 def test_the_outputs_are_what_a_command_line_is_given() -> None:
@@ -90,7 +90,7 @@ def test_the_outputs_are_what_a_command_line_is_given() -> None:
     for output, setting in (
         ("OPENMIRROR_ROOT", "OPENMIRROR_ROOT"),
         ("OPENMIRROR_QUEUES", "OPENMIRROR_QUEUES__queueServiceUri"),
-        ("OPENMIRROR_LETTERS", "OPENMIRROR_LETTERS__blobServiceUri"),
+        ("OPENMIRROR_DEAD_LETTERS", "OPENMIRROR_DEAD_LETTERS__blobServiceUri"),
     ):
         assert outputs[output] == settings.properties[setting]
     assert AccountUrl.parse(outputs["OPENMIRROR_ROOT"]).account == outputs["LAKE_ACCOUNT"]
@@ -101,12 +101,12 @@ def test_a_refusal_names_a_role_that_the_deployment_gives() -> None:
     assert {failures.BLOB_ROLE, failures.QUEUE_ROLE} <= given
 
 
-def test_verifying_looks_for_the_roles_that_the_deployment_gives() -> None:
+def test_verifying_observations_for_the_roles_that_the_deployment_gives() -> None:
     principals = {Who.FUNCTIONS: FUNCTIONS, Who.RUNNER: RUNNER, Who.TOPIC: TOPIC}
     services = {Kind.LAKE_CONTAINER: (LAKE, "blob"), Kind.RUNTIME_CONTAINER: (RUNTIME, "blob")}
     services |= {Kind.QUEUE: (RUNTIME, "queue")}
     wholes = {Kind.LAKE_ACCOUNT: LAKE, Kind.RUNTIME_ACCOUNT: RUNTIME, Kind.INSIGHTS: INSIGHTS}
-    looked_for = {
+    searched = {
         (
             principals[one.who],
             ROLE_NAMES[one.role],
@@ -122,11 +122,11 @@ def test_verifying_looks_for_the_roles_that_the_deployment_gives() -> None:
         for one in assignments()
         if one.principal in principals.values()
     }
-    assert looked_for == given
+    assert searched == given
     assert all(ROLES[role].name == name for role, name in ROLE_NAMES.items())
 
 
-def test_verifying_looks_for_settings_that_the_deployment_gives() -> None:
+def test_verifying_observations_for_settings_that_the_deployment_gives() -> None:
     (settings,) = deployment().of("Microsoft.Web/sites/config")
     assert set(NEEDED_SETTINGS) <= set(settings.properties)
 
@@ -137,9 +137,9 @@ def test_every_role_that_is_assigned_is_explained() -> None:
 
 
 def test_every_setting_that_the_app_is_given_stands_in_the_docs() -> None:
-    said = (DOCS / "FUNCTIONS.md").read_text() + (DOCS / "OPERATIONS.md").read_text()
+    stated = (DOCS / "FUNCTIONS.md").read_text() + (DOCS / "OPERATIONS.md").read_text()
     (settings,) = deployment().of("Microsoft.Web/sites/config")
-    assert [name for name in settings.properties if f"`{name}`" not in said] == []
+    assert [name for name in settings.properties if f"`{name}`" not in stated] == []
 
 
 # -- Which events are delivered
@@ -174,22 +174,22 @@ class World:
     """A publisher, the door behind all events of the account, and what openmirror writes itself."""
 
     server: EndpointServer
-    parts: Parts
+    ports: RootPorts
     files: DataLakeServiceClient
     blobs: BlobServiceClient
     work: MemoryWorkQueue = field(default_factory=lambda: MemoryWorkQueue(utc_now))
 
-    def told(self, act: Callable[[], object]) -> list[tuple[Event, Answer]]:
+    def reported(self, act: Callable[[], object]) -> list[tuple[Event, Answer]]:
         """The events of something that is done, and what the door says to each at once."""
         self.server.events.clear()
         act()
-        told = list(self.server.events)
+        reported = list(self.server.events)
         starter = Starter(self.work, None, utc_now)
         return [
             (event, answer)
-            for event in told
+            for event in reported
             for _, answer in receive(
-                self.parts, self.work, starter, read_events(json.dumps(event))
+                self.ports, self.work, starter, read_events(json.dumps(event))
             ).answers
         ]
 
@@ -205,13 +205,13 @@ def world(tmp_path: Path) -> Iterator[World]:
             DataLakeServiceClient(str(account), credential=server.credential) as files,
             BlobServiceClient(str(account), credential=server.credential) as blobs,
         ):
-            parts = Parts(
+            ports = RootPorts(
                 store=store,
                 inspector=ChangeFileInspector(store),
                 logs=LogReplay(store),
                 clock=utc_now,
             )
-            yield World(server, parts, files, blobs)
+            yield World(server, ports, files, blobs)
         store.close()
 
 
@@ -231,7 +231,7 @@ def _parquet() -> bytes:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=str)
-def test_whatever_the_door_acts_on_is_delivered(world: World, folder: Any) -> None:
+def test_whatever_the_event_filter_acts_on_is_delivered(world: World, folder: Any) -> None:
     landing = world.files.get_file_system_client(layout.LANDING)
     place = layout.table_folder(folder).partition("/")[2]
     zone = layout.landing_zone(folder.mirror).partition("/")[2]
@@ -260,28 +260,28 @@ def test_whatever_the_door_acts_on_is_delivered(world: World, folder: Any) -> No
         lambda: landing.get_directory_client(staged).rename_directory(
             f"{layout.LANDING}/{zone}/Moved in"
         ),
-        lambda: settle(world.parts, PaperEngine(world.parts.store), folder),
+        lambda: reconcile_until_idle(world.ports, PaperEngine(world.ports.store), folder),
         lambda: landing.get_file_client(f"{place}/{second}").delete_file(),
         lambda: landing.get_directory_client(place).delete_directory(),
     ]
-    told = [pair for act in acts for pair in world.told(act)]
-    acted = [event for event, answer in told if not isinstance(answer, Ignored)]
+    reported = [pair for act in acts for pair in world.reported(act)]
+    acted = [event for event, answer in reported if not isinstance(answer, Ignored)]
     assert len(acted) >= 4
     assert [event["subject"] for event in acted if not passes(event)] == []
 
 
 def test_what_openmirror_writes_itself_wakes_nobody(world: World) -> None:
     folder = FOLDERS[0]
-    store, engine = world.parts.store, PaperEngine(world.parts.store)
+    store, engine = world.ports.store, PaperEngine(world.ports.store)
     place = layout.table_folder(folder)
     store.write(layout.join(place, "_metadata.json"), b'{"keyColumns": ["id"]}')
     for number in (1, 2, 3):
         store.write(layout.join(place, f"{number:020d}.parquet"), _parquet())
-        settle(world.parts, engine, folder)
+        reconcile_until_idle(world.ports, engine, folder)
     world.server.events.clear()
-    assert clean_table(world.parts, folder).moved
-    publish_all(world.parts, ["m"])
+    assert clean_table(world.ports, folder).moved
+    publish_all(world.ports, ["m"])
     own = list(world.server.events)
-    told = {event["eventType"].rpartition(".")[2] for event in own}
-    assert {"BlobRenamed", "BlobCreated", "DirectoryCreated"} <= told
+    reported = {event["eventType"].rpartition(".")[2] for event in own}
+    assert {"BlobRenamed", "BlobCreated", "DirectoryCreated"} <= reported
     assert [event["subject"] for event in own if passes(event)] == []

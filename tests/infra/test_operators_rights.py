@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from openmirror.deployment.sample import MIRROR
+from openmirror.deployment.rules.sample import MIRROR
 from standins.azurite import Azurite
 from tests.databricks_stub import jobs_api
 from tests.deployment import azure as standin
 from tests.deployment.place import place
-from tests.endpoint_server import account_of_its_own, endpoint_server
+from tests.emulator_server import account_of_its_own, endpoint_server
 from tests.infra.access import Operation, Verdict, verdict
-from tests.infra.asked_of_storage import of_the_lake, of_the_letters, of_the_queues
+from tests.infra.asked_of_storage import of_the_dead_letters, of_the_lake, of_the_queues
 from tests.infra.recording import recording
 from tests.infra.role_matrix import OPERATOR
 from tests.infra.sample_deployment import assignments
@@ -46,13 +46,13 @@ def asked(
         yield {
             operation.what: operation
             for requests, read in zip(
-                made_here, (of_the_lake, of_the_letters, of_the_queues), strict=True
+                made_here, (of_the_lake, of_the_dead_letters, of_the_queues), strict=True
             )
             for operation in map(read, requests)
         }
 
 
-_LOOKING = ("read ", "list ", "describe ", "count ", "peek ")
+_OBSERVING = ("read ", "list ", "describe ", "count ", "peek ")
 
 
 def test_verifying_asks_for_what_an_operator_may_and_changes_only_its_own_sample(
@@ -65,6 +65,6 @@ def test_verifying_asks_for_what_an_operator_may_and_changes_only_its_own_sample
         if (came := verdict(given, OPERATOR, operation)) is not Verdict.ALLOWED
     }
     assert refused == {}
-    changed = {what for what in asked if not what.startswith(_LOOKING)}
+    changed = {what for what in asked if not what.startswith(_OBSERVING)}
     assert changed
     assert all(f" landing/{MIRROR}/Files/LandingZone/" in what for what in changed), changed

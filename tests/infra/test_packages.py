@@ -32,7 +32,7 @@ VERSION = openmirror.__version__
 SOURCES = (*ROOTS, "spark_jobs", "release", "pyproject.toml", "README.md", "LICENSE")
 NOT_IN_THE_APP = tuple(
     f"openmirror/{part}/"
-    for part in ("adapters/management", "cli", "demo", "deployment", "endpoint", "spark")
+    for part in ("deployment/azure", "cli", "demo", "deployment", "endpoint", "spark")
 )
 
 
@@ -65,7 +65,7 @@ def build(
 
 @dataclass(frozen=True)
 class Built:
-    said: str
+    stated: str
     folder: Path
 
     @property
@@ -238,11 +238,11 @@ def test_it_says_name_size_sum_and_number_of_files_and_how_long_a_cold_import_ta
         assert (
             f"{path}\n  {len(content):,} bytes, {len(members(path))} files, "
             f"sha256 {sha256(content).hexdigest()}\n"
-        ) in built.said
+        ) in built.stated
     assert re.search(
         r"cold import of the app with its \d+ functions: \d+\.\d\d s, the median of 1 fresh "
         r"processes, Python 3\.\d+\.\d+ on \w+ with \d+ CPUs",
-        built.said,
+        built.stated,
     )
 
 
@@ -369,9 +369,9 @@ def test_the_same_wheels_give_the_same_bytes_and_nothing_of_the_machine_that_unp
         listed = found[f"{info}RECORD"].decode().splitlines()
         names = {f"{place}/{line.split(',')[0]}" for line in listed}
         assert names == {f"{place}/{package}.py"} | {n for n in found if n.startswith(info)}
-    told = b"".join(found.values())
+    reported = b"".join(found.values())
     for local in (tempfile.gettempdir(), "file:", sys.executable, "#!"):
-        assert local.encode() not in told
+        assert local.encode() not in reported
 
 
 def test_requirements_are_for_the_python_that_the_template_gives_the_app() -> None:
@@ -387,7 +387,7 @@ def test_what_is_needed_only_on_the_apps_python_is_missed_by_name(
         vendored(requirements, "3.99")
 
 
-def test_a_requirement_that_no_index_has_is_said_with_pips_own_words(
+def test_a_requirement_that_no_index_has_is_stated_with_pips_own_words(
     index: Path, requirements: Path
 ) -> None:
     with pytest.raises(Refused, match=r"new==1\.0(.|\n)*needs a package index"):

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from openmirror import letterevent, startevent, statusevent
-from openmirror.lifecycle.words import Word
 from openmirror.plan.decisions import WaitKind
+from openmirror.ports.telemetry import dead_letter_event, runner_start_event, table_status_event
+from openmirror.ports.telemetry.table_operation import OperationName
 from openmirror.protocol.rules import WARNINGS
-from openmirror.tableoperation import OperationName
+from openmirror.status.words import Word
 from tests.infra.day import day
 from tests.infra.kql_scalars import Unsupported
 from tests.infra.kql_tables import run
@@ -150,7 +150,7 @@ def test_the_preview_shows_telemetry_of_the_same_shape() -> None:
             assert properties <= sent[name], name
 
 
-def test_queries_tell_the_story_of_the_chain() -> None:
+def test_queries_report_the_story_of_the_chain() -> None:
     """One table was damaged, one lacks a file, one is held, one dropped; messages were given up."""
     now = max(row["TimeGenerated"] for table in captured().values() for row in table)
     found = {
@@ -165,7 +165,7 @@ def test_queries_tell_the_story_of_the_chain() -> None:
     (alert,) = found["alerts/table-paused"]
     assert problem["ErrorCode"] == alert["ErrorCode"] == "FileUnreadable"
     assert problem["Remedy"] == alert["Remedy"] == found["queries/table-grid"][0]["WhatToDo"]
-    assert len(found["queries/letters"]) == found["alerts/letters-waiting"][0]["Letters"]
+    assert len(found["queries/letters"]) == found["alerts/letters-waiting"][0]["DeadLetters"]
     assert {row["Outcome"] for row in found["alerts/runner-fails"]} == {"Failed", "Refused"}
     assert any(row["RunPage"] for row in found["queries/runner-starts"])
     applied = sum(row["Rows"] for row in found["queries/table-grid"])
@@ -178,9 +178,9 @@ def test_queries_tell_the_story_of_the_chain() -> None:
 def test_a_property_that_nobody_sends_would_be_found() -> None:
     tables = day().workspace.tables
     sent = names(tables["AppEvents"])
-    assert set(statusevent.FIELDS) == sent[statusevent.EVENT]
-    assert set(letterevent.FIELDS) == sent[letterevent.EVENT]
-    assert set(startevent.FIELDS) == sent[startevent.EVENT]
+    assert set(table_status_event.FIELDS) == sent[table_status_event.EVENT]
+    assert set(dead_letter_event.FIELDS) == sent[dead_letter_event.EVENT]
+    assert set(runner_start_event.FIELDS) == sent[runner_start_event.EVENT]
 
 
 def test_words_in_queries_are_the_codes_own() -> None:
@@ -190,9 +190,9 @@ def test_words_in_queries_are_the_codes_own() -> None:
     waits = {WaitKind.GAP, WaitKind.CONFIRMATION, WaitKind.SCHEMA}
     assert set(_WORD.findall(explained)) == {kind.value for kind in waits}
     warned = QUERIES["alerts/table-warning"].partition("has_any (")[2].partition(")")[0]
-    told = {code.value for code in WARNINGS} | {Word.RETRYING.value}
-    assert set(_WORD.findall(warned)) == told
-    outcomes = {outcome.__name__ for outcome in startevent.TOLD}
+    reported = {code.value for code in WARNINGS} | {Word.RETRYING.value}
+    assert set(_WORD.findall(warned)) == reported
+    outcomes = {outcome.__name__ for outcome in runner_start_event.REPORTED}
     failing = QUERIES["alerts/runner-fails"].partition("Outcome in (")[2].partition(")")[0]
     assert {"Failed", "Refused"} == set(_WORD.findall(failing)) <= outcomes
     operations = {operation.value for operation in OperationName}

@@ -9,15 +9,23 @@ from typing import Any
 
 import pytest
 
-from openmirror import letterevent, startevent, statusevent, tableoperation
-from openmirror.adapters.telemetry.figures import METRICS
-from openmirror.lifecycle import StageWord
+from openmirror.ports.telemetry import (
+    dead_letter_event,
+    runner_start_event,
+    table_operation,
+    table_status_event,
+)
+from openmirror.status import StageWord
+from openmirror.telemetry.figures import METRICS
 from tests.azure_platform import APP
 from tests.infra.record_telemetry import ALL, MIRRORS, SAMPLE, is_kept
 from tests.infra.telemetry_tables import Row, rows
 
-EVENTS = {module.EVENT: module.FIELDS for module in (statusevent, startevent, letterevent)}
-EVENTS[tableoperation.EVENT] = tableoperation.FIELDS
+EVENTS = {
+    module.EVENT: module.FIELDS
+    for module in (table_status_event, runner_start_event, dead_letter_event)
+}
+EVENTS[table_operation.EVENT] = table_operation.FIELDS
 ADDED = {"logger_name"}
 """By OpenTelemetry's exporter, to every event."""
 AGAIN = "record it again: python -m tests.infra.record_telemetry"
@@ -34,13 +42,13 @@ def tables() -> dict[str, list[Row]]:
     return rows(items())
 
 
-def told(event: str) -> list[dict[str, str]]:
+def reported(event: str) -> list[dict[str, str]]:
     return [row["Properties"] for row in tables()["AppEvents"] if row["Name"] == event]
 
 
 @pytest.mark.parametrize("event", EVENTS)
 def test_every_event_has_the_fields_of_todays_code(event: str) -> None:
-    found = {name for properties in told(event) for name in properties}
+    found = {name for properties in reported(event) for name in properties}
     assert found == {*EVENTS[event], *ADDED}, AGAIN
 
 
@@ -52,7 +60,7 @@ def test_there_is_no_event_or_metric_that_todays_code_does_not_send() -> None:
     assert dimensions == {name: {keys} for name, keys in METRICS.items()}, AGAIN
 
 
-def test_two_mirrors_are_told_of_by_functions_and_runner() -> None:
+def test_two_mirrors_are_reported_of_by_functions_and_runner() -> None:
     senders = {"openmirror.runner", APP}
     for row in tables()["AppEvents"] + tables()["AppMetrics"]:
         assert row["AppRoleName"] in senders
@@ -64,7 +72,7 @@ def test_two_mirrors_are_told_of_by_functions_and_runner() -> None:
 
 
 def test_tables_run_wait_pause_are_held_and_are_dropped() -> None:
-    stages = {status["Stage"] for status in told(statusevent.EVENT)}
+    stages = {status["Stage"] for status in reported(table_status_event.EVENT)}
     assert stages >= {
         StageWord.REPLICATING,
         StageWord.WAITING,
@@ -72,13 +80,15 @@ def test_tables_run_wait_pause_are_held_and_are_dropped() -> None:
         StageWord.HELD,
         StageWord.DROPPED,
     }
-    assert "gap" in {status.get("WaitingFor") for status in told(statusevent.EVENT)}
+    assert "gap" in {status.get("WaitingFor") for status in reported(table_status_event.EVENT)}
 
 
-def test_runs_start_fail_and_are_refused_and_letters_wait() -> None:
-    assert {"Started", "Failed", "Refused"} <= {s["Outcome"] for s in told(startevent.EVENT)}
+def test_runs_start_fail_and_are_refused_and_dead_letters_wait() -> None:
+    assert {"Started", "Failed", "Refused"} <= {
+        s["Outcome"] for s in reported(runner_start_event.EVENT)
+    }
     waiting = [row for row in tables()["AppMetrics"] if row["Name"] == "letters_waiting"]
-    assert {row["Sum"] for row in waiting} == {0, len(told(letterevent.EVENT))}
+    assert {row["Sum"] for row in waiting} == {0, len(reported(dead_letter_event.EVENT))}
 
 
 def test_the_recording_is_small_and_holds_nothing_else() -> None:

@@ -33,13 +33,13 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path / "monitoring" / TEMPLATE.name
 
 
-def test_a_query_without_a_file_is_told(copied: Path) -> None:
+def test_a_query_without_a_file_is_reported(copied: Path) -> None:
     (copied.parent / "queries" / "latency.kql").unlink()
     with pytest.raises(QueryMissing, match=r"names @queries/latency\.kql"):
         compose(copied)
 
 
-def test_a_file_that_no_item_uses_is_told(copied: Path) -> None:
+def test_a_file_that_no_item_uses_is_reported(copied: Path) -> None:
     (copied.parent / "queries" / "left.kql").write_text("AppEvents")
     with pytest.raises(QueryMissing, match=r"uses no left\.kql"):
         compose(copied)
@@ -55,9 +55,9 @@ def test_bicep_gives_azure_this_workbook_and_its_workspace() -> None:
     workspace = "/subscriptions/s/resourceGroups/g/providers/p/workspaces/log-openmirror"
     given = {"name": "mirrors", "location": "westeurope", "tags": {}, "workspaceId": workspace}
     (made,) = expand(Folder.at(), given, template="workbook.bicep").resources
-    told = json.loads(made.properties["serializedData"])
-    assert told["fallbackResourceIds"] == [workspace]
-    assert told["items"] == COMPOSED["items"]
+    reported = json.loads(made.properties["serializedData"])
+    assert reported["fallbackResourceIds"] == [workspace]
+    assert reported["items"] == COMPOSED["items"]
     assert made.properties["sourceId"] == workspace
 
 

@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from openmirror.ports.telemetry.table_operation import (
+    ErrorType,
+    OperationError,
+    OperationName,
+    TableOperation,
+)
+from openmirror.ports.telemetry.table_status_event import Health, TableStatusEvent
 from openmirror.protocol.names import TableFolder, TableName
-from openmirror.statusevent import Health, Standing
-from openmirror.tableoperation import ErrorType, OperationError, OperationName, TableOperation
 from tests.infra.day import day
 from tests.infra.kql_tables import run
 from tests.infra.kusto import analyse
@@ -54,17 +59,21 @@ def test_tables_are_counted_by_state_and_no_state_is_left_out() -> None:
 
 
 def test_figures_say_what_is_wrong_and_nothing_where_all_is_well() -> None:
-    told = {one["Figure"]: (one["Value"], one["Level"]) for one in ask("figures", day().workspace)}
-    assert told["Worst lag"] == ("70 min", 2), "a held table does not count"
-    assert told["Poison and dead letters"] == ("1", 1)
-    assert told["Silent mirrors"] == ("0 of 2", 0)
-    assert told["Rows today (UTC)"][0].endswith(" M")
+    reported = {
+        one["Figure"]: (one["Value"], one["Level"]) for one in ask("figures", day().workspace)
+    }
+    assert reported["Worst lag"] == ("70 min", 2), "a held table does not count"
+    assert reported["Poison and dead letters"] == ("1", 1)
+    assert reported["Silent mirrors"] == ("0 of 2", 0)
+    assert reported["Rows today (UTC)"][0].endswith(" M")
     system = System()
     system.live(40)
     assert {one["Level"] for one in ask("figures", system.workspace)} == {0}
     system.workspace.now += timedelta(minutes=21)
-    told = {one["Figure"]: (one["Value"], one["Level"]) for one in ask("figures", system.workspace)}
-    assert told["Silent mirrors"] == ("2 of 2", 2)
+    reported = {
+        one["Figure"]: (one["Value"], one["Level"]) for one in ask("figures", system.workspace)
+    }
+    assert reported["Silent mirrors"] == ("2 of 2", 2)
 
 
 def test_rows_of_yesterday_are_not_rows_of_today_and_a_repeat_counts_once() -> None:
@@ -86,7 +95,7 @@ def test_rows_of_yesterday_are_not_rows_of_today_and_a_repeat_counts_once() -> N
     assert ask("figures", workspace)[0]["Value"] == "0"
 
 
-def test_a_table_that_nobody_tells_of_is_silent_and_one_that_was_dropped_is_not_shown() -> None:
+def test_a_table_that_nobody_reports_of_is_silent_and_one_that_was_dropped_is_not_shown() -> None:
     system = System()
     system.live(5)
     system.workspace.now += timedelta(minutes=50)
@@ -139,10 +148,14 @@ def test_tables_of_one_name_in_two_mirrors_are_not_mixed_up() -> None:
     workspace = Workspace(NOW)
     functions, runner = workspace.signals(FUNCTIONS), workspace.signals(RUNNER)
     bad, good = table("sales", "orders"), table("copy", "orders")
-    for told in (failing(bad, "7.parquet"), failing(bad, "8.parquet"), failing(good, "7.parquet")):
-        functions.happened(told)
-        runner.happened(told)
-    fine = Standing(
+    for reported in (
+        failing(bad, "7.parquet"),
+        failing(bad, "8.parquet"),
+        failing(good, "7.parquet"),
+    ):
+        functions.happened(reported)
+        runner.happened(reported)
+    fine = TableStatusEvent(
         folder=good,
         table=ORDERS,
         status="Replicating",
@@ -157,8 +170,8 @@ def test_tables_of_one_name_in_two_mirrors_are_not_mixed_up() -> None:
         error_code="NotAFile",
         remedy="Remove it.",
     )
-    functions.stand("copy", [fine])
-    functions.stand("sales", [paused])
+    functions.report_statuses("copy", [fine])
+    functions.report_statuses("sales", [paused])
     workspace.now += timedelta(seconds=1)
     problems = [(one["Mirror"], one["State"]) for one in ask("problems", workspace)]
     assert sorted(problems) == [("copy", "over"), ("sales", "stands"), ("sales", "stands")]

@@ -10,7 +10,7 @@ from typing import Any
 
 from databricks.sdk.service.catalog import CredentialInfo, Privilege
 
-from openmirror.layout import LAKE, LANDING
+from openmirror.table.layout import LAKE, LANDING
 from tests.infra.bundle import ROOT, read
 
 FOLDER = Path("infra/databricks")

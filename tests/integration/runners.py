@@ -45,7 +45,7 @@ def stalled_runner(mirror: Mirror, table: str, at: Step) -> Iterator[Callable[[]
 
     def run() -> None:
         try:
-            mirror.with_steps(stall).settle(table)
+            mirror.with_steps(stall).reconcile_until_idle(table)
         except BaseException as error:  # noqa: BLE001 - shown in the test's own thread
             errors.append(error)
 

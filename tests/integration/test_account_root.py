@@ -12,15 +12,15 @@ import pytest
 from click.testing import Result
 from typer.testing import CliRunner
 
-from openmirror.adapters.azure.store import AzureStore
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
 from openmirror.cli.app import app
+from openmirror.deltalog import LogReplay
+from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Limits
-from openmirror.services.draining import drain
-from openmirror.services.parts import Parts
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.draining import drain
+from openmirror.stores.azure.store import AzureStore
 from tests.contract.azure_stores import account_of, azure_store
-from tests.endpoint_server import EndpointServer, endpoint_server
+from tests.emulator_server import EndpointServer, endpoint_server
 from tests.unit.paper import PaperEngine, land, table
 
 ORDERS = table("sales", "Orders")
@@ -34,14 +34,14 @@ class Rig:
     store: AzureStore
 
     def drain(self) -> None:
-        parts = Parts(
+        ports = RootPorts(
             store=self.store,
             inspector=ChangeFileInspector(self.store),
             logs=LogReplay(self.store),
             clock=lambda: datetime.now(UTC),
             limits=Limits(metadata_grace=timedelta(0)),
         )
-        assert not drain(parts, PaperEngine(self.store), ["sales"], lanes=1).has_failed
+        assert not drain(ports, PaperEngine(self.store), ["sales"], workers=1).has_failed
 
 
 @pytest.fixture
@@ -79,9 +79,9 @@ def test_a_table_on_an_account_is_shown_held_and_let_go(
     going = ask("resume", "sales/dbo.orders")
     assert "The Spark runner goes on" in going.output
     assert table_status(ask)["status"] == "Replicating"
-    said = ask("history", "dbo.orders")
-    assert said.exit_code == 0, said.output
-    assert "pause" in said.output
+    stated = ask("history", "dbo.orders")
+    assert stated.exit_code == 0, stated.output
+    assert "pause" in stated.output
 
 
 def test_looking_writes_nothing_so_that_a_readers_role_is_enough(
@@ -117,9 +117,9 @@ def test_a_container_that_is_missing_is_no_empty_mirror(
 ) -> None:
     for container in ("landing", "lake"):
         (rig.server.root / container).rename(rig.server.root / f"{container}-away")
-    said = ask("status")
-    assert "holds no mirror" in said.output
-    assert "the folder landing/<mirror>/Files/LandingZone" in said.output
+    stated = ask("status")
+    assert "holds no mirror" in stated.output
+    assert "the folder landing/<mirror>/Files/LandingZone" in stated.output
 
 
 @pytest.mark.parametrize("verb", ["up", "drain"])

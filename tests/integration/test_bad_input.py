@@ -21,20 +21,20 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from openmirror import layout
 from openmirror.errors import SOLUTIONS
-from openmirror.lifecycle import TableStatus, table_status
+from openmirror.operate.requests import Operator, skip_file, skip_through
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import Idle, Pause, Wait, WaitKind
 from openmirror.ports import Step
-from openmirror.protocol.filing import Through
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import LAST_SEQUENCE, Sequence
-from openmirror.services.cleaning import clean_table
-from openmirror.services.draining import DrainResult, drain
-from openmirror.services.requests import Operator, skip_file, skip_through
-from openmirror.services.running import UnreadableTable
+from openmirror.reconcile.clean import clean_table
+from openmirror.runtime.draining import DrainResult, drain
+from openmirror.runtime.isolation import UnreadableTable
+from openmirror.status import TableStatus, table_status
+from openmirror.table import layout
 from tests.zone import MIRROR, Mirror, Zone, file_name, read_delta
 
 ME = Operator("me", "it was empty")
@@ -135,7 +135,7 @@ NEIGHBOURS = ("before-them", "zz-after-them")
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """How a drain left one table."""
 
     outcome: Decision | UnreadableTable
@@ -150,7 +150,7 @@ class Seen:
         return self.status.problem.code, self.status.problem.file
 
     @property
-    def said(self) -> str:
+    def stated(self) -> str:
         assert self.status
         assert self.status.problem
         return self.status.problem.detail
@@ -172,32 +172,32 @@ class Story:
         _publish_good(self.zone)
         self.before = self._drain()
         for table in ("restarted", "overwritten"):
-            clean_table(self.mirror.parts, self.mirror.table(table))
+            clean_table(self.mirror.ports, self.mirror.table(table))
         self.stranger = _contents(_write_stranger(self.zone))
         _publish_bad(self.zone)
         self.bad = self._drain()
         self.mirror.clock.ahead = _BEYOND
-        self.late = {table: self._visit(table) for table in UNFINISHED}
+        self.late = {table: self._reconcile(table) for table in UNFINISHED}
         self.mirror.clock.ahead = timedelta()
         self.stranger_after = _contents(self._path("stranger"))
         self._mend()
         self.mended = self._drain()
 
-    def _drain(self) -> dict[str, Seen]:
-        done = drain(self.mirror.parts, self.mirror.engine, [MIRROR], lanes=2)
+    def _drain(self) -> dict[str, Observation]:
+        done = drain(self.mirror.ports, self.mirror.engine, [MIRROR], workers=2)
         return {str(folder.path): self._seen(folder, out) for folder, out in done.outcomes.items()}
 
-    def _visit(self, table: str) -> Seen:
-        return self._seen(self.mirror.table(table), self.mirror.settle(table))
+    def _reconcile(self, table: str) -> Observation:
+        return self._seen(self.mirror.table(table), self.mirror.reconcile_until_idle(table))
 
-    def _seen(self, folder: TableFolder, outcome: Decision | UnreadableTable) -> Seen:
+    def _seen(self, folder: TableFolder, outcome: Decision | UnreadableTable) -> Observation:
         path = str(folder.path)
         if isinstance(outcome, Pause) and outcome.problem.code is Code.CONTROL_DOCUMENT_INVALID:
-            return Seen(outcome, None, _ids(self._path(path)))
-        look = self.mirror.look(path)
-        status = table_status(look, plan(look, self.mirror.parts.limits, look.at))
-        ours = look.log is not None and folder in getattr(look.log, "owners", ())
-        return Seen(outcome, status, _ids(self._path(path)) if ours else [])
+            return Observation(outcome, None, _ids(self._path(path)))
+        observed = self.mirror.observed(path)
+        status = table_status(observed, plan(observed, self.mirror.ports.limits, observed.at))
+        ours = observed.log is not None and folder in getattr(observed.log, "owners", ())
+        return Observation(outcome, status, _ids(self._path(path)) if ours else [])
 
     def _path(self, table: str) -> Path:
         path = TablePath.parse(table)
@@ -207,10 +207,10 @@ class Story:
         zone, mirror = self.zone, self.mirror
         for table in (*(bad.table for bad in BAD), *UNFINISHED, "gap-filled"):
             _mend(zone, table)
-        skip_through(mirror.parts, mirror.table("gap-skipped"), Through(Sequence(3)), ME)
-        skip_through(mirror.parts, mirror.table("last"), Through(Sequence(LAST_SEQUENCE - 1)), ME)
-        skip_file(mirror.parts, mirror.table("skipped"), file_name(2), ME)
-        skip_file(mirror.parts, mirror.table("overwritten"), file_name(2), ME)
+        skip_through(mirror.ports, mirror.table("gap-skipped"), Through(Sequence(3)), ME)
+        skip_through(mirror.ports, mirror.table("last"), Through(Sequence(LAST_SEQUENCE - 1)), ME)
+        skip_file(mirror.ports, mirror.table("skipped"), file_name(2), ME)
+        skip_file(mirror.ports, mirror.table("overwritten"), file_name(2), ME)
         zone.metadata("keys-declared", KEYED)
         zone.metadata("keys-changed", KEYED)
         zone.metadata("json", {"keyColumns": ["id"]})
@@ -314,7 +314,7 @@ def test_a_bad_file_stops_its_table_there_and_says_what_to_do(bad: Bad, story: S
     seen = story.bad[bad.table]
     assert isinstance(seen.outcome, Pause)
     assert seen.problem == (bad.code.value, file_name(2))
-    assert bad.says in seen.said
+    assert bad.says in seen.stated
     assert seen.status
     assert seen.status.problem
     assert seen.status.problem.solution == SOLUTIONS[bad.code]
@@ -398,16 +398,16 @@ def test_declaring_the_keys_that_a_file_needs_resumes_the_table(story: Story) ->
 def test_changed_key_columns_stop_the_table_until_they_are_as_before(story: Story) -> None:
     changed = story.bad["keys-changed"]
     assert changed.problem == ("KeyColumnsChanged", None)
-    assert "['v']" in changed.said
-    assert "['id']" in changed.said
+    assert "['v']" in changed.stated
+    assert "['id']" in changed.stated
     assert changed.rows == [1]
     assert story.mended["keys-changed"].rows == [1, 2]
 
 
 def test_invalid_json_names_line_and_column(story: Story) -> None:
     assert story.bad["json"].problem == ("MetadataInvalid", None)
-    assert "line 2, column 23" in story.bad["json"].said
-    assert '"keyColumns": ["id" "v"]' in story.bad["json"].said
+    assert "line 2, column 23" in story.bad["json"].stated
+    assert '"keyColumns": ["id" "v"]' in story.bad["json"].stated
     assert story.mended["json"].rows == [1]
 
 
@@ -448,7 +448,7 @@ def test_of_two_folders_of_one_table_the_later_one_touches_nothing(
     second: str, renamed: str, story: Story
 ) -> None:
     assert story.bad[second].problem == ("TableNameCollision", None)
-    assert "Orders" in story.bad[second].said
+    assert "Orders" in story.bad[second].stated
     assert story.bad["Orders"].rows == story.mended["Orders"].rows == [1]
     assert isinstance(story.mended[renamed].outcome, Idle)
     assert len(story.mended[renamed].rows) == 1
@@ -476,7 +476,7 @@ def test_a_damaged_control_document_stops_its_table_and_is_rebuilt_once_it_is_go
 
 
 def _drain(mirror: Mirror) -> DrainResult:
-    return drain(mirror.parts, mirror.engine, [MIRROR], lanes=1)
+    return drain(mirror.ports, mirror.engine, [MIRROR], workers=1)
 
 
 @pytest.mark.parametrize("at", [Step.FOLDED, Step.DECIDED])
@@ -492,17 +492,17 @@ def test_a_folder_that_is_deleted_while_it_is_applied_is_dropped_and_can_come_ba
     mirror = Mirror(zone, spark, steps=delete)
     zone.put("kept", 1, {"id": [1]})
     zone.put("t", 1, {"id": [1]})
-    mirror.settle_all()
+    mirror.reconcile_all()
     zone.put("t", 2, {"id": [2]})
     armed.append(True)
-    waiting = mirror.settle("t")
+    waiting = mirror.reconcile_until_idle("t")
     assert isinstance(waiting, Wait)
     assert waiting.waiting.kind is WaitKind.GRACE
     assert not armed
-    mirror.settle("t")  # the grace of these tests is none: a second look is enough
+    mirror.reconcile_until_idle("t")  # the grace of these tests is none: a second look is enough
     assert not mirror.delta_path("t").exists()
     zone.put("t", 1, {"id": [7]})
-    assert isinstance(mirror.settle("t"), Idle)
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     assert _ids(mirror.delta_path("t")) == [7]
     assert _ids(mirror.delta_path("kept")) == [1]
 

@@ -27,7 +27,7 @@ from openmirror.demo.expected import connect, expected
 from openmirror.demo.form import OnThisMachine
 from openmirror.demo.publisher import MIRROR
 from openmirror.demo.publishing import DemoFailed, publishing
-from openmirror.demo.running import run_demo
+from openmirror.demo.run import run_demo
 from openmirror.demo.scope import FAST, FULL, Scope
 from openmirror.demo.source import KEYS, TABLES, Source, read_source
 from openmirror.demo.story import Begin, Publish, story
@@ -35,9 +35,9 @@ from openmirror.errors import CannotStart
 from openmirror.ports import TableEngine
 from openmirror.protocol.names import ROW_MARKER_COLUMN, TableFolder, TablePath
 from openmirror.protocol.rows import Change, ChangeFile, Marker, interpret
-from openmirror.services.visiting import settle
+from openmirror.reconcile.reconciliation import reconcile_until_idle
 from openmirror.settings import Settings
-from openmirror.wiring import local_parts
+from openmirror.wiring import local_ports
 from tests.zone import bag
 
 TINY = Scope(date(2013, 7, 31), date(2013, 8, 1), date(2013, 8, 4), seconds_per_day=0.3)
@@ -173,7 +173,7 @@ def test_the_folder_of_an_earlier_demo_is_emptied(tmp_path: Path) -> None:
         (root / "lake" / "old").mkdir(parents=True)
 
 
-def test_a_publisher_that_breaks_is_told_of(tmp_path: Path) -> None:
+def test_a_publisher_that_breaks_is_reported_of(tmp_path: Path) -> None:
     def wait_for_its_end() -> None:
         until = time.monotonic() + 60
         while time.monotonic() < until and not publisher.has_ended():
@@ -189,14 +189,14 @@ def test_a_publisher_that_breaks_is_told_of(tmp_path: Path) -> None:
 
 
 def test_a_tiny_demo_ends_with_every_table_right(tmp_path: Path, spark: SparkSession) -> None:
-    from openmirror.adapters.conversion import FileConverter
-    from openmirror.adapters.local.store import LocalStore
+    from openmirror.formats.conversion import FileConverter
     from openmirror.spark.engine import SparkEngine
-    from openmirror.spark.places import local_places
+    from openmirror.spark.places import local_spark_paths
+    from openmirror.stores.local.store import LocalStore
 
     root = tmp_path / "a demo"
     airlines = TableFolder(MIRROR, TablePath("", "airlines"))
-    engine = SparkEngine(spark, local_places(str(root)), FileConverter(LocalStore(root)))
+    engine = SparkEngine(spark, local_spark_paths(str(root)), FileConverter(LocalStore(root)))
 
     @contextmanager
     def shared_engine(settings: Settings) -> Iterator[TableEngine]:
@@ -219,7 +219,7 @@ def test_a_tiny_demo_ends_with_every_table_right(tmp_path: Path, spark: SparkSes
     ]
     assert drain[-3:] == ["drain", "--root", str(root)]
     assert up[-3:] == ["up", "--root", str(root)]
-    settle(local_parts(Settings(root=root)), engine, airlines)
+    reconcile_until_idle(local_ports(Settings(root=root)), engine, airlines)
     names = checking.query(root, MIRROR, "SELECT name FROM airlines", "airlines")
     assert "My Airline" in names["name"].to_pylist()
     for command in (pause, resume):

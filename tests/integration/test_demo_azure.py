@@ -11,9 +11,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from openmirror.account import AccountUrl
-from openmirror.demo.running import run_demo
+from openmirror.demo.run import run_demo
 from openmirror.demo.source import TABLES
+from openmirror.ports.storage_account import AccountUrl
 from standins.azure_form import LikeOnAzure
 from tests.integration.test_demo import TINY
 from tests.spark_accounts import forget
@@ -39,6 +39,6 @@ def test_a_tiny_demo_passes_through_every_part_and_ends_with_every_table_right(
         r"Through: (\d+) events .*landing (\d+).*; 0 failed\);\s+(\d+) doorbells", shown
     )
     assert passed is not None, shown
-    events, landed, rings = map(int, passed.groups())
+    events, landed, wake_ups = map(int, passed.groups())
     assert len(TABLES) < landed <= events
-    assert rings >= len(TABLES)
+    assert wake_ups >= len(TABLES)

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from openmirror.ledger import effective
+from openmirror.operate import requests
 from openmirror.plan.decisions import Idle
 from openmirror.ports import Step
-from openmirror.services import requests
-from openmirror.services.ledgers import read_entries
-from openmirror.services.sweeping import clean
+from openmirror.reconcile.ledger_files import read_entries
+from openmirror.runtime.sweeping import clean
+from openmirror.table.ledger import effective
 from tests.zone import MIRROR, Mirror, bag
 
 TABLE = "found"
@@ -63,10 +63,10 @@ class Found:
 
     @property
     def written_down(self) -> list[str]:
-        look = self.mirror.look(TABLE)
-        assert look.incarnation is not None
-        entries = read_entries(self.mirror.parts.store, look.folder, look.incarnation)
-        return list(effective(entries, look.filing, look.applied))
+        observed = self.mirror.observed(TABLE)
+        assert observed.incarnation is not None
+        entries = read_entries(self.mirror.ports.store, observed.folder, observed.incarnation)
+        return list(effective(entries, observed.naming, observed.applied))
 
 
 def test_the_order_that_a_dead_runner_wrote_down_is_kept_and_each_file_applied_once(
@@ -77,12 +77,12 @@ def test_the_order_that_a_dead_runner_wrote_down_is_kept_and_each_file_applied_o
     found.land("Year=2024/a.parquet", 1, 2, 3)
     found.land("Year=2025/Region=North/c.parquet", 0, 1, 3, 4)
     with pytest.raises(Gone):
-        mirror.with_steps(gone_at_writing_down).settle(TABLE)
-    assert mirror.look(TABLE).log is None
+        mirror.with_steps(gone_at_writing_down).reconcile_until_idle(TABLE)
+    assert mirror.observed(TABLE).log is None
     found.land("Year=2025/Region=South/late.parquet", -5, 2, 4)
     found.land("d.parquet", 2, 4, 5)
 
-    assert isinstance(mirror.settle(TABLE), Idle)
+    assert isinstance(mirror.reconcile_until_idle(TABLE), Idle)
     order = [
         "Year=2025/Region=North/c.parquet",
         "Year=2024/a.parquet",
@@ -93,8 +93,8 @@ def test_the_order_that_a_dead_runner_wrote_down_is_kept_and_each_file_applied_o
     assert found.written_down == order
     assert bag(mirror.rows(TABLE)) == found.in_order(*order)
 
-    clean(mirror.parts, [MIRROR])
-    requests.reseed(mirror.parts, mirror.table(TABLE), requests.Operator("somebody"))
-    assert isinstance(mirror.settle(TABLE), Idle)
+    clean(mirror.ports, [MIRROR])
+    requests.reseed(mirror.ports, mirror.table(TABLE), requests.Operator("somebody"))
+    assert isinstance(mirror.reconcile_until_idle(TABLE), Idle)
     assert found.written_down == order
     assert bag(mirror.rows(TABLE)) == found.in_order(*order)

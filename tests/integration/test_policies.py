@@ -12,16 +12,16 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 
-from openmirror import layout
-from openmirror.lifecycle import table_status
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import Idle, Pause, Wait, WaitKind
 from openmirror.ports import Step
 from openmirror.protocol.rules import Code
-from openmirror.services.visiting import visit
+from openmirror.reconcile.reconciliation import reconcile
 from openmirror.spark import committing
 from openmirror.spark.transacting import activate, fresh_session
-from openmirror.tablelog import TableLog
+from openmirror.status import table_status
+from openmirror.table import layout
+from openmirror.table.log import TableLog
 from tests.zone import MIRROR, Mirror, Zone, bag, file_name
 
 
@@ -34,7 +34,7 @@ def settings(zone: Zone, table: str | None = None, feed: bool | None = None, **o
 
 
 def log_of(mirror: Mirror, path: str) -> TableLog:
-    log = mirror.look(path).log
+    log = mirror.observed(path).log
     assert isinstance(log, TableLog)
     return log
 
@@ -66,28 +66,28 @@ def test_a_switch_reaches_a_table_with_its_next_batch_by_one_commit_of_its_own(
 ) -> None:
     zone.metadata("t", {"keyColumns": ["id"]})
     zone.put("t", 1, change(0, 1, 2, 3, v="a"))
-    assert isinstance(mirror.settle("t"), Idle)
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     before = log_of(mirror, "t")
 
     settings(zone, "DBO.T", deletionVectors=True, clustering=["ID", "later"])
-    assert isinstance(mirror.settle("t"), Idle)
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     assert log_of(mirror, "t") == before, "a table without anything to apply is left alone"
 
     zone.put("t", 2, change(1, 2, v="b", later=1))
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     log = log_of(mirror, "t")
     assert (is_on(log, "DeletionVectors"), log.clustering) == (True, ("id",))
     assert log.version == before.version + 3, "properties, clustering and the batch"
     assert log.table_id == before.table_id
 
     zone.put("t", 3, change(2, 3))
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     assert log_of(mirror, "t").clustering == ("id", "later"), "it came with the batch before"
     assert log_of(mirror, "t").version == log.version + 2
 
     settings(zone, deletionVectors=False, clustering=[])
     zone.put("t", 4, change(4, 4, v="d", later=2))
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     log = log_of(mirror, "t")
     assert (is_on(log, "DeletionVectors"), log.clustering) == (False, ())
     assert bag(mirror.rows("t")) == bag(
@@ -100,7 +100,7 @@ def test_a_switch_reaches_a_table_with_its_next_batch_by_one_commit_of_its_own(
 
     settings(zone)
     zone.put("t", 5, change(2, 4))
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     assert log_of(mirror, "t").version == log.version + 1, "what is not said is left alone"
 
 
@@ -111,13 +111,13 @@ def test_a_change_data_feed_has_every_change_of_a_batch_and_a_rewrite_as_all_row
     zone.metadata("t", {"keyColumns": ["id"]})
     narrow = pa.array([1, 2], pa.int32())
     zone.put("t", 1, pa.table({"id": [1, 2], "n": narrow}))
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     zone.put("t", 2, pa.table({"id": [3, 4], "n": narrow}))
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     zone.put("t", 3, change(1, 1, 5, n=9) | {"n": pa.array([9, 9], pa.int32())})
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     zone.put("t", 4, pa.table({"id": [4], "__rowMarker__": [2]}))
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     log = log_of(mirror, "t")
     assert (is_on(log, "ChangeDataFeed"), log.clustering) == (True, ("id",))
     assert feed(mirror, "t", 0, log.version) == {
@@ -130,7 +130,7 @@ def test_a_change_data_feed_has_every_change_of_a_batch_and_a_rewrite_as_all_row
     }
 
     zone.put("t", 5, pa.table({"id": [6], "n": [2**40]}))  # a type grows
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     log = log_of(mirror, "t")
     assert (is_on(log, "ChangeDataFeed"), is_on(log, "DeletionVectors")) == (True, True)
     assert (log.clustering, log.schema.find("n").type) == (("id",), "long")
@@ -139,13 +139,13 @@ def test_a_change_data_feed_has_every_change_of_a_batch_and_a_rewrite_as_all_row
         feed(mirror, "t", 0, 4)
 
     zone.put("t", 6, pa.table({"id": [7], "a name": [1]}))  # column mapping
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     after = log_of(mirror, "t")
     assert is_on(after, "ChangeDataFeed")
     assert after.properties["delta.columnMapping.mode"] == "name"
     assert after.version == log.version + 2, "the feed is back right after the rewrite"
     zone.put("t", 7, pa.table({"id": [7], "__rowMarker__": [2]}))
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     assert feed(mirror, "t", after.version, after.version + 1) == {(after.version + 1, "delete"): 1}
     assert len(rows_for_spark(mirror, "t")) == 5
 
@@ -166,7 +166,7 @@ def test_a_new_table_with_everything_on_is_dropped_and_made_again_without(
     for number in (1, 2):
         rows = {"a.b": [1, 1], "x=y": ["p", "q"], "c d": [number] * 2, "at": [moment] * 2}
         zone.put("t", number, rows)
-        mirror.settle("t")
+        mirror.reconcile_until_idle("t")
     log = log_of(mirror, "t")
     assert log.clustering == ("a.b", "x=y")
     assert is_on(log, "ChangeDataFeed")
@@ -179,15 +179,15 @@ def test_a_new_table_with_everything_on_is_dropped_and_made_again_without(
         file.unlink()
     zone.folder("t").rename(zone.landing / "_gone")
     zone.put("t", 1, {"id": [1]})
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     log = log_of(mirror, "t")
     assert log.clustering == ()
     assert not is_on(log, "ChangeDataFeed")
     assert not is_on(log, "DeletionVectors")
     assert rows_for_spark(mirror, "t") == [{"id": 1}]
     zone.folder("t").rename(zone.landing / "_gone too")
-    mirror.settle("t")
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
+    mirror.reconcile_until_idle("t")
     assert not mirror.delta_path("t").exists()
 
 
@@ -196,7 +196,7 @@ def test_a_clustered_rewrite_loses_no_commit_that_lands_after_it_has_looked(
 ) -> None:
     settings(zone, clustering=["id"])
     zone.put("t", 1, pa.table({"id": [1], "n": pa.array([1], pa.int32())}))
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     write = committing._create_or_replace_clustered
     others = iter([2, 3])
 
@@ -209,7 +209,7 @@ def test_a_clustered_rewrite_loses_no_commit_that_lands_after_it_has_looked(
 
     monkeypatch.setattr(committing, "_create_or_replace_clustered", interrupted)
     zone.put("t", 2, {"id": [4], "n": [2**40]})
-    assert isinstance(mirror.settle("t"), Idle)
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     log = log_of(mirror, "t")
     assert (log.clustering, log.schema.find("n").type) == (("id",), "long")
     assert sorted(row["id"] for row in mirror.rows("t")) == [1, 2, 3, 4]
@@ -220,7 +220,7 @@ def test_a_late_runner_sets_nothing_of_a_table_that_was_made_anew_meanwhile(
 ) -> None:
     zone.metadata("t", {"keyColumns": ["id"]})
     zone.put("t", 1, {"id": [1], "k": [1]})
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     settings(zone, clustering=["k"], deletionVectors=True)
     zone.put("t", 2, change(1, 1, k=2))
     others = iter([mirror])
@@ -230,10 +230,10 @@ def test_a_late_runner_sets_nothing_of_a_table_that_was_made_anew_meanwhile(
             settings(zone)
             shutil.rmtree(zone.folder("t"))
             zone.put("t", 1, {"id": [7]})
-            other.settle("t")
+            other.reconcile_until_idle("t")
 
     late = mirror.with_steps(made_anew)
-    assert visit(late.parts, late.engine, late.table("t")).again
+    assert reconcile(late.parts, late.engine, late.table("t")).again
     assert mirror.rows("t") == [{"id": 7}]
     log = log_of(mirror, "t")
     assert (is_on(log, "DeletionVectors"), log.clustering) == (False, ())
@@ -250,18 +250,18 @@ def test_what_delta_cannot_do_for_a_table_is_a_warning_and_the_table_goes_on(
     for number in (1, 2):
         zone.put("t", number, columns)
         zone.put("quoted", number, change(4, 1, **({"x`y": 1} if number > 1 else {})))
-        assert isinstance(mirror.settle("t"), Idle)
-        assert isinstance(mirror.settle("quoted"), Idle)
+        assert isinstance(mirror.reconcile_until_idle("t"), Idle)
+        assert isinstance(mirror.reconcile_until_idle("quoted"), Idle)
         assert is_on(log_of(mirror, "quoted"), "ChangeDataFeed") is (number == 1)
-    look = mirror.look("t")
+    observed = mirror.observed("t")
     log = log_of(mirror, "t")
     assert (log.clustering, is_on(log, "ChangeDataFeed")) == (("id",), False)
     assert len(mirror.rows("t")) == 2
-    warned = table_status(look, plan(look, mirror.parts.limits, look.at)).warnings
+    warned = table_status(observed, plan(observed, mirror.ports.limits, observed.at)).warnings
     assert [warning.code for warning in warned] == [Code.TABLE_SETTING_UNMET.value] * 4
-    told = "\n".join(warning.detail for warning in warned)
+    reported = "\n".join(warning.detail for warning in warned)
     for what in ("'flag'", "'c39'", "'bytes'", "'_change_type'", "boolean", "first 32"):
-        assert what in told
+        assert what in reported
 
 
 def test_a_column_keeps_its_kind_of_timestamp_when_the_switch_changes(
@@ -270,13 +270,13 @@ def test_a_column_keeps_its_kind_of_timestamp_when_the_switch_changes(
     moment = datetime(2026, 3, 29, 2, 30, tzinfo=UTC).replace(tzinfo=None)
     zoned = pa.array([moment], pa.timestamp("us", tz="UTC"))
     zone.put("t", 1, {"id": [1], "utc": [moment]})
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     settings(zone, zonelessTimestamps="ntz")
     zone.put("t", 2, {"id": [2], "utc": [moment], "ntz": [moment]})
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     settings(zone)
     zone.put("t", 3, {"id": [3], "utc": zoned, "ntz": [moment], "new": [moment]})
-    assert isinstance(mirror.settle("t"), Idle)
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     types = {c.name: c.type for c in log_of(mirror, "t").schema.columns}
     assert types == {
         "id": "long",
@@ -289,25 +289,25 @@ def test_a_column_keeps_its_kind_of_timestamp_when_the_switch_changes(
     assert last == {"id": 3, "utc": aware, "ntz": moment, "new": aware}
 
     zone.put("t", 4, {"id": [4], "ntz": zoned})
-    stopped: Decision = mirror.settle("t")
+    stopped: Decision = mirror.reconcile_until_idle("t")
     assert isinstance(stopped, Pause)
     assert stopped.problem.code is Code.SCHEMA_MERGE_FAILURE
     assert "'ntz'" in stopped.problem.detail
 
 
-def test_a_table_of_text_settles_as_it_says_and_keeps_times_without_a_zone(
+def test_a_table_of_text_is_quiet_as_it_says_and_keeps_times_without_a_zone(
     zone: Zone, mirror: Mirror
 ) -> None:
     columns = [{"Name": "id", "DataType": "Int64"}, {"Name": "at", "DataType": "DateTime"}]
     zone.metadata("t", {"FileFormat": "CSV", "SchemaDefinition": {"Columns": columns}})
     rows = b"id,at\n1,2026-03-29 02:30:00.5\n2,2026-03-29T02:30:00+02:00\n3,\n"
-    settings(zone, "dbo.t", zonelessTimestamps="ntz", settle="9d")
+    settings(zone, "dbo.t", zonelessTimestamps="ntz", quiet_period="9d")
     zone.put_bytes("t", file_name(1, "csv"), rows)
-    waits = mirror.settle("t")
+    waits = mirror.reconcile_until_idle("t")
     assert isinstance(waits, Wait)
-    assert waits.waiting.kind is WaitKind.SETTLE
+    assert waits.waiting.kind is WaitKind.QUIET_PERIOD
     settings(zone, zonelessTimestamps="ntz")
-    assert isinstance(mirror.settle("t"), Idle)
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     assert log_of(mirror, "t").schema.columns[1].type == "timestamp_ntz"
     first = datetime(2026, 3, 29, 2, 30, 0, 500_000, tzinfo=UTC).replace(tzinfo=None)
     second = datetime(2026, 3, 29, 0, 30, tzinfo=UTC).replace(tzinfo=None)
@@ -322,12 +322,12 @@ def test_upserting_inserts_make_no_second_row_and_tables_without_keys_grow(
     for table in ("keyed", "keyless"):
         for number in (1, 2):
             zone.put(table, number, {"id": [1, 1, 2], "v": [number, number + 1, number + 2]})
-            mirror.settle(table)
+            mirror.reconcile_until_idle(table)
     assert bag(mirror.rows("keyed")) == bag([{"id": 1, "v": 3}, {"id": 2, "v": 4}])
     assert len(mirror.rows("keyless")) == 6
-    note = log_of(mirror, "keyed").note
-    assert note is not None
-    assert note.rows == {"inserts": 0, "updates": 3, "deletes": 0}
+    batch_record = log_of(mirror, "keyed").batch_record
+    assert batch_record is not None
+    assert batch_record.rows == {"inserts": 0, "updates": 3, "deletes": 0}
     zone.put("keyed", 3, change(0, 3, 3, v=9))
-    mirror.settle("keyed")
+    mirror.reconcile_until_idle("keyed")
     assert bag(mirror.rows("keyed"))[-1:] == bag([{"id": 3, "v": 9}])

@@ -10,15 +10,15 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
-from openmirror.adapters.local.store import LocalStore
-from openmirror.layout import StorePath
-from openmirror.plan import Look, opening
+from openmirror.plan import ObservedState, opening
 from openmirror.plan.cleanup import Cleanup, plan_cleanup
 from openmirror.ports import Step
 from openmirror.protocol.names import ETag
-from openmirror.services import applying, cleaning, epochs
-from openmirror.services.cleaning import clean_table
-from openmirror.services.visiting import visit
+from openmirror.reconcile import apply, clean, epochs
+from openmirror.reconcile.clean import clean_table
+from openmirror.reconcile.reconciliation import reconcile
+from openmirror.stores.local.store import LocalStore
+from openmirror.table.layout import StorePath
 from tests.integration.runners import stalled_runner
 from tests.zone import Mirror, file_name
 
@@ -58,41 +58,43 @@ def test_a_stalled_runner_cannot_apply_a_batch_that_another_one_finished(mirror:
     def scenario(mirror: Mirror) -> None:
         mirror.zone.metadata("t", KEYED)
         mirror.zone.put("t", 1, _changes((0, 1, "a")))
-        mirror.settle("t")
+        mirror.reconcile_until_idle("t")
         mirror.zone.put("t", 2, _changes((0, 2, "b")))
         mirror.zone.put("t", 3, _changes((0, 3, "c")))
         with stalled_runner(mirror, "t", Step.BEFORE_COMMIT) as finish:
             other = _batches_of(mirror, 1)
-            visit(other.parts, other.engine, other.table("t"))
+            reconcile(other.parts, other.engine, other.table("t"))
             finish()
-        mirror.settle("t")
+        mirror.reconcile_until_idle("t")
         assert _values(mirror, "t") == [(1, "a"), (2, "b"), (3, "c")]
 
     def without_decided_batches(patch: Patch) -> None:
-        patch.setattr(opening, "is_of_this_life", lambda look, decided: False)
+        patch.setattr(opening, "is_of_this_incarnation", lambda observed, decided: False)
 
     _with_and_without(scenario, mirror, without_decided_batches)
 
 
-def test_a_runner_of_a_deleted_folders_life_adds_nothing_to_the_next_one(mirror: Mirror) -> None:
+def test_a_runner_of_a_deleted_folders_incarnation_adds_nothing_to_the_next_one(
+    mirror: Mirror,
+) -> None:
     def scenario(mirror: Mirror) -> None:
         mirror.zone.put("t", 1, {"id": [1], "v": ["old"]})
-        mirror.settle("t")
+        mirror.reconcile_until_idle("t")
         mirror.zone.put("t", 2, {"id": [2], "v": ["old"]})
         with stalled_runner(mirror, "t", Step.BEFORE_COMMIT) as finish:
             shutil.rmtree(mirror.zone.folder("t"))
             mirror.zone.put("t", 1, {"id": [9], "v": ["new"]})
-            mirror.settle("t")
+            mirror.reconcile_until_idle("t")
             finish()
         assert _values(mirror, "t") == [(9, "new")]
 
     def without_fences(patch: Patch) -> None:
-        patch.setattr(applying, "fence_others", lambda *args: True)
+        patch.setattr(apply, "fence_others", lambda *args: True)
 
     _with_and_without(scenario, mirror, without_fences)
 
 
-def test_a_first_batch_that_was_never_committed_cannot_come_after_the_next_life(
+def test_a_first_batch_that_was_never_committed_cannot_come_after_the_next_incarnation(
     mirror: Mirror,
 ) -> None:
     def scenario(mirror: Mirror) -> None:
@@ -100,17 +102,17 @@ def test_a_first_batch_that_was_never_committed_cannot_come_after_the_next_life(
         with stalled_runner(mirror, "t", Step.BEFORE_COMMIT) as finish:
             shutil.rmtree(mirror.zone.folder("t"))
             mirror.zone.put("t", 1, {"id": [9], "v": ["new"]})
-            mirror.settle("t")
+            mirror.reconcile_until_idle("t")
             finish()
         assert _values(mirror, "t") == [(9, "new")]
 
     def fence_only_what_committed(patch: Patch) -> None:
-        def only_live(parts, engine, table, control, opening, create):  # type: ignore[no-untyped-def]
+        def only_live(ports, engine, table, control, opening, create):  # type: ignore[no-untyped-def]
             return epochs.fence_others(
-                parts, engine, table, replace(control, epochs=()), opening, create
+                ports, engine, table, replace(control, epochs=()), opening, create
             )
 
-        patch.setattr(applying, "fence_others", only_live)
+        patch.setattr(apply, "fence_others", only_live)
 
     _with_and_without(scenario, mirror, fence_only_what_committed)
 
@@ -120,27 +122,27 @@ def test_a_file_that_was_replaced_between_plan_and_commit_is_applied_as_it_is_no
 ) -> None:
     def scenario(mirror: Mirror) -> None:
         mirror.zone.put("t", 1, {"id": [1], "v": ["a"]})
-        mirror.settle("t")
+        mirror.reconcile_until_idle("t")
         mirror.zone.put("t", 2, {"id": [2], "v": ["too early"]})
         with stalled_runner(mirror, "t", Step.FOLDED) as finish:
             mirror.zone.put("t", 2, {"id": [2], "v": ["right"]})
             finish()
         assert _values(mirror, "t") == [(1, "a"), (2, "right")]
 
-    def without_second_look(patch: Patch) -> None:
-        patch.setattr(applying, "is_unchanged", lambda parts, batch: True)
+    def without_second_observation(patch: Patch) -> None:
+        patch.setattr(apply, "is_unchanged", lambda ports, batch: True)
 
-    _with_and_without(scenario, mirror, without_second_look)
+    _with_and_without(scenario, mirror, without_second_observation)
 
 
 def test_cleanup_moves_nothing_of_a_folder_that_was_created_again(mirror: Mirror) -> None:
     def scenario(mirror: Mirror) -> None:
         for number in (1, 2):
             mirror.zone.put("t", number, {"id": [number], "v": ["old"]})
-        mirror.settle("t")
+        mirror.reconcile_until_idle("t")
 
-        def recreate(look: Look, now: object) -> Cleanup:
-            planned = plan_cleanup(look, look.at)
+        def recreate(observed: ObservedState, now: object) -> Cleanup:
+            planned = plan_cleanup(observed, observed.at)
             assert planned.moves
             shutil.rmtree(mirror.zone.folder("t"))
             for number in (1, 2):
@@ -148,10 +150,10 @@ def test_cleanup_moves_nothing_of_a_folder_that_was_created_again(mirror: Mirror
             return planned
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(cleaning, "plan_cleanup", recreate)
-            clean_table(mirror.parts, mirror.table("t"))
+            patch.setattr(clean, "plan_cleanup", recreate)
+            clean_table(mirror.ports, mirror.table("t"))
         assert (mirror.zone.folder("t") / file_name(1)).exists()
-        mirror.settle("t")
+        mirror.reconcile_until_idle("t")
         assert _values(mirror, "t") == [(1, "new"), (2, "new")]
 
     def without_conditions(patch: Patch) -> None:
@@ -161,7 +163,7 @@ def test_cleanup_moves_nothing_of_a_folder_that_was_created_again(mirror: Mirror
             (mirror.zone.root / source).rename(target)
 
         patch.setattr(LocalStore, "move_file", move)
-        patch.setattr(cleaning, "_is_same_life", lambda parts, look: True)
+        patch.setattr(clean, "_is_same_incarnation", lambda ports, observed: True)
 
     _with_and_without(scenario, mirror, without_conditions)
 
@@ -172,5 +174,5 @@ def test_two_runners_racing_on_one_table_apply_everything_once(mirror: Mirror) -
         mirror.zone.put("t", number, _changes((0, number, "a"), (4, 100, f"{number}")))
     runners = [_batches_of(mirror, files) for files in (1, 3, 2)]
     with ThreadPoolExecutor(len(runners)) as pool:
-        list(pool.map(lambda runner: runner.settle("t"), runners))
+        list(pool.map(lambda runner: runner.reconcile_until_idle("t"), runners))
     assert _values(mirror, "t") == [*((n, "a") for n in range(1, 9)), (100, "8")]

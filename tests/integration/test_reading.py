@@ -12,20 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from openmirror import layout
-from openmirror.account import AccountUrl
-from openmirror.adapters.azure.store import AzureStore
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.conversion import FileConverter
-from openmirror.adapters.local.store import LocalStore
-from openmirror.control import BatchKind, Pinned
 from openmirror.errors import ConditionFailed, NotThere
-from openmirror.layout import StorePath
+from openmirror.formats.conversion import FileConverter
+from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
-from openmirror.plan.look import TablePolicy
+from openmirror.plan.observed import TablePolicy
 from openmirror.ports import BadFile, Entry, FileStore
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
@@ -34,9 +29,14 @@ from openmirror.spark import reading
 from openmirror.spark.access import abfs_settings
 from openmirror.spark.engine import SparkEngine, SparkPrepared
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional
-from openmirror.spark.places import account_places, local_places
-from openmirror.tablelog import Epoch
-from tests.endpoint_server import EndpointServer
+from openmirror.spark.places import account_spark_paths, local_spark_paths
+from openmirror.stores.azure.store import AzureStore
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout
+from openmirror.table.control import BatchKind, FrozenOptions
+from openmirror.table.layout import StorePath
+from openmirror.table.log import Epoch
+from tests.emulator_server import EndpointServer
 from tests.spark_accounts import forget
 
 FOLDER = TableFolder("m", TablePath("", "T"))
@@ -69,16 +69,16 @@ NAMES = [
 
 
 @dataclass
-class Place:
+class SparkPath:
     """A root, and an engine that reads it."""
 
     store: FileStore
     engine: SparkEngine
 
 
-def local(root: Path, spark: SparkSession) -> Place:
+def local(root: Path, spark: SparkSession) -> SparkPath:
     store = LocalStore(root)
-    return Place(store, SparkEngine(spark, local_places(str(root)), converter(store)))
+    return SparkPath(store, SparkEngine(spark, local_spark_paths(str(root)), converter(store)))
 
 
 def converter(store: FileStore) -> FileConverter:
@@ -87,11 +87,13 @@ def converter(store: FileStore) -> FileConverter:
 
 
 @pytest.fixture
-def served_place(served: EndpointServer, spark: SparkSession) -> Iterator[Place]:
+def served_place(served: EndpointServer, spark: SparkSession) -> Iterator[SparkPath]:
     account = AccountUrl.parse(f"{served.url}/{served.account}")
     store = AzureStore.connect(account, served.key)
     access = abfs_settings(account, served.key, {})
-    yield Place(store, SparkEngine(spark, account_places(account), converter(store), access))
+    yield SparkPath(
+        store, SparkEngine(spark, account_spark_paths(account), converter(store), access)
+    )
     store.close()
     forget(spark, account)
 
@@ -102,7 +104,7 @@ def parquet(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def batch(place: Place, files: Iterable[tuple[str, pa.Table | bytes]]) -> Batch:
+def batch(place: SparkPath, files: Iterable[tuple[str, pa.Table | bytes]]) -> Batch:
     """A batch of such files, in this order; sequences count from 1 whatever the names."""
     inspector, landed = ChangeFileInspector(place.store), []
     schema = TableSchema()
@@ -134,7 +136,7 @@ def batch(place: Place, files: Iterable[tuple[str, pa.Table | bytes]]) -> Batch:
         first=Sequence(1),
         last=Position(len(landed)),
         files=tuple(landed),
-        pinned=Pinned(key_columns=("id",)),
+        frozen=FrozenOptions(key_columns=("id",)),
         union=SchemaUnion(schema),
         policy=TablePolicy(),
         features=TableFeatures(),
@@ -143,7 +145,7 @@ def batch(place: Place, files: Iterable[tuple[str, pa.Table | bytes]]) -> Batch:
     )
 
 
-def read(place: Place, of: Batch) -> list[tuple[object, ...]]:
+def read(place: SparkPath, of: Batch) -> list[tuple[object, ...]]:
     """Sequence, row, marker and values of each row, in order."""
     held = place.engine.read(of)
     assert isinstance(held, SparkPrepared), held
@@ -153,7 +155,7 @@ def read(place: Place, of: Batch) -> list[tuple[object, ...]]:
     return rows
 
 
-def leftovers(place: Place) -> tuple[Entry, ...]:
+def leftovers(place: SparkPath) -> tuple[Entry, ...]:
     try:
         return place.store.list_folder(layout.conversions("m")).entries
     except NotThere:  # a damaged file may end it all before another has written a part
@@ -189,7 +191,7 @@ def test_every_name_is_read_and_no_number_is_taken_from_one(
     assert leftovers(place) == ()
 
 
-def test_so_it_is_on_a_storage_account(served_place: Place) -> None:
+def test_so_it_is_on_a_storage_account(served_place: SparkPath) -> None:
     assert read(served_place, batch(served_place, of_names(NAMES))) == expected(len(NAMES))
     assert leftovers(served_place) == ()
 

@@ -5,48 +5,48 @@ from __future__ import annotations
 from pyspark.sql import SparkSession
 
 from openmirror.progress import ProgressEvent, RegistrationFailed, Severity
-from openmirror.spark.places import local_places
+from openmirror.spark.places import local_spark_paths
 from openmirror.spark.registering import Catalog, Registering
 from tests.zone import Mirror
 
 
 def registering(mirror: Mirror, spark: SparkSession, catalog: str) -> list[ProgressEvent]:
-    told: list[ProgressEvent] = []
-    known = Catalog(spark, local_places(str(mirror.zone.root)), catalog, {})
-    mirror.engine = Registering(mirror.engine, known, told.append)
-    return told
+    reported: list[ProgressEvent] = []
+    known = Catalog(spark, local_spark_paths(str(mirror.zone.root)), catalog, {})
+    mirror.engine = Registering(mirror.engine, known, reported.append)
+    return reported
 
 
 def test_a_table_is_known_by_its_name_and_by_none_that_is_another_tables(
     mirror: Mirror, spark: SparkSession
 ) -> None:
-    told = registering(mirror, spark, "spark_catalog")
+    reported = registering(mirror, spark, "spark_catalog")
     mirror.zone.put("Known.schema/Orders", 1, {"id": [1, 2]})
-    mirror.settle("Known.schema/Orders")
-    assert not told
+    mirror.reconcile_until_idle("Known.schema/Orders")
+    assert not reported
     assert spark.table("spark_catalog.`Known`.Orders").count() == 2
     mirror.zone.put("Known.schema/Orders", 2, {"id": [3]})
-    mirror.settle("Known.schema/Orders")
+    mirror.reconcile_until_idle("Known.schema/Orders")
     assert spark.table("spark_catalog.`Known`.Orders").count() == 3
     spark.sql("DROP TABLE spark_catalog.`Known`.Orders")
     spark.sql("CREATE TABLE spark_catalog.`Known`.Orders (x INT) USING DELTA")
-    told = registering(mirror, spark, "spark_catalog")
+    reported = registering(mirror, spark, "spark_catalog")
     mirror.zone.put("Known.schema/Orders", 3, {"id": [4]})
-    mirror.settle("Known.schema/Orders")
-    [failed] = told
+    mirror.reconcile_until_idle("Known.schema/Orders")
+    [failed] = reported
     assert isinstance(failed, RegistrationFailed)
     assert "is another table" in failed.reason
     spark.sql("DROP SCHEMA spark_catalog.`Known` CASCADE")
 
 
-def test_a_catalog_that_is_not_there_is_told_and_the_table_is_applied(
+def test_a_catalog_that_is_not_there_is_reported_and_the_table_is_applied(
     mirror: Mirror, spark: SparkSession
 ) -> None:
-    told = registering(mirror, spark, "of_{mirror}")
+    reported = registering(mirror, spark, "of_{mirror}")
     mirror.zone.put("Orders", 1, {"id": [1]})
-    mirror.settle("Orders")
+    mirror.reconcile_until_idle("Orders")
     assert mirror.rows("Orders") == [{"id": 1}]
-    [failed] = told
+    [failed] = reported
     assert isinstance(failed, RegistrationFailed)
     assert failed.severity is Severity.WARNING
     assert "of_m" in failed.reason

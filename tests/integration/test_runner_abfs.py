@@ -17,29 +17,29 @@ from azure.core.exceptions import ResourceExistsError
 from azure.storage.blob import BlobPrefix, BlobServiceClient, ContainerClient
 from pyspark.sql import SparkSession
 
-from openmirror import layout
-from openmirror.account import AccountUrl
-from openmirror.adapters.azure.store import AzureStore
-from openmirror.adapters.conversion import FileConverter
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.local.store import LocalStore
-from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
+from openmirror.deltalog import LogReplay
 from openmirror.errors import AccessDenied, NotThere
-from openmirror.layout import StorePath
+from openmirror.formats.conversion import FileConverter
 from openmirror.ports import Content, Entry, Listing, TableEngine, Transaction
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import ETag, TableFolder, table_name
 from openmirror.protocol.sequence import Position
-from openmirror.services.parts import Parts
+from openmirror.reconcile.root_ports import RootPorts
 from openmirror.settings import Settings
 from openmirror.spark.access import abfs_settings
 from openmirror.spark.engine import SparkEngine
-from openmirror.spark.places import account_places, local_places
-from openmirror.tablelog import AppId
-from openmirror.wiring import root_engine, root_parts
-from openmirror.wiring.local import local_parts
+from openmirror.spark.places import account_spark_paths, local_spark_paths
+from openmirror.stores.azure.store import AzureStore
+from openmirror.stores.local.store import LocalStore
+from openmirror.stores.memory.work import MemoryLeases, MemoryWorkQueue
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
+from openmirror.table.log import AppId
+from openmirror.wiring import root_engine, root_ports
+from openmirror.wiring.local import local_ports
 from openmirror.wiring.runner import working
 from standins.azurite import Azurite
-from tests.endpoint_server import EndpointServer
+from tests.emulator_server import EndpointServer
 from tests.spark_accounts import applied, expected, forget, publish, rows_at, table
 from tests.zone import bag
 
@@ -61,11 +61,11 @@ def settings_for(root: str, key: str | None, **more: object) -> Settings:
     return Settings.load({}, {"root": root, "account_key": key, **quick, **more})
 
 
-def race(settings: Settings, parts: Parts, engine: TableEngine, folder: TableFolder) -> None:
+def race(settings: Settings, ports: RootPorts, engine: TableEngine, folder: TableFolder) -> None:
     """Two runners that each believe to have every lease, until both are idle."""
     queue = MemoryWorkQueue(lambda: datetime.now(UTC))
     runners = [
-        working(settings, parts, engine, queue, MemoryLeases(parts.clock), [folder.mirror])
+        working(settings, ports, engine, queue, MemoryLeases(ports.clock), [folder.mirror])
         for _ in range(2)
     ]
     until = time.monotonic() + PATIENCE
@@ -76,7 +76,7 @@ def race(settings: Settings, parts: Parts, engine: TableEngine, folder: TableFol
                 runner.serve(0.02)
     finally:
         ended = [runner.stop() for runner in runners]
-    assert [worked.failed for worked in ended] == [{}, {}]
+    assert [run_result.failed for run_result in ended] == [{}, {}]
 
 
 def test_two_runners_racing_through_the_endpoint_lose_and_repeat_nothing(
@@ -85,10 +85,10 @@ def test_two_runners_racing_through_the_endpoint_lose_and_repeat_nothing(
     settings = settings_for(f"{served.url}/{served.account}", served.key)
     folder = table("race", AWKWARD)
     publish(served.root, folder, *range(1, FILES + 1))
-    parts = root_parts(settings)
+    ports = root_ports(settings)
     with root_engine(settings, {}) as engine:
-        race(settings, parts, engine, folder)
-    assert applied(parts, folder) == list(range(1, FILES + 1))
+        race(settings, ports, engine, folder)
+    assert applied(ports, folder) == list(range(1, FILES + 1))
     path = served.root / layout.delta_table(folder.mirror, table_name(folder.path, "dbo"))
     assert rows_at(path, tmp_path) == expected(FILES)
 
@@ -136,7 +136,7 @@ def test_two_runners_racing_on_azurite_lose_and_repeat_nothing(
     folder = table(f"race{uuid.uuid4().hex[:8]}", "Orders")
     root = tmp_path / "root"
     publish(root, folder, *range(1, FILES + 1))
-    local, remote = local_places(str(root)), account_places(account)
+    local, remote = local_spark_paths(str(root)), account_spark_paths(account)
     engine = SparkEngine(
         spark,
         lambda path: remote(path) if path.startswith("lake/") else local(path),
@@ -149,9 +149,9 @@ def test_two_runners_racing_on_azurite_lose_and_repeat_nothing(
         with suppress(ResourceExistsError):
             lake.create_container()
         store = TablesInAzurite(root, lake)
-        parts = replace(local_parts(settings), store=store, logs=LogReplay(store))
-        race(settings, parts, engine, folder)
-        assert applied(parts, folder) == list(range(1, FILES + 1))
+        ports = replace(local_ports(settings), store=store, logs=LogReplay(store))
+        race(settings, ports, engine, folder)
+        assert applied(ports, folder) == list(range(1, FILES + 1))
     options = {
         "azure_storage_account_name": azurite.account,
         "azure_storage_account_key": azurite.key,
@@ -171,7 +171,7 @@ def test_a_wrong_key_is_access_denied_and_no_damaged_file(
     wrong = base64.b64encode(b"wrong").decode()
     converter = FileConverter(AzureStore.connect(account, wrong))
     access = abfs_settings(account, wrong, {})
-    engine = SparkEngine(spark, account_places(account), converter, access)
+    engine = SparkEngine(spark, account_spark_paths(account), converter, access)
     with pytest.raises(AccessDenied, match="Storage Blob Data Contributor"):
         engine.record(StorePath("lake/m/Tables/dbo/t"), Transaction(AppId("a"), Position(1)))
     forget(spark, account)

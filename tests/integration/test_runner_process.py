@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from openmirror import layout
-from openmirror.account import AccountUrl
-from openmirror.adapters.azure.leases import BlobLeases
-from openmirror.adapters.azure.queue import StorageWorkQueue
-from openmirror.ports import Ring
+from openmirror.ports import WorkItem
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.progress import MessageDeadLettered
+from openmirror.stores.azure.leases import BlobLeases
+from openmirror.stores.azure.queue import StorageWorkQueue
+from openmirror.table import layout
 from spark_jobs.run import run
 from standins.azurite import Azurite
-from tests.endpoint_server import EndpointServer
+from tests.emulator_server import EndpointServer
 from tests.kill.runners import kill_group
 from tests.spark_accounts import expected, publish, rows_at, table
 
@@ -70,29 +70,29 @@ def test_a_run_in_a_given_application_drains_the_queue_and_writes_only_status_be
     publish(served.root, waiting, 1, 3)
     before = landed(served.root)
     for folder in (whole, waiting, whole):
-        work_queue.send(Ring(folder, "a test", "c7"))
+        work_queue.send(WorkItem(folder, "a test", "c7"))
     work_queue._queue.send_message("no ring")
     code = run(["--set", "runner_idle=1s"], environment(served, azurite))
-    said = capfd.readouterr().err
-    assert code == 0, said
+    stated = capfd.readouterr().err
+    assert code == 0, stated
     assert rows_at(served.root / "lake" / mirror / "Tables/dbo/Orders", tmp_path) == expected(2)
     assert work_queue.length() == 0
     assert landed(served.root) - before == STATUS_FILES
-    assert "correlation=c7" in said
-    assert "kind=gap" in said
-    assert MessageDeadLettered.name in said
+    assert "correlation=c7" in stated
+    assert "kind=gap" in stated
+    assert MessageDeadLettered.name in stated
     assert spark.range(1).count() == 1, "what was given is not stopped"
     account = AccountUrl.parse(f"{served.url}/{served.account}")
     assert BlobLeases.connect(account, served.key).take(whole), "no lease is left"
 
 
-def test_a_process_works_until_it_is_told_to_stop_and_ends_well(
+def test_a_process_works_until_it_is_reported_to_stop_and_ends_well(
     served: EndpointServer, azurite: Azurite, work_queue: StorageWorkQueue, tmp_path: Path
 ) -> None:
     folder = table("stays", "Orders")
     publish(served.root, folder, 1)
-    said = tmp_path / "said"
-    with said.open("wb") as log:
+    stated = tmp_path / "said"
+    with stated.open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "spark_jobs.run", "--continuous"],
             env=environment(served, azurite),
@@ -105,20 +105,20 @@ def test_a_process_works_until_it_is_told_to_stop_and_ends_well(
         delta = served.root / "lake/stays/Tables/dbo/Orders/_delta_log"
 
         def versions() -> int:
-            assert process.poll() is None, said.read_text()[-3000:]
+            assert process.poll() is None, stated.read_text()[-3000:]
             return len(list(delta.glob("*.json")))
 
-        wait(lambda: versions() == 1, said.read_text)
+        wait(lambda: versions() == 1, stated.read_text)
         publish(served.root, folder, 2)
-        work_queue.send(Ring(folder, "a test"))
-        wait(lambda: versions() == 2, said.read_text)
+        work_queue.send(WorkItem(folder, "a test"))
+        wait(lambda: versions() == 2, stated.read_text)
         os.kill(process.pid, signal.SIGTERM)
-        assert process.wait(PATIENCE) == 0, said.read_text()[-3000:]
+        assert process.wait(PATIENCE) == 0, stated.read_text()[-3000:]
     finally:
         kill_group(process)
         process.wait()
     assert rows_at(delta.parent, tmp_path) == expected(2)
-    assert "stopped" in said.read_text().splitlines()[-1]
+    assert "stopped" in stated.read_text().splitlines()[-1]
     status = served.root / layout.monitoring("stays") / "tables.json"
     [shown] = json.loads(status.read_text())["tables"]
     assert int(shown["metrics"]["processedRowCount"]) == 4

@@ -12,21 +12,22 @@ from typing import Any
 import pytest
 from azure.core.pipeline.transport import HttpTransport
 
-from openmirror import layout
-from openmirror.adapters.azure.store import AzureStore
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
+from openmirror.deltalog import LogReplay
 from openmirror.errors import NotThere, OpenmirrorError
+from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Limits
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TableFolder, table_name
-from openmirror.services import draining, visiting
-from openmirror.services.documents import Documents
-from openmirror.services.parts import Parts
-from openmirror.services.sweeping import clean
+from openmirror.reconcile import reconciliation
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime import draining
+from openmirror.runtime.sweeping import clean
+from openmirror.stores.azure.store import AzureStore
+from openmirror.table import layout
 from tests.contract.azure_stores import azure_clients, azure_store
 from tests.contract.wires import Counted, LostAnswer, Refusal, Wire, refusing_server
-from tests.endpoint_server import EndpointServer, endpoint_server
+from tests.emulator_server import EndpointServer, endpoint_server
 from tests.unit.paper import PaperEngine, land, table
 
 TABLES = [table("m", "A"), table("m", "S.schema/B")]
@@ -70,14 +71,14 @@ class StormyWire(Wire):
 
 
 @contextmanager
-def stormy_parts(server: EndpointServer, refusing: str, weather: Weather) -> Iterator[Parts]:
+def stormy_ports(server: EndpointServer, refusing: str, weather: Weather) -> Iterator[RootPorts]:
     with azure_clients(server, transport=StormyWire(refusing, weather)) as clients:
         store = AzureStore(clients)
-        yield parts_over(store)
+        yield ports_over(store)
 
 
-def parts_over(store: FileStore) -> Parts:
-    return Parts(
+def ports_over(store: FileStore) -> RootPorts:
+    return RootPorts(
         store=store,
         inspector=ChangeFileInspector(store),
         logs=LogReplay(store),
@@ -89,8 +90,8 @@ def parts_over(store: FileStore) -> Parts:
 def applied(store: FileStore, folder: TableFolder) -> list[tuple[int, int]]:
     """From which number to which each commit of a table went, in the log's own order."""
     path = layout.delta_table(folder.mirror, table_name(folder.path, "dbo"))
-    notes = LogReplay(store).history(path, 1000)
-    return [(note.first, note.last) for note in reversed(notes)]
+    batch_records = LogReplay(store).history(path, 1000)
+    return [(batch_record.first, batch_record.last) for batch_record in reversed(batch_records)]
 
 
 def repeat(until: Callable[[], bool], act: Callable[[], object]) -> None:
@@ -107,18 +108,18 @@ def test_a_storm_costs_tries_and_no_file_is_lost_or_applied_twice(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(HttpTransport, "sleep", lambda *_: None)
-    for module in (visiting, draining):
+    for module in (reconciliation, draining):
         monkeypatch.setattr(module, "FIRST_DELAY", timedelta(milliseconds=1))
     weather = Weather(seed)
     with (
         endpoint_server(tmp_path) as server,
         refusing_server() as refusing,
         azure_store(server) as (calm, _),
-        stormy_parts(server, refusing, weather) as parts,
+        stormy_ports(server, refusing, weather) as ports,
     ):
         for folder in TABLES:
             land(calm, folder, *range(1, FILES + 1))
-        engine = PaperEngine(parts.store)
+        engine = PaperEngine(ports.store)
 
         def all_applied() -> bool:
             return all(commits and commits[-1][1] == FILES for commits in map(history, TABLES))
@@ -126,7 +127,7 @@ def test_a_storm_costs_tries_and_no_file_is_lost_or_applied_twice(
         def history(folder: TableFolder) -> list[tuple[int, int]]:
             return applied(calm, folder)
 
-        repeat(all_applied, lambda: draining.drain(parts, engine, ["m"], lanes=2))
+        repeat(all_applied, lambda: draining.drain(ports, engine, ["m"], workers=2))
         for folder in TABLES:
             commits = history(folder)
             numbers = [n for first, last in commits for n in range(first, last + 1)]
@@ -136,7 +137,7 @@ def test_a_storm_costs_tries_and_no_file_is_lost_or_applied_twice(
         def all_archived() -> bool:
             return all(len(landed(calm, folder)) == 1 for folder in TABLES)
 
-        repeat(all_archived, lambda: clean(parts, ["m"]))
+        repeat(all_archived, lambda: clean(ports, ["m"]))
         for folder in TABLES:
             there = [*landed(calm, folder), *archived(calm, folder)]
             assert sorted(there) == [f"{n:020d}.parquet" for n in range(1, FILES + 1)]

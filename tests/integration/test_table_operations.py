@@ -12,9 +12,9 @@ import pytest
 
 import openmirror.spark.engine as spark_engine
 from openmirror.errors import WrongRequest
+from openmirror.operate.requests import Operator, reseed, undrop
 from openmirror.plan.decisions import Held, Idle, Wait, WaitKind
-from openmirror.services.cleaning import clean_table
-from openmirror.services.requests import Operator, reseed, undrop
+from openmirror.reconcile.clean import clean_table
 from tests.zone import Mirror, Zone
 
 ME = Operator("me", "by mistake")
@@ -49,7 +49,7 @@ def test_a_folder_that_goes_while_spark_reads_it_is_nobodys_problem(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     zone.put("t", 1, _rows(1))
-    mirror.settle("t")
+    mirror.reconcile_until_idle("t")
     for number in range(2, 2 + FILES):
         zone.put("t", number, _rows(number))
     real, reads = spark_engine.read_changes, []
@@ -65,7 +65,7 @@ def test_a_folder_that_goes_while_spark_reads_it_is_nobodys_problem(
         return frame
 
     monkeypatch.setattr(spark_engine, "read_changes", read)
-    decision = mirror.settle("t")
+    decision = mirror.reconcile_until_idle("t")
     assert reads
     control = mirror.control("t")
     assert (control.problem, control.failures, control.ended) == (None, None, ())
@@ -73,7 +73,7 @@ def test_a_folder_that_goes_while_spark_reads_it_is_nobodys_problem(
         assert isinstance(decision, Wait)
         assert decision.waiting.kind is WaitKind.GRACE
         assert _ids(mirror) == [1], "nothing of what was half read is in the table"
-        mirror.settle("t")
+        mirror.reconcile_until_idle("t")
         assert not mirror.delta_path("t").exists()
     else:
         assert isinstance(decision, Idle)
@@ -86,27 +86,27 @@ def test_a_dropped_table_can_be_had_back_until_its_retention_ends(
     folder = mirror.table("t")
     zone.put("t", 1, _rows(1, 2))
     zone.put("u", 1, _rows(3))
-    mirror.settle_all()
+    mirror.reconcile_all()
     _delete(zone)
     for _ in range(2):
-        mirror.settle("t")
-    aside = zone.root / "lake" / "m" / "_openmirror" / "dropped" / "dbo" / "t"
+        mirror.reconcile_until_idle("t")
+    retained = zone.root / "lake" / "m" / "_openmirror" / "dropped" / "dbo" / "t"
 
     mirror.clock.ahead = timedelta(days=6)
-    assert not clean_table(mirror.parts, folder).dropped_removed
-    undrop(mirror.parts, folder, ME)
-    assert isinstance(mirror.settle("t"), Held)
+    assert not clean_table(mirror.ports, folder).dropped_removed
+    undrop(mirror.ports, folder, ME)
+    assert isinstance(mirror.reconcile_until_idle("t"), Held)
     assert _ids(mirror) == [1, 2]
-    assert not _contents(aside)
+    assert not _contents(retained)
 
     folder = mirror.table("u")
     shutil.rmtree(zone.folder("u"))
     for _ in range(2):
-        mirror.settle("u")
+        mirror.reconcile_until_idle("u")
     mirror.clock.ahead += timedelta(days=8)
-    assert clean_table(mirror.parts, folder).dropped_removed
+    assert clean_table(mirror.ports, folder).dropped_removed
     with pytest.raises(WrongRequest, match="no dropped life"):
-        undrop(mirror.parts, folder, ME)
+        undrop(mirror.ports, folder, ME)
 
 
 def _contents(folder: Path) -> list[Path]:
@@ -117,11 +117,11 @@ def test_a_reseed_has_the_rows_of_folder_and_archive_again(zone: Zone, mirror: M
     zone.metadata("t", {"keyColumns": ["v"]})
     for number in (1, 2, 3):
         zone.put("t", number, {"__rowMarker__": [4], "id": [number % 2], "v": [f"{number}"]})
-    mirror.settle("t")
-    clean_table(mirror.parts, mirror.table("t"))
+    mirror.reconcile_until_idle("t")
+    clean_table(mirror.ports, mirror.table("t"))
     assert [path.name for path in sorted(zone.folder("t").glob("0*"))] == [f"{3:020d}.parquet"]
     zone.metadata("t", {"keyColumns": ["id"]})
-    mirror.settle("t")
-    reseed(mirror.parts, mirror.table("t"), ME)
-    assert isinstance(mirror.settle("t"), Idle)
+    mirror.reconcile_until_idle("t")
+    reseed(mirror.ports, mirror.table("t"), ME)
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     assert sorted((row["id"], row["v"]) for row in mirror.rows("t")) == [(0, "2"), (1, "3")]

@@ -14,14 +14,14 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.kill.runners import ENVIRONMENT, runner, said
+from tests.kill.runners import ENVIRONMENT, runner, stated
 from tests.zone import MIRROR, Zone, read_delta
 
 _LOCKED = 4
 _HOLDER = """\
 import sys
 from pathlib import Path
-from openmirror.adapters.local.lock import hold_root
+from openmirror.stores.local.lock import hold_root
 with hold_root(Path(sys.argv[1])):
     print("holding", flush=True)
     sys.stdin.read()
@@ -87,10 +87,10 @@ def test_a_drain_that_waits_proceeds_once_the_holder_was_killed(zone: Zone) -> N
     _publish(zone)
     words = ("openmirror.cli", "drain", "--root", str(zone.root))
     with _holder(zone) as first, runner(zone, *words) as second:
-        while "waiting up to" not in said(zone):
-            assert second.poll() is None, said(zone)
+        while "waiting up to" not in stated(zone):
+            assert second.poll() is None, stated(zone)
         first.kill()
-        assert second.wait(_PATIENCE * 4) == 0, said(zone)
+        assert second.wait(_PATIENCE * 4) == 0, stated(zone)
     rows = read_delta(zone.root / "lake" / MIRROR / "Tables" / "dbo" / "t")
     assert sorted((row["id"], row["v"]) for row in rows) == [(1, "a"), (2, "b")]
 

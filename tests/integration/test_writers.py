@@ -383,7 +383,7 @@ def test_all_that_a_writer_writes_is_in_the_table(
 ) -> None:
     written = writer(spark, tmp_path)
     zone.put_bytes("t", file_name(1), written.data)
-    assert isinstance(decision := mirror.settle("t"), Idle), decision
+    assert isinstance(decision := mirror.reconcile_until_idle("t"), Idle), decision
     fields = deltalake.DeltaTable(str(mirror.delta_path("t"))).schema().fields
     kinds = {field.name: field.type.type.replace(" ", "") for field in fields}
     assert kinds == {name: kind for name, kind, _ in written.columns}
@@ -403,12 +403,12 @@ def test_int96_is_cut_to_microseconds_whoever_reads_it(mirror: Mirror, zone: Zon
     for number, more in ((1, {}), (2, {"l": pa.array([[1]])})):
         data = parquet(pa.table({"t": ticks, **more}), use_deprecated_int96_timestamps=True)
         zone.put_bytes("t", file_name(number), data)
-    assert isinstance(mirror.settle("t"), Idle)
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     assert [row["t"] for row in mirror.rows("t")] == [AT, AT]
 
 
 @pytest.mark.parametrize(
-    ("sql", "said"),
+    ("sql", "stated"),
     [
         ("INTERVAL 3 DAY", "Interval"),
         ("{'a': 1}::VARIANT", "Variant"),
@@ -416,15 +416,15 @@ def test_int96_is_cut_to_microseconds_whoever_reads_it(mirror: Mirror, zone: Zon
     ],
 )
 def test_what_has_no_column_type_is_refused_by_name(
-    mirror: Mirror, zone: Zone, tmp_path: Path, sql: str, said: str
+    mirror: Mirror, zone: Zone, tmp_path: Path, sql: str, stated: str
 ) -> None:
     with duckdb.connect() as connection:
         connection.execute(
             f"COPY (SELECT 1 AS id, {sql} AS x) TO '{tmp_path / 'f'}' (FORMAT parquet)"
         )
     zone.put_bytes("t", file_name(1), (tmp_path / "f").read_bytes())
-    decision = mirror.settle("t")
+    decision = mirror.reconcile_until_idle("t")
     assert isinstance(decision, Pause)
     assert decision.problem.code is Code.COLUMN_TYPE_UNSUPPORTED
     assert "'x'" in decision.problem.detail
-    assert said in decision.problem.detail
+    assert stated in decision.problem.detail

@@ -16,8 +16,8 @@ from typing import NoReturn
 
 from openmirror import wiring
 from openmirror.ports import Step
-from openmirror.services.draining import drain
-from openmirror.services.sweeping import clean
+from openmirror.runtime.draining import drain
+from openmirror.runtime.sweeping import clean
 from openmirror.settings import Settings
 
 TRACE = "died-at"
@@ -61,15 +61,15 @@ class Killer:
 def main(root: Path, step: Step, count: int) -> NoReturn:
     settings = Settings.load(os.environ, {"root": root})
     cleans = step in OF_CLEANUP
-    parts = wiring.local_parts(settings, steps=Killer(root, step, count, hold=not cleans))
+    ports = wiring.local_ports(settings, steps=Killer(root, step, count, hold=not cleans))
     mirrors = sorted(place.name for place in (root / "landing").iterdir())
     with wiring.locked(settings):
         if cleans:
-            clean(parts, mirrors)
+            clean(ports, mirrors)
         else:
             with wiring.local_engine(settings) as engine:
                 for _ in range(LOOKS_OF_A_DROP):
-                    drain(parts, engine, mirrors, MOST_LANES)
+                    drain(ports, engine, mirrors, MOST_LANES)
     sys.exit(SURVIVED)
 
 

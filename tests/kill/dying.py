@@ -15,7 +15,7 @@ from typing import Any
 
 from openmirror.ports import Lease, Leases, Step
 from openmirror.protocol.names import TableFolder
-from openmirror.services.parts import Parts
+from openmirror.reconcile.root_ports import RootPorts
 
 _PATIENCE = 120.0
 """Seconds; only a test that hangs ever waits so long."""
@@ -59,13 +59,13 @@ class Death:
         if self.came:
             raise Killed(self._at)
 
-    def parts(self, parts: Parts) -> Parts:
+    def ports(self, ports: RootPorts) -> RootPorts:
         """The parts of the runner that is to die."""
         return replace(
-            parts,
-            store=self.port(parts.store),
-            inspector=self.port(parts.inspector),
-            logs=self.port(parts.logs),
+            ports,
+            store=self.port(ports.store),
+            inspector=self.port(ports.inspector),
+            logs=self.port(ports.logs),
             steps=self,
         )
 

@@ -45,9 +45,9 @@ class Published:
 
     def delete(self) -> None:
         """Remove the folder at once, as a storage account does, with all that is in it."""
-        aside = self._zone.root / f"deleted-{uuid4().hex}"
-        self._zone.folder(self.name).rename(aside)
-        shutil.rmtree(aside)
+        retained = self._zone.root / f"deleted-{uuid4().hex}"
+        self._zone.folder(self.name).rename(retained)
+        shutil.rmtree(retained)
         self._sent = []
 
     @property

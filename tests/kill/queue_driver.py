@@ -15,12 +15,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import NoReturn
 
-from openmirror import layout
-from openmirror.adapters.azure.queue import StorageWorkQueue, queue_service
 from openmirror.ports import Step, WorkQueue
-from openmirror.services.working import Working
+from openmirror.runtime.runner import Runner
 from openmirror.settings import Settings
-from openmirror.wiring import root_engine, root_parts
+from openmirror.stores.azure.queue import StorageWorkQueue, queue_service
+from openmirror.table import layout
+from openmirror.wiring import root_engine, root_ports
 from openmirror.wiring.azure import leases
 from openmirror.wiring.runner import working
 from tests.kill.driver import SURVIVED, Killer
@@ -37,7 +37,7 @@ def short_lived(settings: Settings) -> WorkQueue:
     return StorageWorkQueue(queue_service(settings.queues), hidden_for=_HIDDEN_FOR)
 
 
-def serve_until_idle(runner: Working) -> None:
+def serve_until_idle(runner: Runner) -> None:
     """Work until nothing is left to do, or for minutes."""
     until = time.monotonic() + _PATIENCE
     while time.monotonic() < until and not runner.is_idle():
@@ -47,10 +47,10 @@ def serve_until_idle(runner: Working) -> None:
 def main(root: Path, step: Step, count: int) -> NoReturn:
     settings = Settings.load(os.environ)
     (root / layout.landing_zone(SWEPT)).mkdir(parents=True, exist_ok=True)
-    parts = root_parts(settings, Killer(root, step, count, hold=True))
+    ports = root_ports(settings, Killer(root, step, count, hold=True))
     with root_engine(settings, os.environ) as engine:
         queue = short_lived(settings)
-        runner = working(settings, parts, engine, queue, leases(settings), [SWEPT])
+        runner = working(settings, ports, engine, queue, leases(settings), [SWEPT])
         serve_until_idle(runner)
         runner.stop()
     sys.exit(SURVIVED)

@@ -30,13 +30,13 @@ def runner(
     zone: Zone, *words: str, env: Mapping[str, str] = ENVIRONMENT
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process in a group of its own, with its JVM; none of it is left at the end."""
-    with (zone.root / "said").open("wb") as said:
+    with (zone.root / "said").open("wb") as stated:
         process = subprocess.Popen(
             [sys.executable, "-m", *words],
             env=env,
             cwd=zone.root,
             stdin=subprocess.DEVNULL,
-            stdout=said,
+            stdout=stated,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
@@ -53,7 +53,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def said(zone: Zone) -> str:
+def stated(zone: Zone) -> str:
     """The last words of the last runner."""
     return (zone.root / "said").read_text(errors="replace")[-3000:]
 
@@ -71,7 +71,7 @@ def killed_at(
     trace.unlink(missing_ok=True)
     with runner(zone, driver, str(zone.root), step.value, str(count), env=env) as process:
         process.wait(_PATIENCE)
-    assert process.returncode == -signal.SIGKILL, said(zone)
+    assert process.returncode == -signal.SIGKILL, stated(zone)
     assert trace.read_text() == step.value
 
 

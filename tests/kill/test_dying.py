@@ -53,7 +53,7 @@ def test_nothing_that_still_runs_of_the_dead_reaches_the_outside() -> None:
     with pytest.raises(Killed), _tidying(port):
         death(Step.DECIDED)
     assert death.came
-    for deed in (port.write, lease.renew, lease.release, lambda: death(Step.LOOKED)):
+    for deed in (port.write, lease.renew, lease.release, lambda: death(Step.OBSERVED)):
         with pytest.raises(Killed):
             deed()
     assert outside.asked == ["write", "renew"]
@@ -63,7 +63,7 @@ def test_whoever_comes_earlier_stands_still_and_dies_with_the_last() -> None:
     death, passed = Death(Step.FOLDED, 2), []
 
     def first() -> None:
-        death(Step.LOOKED)
+        death(Step.OBSERVED)
         with suppress(Killed):
             death(Step.FOLDED)
             passed.append("first")

@@ -12,12 +12,12 @@ from contextlib import suppress
 
 import pytest
 
-from openmirror.control import DecidedBatch
 from openmirror.plan.decisions import Idle
 from openmirror.ports import Step
-from openmirror.services.draining import drain
-from openmirror.services.sweeping import clean
-from openmirror.tablelog import TableLog
+from openmirror.runtime.draining import drain
+from openmirror.runtime.sweeping import clean
+from openmirror.table.control import DecidedBatch
+from openmirror.table.log import TableLog
 from tests.kill.driver import LOOKS_OF_A_DROP, MOST_LANES
 from tests.kill.dying import Death, Killed
 from tests.kill.publishing import Published
@@ -26,13 +26,13 @@ from tests.zone import MIRROR, Mirror, bag
 
 
 def _in_log(mirror: Mirror, table: Published) -> TableLog:
-    log = mirror.look(table.name).log
+    log = mirror.observed(table.name).log
     assert isinstance(log, TableLog)
     return log
 
 
 def _applied(mirror: Mirror, table: Published) -> int:
-    return mirror.look(table.name).applied
+    return mirror.observed(table.name).applied
 
 
 def _decided(mirror: Mirror, table: Published) -> DecidedBatch:
@@ -42,12 +42,12 @@ def _decided(mirror: Mirror, table: Published) -> DecidedBatch:
 
 
 def _is_decided_and_not_done(mirror: Mirror, table: Published) -> bool:
-    decided, log = _decided(mirror, table), mirror.look(table.name).log
+    decided, log = _decided(mirror, table), mirror.observed(table.name).log
     return not isinstance(log, TableLog) or log.transactions.get(decided.app_id, 0) < decided.last
 
 
 def _assert_right(mirror: Mirror, table: Published) -> None:
-    assert isinstance(mirror.settle(table.name), Idle)
+    assert isinstance(mirror.reconcile_until_idle(table.name), Idle)
     assert _applied(mirror, table) == table.last
     assert bag(mirror.rows(table.name)) == bag(table.expected()), table.name
 
@@ -56,10 +56,10 @@ def _dies_at(mirror: Mirror, step: Step, count: int) -> None:
     """Another runner of this process works like one of its own, and dies at this step."""
     death = Death(step, count)
     another = mirror.with_steps(death)
-    parts, engine = death.parts(another.parts), death.port(another.engine)
+    ports, engine = death.parts(another.parts), death.port(another.engine)
     with suppress(Killed):
         for _ in range(LOOKS_OF_A_DROP):
-            drain(parts, engine, [MIRROR], MOST_LANES)
+            drain(ports, engine, [MIRROR], MOST_LANES)
     assert death.came, f"too few tables came to {step}"
 
 
@@ -129,9 +129,9 @@ def test_tables_come_out_right_whatever_step_of_an_apply_or_a_drop_their_runners
         assert mirror.delta_path(table.name).exists()
 
     born.send(2)
-    aside = mirror.look(appended.name).table
+    retained = mirror.observed(appended.name).table
     dies_at(Step.DROPPED, 1)
-    assert not (zone.root / aside).exists()
+    assert not (zone.root / retained).exists()
     assert mirror.control(appended.name).dropped is not None
 
     old = bag(mirror.rows(merged.name))
@@ -168,9 +168,9 @@ def test_a_cleanup_that_died_anywhere_is_finished_by_the_next_one(mirror: Mirror
 
     table.send(1)
     _assert_right(mirror, table)
-    clean(mirror.parts, [MIRROR])
+    clean(mirror.ports, [MIRROR])
     assert table.where_files_are() == ([7], [1, 2, 3, 4, 5, 6])
-    life = mirror.look(table.name).life
-    assert life is not None
-    assert life.archived_through == 6
+    record = mirror.observed(table.name).record
+    assert record is not None
+    assert record.archived_through == 6
     _assert_right(mirror, table)

@@ -15,18 +15,18 @@ import pytest
 from azure.storage.blob import BlobLeaseClient, BlobServiceClient
 from azure.storage.queue import QueueServiceClient
 
-from openmirror import layout
-from openmirror.adapters.azure.queue import StorageWorkQueue
-from openmirror.doorbells import POISON_SUFFIX, WORK_QUEUE
-from openmirror.ports import Ring, Step
+from openmirror.ports import Step, WorkItem
+from openmirror.ports.work_items import POISON_SUFFIX, WORK_QUEUE
 from openmirror.protocol.names import TableFolder, TablePath, table_name
 from openmirror.settings import Settings
-from openmirror.wiring import root_engine, root_parts
+from openmirror.stores.azure.queue import StorageWorkQueue
+from openmirror.table import layout
+from openmirror.wiring import root_engine, root_ports
 from openmirror.wiring.azure import leases
 from openmirror.wiring.runner import working
 from spark_jobs.run import run
 from standins.azurite import Azurite
-from tests.endpoint_server import EndpointServer
+from tests.emulator_server import EndpointServer
 from tests.kill.dying import Death, Killed
 from tests.kill.publishing import Published
 from tests.kill.queue_driver import SWEPT, serve_until_idle, short_lived
@@ -56,7 +56,7 @@ class Account:
             "OPENMIRROR_RUNNER_POLL": "100ms",
         }
         (self.zone.root / layout.landing_zone(SWEPT)).mkdir(parents=True)
-        self._parts = root_parts(Settings.load(self.env))
+        self._ports = root_ports(Settings.load(self.env))
         self._credential = served.credential
 
     def folders(self) -> list[TableFolder]:
@@ -72,10 +72,10 @@ class Account:
 
     def _dies_here_at(self, step: Step) -> None:
         settings, death = Settings.load(self.env), Death(step, len(self.tables))
-        parts, queue = death.parts(root_parts(settings)), death.port(short_lived(settings))
+        ports, queue = death.parts(root_ports(settings)), death.port(short_lived(settings))
         with root_engine(settings, self.env) as engine:
             held = death.leases(leases(settings))
-            runner = working(settings, parts, death.port(engine), queue, held, [SWEPT])
+            runner = working(settings, ports, death.port(engine), queue, held, [SWEPT])
             with pytest.raises(Killed):
                 serve_until_idle(runner)
             with pytest.raises(Killed):
@@ -89,7 +89,7 @@ class Account:
                 BlobLeaseClient(blobs.get_blob_client(container, path)).break_lease(0)
 
     def applied(self) -> list[list[int]]:
-        return [applied(self._parts, folder) for folder in self.folders()]
+        return [applied(self._ports, folder) for folder in self.folders()]
 
     def commits(self) -> list[Path]:
         paths = [layout.delta_table(MIRROR, table_name(f.path, "dbo")) for f in self.folders()]
@@ -117,7 +117,7 @@ def test_messages_outlive_every_runner_that_is_killed_and_their_files_are_applie
     account = Account(served, azurite, processes)
     for table, folder in zip(account.tables, account.folders(), strict=True):
         table.send(2)
-        work_queue.send(Ring(folder, "a test"))
+        work_queue.send(WorkItem(folder, "a test"))
 
     account.dies_at(Step.BEFORE_COMMIT)
     assert not account.commits()
@@ -132,7 +132,7 @@ def test_messages_outlive_every_runner_that_is_killed_and_their_files_are_applie
 
     for table in account.tables:
         table.send(1)  # and nobody rings: the messages that are there do for these files as well
-    account.dies_at(Step.SETTLED)
+    account.dies_at(Step.IDLE)
     assert account.applied() == [[1, 2, 3], [1, 2, 3]]
     assert work_queue.length() == 2, "they are deleted last"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from openmirror.services.sweeping import clean
+from openmirror.runtime.sweeping import clean
 from tests.kill.publishing import Published
-from tests.kill.runners import kill_group, run_to_end, runner, said
+from tests.kill.runners import kill_group, run_to_end, runner, stated
 from tests.zone import MIRROR, Mirror, Zone, bag
 
 _KILLS = 24
@@ -127,11 +127,11 @@ def test_tables_are_right_after_drains_were_killed_at_random_moments(
 
     for table in tables:
         table.send(1)
-    assert run_to_end(zone, "openmirror.cli", "drain", "--root", str(zone.root)) == 0, said(zone)
+    assert run_to_end(zone, "openmirror.cli", "drain", "--root", str(zone.root)) == 0, stated(zone)
     for table in tables:
-        assert mirror.look(table.name).applied == table.last
+        assert mirror.observed(table.name).applied == table.last
         assert bag(mirror.rows(table.name)) == bag(table.expected()), f"{table.name}, seed {seed}"
-    clean(mirror.parts, [MIRROR])
+    clean(mirror.ports, [MIRROR])
     for table in tables:
         landed, archived = table.where_files_are()
         assert landed == [table.last], f"{table.name}, seed {seed}"

@@ -13,23 +13,25 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
-from openmirror.adapters.memory import MemoryStore
-from openmirror.control import BatchKind
 from openmirror.errors import NotThere
-from openmirror.layout import StorePath
-from openmirror.plan import Look, batching, needs
+from openmirror.ingress import event_filter, partial_observation
+from openmirror.plan import ObservedState, batching, needs
 from openmirror.plan.decisions import Pause
-from openmirror.plan.look import Limits
+from openmirror.plan.observed import Limits
 from openmirror.ports import Listing
-from openmirror.services import applying, door, dropping, epochs, glancing, looking, sweeping
-from openmirror.services.messages import Messages
-from openmirror.services.parts import Parts
-from openmirror.services.working import Working
-from openmirror.tablelog import BrokenLog, TableLog
+from openmirror.reconcile import apply, drop, epochs, observing
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime import sweeping
+from openmirror.runtime.messages import Messages
+from openmirror.runtime.runner import Runner
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table.control import BatchKind
+from openmirror.table.layout import StorePath
+from openmirror.table.log import BrokenLog, TableLog
 from tests.mutations import witnesses
 from tests.simulation.delta_model import ModelDelta, ModelLogs
 from tests.simulation.mutilations import Patch
-from tests.unit import test_door, test_lost_moves, test_working
+from tests.unit import test_event_filter, test_lost_moves, test_working
 
 
 @dataclass(frozen=True)
@@ -65,34 +67,34 @@ def _a_missing_folder_is_an_empty_list() -> list[Patch]:
 
 
 def _the_archive_only_for_gaps() -> list[Patch]:
-    def only_gaps(look: Look) -> bool:
-        return look.life is not None and any(needs._missing(look))
+    def only_gaps(observed: ObservedState) -> bool:
+        return observed.record is not None and any(needs._missing(observed))
 
-    return [(looking, "needs_archive", only_gaps)]
+    return [(observing, "needs_archive", only_gaps)]
 
 
 def _every_footer() -> list[Patch]:
-    inspect = looking._with_facts
+    inspect = observing._with_facts
 
-    def all_of_them(parts: Parts, look: Look) -> Look:
-        return inspect(replace(parts, limits=Limits(10**9, 10**9, 10**18)), look)
+    def all_of_them(ports: RootPorts, observed: ObservedState) -> ObservedState:
+        return inspect(replace(ports, limits=Limits(10**9, 10**9, 10**18)), observed)
 
-    return [(looking, "_with_facts", all_of_them)]
+    return [(observing, "_with_facts", all_of_them)]
 
 
 def _facts_of_whatever_lies_there() -> list[Patch]:
-    inspected = looking.inspected
+    inspected = observing.inspected
 
-    def trusting(parts: Parts, file: Any, look: Look) -> Any:
+    def trusting(ports: RootPorts, file: Any, observed: ObservedState) -> Any:
         class Inspector:
             def inspect(self, *asked: Any) -> Any:
-                return replace(parts.inspector.inspect(*asked), etag=file.etag)
+                return replace(ports.inspector.inspect(*asked), etag=file.etag)
 
-        found = inspected(replace(parts, inspector=Inspector()), file, look)
-        there = parts.store.read(file.path).etag
+        found = inspected(replace(ports, inspector=Inspector()), file, observed)
+        there = ports.store.read(file.path).etag
         return replace(found, facts=replace(found.facts, etag=there))
 
-    return [(looking, "inspected", trusting)]
+    return [(observing, "inspected", trusting)]
 
 
 # Apply
@@ -101,8 +103,8 @@ def _facts_of_whatever_lies_there() -> list[Patch]:
 def _no_batch_above_a_limit() -> list[Patch]:
     cut_batch = batching.cut_batch
 
-    def strict(look: Any, rules: Any, after: Any, table: Any, limits: Limits, now: Any) -> Any:
-        cut = cut_batch(look, rules, after, table, limits, now)
+    def strict(observed: Any, rules: Any, after: Any, table: Any, limits: Limits, now: Any) -> Any:
+        cut = cut_batch(observed, rules, after, table, limits, now)
         rows = sum(file.facts.rows for file in cut.files if file.facts)
         return replace(cut, files=()) if rows > limits.batch_rows else cut
 
@@ -146,10 +148,10 @@ def _the_live_epoch_is_not_fenced() -> list[Patch]:
                 transactions=log.transactions,
             )
 
-    def as_remembered(parts: Parts, *rest: Any) -> bool:
-        return fence(replace(parts, logs=Logs(parts.logs)), *rest)
+    def as_remembered(ports: RootPorts, *rest: Any) -> bool:
+        return fence(replace(ports, logs=Logs(ports.logs)), *rest)
 
-    return [(where, "fence_others", as_remembered) for where in (applying, dropping, epochs)]
+    return [(where, "fence_others", as_remembered) for where in (apply, drop, epochs)]
 
 
 def _any_log_is_the_same() -> list[Patch]:
@@ -163,43 +165,43 @@ def _any_log_is_the_same() -> list[Patch]:
 
 
 def _fence_before_deciding() -> list[Patch]:
-    decide_and_commit, fence = applying._decide_and_commit, epochs.fence_others
+    decide_and_commit, fence = apply._decide_and_commit, epochs.fence_others
 
-    def fence_first(parts: Parts, engine: Any, seen: Any, batch: Any, *rest: Any) -> None:
+    def fence_first(ports: RootPorts, engine: Any, seen: Any, batch: Any, *rest: Any) -> None:
         if batch.kind is BatchKind.REPLACE:
             create = batch.union.schema if batch.may_create else None
             own = batch.epoch.app_id
-            if not fence(parts, engine, batch.table, seen.look.control, own, create):
+            if not fence(ports, engine, batch.table, seen.observed.control, own, create):
                 return
-        decide_and_commit(parts, engine, seen, batch, *rest)
+        decide_and_commit(ports, engine, seen, batch, *rest)
 
     return [
-        (applying, "_decide_and_commit", fence_first),
-        (applying, "fence_others", lambda *_: True),
+        (apply, "_decide_and_commit", fence_first),
+        (apply, "fence_others", lambda *_: True),
     ]
 
 
 # The runner
 
 
-def _settled_with_whatever_has_come() -> list[Patch]:
-    settled = Working._settled
+def _quiet_with_whatever_has_come() -> list[Patch]:
+    settled = Runner._idle
 
-    def with_all(working: Working, folder: Any, _: object) -> None:
+    def with_all(working: Runner, folder: Any, _: object) -> None:
         settled(working, folder, working._messages.of(folder))
 
-    return [(Working, "_settled", with_all)]
+    return [(Runner, "_idle", with_all)]
 
 
 def _nothing_is_renewed() -> list[Patch]:
     return [(Messages, "renew", lambda _: None)]
 
 
-def _nothing_is_settled() -> list[Patch]:
-    return [(Working, "_settled", lambda *_: None)]
+def _nothing_is_quiet() -> list[Patch]:
+    return [(Runner, "_idle", lambda *_: None)]
 
 
-def _nothing_is_buried_for_its_failures() -> list[Patch]:
+def _nothing_is_dead_lettered_for_its_failures() -> list[Patch]:
     give_back = Messages.give_back
 
     def for_ever(messages: Messages, which: Any, delay: Any, _: int, why: str) -> None:
@@ -216,72 +218,72 @@ def _what_others_do_counts_as_failure() -> list[Patch]:
 
 
 def _what_is_no_message_is_left() -> list[Patch]:
-    accept = Working._accept
+    accept = Runner._accept
 
-    def only_rings(working: Working, taken: Any) -> None:
-        if taken.ring is not None:
+    def only_rings(working: Runner, taken: Any) -> None:
+        if taken.work_item is not None:
             accept(working, taken)
 
-    return [(Working, "_accept", only_rings)]
+    return [(Runner, "_accept", only_rings)]
 
 
 def _a_table_of_others_is_work() -> list[Patch]:
-    leave = Working._leave_to_others
+    leave = Runner._leave_to_others
 
-    def as_work(working: Working, folder: Any, messages: Any) -> None:
+    def as_work(working: Runner, folder: Any, messages: Any) -> None:
         leave(working, folder, messages)
         working._active = test_working.time.monotonic()
 
-    return [(Working, "_leave_to_others", as_work)]
+    return [(Runner, "_leave_to_others", as_work)]
 
 
 def _no_first_sweep() -> list[Patch]:
-    return [(Working, "_sweep", lambda working: working._swept.set())]
+    return [(Runner, "_sweep", lambda working: working._swept.set())]
 
 
 # The door
 
 
 def _a_sweep_that_asks_nothing() -> list[Patch]:
-    return [(sweeping, "is_for_a_visit", lambda *_: False)]
+    return [(sweeping, "needs_reconcile", lambda *_: False)]
 
 
-def _the_announced_file_is_judged() -> list[Patch]:
-    inspect = glancing._with_facts
+def _the_announced_file_is_checked() -> list[Patch]:
+    inspect = partial_observation._with_facts
 
-    def announced_one(parts: Any, look: Any, landing: Any, announced: Any) -> Any:
-        return inspect(parts, look, announced.sequence) if announced else look
+    def announced_one(ports: Any, observed: Any, landing: Any, announced: Any) -> Any:
+        return inspect(ports, observed, announced.sequence) if announced else observed
 
-    return [(glancing, "_with_next", announced_one)]
+    return [(partial_observation, "_with_next", announced_one)]
 
 
-def _the_door_pauses_for_what_looks_overwritten() -> list[Patch]:
-    return [(door, "Code", SimpleNamespace(APPLIED_FILE_CHANGED=None))]
+def _the_event_filter_pauses_for_what_observations_overwritten() -> list[Patch]:
+    return [(event_filter, "Code", SimpleNamespace(APPLIED_FILE_CHANGED=None))]
 
 
 def _what_was_found_first_stays() -> list[Patch]:
-    asks = sweeping.is_for_a_visit
+    asks = sweeping.needs_reconcile
 
-    def unless_paused(look: Any, decision: Any) -> bool:
-        is_known = isinstance(decision, Pause) and look.control.problem is not None
-        return not is_known and asks(look, decision)
+    def unless_paused(observed: Any, decision: Any) -> bool:
+        is_known = isinstance(decision, Pause) and observed.control.problem is not None
+        return not is_known and asks(observed, decision)
 
-    return [(sweeping, "is_for_a_visit", unless_paused)]
+    return [(sweeping, "needs_reconcile", unless_paused)]
 
 
-def _files_are_old_at_the_door() -> list[Patch]:
-    at = glancing._at
+def _files_are_old_at_the_event_filter() -> list[Patch]:
+    at = partial_observation._at
 
     def old(*asked: Any) -> Any:
         file = at(*asked)
         return file and replace(file, modified=datetime(2000, 1, 1, tzinfo=UTC))
 
-    return [(glancing, "_at", old)]
+    return [(partial_observation, "_at", old)]
 
 
-def at_the_door(test: Callable[[test_door.World], None]) -> Callable[[], None]:
+def at_the_door(test: Callable[[test_event_filter.World], None]) -> Callable[[], None]:
     """A test of the door, in a world of its own."""
-    return lambda: test(test_door.World())
+    return lambda: test(test_event_filter.World())
 
 
 RULES: Mapping[str, str | Mutation] = {
@@ -300,7 +302,7 @@ RULES: Mapping[str, str | Mutation] = {
         ),
     ),
     "Footers are inspected only as far as the next batch can reach": Mutation(
-        _every_footer, witnesses.a_look_inspects_no_more_than_the_next_batch_can_hold
+        _every_footer, witnesses.a_observation_inspects_no_more_than_the_next_batch_can_hold
     ),
     "Each file's facts carry the ETag they were read from": Mutation(
         _facts_of_whatever_lies_there, witnesses.facts_are_of_the_content_that_was_listed
@@ -331,21 +333,21 @@ RULES: Mapping[str, str | Mutation] = {
     # §10 The runner
     "A message is deleted only by a visit that began after it was taken, and that left nothing to "
     "do": Mutation(
-        _settled_with_whatever_has_come,
-        test_working.test_a_message_taken_during_a_visit_causes_one_more_and_is_deleted_only_after_that,
+        _quiet_with_whatever_has_come,
+        test_working.test_a_message_taken_during_a_reconcile_causes_one_more_and_is_deleted_only_after_that,
     ),
     "Messages are renewed by a thread of their own while their table is at work": Mutation(
         _nothing_is_renewed,
-        test_working.test_messages_of_a_table_at_work_are_renewed_until_it_is_settled,
+        test_working.test_messages_of_a_table_at_work_are_renewed_until_it_is_quiet,
     ),
     "A table that waits, is paused or held is settled: its messages are deleted, and its lease is "
     "released": Mutation(
-        _nothing_is_settled,
+        _nothing_is_quiet,
         test_working.test_waiting_paused_and_held_tables_are_left_and_the_run_ends_well,
     ),
     "A failure gives the messages back with a delay; the fifth take buries them": Mutation(
-        _nothing_is_buried_for_its_failures,
-        test_working.test_a_table_that_cannot_be_looked_at_gives_its_message_back_and_is_buried_at_last,
+        _nothing_is_dead_lettered_for_its_failures,
+        test_working.test_a_table_that_cannot_be_looked_at_gives_its_message_back_and_is_dead_lettered_at_last,
     ),
     "A service that is away, a lease that is taken and a stop ring anew and delete the old "
     "message": Mutation(
@@ -354,7 +356,7 @@ RULES: Mapping[str, str | Mutation] = {
     ),
     "A text that is no message is buried at once, with why": Mutation(
         _what_is_no_message_is_left,
-        test_working.test_a_text_that_is_no_ring_is_buried_at_once_and_says_why,
+        test_working.test_a_text_that_is_no_wake_up_is_dead_lettered_at_once_and_says_why,
     ),
     "A ring for a table that another runner has does not count as work": Mutation(
         _a_table_of_others_is_work,
@@ -366,24 +368,28 @@ RULES: Mapping[str, str | Mutation] = {
     # §12 Events and the door
     "Silence can only cost seconds": Mutation(
         _a_sweep_that_asks_nothing,
-        at_the_door(test_door.test_every_silence_costs_only_until_the_sweep),
+        at_the_door(test_event_filter.test_every_silence_costs_only_until_the_sweep),
     ),
     "The door judges the next file, not the announced one": Mutation(
-        _the_announced_file_is_judged,
-        at_the_door(test_door.test_a_bad_file_behind_pending_ones_rings_so_that_those_are_applied),
+        _the_announced_file_is_checked,
+        at_the_door(
+            test_event_filter.test_a_bad_file_behind_pending_ones_wakes_so_that_those_are_applied
+        ),
     ),
     "An applied file that looks overwritten is rung for, not paused": Mutation(
-        _the_door_pauses_for_what_looks_overwritten,
-        at_the_door(test_door.test_a_file_that_was_overwritten_after_it_was_applied_rings),
+        _the_event_filter_pauses_for_what_observations_overwritten,
+        at_the_door(test_event_filter.test_a_file_that_was_overwritten_after_it_was_applied_wakes),
     ),
     "What the door writes down is true, if not always the first thing that a full look would say: "
     "an overwritten applied file comes before it": Mutation(
         _what_was_found_first_stays,
-        witnesses.the_sweep_puts_an_overwritten_applied_file_before_what_the_door_found,
+        witnesses.the_sweep_puts_an_overwritten_applied_file_before_what_the_event_filter_found,
     ),
     "How old a file is, only a listing tells: at the door it was just written": Mutation(
-        _files_are_old_at_the_door,
-        at_the_door(test_door.test_files_behind_one_that_is_still_being_written_stay_silent),
+        _files_are_old_at_the_event_filter,
+        at_the_door(
+            test_event_filter.test_files_behind_one_that_is_still_being_written_stay_silent
+        ),
     ),
 }
 """By the first cell of each row of a table of rules: a mutation, or by its name one of those that

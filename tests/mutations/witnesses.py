@@ -6,27 +6,27 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from openmirror import layout
 from openmirror.errors import NotThere
-from openmirror.layout import StorePath
+from openmirror.ingress.event_filter import Found
+from openmirror.operate import requests
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Idle
 from openmirror.plan.facts import FileFacts
 from openmirror.ports import Entry, Step
-from openmirror.protocol.filing import Filing
+from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import FENCED
-from openmirror.protocol.textformat import TextFormat
-from openmirror.services import requests
-from openmirror.services.documents import Documents
-from openmirror.services.door import Found
-from openmirror.services.looking import look_at
-from openmirror.services.sweeping import sweep
-from openmirror.services.visiting import visit
-from openmirror.tablelog import AppId
+from openmirror.protocol.text_format import TextFormat
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.reconciliation import reconcile
+from openmirror.runtime.sweeping import sweep
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
+from openmirror.table.log import AppId
 from tests.simulation.publishing import FOLDER, LANDING
 from tests.simulation.world import TABLE
-from tests.unit import test_door
+from tests.unit import test_event_filter
 from tests.unit.test_ledger import OPERATOR, QuickInspector, Table
 
 CONTROL = layout.control_document(FOLDER)
@@ -36,26 +36,26 @@ def name(number: int) -> str:
     return f"{number:020d}.parquet"
 
 
-MOST_VISITS = 50
+MOST_RECONCILIATIONS = 50
 
 
 class Restful(Table):
     """A table that has to come to rest."""
 
-    def settle(self) -> object:
-        for _ in range(MOST_VISITS):
-            done = visit(self.parts, self.engine, FOLDER)
+    def reconcile_until_idle(self) -> object:
+        for _ in range(MOST_RECONCILIATIONS):
+            done = reconcile(self.ports, self.engine, FOLDER)
             if not done.again or done.delay:
                 return done.decision
-        raise AssertionError(f"still at work after {MOST_VISITS} visits: {self.wrong}")
+        raise AssertionError(f"still at work after {MOST_RECONCILIATIONS} visits: {self.wrong}")
 
 
 def numbered(*numbers: int, batch_files: int = 2) -> Restful:
     """A table of numbered files that are all applied."""
-    table = Restful(Filing(), batch_files)
+    table = Restful(NamingScheme(), batch_files)
     table.land(*map(name, numbers))
     if numbers:
-        assert isinstance(table.settle(), Idle)
+        assert isinstance(table.reconcile_until_idle(), Idle)
     return table
 
 
@@ -98,7 +98,7 @@ def fences_that_began_in_one_log_do_not_end_in_another() -> None:
     is removed and begun anew by another runner: what it holds is of a table that is no more.
     """
     table = numbered(1)
-    requests.reseed(table.parts, FOLDER, OPERATOR)
+    requests.reseed(table.ports, FOLDER, OPERATOR)
     table.stopped_at(Step.DECIDED)  # epoch 2 is decided, and never commits
     table.land(name(1))  # so that it is given up for epoch 3
     begun: list[AppId] = []
@@ -109,11 +109,11 @@ def fences_that_began_in_one_log_do_not_end_in_another() -> None:
         table.store.delete_folder(LANDING)
         table.declare()
         table.land(name(1), name(2))
-        assert isinstance(table.settle(), Idle)
+        assert isinstance(table.reconcile_until_idle(), Idle)
         begun.extend(live(table))
 
     meanwhile_at(table, "begin", "/2", begin_anew)
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert begun
     assert not table.wrong, table.wrong
     assert table.applied == [name(1), name(2)]
@@ -122,11 +122,11 @@ def fences_that_began_in_one_log_do_not_end_in_another() -> None:
 def a_runner_that_loses_the_race_for_the_document_fences_nothing() -> None:
     """It has read and checked a reseed; meanwhile another runner does it, and one more."""
     table = numbered(1)
-    requests.reseed(table.parts, FOLDER, OPERATOR)
+    requests.reseed(table.ports, FOLDER, OPERATOR)
     of_the_winner: list[AppId] = []
 
     def win() -> None:
-        assert isinstance(table.settle(), Idle)
+        assert isinstance(table.reconcile_until_idle(), Idle)
         table.reseed()
         of_the_winner.extend(live(table))
 
@@ -154,11 +154,11 @@ class _Watched(QuickInspector):
         return facts
 
 
-def a_look_inspects_no_more_than_the_next_batch_can_hold() -> None:
+def a_observation_inspects_no_more_than_the_next_batch_can_hold() -> None:
     table = numbered()
     table.land(*(name(number) for number in range(1, 41)))
     watched = _Watched(table)
-    look_at(replace(table.parts, inspector=watched), FOLDER)
+    observe(replace(table.ports, inspector=watched), FOLDER)
     assert 2 <= watched.count <= 3
 
 
@@ -167,17 +167,17 @@ def facts_are_of_the_content_that_was_listed() -> None:
     table.land(name(1))
     watched = _Watched(table)
     watched.first = lambda: table.land(name(1))
-    look = look_at(replace(table.parts, inspector=watched), FOLDER).look
-    (file,) = look.files.values()
+    observed = observe(replace(table.ports, inspector=watched), FOLDER).observed
+    (file,) = observed.files.values()
     assert file.facts is not None
     assert file.facts.etag == file.etag
 
 
 def a_file_above_every_limit_is_applied_alone() -> None:
     table = numbered()
-    table.parts = replace(table.parts, limits=Limits(batch_rows=0))
+    table.ports = replace(table.ports, limits=Limits(batch_rows=0))
     table.land(name(1), name(2))
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == [name(1), name(2)]
 
 
@@ -192,9 +192,9 @@ def an_append_makes_no_table_where_one_was_dropped() -> None:
 def an_unreadable_zone_is_no_deleted_table() -> None:
     table = numbered(1)
     table.store.delete_folder(layout.landing_zone(FOLDER.mirror))
-    table.parts = replace(table.parts, limits=Limits(drop_grace=timedelta()))
+    table.ports = replace(table.ports, limits=Limits(drop_grace=timedelta()))
     with suppress(NotThere):
-        table.settle()
+        table.reconcile_until_idle()
     assert table.applied == [name(1)]
     assert Documents(table.store).table(FOLDER).value.missing_since is None
 
@@ -202,16 +202,18 @@ def an_unreadable_zone_is_no_deleted_table() -> None:
 # The door
 
 
-def the_sweep_puts_an_overwritten_applied_file_before_what_the_door_found() -> None:
-    world = test_door.World()
+def the_sweep_puts_an_overwritten_applied_file_before_what_the_event_filter_found() -> None:
+    world = test_event_filter.World()
     world.metadata()
     for number in (1, 2):
         world.land(number)
     world.apply()
     world.land(1, id=[9])
-    answer = world.judge(world.write(test_door.file_name(3), b"junk" * 9))
+    answer = world.filter_event(world.write(test_event_filter.file_name(3), b"junk" * 9))
     assert isinstance(answer, Found)
-    assert sweep(world.parts, ["m"], test_door._Bell(world)).rung == [test_door.ORDERS]
+    assert sweep(world.ports, ["m"], test_event_filter._Waker(world)).woken == [
+        test_event_filter.ORDERS
+    ]
     world.apply()
     problem = world.control().problem
     assert problem is not None

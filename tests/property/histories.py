@@ -51,7 +51,7 @@ class History:
     key_columns: list[str]
     files: list[pa.Table] = field(default_factory=list)
     changes: list[ChangeFile] = field(default_factory=list)
-    guard: str | None = None
+    version_column: str | None = None
 
     def expected(self) -> Table:
         """As Delta has them: a date that growth made a timestamp is that day's midnight."""
@@ -65,15 +65,17 @@ class History:
             ChangeFile(file.columns, [_grown(change, times) for change in file.changes])
             for file in self.changes
         ]
-        return interpret(files, self.key_columns, self.guard)
+        return interpret(files, self.key_columns, self.version_column)
 
     def expected_rows(self) -> list[dict[str, Any]]:
         return self.expected().rows
 
     @property
     def metadata(self) -> dict[str, object]:
-        guard = {"ConditionalUpdateColumn": self.guard} if self.guard else {}
-        return {"keyColumns": self.key_columns, **guard}
+        version_column = (
+            {"ConditionalUpdateColumn": self.version_column} if self.version_column else {}
+        )
+        return {"keyColumns": self.key_columns, **version_column}
 
 
 def _grown(change: Change, times: set[str]) -> Change:
@@ -87,14 +89,14 @@ def _grown(change: Change, times: set[str]) -> Change:
 
 
 def random_history(
-    seed: int, keys: int = 300, files: int = 6, rows: int = 500, *, guarded: bool = False
+    seed: int, keys: int = 300, files: int = 6, rows: int = 500, *, versioned: bool = False
 ) -> History:
     """A history in which hundreds of keys change side by side, each many times."""
     draw = random.Random(seed)
     columns = _first_columns(draw)
     history = History(seed, [column.name for column in columns if column.is_key])
-    if guarded:
-        history.guard = _guard(draw, columns)
+    if versioned:
+        history.version_column = _version_column(draw, columns)
     pool = [_key(draw, columns) for _ in range(draw.choice([3, keys // 10, keys]))]
     for number in range(draw.randint(2, files)):
         if number:
@@ -112,7 +114,7 @@ def _first_columns(draw: random.Random) -> list[_Column]:
     ]
 
 
-def _guard(draw: random.Random, columns: list[_Column]) -> str:
+def _version_column(draw: random.Random, columns: list[_Column]) -> str:
     """A column of any type, seldom a key, that may come with the first file or never."""
     others = [column.name for column in columns if not column.is_key]
     if others and draw.random() < 0.8:
@@ -161,7 +163,7 @@ def _add_file(
         for column in present:
             if not column.is_key and column.name not in null_typed:
                 row[column.name] = None if draw.random() < 0.1 else _value(draw, column.type)
-        if history.guard and kind is Marker.DELETE and draw.random() < 0.4:
+        if history.version_column and kind is Marker.DELETE and draw.random() < 0.4:
             row = {name: v for name, v in row.items() if name in history.key_columns}
         changes.append((kind, row))
     history.files.append(_arrow(draw, changes, present, null_typed, has_marker))

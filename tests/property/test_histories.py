@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from openmirror.control import BatchKind
 from openmirror.plan import Batch
 from openmirror.plan.decisions import Idle, Wait, WaitKind
 from openmirror.ports import BadFile, CommitResult, Prepared, Transaction
 from openmirror.protocol.schema import TableSchema
+from openmirror.table.control import BatchKind
 from tests.property.histories import History, random_history
 from tests.property.traits import EVERY_TRAIT, traits
 from tests.zone import Mirror, Zone, bag
@@ -32,20 +32,20 @@ class Recording:
         return self._engine.read(batch)
 
     def commit(
-        self, batch: Batch, prepared: Prepared, transaction: Transaction, note: str
+        self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
-        self.committed.append((batch, transaction, note))
-        return self._engine.commit(batch, prepared, transaction, note)
+        self.committed.append((batch, transaction, batch_record))
+        return self._engine.commit(batch, prepared, transaction, batch_record)
 
     def record(
         self, table: Any, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         return self._engine.record(table, transaction, create)
 
-    def replay(self, batch: Batch, transaction: Transaction, note: str) -> None:
+    def replay(self, batch: Batch, transaction: Transaction, batch_record: str) -> None:
         prepared = self._engine.read(batch)
         assert not isinstance(prepared, BadFile)
-        self._engine.commit(batch, prepared, transaction, note)
+        self._engine.commit(batch, prepared, transaction, batch_record)
         prepared.release()
 
 
@@ -55,22 +55,22 @@ def _publish(zone: Zone, table: str, history: History) -> None:
         zone.put(table, number, file)
 
 
-def check(mirror: Mirror, seeds: list[int], *, guarded: bool = False) -> None:
+def check(mirror: Mirror, seeds: list[int], *, versioned: bool = False) -> None:
     """Publish one table a seed, drain them side by side, replay a prefix, compare."""
     draw = random.Random(seeds[0])
     engine = mirror.engine = Recording(mirror.engine)
-    histories = {f"t{seed}": random_history(seed, guarded=guarded) for seed in seeds}
+    histories = {f"t{seed}": random_history(seed, versioned=versioned) for seed in seeds}
     for table, history in histories.items():
         _publish(mirror.zone, table, history)
 
     def drain(table: str, files: int) -> object:
-        lane = Mirror(mirror.zone, mirror.spark, replace(mirror.parts.limits, batch_files=files))
-        lane.engine = engine
-        return lane.settle(table)
+        worker = Mirror(mirror.zone, mirror.spark, replace(mirror.ports.limits, batch_files=files))
+        worker.engine = engine
+        return worker.reconcile_until_idle(table)
 
-    with ThreadPoolExecutor(draw.choice([1, 2, 3])) as lanes:
+    with ThreadPoolExecutor(draw.choice([1, 2, 3])) as workers:
         sizes = [draw.choice([1, 2, 3, 100]) for _ in seeds]
-        decisions = dict(zip(histories, lanes.map(drain, histories, sizes), strict=True))
+        decisions = dict(zip(histories, workers.map(drain, histories, sizes), strict=True))
 
     for table, history in histories.items():
         expected = history.expected()
@@ -87,7 +87,7 @@ def check(mirror: Mirror, seeds: list[int], *, guarded: bool = False) -> None:
             engine.replay(*item)
         assert mirror.versions(table) == before, f"seed {history.seed}: a replay was committed"
         got = bag(mirror.rows(table))
-        again = f"replay with: random_history({history.seed}, guarded={guarded})"
+        again = f"replay with: random_history({history.seed}, guarded={versioned})"
         assert got == bag(history.expected_rows()), again
 
 
@@ -115,16 +115,16 @@ def test_random_histories_give_what_the_interpreter_gives(mirror: Mirror) -> Non
     check(mirror, _seeds_of_this_run(_CHOSEN))
 
 
-def test_random_histories_of_guarded_tables_give_what_the_interpreter_gives(
+def test_random_histories_of_versioned_tables_give_what_the_interpreter_gives(
     mirror: Mirror,
 ) -> None:
-    check(mirror, _seeds_of_this_run(_GUARDED), guarded=True)
+    check(mirror, _seeds_of_this_run(_GUARDED), versioned=True)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("guarded", [False, True])
+@pytest.mark.parametrize("versioned", [False, True])
 @pytest.mark.parametrize("block", range(12))
-def test_many_random_histories(mirror: Mirror, block: int, guarded: bool) -> None:
+def test_many_random_histories(mirror: Mirror, block: int, versioned: bool) -> None:
     start = int(os.environ.get("OPENMIRROR_SEED", str(random.SystemRandom().randrange(10**9))))
     sys.stdout.write(f"OPENMIRROR_SEED={start}\n")
-    check(mirror, _seeds(25, start + 25 * block), guarded=guarded)
+    check(mirror, _seeds(25, start + 25 * block), versioned=versioned)

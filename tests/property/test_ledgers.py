@@ -17,24 +17,24 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openmirror import layout
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.local.store import LocalStore
-from openmirror.ledger import effective
-from openmirror.lifecycle import table_status
+from openmirror.deltalog import LogReplay
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.operate import requests
 from openmirror.plan import Limits, plan
 from openmirror.plan.decisions import Pause
-from openmirror.protocol.filing import Through
 from openmirror.protocol.names import TablePath
+from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.rules import Code
-from openmirror.services import requests
-from openmirror.services.cleaning import clean_table
-from openmirror.services.draining import drain
-from openmirror.services.ledgers import read_entries
-from openmirror.services.looking import look_at
-from openmirror.services.mirrors import open_mirror
-from openmirror.services.parts import Parts
+from openmirror.reconcile.clean import clean_table
+from openmirror.reconcile.ledger_files import read_entries
+from openmirror.reconcile.mirrors import open_mirror
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.draining import drain
+from openmirror.status import table_status
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout
+from openmirror.table.ledger import effective
 from openmirror.wiring.local import utc_now
 from tests.conformance.interpreter import Interpreter
 from tests.conformance.states import state_of
@@ -113,7 +113,7 @@ class World:
             (zone / "Orders" / "_metadata.json").write_text(text)
         store = LocalStore(self._root)
         limits = replace(NO_WAITS, batch_files=batch_files)
-        self.parts = Parts(
+        self.ports = RootPorts(
             store=store,
             inspector=ChangeFileInspector(store),
             logs=LogReplay(store),
@@ -131,19 +131,19 @@ class World:
             self._publish(file)
         match act.verb:
             case "clean":
-                clean_table(self.parts, ORDERS)
+                clean_table(self.ports, ORDERS)
                 asked.append({"verb": "clean"})
             case "give up" if self._way == "partitions":
                 through = f"{act.partition}/{act.number}"
-                requests.skip_through(self.parts, ORDERS, Through.parse(through), ME)
+                requests.skip_through(self.ports, ORDERS, Through.parse(through), ME)
                 asked.append({"verb": "skip", "through": through})
             case "skip" if (bad := self._bad_file()) is not None:
-                requests.skip_file(self.parts, ORDERS, bad, ME)
+                requests.skip_file(self.ports, ORDERS, bad, ME)
                 asked.append({"verb": "skip", "file": bad})
             case "reseed" if self._state() == "idle":  # else it would not begin yet
-                requests.reseed(self.parts, ORDERS, ME)
+                requests.reseed(self.ports, ORDERS, ME)
                 asked.append({"verb": "reseed"})
-        drain(self.parts, PaperEngine(self.parts.store), ["m"], lanes=1)
+        drain(self.ports, PaperEngine(self.ports.store), ["m"], workers=1)
         self.interpreter.take(_Asked([{"folder": "Orders", **one} for one in asked]))
 
     def _publish(self, file: Published) -> None:
@@ -160,20 +160,20 @@ class World:
             os.utime(folder / name, (at, at))
 
     def _bad_file(self) -> str | None:
-        look = look_at(self.parts, ORDERS).look
-        match plan(look, self.parts.limits, look.at):
+        observed = observe(self.ports, ORDERS).observed
+        match plan(observed, self.ports.limits, observed.at):
             case Pause(problem) if problem.code is Code.FILE_UNREADABLE:
                 return problem.file
         return None
 
     def _state(self) -> object:
-        look = look_at(self.parts, ORDERS).look
-        return state_of(plan(look, self.parts.limits, look.at))
+        observed = observe(self.ports, ORDERS).observed
+        return state_of(plan(observed, self.ports.limits, observed.at))
 
     def check(self) -> None:
-        look = look_at(self.parts, ORDERS).look
-        decision = plan(look, self.parts.limits, look.at)
-        status = table_status(look, decision)
+        observed = observe(self.ports, ORDERS).observed
+        decision = plan(observed, self.ports.limits, observed.at)
+        status = table_status(observed, decision)
         wanted = self.interpreter.outcome(TablePath("", "Orders"))
         assert state_of(decision) == wanted.state
         assert str(status.applied) == wanted.applied
@@ -181,9 +181,9 @@ class World:
         # Names of the archive are asked for as far as the next batch needs them.
         is_all = not isinstance(decision, Pause) or self._way == "partitions"
         assert tuple(codes) == wanted.warnings or (not is_all and not codes)
-        assert look.incarnation is not None
-        entries = read_entries(self.parts.store, ORDERS, look.incarnation)
-        order = list(effective(entries, look.filing, look.applied))
+        assert observed.incarnation is not None
+        entries = read_entries(self.ports.store, ORDERS, observed.incarnation)
+        order = list(effective(entries, observed.naming, observed.applied))
         assert order == self.interpreter.order(TablePath("", "Orders"))
 
 

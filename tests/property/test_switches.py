@@ -16,12 +16,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from openmirror import layout
 from openmirror.plan.decisions import Idle
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Change, ChangeFile, Marker
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
-from openmirror.tablelog import TableLog
+from openmirror.table import layout
+from openmirror.table.log import TableLog
 from tests.property.histories import History, random_history
 from tests.zone import MIRROR, Mirror, bag
 
@@ -33,7 +33,7 @@ _LEGACY = {"appendOnly", "invariants"}
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """What can be seen of a table."""
 
     rows: list[Any]
@@ -42,7 +42,7 @@ class Seen:
     features: frozenset[str]
     clustering: tuple[str, ...]
 
-    def with_features(self, *names: str, **properties: str) -> Seen:
+    def with_features(self, *names: str, **properties: str) -> Observation:
         given = {f"delta.{name}": value for name, value in properties.items()}
         return replace(
             self,
@@ -51,11 +51,11 @@ class Seen:
         )
 
 
-def _same(plain: Seen, history: History) -> Seen:
+def _same(plain: Observation, history: History) -> Observation:
     return plain
 
 
-def _upserts(plain: Seen, history: History) -> Seen:
+def _upserts(plain: Observation, history: History) -> Observation:
     """The rows that the interpreter leaves when each insert is an upsert."""
     files = [
         ChangeFile(
@@ -72,7 +72,7 @@ def _upserts(plain: Seen, history: History) -> Seen:
     return replace(plain, rows=bag(replace(history, changes=files).expected_rows()))
 
 
-def _ntz(plain: Seen, history: History) -> Seen:
+def _ntz(plain: Observation, history: History) -> Observation:
     """Another type for what files have without a zone; `bag` shows a moment either way alike."""
     zoneless = {
         fold_case(field.name)
@@ -88,11 +88,11 @@ def _ntz(plain: Seen, history: History) -> Seen:
     return seen.with_features("timestampNtz") if zoneless else seen
 
 
-def _deletion_vectors(plain: Seen, history: History) -> Seen:
+def _deletion_vectors(plain: Observation, history: History) -> Observation:
     return plain.with_features("deletionVectors", enableDeletionVectors="true")
 
 
-def _feed(plain: Seen, history: History) -> Seen:
+def _feed(plain: Observation, history: History) -> Observation:
     # Delta feeds no column with a backquote: the feed ends before the first.
     on = not any("`" in name for name in plain.schema.names)
     return plain.with_features("changeDataFeed", enableChangeDataFeed=str(on).lower())
@@ -101,14 +101,14 @@ def _feed(plain: Seen, history: History) -> Seen:
 _BY = ("ID", "name", "VALUE", "c d")
 
 
-def _clustered(plain: Seen, history: History) -> Seen:
+def _clustered(plain: Observation, history: History) -> Observation:
     found = (plain.schema.find(name) for name in _BY)
     names = tuple(c.name for c in found if c and c.type not in ("boolean", "binary"))
     seen = replace(plain, clustering=names)
     return seen.with_features("clustering", "domainMetadata") if names else seen
 
 
-def _all(plain: Seen, history: History) -> Seen:
+def _all(plain: Observation, history: History) -> Observation:
     for expected in (_ntz, _deletion_vectors, _feed, _clustered):
         plain = expected(plain, history)
     return plain
@@ -118,8 +118,8 @@ _ON = {"deletionVectors": True}
 _FEED = {"enableDeltaChangeDataFeed": True}
 _NTZ = {"zonelessTimestamps": "ntz"}
 _CLUSTERED = {"clustering": list(_BY)}
-SWITCHES: dict[str, tuple[dict[str, Any], Callable[[Seen, History], Seen]]] = {
-    "plain": ({"dropGrace": "9d", "settle": "9d", "retentionInDays": 9}, _same),
+SWITCHES: dict[str, tuple[dict[str, Any], Callable[[Observation, History], Observation]]] = {
+    "plain": ({"dropGrace": "9d", "quiet_period": "9d", "retentionInDays": 9}, _same),
     "upserts": ({"insert": "upsert"}, _upserts),
     "feature": ({"typeChange": "feature"}, _same),
     "ntz": (_NTZ, _ntz),
@@ -130,8 +130,8 @@ SWITCHES: dict[str, tuple[dict[str, Any], Callable[[Seen, History], Seen]]] = {
 }
 
 
-def _seen(mirror: Mirror, table: str) -> Seen:
-    log = mirror.look(table).log
+def _seen(mirror: Mirror, table: str) -> Observation:
+    log = mirror.observed(table).log
     assert isinstance(log, TableLog)
     path = mirror.delta_path(table)
     protocol: dict[str, Any] = {}
@@ -144,7 +144,7 @@ def _seen(mirror: Mirror, table: str) -> Seen:
     frame = mirror.spark.read.format("delta").load(str(path))
     rows = mirror.rows(table) if table.startswith("plain") else frame.toArrow().to_pylist()
     counted = "delta.columnMapping.maxColumnId"
-    return Seen(
+    return Observation(
         bag(rows),
         log.schema,
         {name: value for name, value in log.properties.items() if name != counted},
@@ -175,19 +175,19 @@ def test_a_switch_changes_what_it_names_and_nothing_else(mirror: Mirror) -> None
     seeds = (start, start + 1, start + 2) if start else _SEEDS
     histories = {seed: random_history(seed, **_SMALL) for seed in seeds}
     tables = _publish(mirror, histories)
-    limits = replace(mirror.parts.limits, batch_files=2)
+    limits = replace(mirror.ports.limits, batch_files=2)
 
     def drain(table: str) -> None:
-        lane = Mirror(mirror.zone, mirror.spark, limits)
-        assert isinstance(lane.settle(table), Idle), table
+        worker = Mirror(mirror.zone, mirror.spark, limits)
+        assert isinstance(worker.reconcile_until_idle(table), Idle), table
         if table.startswith(("clustered", "all")):
             # A column of the last batch is clustered by from the next one on.
             history = tables[table]
-            lane.zone.put(table, len(history.files) + 1, history.files[-1].slice(0, 0))
-            assert isinstance(lane.settle(table), Idle), table
+            worker.zone.put(table, len(history.files) + 1, history.files[-1].slice(0, 0))
+            assert isinstance(worker.reconcile_until_idle(table), Idle), table
 
-    with ThreadPoolExecutor(2) as lanes:
-        list(lanes.map(drain, tables))
+    with ThreadPoolExecutor(2) as workers:
+        list(workers.map(drain, tables))
 
     effects: set[str] = set()
     for seed, history in histories.items():

@@ -16,16 +16,16 @@ from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
-from openmirror import commitnote, layout
-from openmirror.adapters.memory import MemoryStore
-from openmirror.control import BatchKind
-from openmirror.layout import StorePath, join
 from openmirror.plan import Batch
 from openmirror.ports import BadFile, CommitResult, Counts, Transaction
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import FENCED, START, Position
-from openmirror.tablelog import AppId, CommitNote, Epoch, TableLog
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout, user_metadata
+from openmirror.table.control import BatchKind
+from openmirror.table.layout import StorePath, join
+from openmirror.table.log import AppId, BatchRecord, Epoch, TableLog
 
 Stall = Callable[[str, object], None]
 """Told of every effect just before it; the scheduler may let others go first."""
@@ -70,7 +70,7 @@ class Log:
     before: dict[AppId, Position] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     touched: list[tuple[AppId, bool]] = field(default_factory=list)
-    note: CommitNote | None = None
+    batch_record: BatchRecord | None = None
     dropped_with: frozenset[AppId] = frozenset()
     """What was in the log when the table was last moved aside: none of it may add anything."""
     seen: TableLog | None = None
@@ -81,7 +81,7 @@ class Log:
         return [app for app, version in self.transactions.items() if version != FENCED]
 
 
-class _SeenLog(TableLog):
+class _ObservedLog(TableLog):
     """Parses its epochs once: a schedule asks for them thousands of times."""
 
     epochs = cached_property(TableLog.epochs.fget)  # type: ignore[assignment, arg-type]
@@ -131,7 +131,7 @@ class ModelDelta:
         folder = self.store.incarnation(join(table, "_delta_log"))
         return self._logs.get(folder) if folder is not None else None
 
-    def moved_aside(self, table: StorePath) -> None:
+    def moved_to_retained(self, table: StorePath) -> None:
         """Remember what the log held when it was moved to the dropped tables.
 
         A runner that stalls just before the move may take along the epoch of a folder that has
@@ -155,14 +155,14 @@ class ModelDelta:
         seen = log.seen
         if seen is None or seen.path != table:
             before = {} if log.live else dict(log.before)
-            seen = log.seen = _SeenLog(
+            seen = log.seen = _ObservedLog(
                 path=table,
                 table_id=log.table_id,
                 version=log.version,
                 transactions=dict(log.transactions),
                 schema=log.schema,
                 before_fence=before,
-                note=log.note,
+                batch_record=log.batch_record,
             )
         return seen
 
@@ -179,7 +179,7 @@ class ModelDelta:
         return ModelPrepared(rows)
 
     def commit(
-        self, batch: Batch, prepared: ModelPrepared, transaction: Transaction, note: str
+        self, batch: Batch, prepared: ModelPrepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
         replaces = batch.kind is BatchKind.REPLACE
         may_create = replaces and batch.may_create
@@ -191,12 +191,12 @@ class ModelDelta:
             schema=batch.union.schema,
             replaces=replaces,
             rows=rows,
-            note=commitnote.decode(note),
+            batch_record=user_metadata.decode(batch_record),
         )
         self._may_fail()
         return result
 
-    def record(
+    def save_learned(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         result = self._transact(table, transaction, create=create)
@@ -212,7 +212,7 @@ class ModelDelta:
         schema: TableSchema | None = None,
         replaces: bool = False,
         rows: list[Row] | None = None,
-        note: CommitNote | None = None,
+        batch_record: BatchRecord | None = None,
     ) -> CommitResult:
         app, version = transaction.app_id, transaction.version
         self.stall("begin", app)
@@ -248,7 +248,7 @@ class ModelDelta:
         log.transactions[app] = version
         log.touched.append((app, replaces))
         log.version += 1
-        log.note = note or log.note
+        log.batch_record = batch_record or log.batch_record
         log.seen = None
         self._check(log)
         epoch = Epoch.parse(app)

@@ -10,19 +10,19 @@ import json
 from random import Random
 from typing import Any
 
-from openmirror import layout
-from openmirror.adapters.memory import MemoryStore
-from openmirror.layout import StorePath, join
-from openmirror.protocol.filing import Filing
 from openmirror.protocol.metadata import Detection
 from openmirror.protocol.names import ETag, Incarnation
+from openmirror.protocol.naming_scheme import NamingScheme
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath, join
 from tests.simulation.delta_model import DAMAGED, UNFINISHED
 from tests.simulation.publishing import FOLDER, LANDING, Publisher
 
 FILINGS = (
-    Filing(Detection.LAST_UPDATE_TIME),
-    Filing(Detection.SEQUENTIAL, partitioned=True),
-    Filing(Detection.LAST_UPDATE_TIME, partitioned=True),
+    NamingScheme(Detection.LAST_UPDATE_TIME),
+    NamingScheme(Detection.SEQUENTIAL, partitioned=True),
+    NamingScheme(Detection.LAST_UPDATE_TIME, partitioned=True),
 )
 PARTITIONS = ("", "P=a", "P=b", "P=b/Q=c")
 STAGING = StorePath("staging")
@@ -45,9 +45,9 @@ class LedgerPublisher(Publisher):
     A file is known by the count at which the publisher chose its name, from 1 on in each life.
     """
 
-    def __init__(self, store: MemoryStore, rng: Random, filing: Filing) -> None:
+    def __init__(self, store: MemoryStore, rng: Random, naming: NamingScheme) -> None:
         super().__init__(store, rng)
-        self._filing = filing
+        self._naming = naming
         self.late = 0.0
         """How often a file comes after those that follow it: it keeps its older time, or leaves a
         gap in its partition until then."""
@@ -67,7 +67,7 @@ class LedgerPublisher(Publisher):
 
     def number_of(self, name: str) -> int:
         """Which file has this name in the present life."""
-        return self.names[self.life or ""].index(name) + 1
+        return self.names[self.record or ""].index(name) + 1
 
     def _files(self, folder: StorePath, above: str = "") -> list[str]:
         found = []
@@ -82,10 +82,10 @@ class LedgerPublisher(Publisher):
 
     def create(self) -> None:
         super().create()
-        self.names[self.life or ""] = []
+        self.names[self.record or ""] = []
         options = {
-            "fileDetectionStrategy": self._filing.detection.value,
-            "isPartitionEnabled": self._filing.partitioned,
+            "fileDetectionStrategy": self._naming.detection.value,
+            "isPartitionEnabled": self._naming.partitioned,
         }
         self._store.put(join(LANDING, "_metadata.json"), json.dumps(options).encode())
 
@@ -115,10 +115,10 @@ class LedgerPublisher(Publisher):
 
     def _begin(self) -> None:
         number = self._named()
-        if self._filing.is_numbered:
+        if self._naming.is_numbered:
             self._owed.append(number)
-            partition, _, own = self.names[self.life or ""][number - 1].rpartition("/")
-            self.holes.add((self.life or "", partition, int(own.partition(".")[0])))
+            partition, _, own = self.names[self.record or ""][number - 1].rpartition("/")
+            self.holes.add((self.record or "", partition, int(own.partition(".")[0])))
             self._put(self._named(partition))
             return
         path = join(STAGING, str(number))
@@ -131,13 +131,13 @@ class LedgerPublisher(Publisher):
             return
         number, path, etag, content = self._staged.pop()
         self._store.move_file(path, self._path(number), etag)
-        self.truth[self.life or ""].setdefault(number, []).append(content)
+        self.truth[self.record or ""].setdefault(number, []).append(content)
 
     def _named(self, partition: str | None = None) -> int:
-        names = self.names[self.life or ""]
+        names = self.names[self.record or ""]
         if partition is None:
-            partition = self._rng.choice(PARTITIONS) if self._filing.partitioned else ""
-        if self._filing.is_numbered:
+            partition = self._rng.choice(PARTITIONS) if self._naming.partitioned else ""
+        if self._naming.is_numbered:
             own = sum(name.rpartition("/")[0] == partition for name in names) + 1
             name = f"{own:020d}.parquet"
         else:
@@ -146,7 +146,7 @@ class LedgerPublisher(Publisher):
         return len(names)
 
     def _path(self, number: int) -> StorePath:
-        return join(LANDING, *self.names[self.life or ""][number - 1].split("/"))
+        return join(LANDING, *self.names[self.record or ""][number - 1].split("/"))
 
     def _write(self, number: int) -> int:
         if number in self._unfinished:
@@ -156,17 +156,17 @@ class LedgerPublisher(Publisher):
 
     def _content(self, number: int) -> bytes:
         self._contents += 1
-        return f"{self.life} {number} {self._contents}".encode()
+        return f"{self.record} {number} {self._contents}".encode()
 
     def reuse(self) -> None:
         """A name comes again while the archive knows it: nobody can tell it later."""
-        life, archive = self.life or "", layout.archive_folder(FOLDER)
+        record, archive = self.record or "", layout.archive_folder(FOLDER)
         if self._store.incarnation(archive) is None:
             return
         kept = {self.number_of(name) for name in self._files(archive)}
         if gone := kept - set(self.in_folder):
             number = self._rng.choice(sorted(gone))
-            self._again.add((life, number))
+            self._work_item_again.add((record, number))
             self._write(number)
 
     def delete(self, step: int) -> None:
@@ -183,9 +183,9 @@ class LedgerPublisher(Publisher):
 
     def _begun_before(self) -> None:
         """What was begun when the folder went: it is gone on with."""
-        written = set(self.in_folder) | set(self.truth[self.life or ""])
-        everything = range(1, len(self.names[self.life or ""]) + 1)
+        written = set(self.in_folder) | set(self.truth[self.record or ""])
+        everything = range(1, len(self.names[self.record or ""]) + 1)
         self._unfinished = [
-            n for n in everything if n in written and n not in self.truth[self.life or ""]
+            n for n in everything if n in written and n not in self.truth[self.record or ""]
         ]
         self._owed = [n for n in everything if n not in written]

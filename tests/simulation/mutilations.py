@@ -8,27 +8,27 @@ from dataclasses import replace
 from typing import Any
 from unittest import mock
 
-from openmirror.adapters.memory import MemoryStore
-from openmirror.control import BatchKind
-from openmirror.layout import StorePath
-from openmirror.plan import Look, cleanup, needs, numbering, table
+from openmirror.plan import ObservedState, cleanup, needs, ordering, table
 from openmirror.plan.decisions import Continue
 from openmirror.plan.opening import Opening, opening_of
 from openmirror.plan.transitions import rebuilt
 from openmirror.protocol.names import ETag, Incarnation
-from openmirror.services import (
-    applying,
-    cleaning,
-    dropping,
+from openmirror.reconcile import (
+    apply,
+    clean,
+    drop,
     epochs,
-    ledgers,
-    looking,
-    ordering,
-    purging,
-    visiting,
+    ledger_files,
+    ledger_order,
+    observing,
+    purge,
+    reconciliation,
 )
-from openmirror.services.documents import Documents, Stored
-from openmirror.services.parts import Parts
+from openmirror.reconcile.documents import Documents, Stored
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table.control import BatchKind
+from openmirror.table.layout import StorePath
 from tests.simulation.delta_model import ModelDelta
 from tests.simulation.ledgers import FILINGS, of_a_ledger
 
@@ -38,47 +38,47 @@ Patch = tuple[object, str, Any]
 def without_decided_batches() -> list[Patch]:
     """The plan cuts anew, whatever was decided."""
 
-    def forgetful(look: Look) -> Any:
-        return opening_of(replace(look, control=replace(look.control, decided=None)))
+    def forgetful(observed: ObservedState) -> Any:
+        return opening_of(replace(observed, control=replace(observed.control, decided=None)))
 
     return [(where, "opening_of", forgetful) for where in (table, needs)]
 
 
 def without_fences() -> list[Patch]:
     """An epoch opens beside the others."""
-    return [(where, "fence_others", lambda *_: True) for where in (applying, dropping, epochs)]
+    return [(where, "fence_others", lambda *_: True) for where in (apply, drop, epochs)]
 
 
 def without_fences_of_epochs_that_never_committed() -> list[Patch]:
     """Only what is live in the log is fenced."""
     fence = epochs.fence_others
 
-    def only_live(parts: Any, engine: Any, path: Any, control: Any, own: Any, create: Any) -> bool:
-        return fence(parts, engine, path, replace(control, epochs=()), own, create)
+    def only_live(ports: Any, engine: Any, path: Any, control: Any, own: Any, create: Any) -> bool:
+        return fence(ports, engine, path, replace(control, epochs=()), own, create)
 
-    return [(where, "fence_others", only_live) for where in (applying, dropping, epochs)]
+    return [(where, "fence_others", only_live) for where in (apply, drop, epochs)]
 
 
 def without_the_fence_before_a_drop() -> list[Patch]:
     """A table moves aside while a runner may still add to it."""
-    return [(dropping, "fence_others", lambda *_: True)]
+    return [(drop, "fence_others", lambda *_: True)]
 
 
-def without_the_second_look() -> list[Patch]:
+def without_the_second_observation() -> list[Patch]:
     """What was read counts for what was planned."""
-    return [(applying, "is_unchanged", lambda *_: True)]
+    return [(apply, "is_unchanged", lambda *_: True)]
 
 
-def without_rows_held_before_the_second_look() -> list[Patch]:
+def without_rows_held_before_the_second_observation() -> list[Patch]:
     """The second look comes first, and the files are read after it."""
-    apply_batch, is_unchanged = applying.apply_batch, applying.is_unchanged
+    apply_batch, is_unchanged = apply.apply_batch, apply.is_unchanged
 
-    def check_first(parts: Parts, engine: Any, seen: Any, batch: Any) -> Any:
-        return apply_batch(parts, engine, seen, batch) if is_unchanged(parts, batch) else None
+    def check_first(ports: RootPorts, engine: Any, seen: Any, batch: Any) -> Any:
+        return apply_batch(ports, engine, seen, batch) if is_unchanged(ports, batch) else None
 
     return [
-        (visiting, "apply_batch", check_first),
-        (applying, "is_unchanged", lambda *_: True),
+        (reconciliation, "apply_batch", check_first),
+        (apply, "is_unchanged", lambda *_: True),
     ]
 
 
@@ -98,14 +98,14 @@ def without_looking_again_after_a_conflict() -> list[Patch]:
     class Never(Exception):
         pass
 
-    return [(visiting, "ConditionFailed", Never)]
+    return [(reconciliation, "ConditionFailed", Never)]
 
 
-def without_digests_in_cleanup() -> list[Patch]:
+def without_manifests_in_cleanup() -> list[Patch]:
     """Any applied number is moved, whatever its content is now."""
 
-    def applied(look: Look, _: object, file: Any) -> bool:
-        return file.sequence <= look.applied
+    def applied(observed: ObservedState, _: object, file: Any) -> bool:
+        return file.sequence <= observed.applied
 
     return [(cleanup, "_applied_as", applied), (cleanup, "applied_file_changed", lambda _: None)]
 
@@ -125,9 +125,9 @@ def without_the_etag_of_a_move() -> list[Patch]:
 
 def without_the_incarnation_again() -> list[Patch]:
     """A look trusts the life that it saw first."""
-    look_once = looking._look_once
+    observe_once = observing._observe_once
 
-    class FirstLife:
+    class FirstIncarnation:
         def __init__(self, store: Any) -> None:
             self._store = store
             self._first: dict[str, Incarnation | None] = {}
@@ -140,34 +140,40 @@ def without_the_incarnation_again() -> list[Patch]:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._store, name)
 
-    def once(parts: Parts, folder: Any, listing_last: bool) -> Any:
-        blind: Any = FirstLife(parts.store)
-        return look_once(replace(parts, store=blind), folder, listing_last)
+    def once(ports: RootPorts, folder: Any, listing_last: bool) -> Any:
+        blind: Any = FirstIncarnation(ports.store)
+        return observe_once(replace(ports, store=blind), folder, listing_last)
 
-    return [(looking, "_look_once", once)]
+    return [(observing, "_observe_once", once)]
 
 
-def without_the_order_of_a_look() -> list[Patch]:
+def without_the_order_of_an_observation() -> list[Patch]:
     """Runners list the folder after they read what is applied."""
-    look = looking.look_at
-    return [(visiting, "look_at", lambda parts, folder: look(parts, folder, listing_last=True))]
+    observed = observing.observe
+    return [
+        (
+            reconciliation,
+            "observe",
+            lambda ports, folder: observed(ports, folder, listing_last=True),
+        )
+    ]
 
 
-def without_the_order_of_a_cleaning_look() -> list[Patch]:
+def without_the_order_of_a_cleaning_observation() -> list[Patch]:
     """The cleaner lists the folder before it reads what is applied."""
-    look = looking.look_at
-    return [(cleaning, "look_at", lambda parts, folder, **_: look(parts, folder))]
+    observed = observing.observe
+    return [(clean, "observe", lambda ports, folder, **_: observed(ports, folder))]
 
 
 def without_the_newest_epoch_rule() -> list[Patch]:
     """A live epoch goes on although a newer one was decided."""
 
-    def stays(look: Look) -> Any:
-        found = opening_of(look)
-        decided = look.control.decided
-        given_up = decided and look.live and decided.app_id == look.live[0].app_id
-        if isinstance(found, Continue) and not found.is_decided and look.live and not given_up:
-            return Opening(BatchKind.EXTEND, look.live[0])
+    def stays(observed: ObservedState) -> Any:
+        found = opening_of(observed)
+        decided = observed.control.decided
+        given_up = decided and observed.live and decided.app_id == observed.live[0].app_id
+        if isinstance(found, Continue) and not found.is_decided and observed.live and not given_up:
+            return Opening(BatchKind.EXTEND, observed.live[0])
         return found
 
     return [(where, "opening_of", stays) for where in (table, needs)]
@@ -175,12 +181,12 @@ def without_the_newest_epoch_rule() -> list[Patch]:
 
 def without_the_archive() -> list[Patch]:
     """A number that is missing in the folder is a gap."""
-    return [(looking, "with_archive", lambda _, look: look)]
+    return [(observing, "with_archive", lambda _, observed: observed)]
 
 
 def without_the_ledger() -> list[Patch]:
     """A batch is committed and its order written down nowhere."""
-    return [(applying, "write_entry", lambda *_: None)]
+    return [(apply, "write_entry", lambda *_: None)]
 
 
 def without_writing_down_before_the_commit() -> list[Patch]:
@@ -190,41 +196,41 @@ def without_writing_down_before_the_commit() -> list[Patch]:
     def commit_first(delta: Any, batch: Any, *rest: Any) -> Any:
         result = commit(delta, batch, *rest)
         delta.stall("late", batch.last)
-        ledgers.write_entry(delta.store, batch)
+        ledger_files.write_entry(delta.store, batch)
         return result
 
-    return [(applying, "write_entry", lambda *_: None), (ModelDelta, "commit", commit_first)]
+    return [(apply, "write_entry", lambda *_: None), (ModelDelta, "commit", commit_first)]
 
 
 def without_places_by_name() -> list[Patch]:
     """Files that were applied get a place like any other."""
-    return [(numbering, "_known", lambda *_, **__: {})]
+    return [(ordering, "_known", lambda *_, **__: {})]
 
 
 def without_names_used_before() -> list[Patch]:
     """Nobody asks the archive for a name."""
-    return [(ordering, "_in_archive", lambda *_: frozenset())]
+    return [(ledger_order, "_in_archive", lambda *_: frozenset())]
 
 
 def without_superseding() -> list[Patch]:
     """Whatever was written down counts, also behind the place where an epoch was given up."""
 
-    def everything(entries: Any, filing: Any, through: int) -> Any:
-        said = sorted(entries, key=lambda entry: (-entry.epoch, entry.last))
-        numbers = {file.sequence: file for entry in said for file in entry.files}
+    def everything(entries: Any, naming: Any, through: int) -> Any:
+        stated = sorted(entries, key=lambda entry: (-entry.epoch, entry.last))
+        numbers = {file.sequence: file for entry in stated for file in entry.files}
         return {f.name: f for n, f in sorted(numbers.items()) if n <= through}
 
-    return [(where, "effective", everything) for where in (ordering, rebuilt, purging)]
+    return [(where, "effective", everything) for where in (ledger_order, rebuilt, purge)]
 
 
 def without_the_ledger_when_files_are_read_again() -> list[Patch]:
     """A reseed, or a life that came back, orders its files anew."""
-    return [(ordering, "effective", lambda *_: {})]
+    return [(ledger_order, "effective", lambda *_: {})]
 
 
 def without_restoring() -> list[Patch]:
     """A control document that is lost is not made anew from the ledger."""
-    return [(looking, "has_forgotten", lambda _: False)]
+    return [(observing, "has_forgotten", lambda _: False)]
 
 
 def without_a_new_epoch_after_a_loss() -> list[Patch]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from random import Random
 
-from openmirror import layout
-from openmirror.adapters.memory import MemoryStore
-from openmirror.layout import StorePath
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
 from tests.simulation.delta_model import Row
 
 FOLDER = TableFolder("m", TablePath("", "T"))
@@ -27,7 +27,7 @@ class Publisher:
         self._contents = 0
         self._bin: list[tuple[Incarnation, int]] = []
         self._newest: Incarnation | None = None
-        self._again: set[tuple[Incarnation | None, int]] = set()
+        self._work_item_again: set[tuple[Incarnation | None, int]] = set()
         """Numbers that came again, by life: whatever is written under them is never read."""
         self.came_back: set[str] = set()
         """Lives that came back after another one: the digests of their files are forgotten."""
@@ -35,7 +35,7 @@ class Publisher:
         """By life and number, every content that was ever written, the newest last."""
 
     @property
-    def life(self) -> Incarnation | None:
+    def record(self) -> Incarnation | None:
         return self._store.incarnation(LANDING)
 
     @property
@@ -52,32 +52,32 @@ class Publisher:
 
     def create(self) -> None:
         self._store.make_folder(LANDING)
-        assert self.life is not None
-        self.truth[self.life] = {}
-        self._newest = self.life
+        assert self.record is not None
+        self.truth[self.record] = {}
+        self._newest = self.record
 
     def write(self) -> None:
-        assert self.life is not None
-        self._put(len(self.truth[self.life]) + 1)
+        assert self.record is not None
+        self._put(len(self.truth[self.record]) + 1)
 
     def finish(self) -> None:
         """Nothing is left undone."""
 
     def overwrite(self, table: list[Row], *, applied: bool) -> None:
         """Replace a file that is believed to be unread, or one that was read."""
-        life = self.life
-        read = {row.sequence for row in table if row.incarnation == life}
+        record = self.record
+        read = {row.sequence for row in table if row.incarnation == record}
         numbers = [number for number in self.in_folder if (number in read) == applied]
         if numbers:
             self._put(self._rng.choice(numbers))
 
     def reuse(self) -> None:
         """Write a number again that is no longer in the folder, as a confused publisher does."""
-        assert self.life is not None
-        gone = set(self.truth[self.life]) - set(self.in_folder)
+        assert self.record is not None
+        gone = set(self.truth[self.record]) - set(self.in_folder)
         if gone:
             number = self._rng.choice(sorted(gone))
-            self._again.add((self.life, number))
+            self._work_item_again.add((self.record, number))
             self._write(number)
 
     def empty_archive(self) -> None:
@@ -89,10 +89,10 @@ class Publisher:
             self._store.delete_file(layout.join(archive, *name.split("/")))
 
     def delete(self, step: int) -> None:
-        life = self.life
-        assert life is not None
-        self._store.move_folder(LANDING, layout.join(BIN, life))
-        self._bin.append((life, step))
+        record = self.record
+        assert record is not None
+        self._store.move_folder(LANDING, layout.join(BIN, record))
+        self._bin.append((record, step))
 
     def restore(self, unchecked_since: int, wanted: Incarnation | None = None) -> bool:
         """Bring back a life that was deleted lately, or the one that is wanted.
@@ -106,17 +106,17 @@ class Publisher:
             at = self._rng.randrange(max(0, len(self._bin) - 2), len(self._bin))
         else:
             at = max((n for n, item in enumerate(self._bin) if item[0] == wanted), default=0)
-        life, left = self._bin[at]
-        if life != (wanted or life):
+        record, left = self._bin[at]
+        if record != (wanted or record):
             return False
         if unchecked_since <= left:
             return False
-        swapped = life != self._newest
+        swapped = record != self._newest
         del self._bin[at]
-        self._store.move_folder(layout.join(BIN, life), LANDING)
-        self._newest = life
+        self._store.move_folder(layout.join(BIN, record), LANDING)
+        self._newest = record
         if swapped:
-            self.came_back.add(life)
+            self.came_back.add(record)
         return True
 
     def empty_bin(self) -> None:
@@ -124,11 +124,11 @@ class Publisher:
 
     def _put(self, number: int) -> None:
         content = self._write(number)
-        if (self.life, number) not in self._again:
-            self.truth[self.life or ""].setdefault(number, []).append(content)
+        if (self.record, number) not in self._work_item_again:
+            self.truth[self.record or ""].setdefault(number, []).append(content)
 
     def _write(self, number: int) -> int:
         self._contents += 1
-        data = f"{self.life} {number} {self._contents}".encode()
+        data = f"{self.record} {number} {self._contents}".encode()
         self._store.put(layout.join(LANDING, f"{number:020d}.parquet"), data)
         return self._contents

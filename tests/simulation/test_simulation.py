@@ -36,11 +36,11 @@ def assert_all_right(seeds: range, schedule: Callable[[int], Outcome] = run) -> 
     ended = outcomes(seeds, schedule)
     wrong = [outcome for outcome in ended if outcome.wrong]
     flag = "--ledger " if schedule is run_ledger else ""
-    told = "\n".join(
+    reported = "\n".join(
         f"{outcome.wrong}\n    python -m tests.simulation.replay {flag}{outcome.seed}"
         for outcome in wrong[:5]
     )
-    assert not wrong, f"{len(wrong)} of {len(ended)} schedules went wrong:\n{told}"
+    assert not wrong, f"{len(wrong)} of {len(ended)} schedules went wrong:\n{reported}"
     stopped = sum(bool(outcome.paused or outcome.waits) for outcome in ended)
     assert stopped < len(ended) / 10, "too few schedules run to the end to show anything"
     events: Counter[str] = Counter()
@@ -93,7 +93,7 @@ def is_noticed(name: str, seed: int) -> bool:
 
 
 @pytest.mark.parametrize("name", sorted(set(MUTILATIONS) - UNSEEN))
-def test_each_guard_of_the_design_taken_out_is_noticed(name: str) -> None:
+def test_each_version_column_of_the_design_taken_out_is_noticed(name: str) -> None:
     known = NOTICED_BY.get(name)
     if known is not None and is_noticed(name, known):
         return
@@ -102,5 +102,5 @@ def test_each_guard_of_the_design_taken_out_is_noticed(name: str) -> None:
     pytest.fail(f"seed {known} does not notice it; write down in NOTICED_BY: {name!r}: {found}")
 
 
-def test_no_seed_is_written_down_for_a_guard_that_is_no_more() -> None:
+def test_no_seed_is_written_down_for_a_version_column_that_is_no_more() -> None:
     assert set(NOTICED_BY) == set(MUTILATIONS) - UNSEEN

@@ -16,31 +16,32 @@ from unittest import mock
 
 from greenlet import getcurrent, greenlet
 
-from openmirror import layout
-from openmirror.adapters.memory import MemoryStore
-from openmirror.control import Applied
 from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere, WrongRequest
-from openmirror.layout import StorePath
-from openmirror.ledger import effective
-from openmirror.plan import Decision, Limits, Look
+from openmirror.operate import requests
+from openmirror.operate.requests import Operator
+from openmirror.plan import Decision, Limits, ObservedState
 from openmirror.plan.decisions import Continue, Held, Idle, Pause, Wait, WaitKind
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.ports import ABSENT, Absent, Content, Entry, Listing, Step
 from openmirror.progress import AttemptFailed, ProgressEvent, TablePaused
-from openmirror.protocol.filing import Filing
 from openmirror.protocol.names import ETag, Incarnation
+from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Position
-from openmirror.protocol.textformat import TextFormat
-from openmirror.services import cleaning, requests, visiting
-from openmirror.services.documents import Documents
-from openmirror.services.ledgers import read_entries
-from openmirror.services.looking import look_at
-from openmirror.services.mirrors import open_mirror
-from openmirror.services.parts import Parts
-from openmirror.services.requests import Operator
-from openmirror.tablelog import Epoch
+from openmirror.protocol.text_format import TextFormat
+from openmirror.reconcile import clean, reconciliation
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.ledger_files import read_entries
+from openmirror.reconcile.mirrors import open_mirror
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.control import Applied
+from openmirror.table.layout import StorePath
+from openmirror.table.ledger import effective
+from openmirror.table.log import Epoch
 from tests.simulation.delta_model import DAMAGED, UNFINISHED, ModelDelta, ModelLogs, Row
 from tests.simulation.ledgers import PARTITIONS, LedgerPublisher, of_a_ledger
 from tests.simulation.publishing import FOLDER, LANDING, Publisher
@@ -56,7 +57,7 @@ class StallingStore:
 
     inner: MemoryStore
     stall: Callable[[str, object], None]
-    moved_aside: Callable[[StorePath], None]
+    moved_to_retained: Callable[[StorePath], None]
     purged: Callable[[StorePath], None]
 
     def list_folder(self, folder: StorePath) -> Listing:
@@ -83,7 +84,7 @@ class StallingStore:
         self.stall("move-folder", (source, destination))
         self.inner.move_folder(source, destination)
         if destination.startswith(DROPPED):
-            self.moved_aside(destination)
+            self.moved_to_retained(destination)
 
     def delete_file(self, path: StorePath) -> None:
         self.stall("delete", path)
@@ -141,7 +142,7 @@ LEGITIMATE = {Code.APPLIED_FILE_CHANGED, Code.RESEED_INCOMPLETE}
 
 MOST_END_STEPS = 20_000
 
-MOST_TOLD = 400
+MOST_REPORTED = 400
 """So many characters of what went wrong; a replay tells the rest."""
 
 
@@ -152,21 +153,21 @@ class World:
         self,
         seed: int,
         steps: int = 1200,
-        tell: Callable[[str], None] | None = None,
+        emit: Callable[[str], None] | None = None,
         chosen: Mapping[str, Any] | None = None,
     ) -> None:
         self.rng = rng = Random(seed)
         self.seed, self.steps = seed, steps
-        self.tell = tell
+        self.emit = emit
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         self.store = MemoryStore(lambda: self.now)
         self.main = getcurrent()
         self.delta = ModelDelta(self.store, self.stall, self.is_wrong, self.landed, rng)
         self.stalling = StallingStore(
-            self.store, self.stall, self.delta.moved_aside, self.was_purged
+            self.store, self.stall, self.delta.moved_to_retained, self.was_purged
         )
-        filing = (chosen or {}).get("filing", Filing())
-        self.publisher = _publisher(self.store, rng, filing)
+        naming = (chosen or {}).get("filing", NamingScheme())
+        self.publisher = _publisher(self.store, rng, naming)
         self.errors: list[str] = []
         self.counts: dict[str, int] = {}
         self.still: object = None
@@ -176,7 +177,7 @@ class World:
         self.unchecked: dict[str, int] = {}
         """Since when an actor looks, or reads what it has not checked yet."""
         self.limits = Limits(metadata_grace=timedelta(), drop_grace=timedelta(seconds=3))
-        self.parts = Parts(
+        self.ports = RootPorts(
             store=self.stalling,
             inspector=ModelInspector(self.stall, self.store),
             logs=ModelLogs(self.delta),
@@ -207,7 +208,7 @@ class World:
         self.days = rng.choice([0.0, 0.0, 0.002])
         self.dozing = rng.choice([0.0, 0.0, 0.0, 0.2])
         self.taking_back = rng.choice([0.0, 0.0, 0.0, 0.5])
-        self.filing = filing
+        self.naming = naming
         self.late = 0.0
         self.slow = 0.0
         self.losing = 0.0
@@ -231,11 +232,11 @@ class World:
         if me is self.main:
             return
         self.main.switch()
-        if self.tell:
-            self.tell(f"{self.step:5} {me.name} {what} {on}")
+        if self.emit:
+            self.emit(f"{self.step:5} {me.name} {what} {on}")
 
     def stalled_step(self, step: Step) -> None:
-        if step is not Step.LOOKED and step is not Step.FOLDED:
+        if step is not Step.OBSERVED and step is not Step.FOLDED:
             self.unchecked.pop(self.name, None)
         taken_back = step is Step.DECIDED and self.rng.random() < self.taking_back
         taken_back = taken_back and self.take_back()
@@ -245,8 +246,8 @@ class World:
 
     def emitted(self, event: ProgressEvent) -> None:
         self.count(event.name)
-        if self.tell:
-            self.tell(f"{self.step:5} {self.name} == {event}")
+        if self.emit:
+            self.emit(f"{self.step:5} {self.name} == {event}")
         match event:
             case AttemptFailed(error=error) if "InjectedError" not in error:
                 self.is_wrong(f"a surprise: {error}")
@@ -258,8 +259,8 @@ class World:
         return getattr(getcurrent(), "name", "end")
 
     def is_wrong(self, what: str) -> None:
-        told = what if len(what) <= MOST_TOLD else f"{what[:MOST_TOLD]} ..."
-        self.errors.append(f"step {self.step}, {self.name}: {told}")
+        reported = what if len(what) <= MOST_REPORTED else f"{what[:MOST_REPORTED]} ..."
+        self.errors.append(f"step {self.step}, {self.name}: {reported}")
 
     def count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
@@ -305,23 +306,23 @@ class World:
             before = self.state()
             self.unchecked[self.name] = self.step
             limits = replace(self.limits, batch_files=self.rng.choice([1, 2, 3]))
-            parts = replace(self.parts, limits=limits)
+            ports = replace(self.ports, limits=limits)
             try:
-                done = visiting.visit(parts, self.delta, FOLDER)
+                done = reconciliation.reconcile(ports, self.delta, FOLDER)
             except ConditionFailed:
                 self.count("never stood still")
                 continue
-            if not done.again:
+            if not done.reschedule:
                 self.rest(before)
-            if self.tell:
-                self.tell(f"{self.step:5} {self.name} -> {_brief(done.decision)}")
+            if self.emit:
+                self.emit(f"{self.step:5} {self.name} -> {_brief(done.decision)}")
 
     def cleaner(self) -> None:
         while True:
             before = self.state()
             self.unchecked[self.name] = self.step
             try:
-                cleaning.clean_table(self.parts, FOLDER)
+                clean.clean_table(self.ports, FOLDER)
             except ConditionFailed:
                 self.count("never stood still")
                 continue
@@ -340,33 +341,33 @@ class World:
                 act()
                 self.count(f"operator: {act.__name__}")
             except (WrongRequest, ConditionFailed) as error:
-                if self.tell:
-                    self.tell(f"{self.step:5} {self.name} refused {act.__name__}: {error}")
+                if self.emit:
+                    self.emit(f"{self.step:5} {self.name} refused {act.__name__}: {error}")
 
     def undrop(self) -> None:
-        requests.undrop(self.parts, FOLDER, _OPERATOR)
+        requests.undrop(self.ports, FOLDER, _OPERATOR)
 
     def reseed(self) -> None:
-        requests.reseed(self.parts, FOLDER, _OPERATOR)
+        requests.reseed(self.ports, FOLDER, _OPERATOR)
 
     def retry(self) -> None:
-        requests.retry(self.parts, FOLDER, _OPERATOR)
+        requests.retry(self.ports, FOLDER, _OPERATOR)
 
     def pause(self) -> None:
-        requests.hold(self.parts, FOLDER, _OPERATOR)
+        requests.hold(self.ports, FOLDER, _OPERATOR)
 
     def resume(self) -> None:
-        requests.resume(self.parts, FOLDER, _OPERATOR)
+        requests.resume(self.ports, FOLDER, _OPERATOR)
 
     def accept(self) -> None:
-        problem = look_at(self.parts, FOLDER).look.control.problem
+        problem = observe(self.ports, FOLDER).observed.control.problem
         if problem and problem.code is Code.APPLIED_FILE_CHANGED and problem.file:
             self.accepted = True
-            requests.skip_file(self.parts, FOLDER, problem.file, _OPERATOR)
-            life = Documents(self.store).table(FOLDER).value.life
+            requests.skip_file(self.ports, FOLDER, problem.file, _OPERATOR)
+            record = Documents(self.store).table(FOLDER).value.record
             # Another life's file of this name, or one that a reseed has not reached, is not
             # accepted but passed over: what the operator said, and no longer what he meant.
-            self.passed_over = bool(life and life.skips)
+            self.passed_over = bool(record and record.skips)
 
     accepted = False
     passed_over = False
@@ -374,9 +375,9 @@ class World:
     # The schedule.
 
     def run(self) -> Outcome:
-        self.plan = visiting.plan
+        self.plan = reconciliation.plan
         try:
-            with mock.patch.object(visiting, "plan", self.watched_plan):
+            with mock.patch.object(reconciliation, "plan", self.watched_plan):
                 self._run()
         except DocumentUnreadable as error:
             self.is_wrong(str(error))
@@ -437,8 +438,8 @@ class World:
         return made
 
     def kill(self, at: int, bodies: list[Callable[[], None]]) -> None:
-        if self.tell:
-            self.tell(f"{self.step:5} {self.actors[at].name} dies")
+        if self.emit:
+            self.emit(f"{self.step:5} {self.actors[at].name} dies")
         self.actors[at].throw()
         self.unchecked.pop(self.actors[at].name, None)
         self.asleep.pop(self.actors[at].name, None)
@@ -452,7 +453,7 @@ class World:
             self.now += timedelta(seconds=self.rng.choice([1, 5, 5, 3600]))
         elif chance < 0.05 + self.jumps + self.days:
             self.now += timedelta(days=self.rng.choice([1, 8]))
-            if self.publisher.life is None:
+            if self.publisher.record is None:
                 self.publisher.empty_bin()  # nobody brings a folder back after retention
 
     def lose(self) -> None:
@@ -467,13 +468,13 @@ class World:
         self.store.delete_file(layout.control_document(FOLDER))
         self.lost = True
         self.count("lost")
-        if self.tell:
-            self.tell(f"{self.step:5} the control document is lost")
+        if self.emit:
+            self.emit(f"{self.step:5} the control document is lost")
 
     def publish(self) -> None:
         rng, publisher = self.rng, self.publisher
         unchecked = min(self.unchecked.values(), default=self.step + 1)
-        if publisher.life is None:
+        if publisher.record is None:
             if rng.random() > self.returning:
                 return
             what = "restore" if rng.random() < self.returns_old else "create"
@@ -497,16 +498,16 @@ class World:
                 rng.random() < self.returns_old and publisher.restore(unchecked)
             ):
                 publisher.create()
-        if self.tell:
-            files = publisher.in_folder if publisher.life else None
-            self.tell(f"{self.step:5} P {what}: {publisher.life} {files}")
+        if self.emit:
+            files = publisher.in_folder if publisher.record else None
+            self.emit(f"{self.step:5} P {what}: {publisher.record} {files}")
 
     def take_back(self) -> bool:
         """The life that the table still has comes back: a replace of it was just decided."""
         publisher, log = self.publisher, self.delta.log_at(TABLE)
         live = Epoch.parse(log.live[0]) if log and log.live else None
         unchecked = min(self.unchecked.values(), default=self.step + 1)
-        if live is None or publisher.life in (None, live.incarnation):
+        if live is None or publisher.record in (None, live.incarnation):
             return False
         publisher.delete(self.step)
         back = publisher.restore(unchecked, live.incarnation)
@@ -515,21 +516,21 @@ class World:
         publisher.write()
         if self.step >= self.steps:
             publisher.finish()
-        if self.tell:
-            self.tell(f"{self.step:5} P takes back: {publisher.life} {publisher.in_folder}")
+        if self.emit:
+            self.emit(f"{self.step:5} P takes back: {publisher.record} {publisher.in_folder}")
         return back
 
     def finish(self) -> None:
         """Let everybody come to rest, and compare the table with what was published."""
         publisher, operator = self.publisher, _OPERATOR
         self.actors.pop(_OPERATOR_AT).throw()
-        if publisher.life is None:
+        if publisher.record is None:
             publisher.create()
         publisher.finish()
         publisher.write()
         publisher.finish()
-        if self.tell:
-            self.tell(f"{self.step:5} P end: {publisher.life} {publisher.in_folder}")
+        if self.emit:
+            self.emit(f"{self.step:5} P end: {publisher.record} {publisher.in_folder}")
         for step in range(self.steps, self.steps + MOST_END_STEPS):
             self.step = step
             if self.step % 200 == 0:
@@ -543,86 +544,86 @@ class World:
         else:
             self.is_wrong("it never comes to rest")
             return
-        look = look_at(self.parts, FOLDER).look
-        self.final = self.plan(look, self.limits, self.now)
-        self.judge(look, self.final)
+        observed = observe(self.ports, FOLDER).observed
+        self.final = self.plan(observed, self.limits, self.now)
+        self.filter_event(observed, self.final)
 
     def let_go_on(self, operator: requests.Operator) -> None:
         """End what only a person ends: a hold, and failures that a runner may write down late."""
-        control = look_at(self.parts, FOLDER).look.control
+        control = observe(self.ports, FOLDER).observed.control
         if control.hold:
-            requests.resume(self.parts, FOLDER, operator)
+            requests.resume(self.ports, FOLDER, operator)
         if control.problem and control.problem.code is Code.APPLY_FAILED:
-            requests.retry(self.parts, FOLDER, operator)
+            requests.retry(self.ports, FOLDER, operator)
 
     def is_stopped(self) -> bool:
-        control = look_at(self.parts, FOLDER).look.control
+        control = observe(self.ports, FOLDER).observed.control
         failed = control.problem and control.problem.code is Code.APPLY_FAILED
         return bool(control.hold or failed)
 
-    def judge(self, look: Look, final: Decision) -> None:
+    def filter_event(self, observed: ObservedState, final: Decision) -> None:
         log = self.delta.log_at(TABLE)
         rows = log.rows if log else []
-        life = self.publisher.life
-        truth = self.publisher.truth[life or ""]
+        record = self.publisher.record
+        truth = self.publisher.truth[record or ""]
         match final:
             case Idle():
                 complete = True
             case Pause(problem) if problem.code in LEGITIMATE:
                 complete = False
-            case Wait(waiting) if self.is_purged(life, waiting.sequence):
+            case Wait(waiting) if self.is_purged(record, waiting.sequence):
                 complete = False
             case _:
                 self.is_wrong(f"in the end the table is not idle: {_brief(final)}")
                 return
-        mine = [row for row in rows if row.incarnation == life]
+        mine = [row for row in rows if row.incarnation == record]
         if not complete:
             return
         if sorted(row.sequence for row in mine) != sorted(truth) or len(mine) != len(rows):
             self.is_wrong(f"wanted {truth}, got {rows}")
             return
         for row in mine:
-            known = not self.accepted and life not in self.publisher.came_back
+            known = not self.accepted and record not in self.publisher.came_back
             allowed = truth[row.sequence][-1:] if known else truth[row.sequence]
             if row.content not in allowed:
                 self.is_wrong(f"{row} is not the newest of {truth[row.sequence]}, unnoticed")
-        if self.filing.has_ledger and life is not None:
-            self.judge_ledger(life, mine)
+        if self.naming.has_ledger and record is not None:
+            self.check_ledger(record, mine)
 
-    def judge_ledger(self, life: Incarnation, rows: list[Row]) -> None:
+    def check_ledger(self, record: Incarnation, rows: list[Row]) -> None:
         """What is written down is what was applied, and each partition's own numbers ascend."""
         publisher = self.publisher
         assert isinstance(publisher, LedgerPublisher)
-        names = publisher.names[life]
-        entries = read_entries(self.store, FOLDER, life)
-        for name, digest in effective(entries, self.filing, Position(len(rows))).items():
-            if names[rows[digest.sequence - 1].sequence - 1] != name:
-                self.is_wrong(f"the ledger has {name} at {digest.sequence}, the table {rows}")
-        if self.filing.is_numbered:
+        names = publisher.names[record]
+        entries = read_entries(self.store, FOLDER, record)
+        for name, manifest in effective(entries, self.naming, Position(len(rows))).items():
+            if names[rows[manifest.sequence - 1].sequence - 1] != name:
+                self.is_wrong(f"the ledger has {name} at {manifest.sequence}, the table {rows}")
+        if self.naming.is_numbered:
             applied = [names[row.sequence - 1] for row in rows]
             for partition in PARTITIONS:
                 own = [name for name in applied if name.rpartition("/")[0] == partition]
                 if own != sorted(own):
                     self.is_wrong(f"out of order in {partition!r}: {own}")
 
-    def is_purged(self, life: str | None, number: int | None) -> bool:
+    def is_purged(self, record: str | None, number: int | None) -> bool:
         """Whether what has this place is rightly gone for good."""
-        if self.filing.has_ledger:
-            number = self.order.get(life or "", {}).get(number or 0)
-        return (life, number) in self.purged
+        if self.naming.has_ledger:
+            number = self.order.get(record or "", {}).get(number or 0)
+        return (record, number) in self.purged
 
-    def watched_plan(self, look: Look, limits: Limits, now: datetime) -> Decision:
+    def watched_plan(self, observed: ObservedState, limits: Limits, now: datetime) -> Decision:
         """The product's plan, and what it may never say."""
-        decision = self.plan(look, limits, now)
-        if look.control.hold and look.log is not None and not isinstance(decision, Held):
+        decision = self.plan(observed, limits, now)
+        if observed.control.hold and observed.log is not None and not isinstance(decision, Held):
             self.is_wrong(f"a held table is not left alone: {_brief(decision)}")
         if isinstance(decision, Wait) and decision.waiting.kind is WaitKind.GAP:
             number, partition = decision.waiting.sequence, decision.waiting.partition
             holes = getattr(self.publisher, "holes", ())
             if partition is not None:
-                is_one = (look.incarnation, partition, number) in holes
+                is_one = (observed.incarnation, partition, number) in holes
             else:
-                is_one = self.is_purged(look.incarnation, number)
+                is_one = self.is_purged(observed.incarnation, number)
             if not is_one:
                 self.is_wrong(f"a gap at {number} where the publisher left none")
         return decision
@@ -659,12 +660,12 @@ class World:
             self.count("entry purged")
             return
         name = path.removeprefix(layout.archive_folder(FOLDER) + "/")
-        self.purged.add((self.publisher.life, self.publisher.number_of(name)))
+        self.purged.add((self.publisher.record, self.publisher.number_of(name)))
         self.count("purged")
 
 
-def _publisher(store: MemoryStore, rng: Random, filing: Filing) -> Publisher:
-    return LedgerPublisher(store, rng, filing) if filing.has_ledger else Publisher(store, rng)
+def _publisher(store: MemoryStore, rng: Random, naming: NamingScheme) -> Publisher:
+    return LedgerPublisher(store, rng, naming) if naming.has_ledger else Publisher(store, rng)
 
 
 def _brief(decision: Decision) -> str:

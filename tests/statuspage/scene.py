@@ -9,20 +9,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from openmirror import layout
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.memory import MemoryStore
-from openmirror.layout import join
+from openmirror.deltalog import LogReplay
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.operate.overview import mirror_head, table_page
+from openmirror.operate.requests import Operator, hold
 from openmirror.plan import Limits
 from openmirror.ports import Counts
 from openmirror.protocol.names import TableFolder
-from openmirror.services.overview import mirror_head, table_page
-from openmirror.services.parts import Parts
-from openmirror.services.requests import Operator, hold
-from openmirror.services.sweeping import publish_all
-from openmirror.services.visiting import settle
+from openmirror.reconcile.reconciliation import reconcile_until_idle
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.sweeping import publish_all
 from openmirror.statuspage import GivenUp, MirrorView, Undelivered, mirror_view
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.layout import join
 from tests.unit.paper import PaperEngine, table
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -54,7 +54,7 @@ class Scene:
         self.store.make_folder(layout.LAKE)
         limits = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
         logs = LogReplay(self.store)
-        self.parts = Parts(
+        self.ports = RootPorts(
             store=self.store,
             inspector=ChangeFileInspector(self.store),
             logs=logs,
@@ -76,14 +76,14 @@ class Scene:
         for number in numbers:
             self.store.put(join(place, f"{number:020d}.parquet"), buffer.getvalue())
 
-    def visit(self, *folders: TableFolder) -> None:
+    def reconcile(self, *folders: TableFolder) -> None:
         for folder in folders:
-            settle(self.parts, self.engine, folder)
+            reconcile_until_idle(self.ports, self.engine, folder)
 
     def views(self) -> list[MirrorView]:
         shown = []
         for name in ("sales", "flights"):
-            head, tables = mirror_head(self.parts, name), table_page(self.parts, name).tables
+            head, tables = mirror_head(self.ports, name), table_page(self.ports, name).tables
             shown.append(mirror_view(name, head.state.value, head.heartbeat, head.trouble, tables))
         return shown
 
@@ -118,42 +118,42 @@ def scene() -> Scene:
         made.store.make_folder(layout.landing_zone(name))
     for folder in (orders, customers, shipments, invoices, ledger, prices, rates):
         made.land(folder, 1, 2, 3)
-        made.visit(folder)
+        made.reconcile(folder)
 
     made.at(timedelta(hours=3))
     made.store.delete_folder(layout.table_folder(prices))
-    made.visit(prices)
+    made.reconcile(prices)
     made.at(timedelta(hours=2, minutes=58))
-    made.visit(prices)
+    made.reconcile(prices)
 
     made.at(timedelta(minutes=47))
-    hold(made.parts, ledger, Operator("ann@contoso.com", "nightly load of the warehouse"))
+    hold(made.ports, ledger, Operator("ann@contoso.com", "nightly load of the warehouse"))
     made.land(ledger, 4, 5)
     made.land(shipments, 5, 6, 7)
-    made.visit(shipments)
+    made.reconcile(shipments)
 
     made.at(timedelta(minutes=12))
     made.land(invoices, 4, id=[1], __rowMarker__=[3])
     made.land(invoices, 5, id=[2], __rowMarker__=[0])
-    made.visit(invoices)
+    made.reconcile(invoices)
     made.store.put(join(layout.table_folder(customers), "export-final(2).parquet"), b"")
 
     made.at(timedelta(seconds=41))
     made.land(customers, 4)
-    made.visit(customers)
+    made.reconcile(customers)
     made.store.put(join(layout.table_folder(rates), f"{4:020d}.parquet"), b"")
-    made.visit(rates)
+    made.reconcile(rates)
 
     flights = [table("flights", name) for name in ("airlines", "flights", "planes", "weather")]
     for number, folder in enumerate(flights):
         made.at(timedelta(seconds=30 - number))
         made.land(folder, 1, 2)
-        made.visit(folder)
+        made.reconcile(folder)
 
     made.at(timedelta(seconds=6))
     made.land(orders, 4, 5, 6)
-    made.visit(orders)
+    made.reconcile(orders)
     made.land(absences, 1)
-    publish_all(made.parts, ["sales", "flights"])
+    publish_all(made.ports, ["sales", "flights"])
     made.at(timedelta())
     return made

@@ -12,21 +12,22 @@ import pytest
 from typer.testing import CliRunner
 
 from functions import status as edge
-from openmirror import layout, wiring
-from openmirror.adapters.memory_letters import MemoryLetters, MemoryPost
+from openmirror import wiring
 from openmirror.cli.app import app as cli
 from openmirror.errors import Unavailable
-from openmirror.layout import join
+from openmirror.operate import overview
 from openmirror.ports import FileStore
-from openmirror.ports.letters import Letter
+from openmirror.ports.dead_letters import DeadLetter
 from openmirror.protocol.names import TableFolder
-from openmirror.services import overview
-from openmirror.services.documents import Documents
-from openmirror.services.parts import Parts
-from openmirror.services.sweeping import publish_all
-from openmirror.services.visiting import settle
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.reconciliation import reconcile_until_idle
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.sweeping import publish_all
 from openmirror.settings import Settings
-from openmirror.wiring.functions import function_parts
+from openmirror.stores.memory.dead_letters import MemoryDeadLetters, MemoryRequeuer
+from openmirror.table import layout
+from openmirror.table.layout import join
+from openmirror.wiring.functions import function_app_context
 from tests.unit.paper import PaperEngine, land, table
 
 ORDERS, ITEMS = table("m", "Sales.schema/Orders"), table("m", "items")
@@ -40,18 +41,18 @@ class Site:
         self.root = root
         (root / layout.landing_zone("m")).mkdir(parents=True)
         settings = Settings(root=root, metadata_grace=timedelta(0), drop_grace=timedelta(0))
-        self.parts: Parts = wiring.local_parts(settings)
-        self.letters = MemoryLetters()
-        self.post = MemoryPost()
+        self.ports: RootPorts = wiring.local_ports(settings)
+        self.dead_letters = MemoryDeadLetters()
+        self.post = MemoryRequeuer()
 
     @property
     def store(self) -> FileStore:
-        return self.parts.store
+        return self.ports.store
 
     def run(self, *folders: TableFolder) -> None:
         for folder in folders:
-            settle(self.parts, PaperEngine(self.store), folder)
-        publish_all(self.parts, ["m"])
+            reconcile_until_idle(self.ports, PaperEngine(self.store), folder)
+        publish_all(self.ports, ["m"])
 
     def ask(
         self,
@@ -84,7 +85,7 @@ def handler(name: str) -> Any:
     return found[name]
 
 
-def said(response: func.HttpResponse) -> Any:
+def stated(response: func.HttpResponse) -> Any:
     return json.loads(response.get_body())
 
 
@@ -96,11 +97,11 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def test_a_mirrors_status_has_fabrics_shape(site: Site) -> None:
-    assert said(site.ask("getMirroringStatus")) == {"status": "Initialized"}
+    assert stated(site.ask("getMirroringStatus")) == {"status": "Initialized"}
     site.run()
-    assert said(site.ask("getMirroringStatus")) == {"status": "Running"}
+    assert stated(site.ask("getMirroringStatus")) == {"status": "Running"}
     site.store.write(layout.mirror_settings("m"), b"no")
-    error = said(site.ask("getMirroringStatus"))["error"]
+    error = stated(site.ask("getMirroringStatus"))["error"]
     assert error["errorCode"] == "MirrorSettingsInvalid"
     assert "mirroring.json" in error["message"]
 
@@ -109,14 +110,14 @@ def test_the_tables_status_is_what_the_command_prints(site: Site) -> None:
     land(site.store, ORDERS, 1)
     land(site.store, ITEMS, 1, 3)
     site.run(ORDERS, ITEMS)
-    told = said(site.ask("getTablesMirroringStatus"))
+    reported = stated(site.ask("getTablesMirroringStatus"))
     printed = CliRunner().invoke(cli, ["status", "--json", "--root", str(site.root)])
     expected = json.loads(printed.stdout)
-    for answer in (told, expected):
+    for answer in (reported, expected):
         for one in answer["data"]:
             one["openmirror"].pop("lagSeconds")  # grows meanwhile
-    assert told == expected
-    assert [one["sourceTableName"] for one in told["data"]] == ["items", "Orders"]
+    assert reported == expected
+    assert [one["sourceTableName"] for one in reported["data"]] == ["items", "Orders"]
 
 
 def test_pages_go_on_where_the_one_before_ended(
@@ -128,7 +129,7 @@ def test_pages_go_on_where_the_one_before_ended(
     monkeypatch.setattr(overview.table_page, "__defaults__", (None, 2))
     found, params = [], {}
     for _ in range(3):
-        page = said(site.ask("getTablesMirroringStatus", **params))
+        page = stated(site.ask("getTablesMirroringStatus", **params))
         found += [one["sourceTableName"] for one in page["data"]]
         params = {"continuationToken": page.get("continuationToken", "")}
         if params["continuationToken"]:
@@ -145,7 +146,7 @@ def test_a_zone_that_cannot_be_listed_is_an_entry_and_never_an_empty_list(site: 
     land(site.store, ITEMS, 1)
     site.run(ITEMS)
     (site.root / layout.landing_zone("m")).rename(site.root / "elsewhere")
-    (entry,) = said(site.ask("getTablesMirroringStatus"))["data"]
+    (entry,) = stated(site.ask("getTablesMirroringStatus"))["data"]
     assert (entry["status"], entry["error"]["errorCode"]) == ("Failed", "LandingZoneUnreadable")
 
 
@@ -177,7 +178,7 @@ def test_partitions_that_wait_are_on_the_page_and_in_the_answer_and_can_be_given
     site.run(ITEMS)
 
     def items() -> dict[str, Any]:
-        data = said(site.ask("getTablesMirroringStatus"))["data"]
+        data = stated(site.ask("getTablesMirroringStatus"))["data"]
         return next(one["openmirror"] for one in data if one["sourceTableName"] == "items")
 
     applied = [(p["partition"], p["appliedSequence"]) for p in items()["partitions"]]
@@ -202,7 +203,7 @@ def test_an_operator_holds_and_resumes_a_table(site: Site) -> None:
     site.run(ITEMS)
     who = {"x-ms-client-principal-name": "ann@contoso.com"}
     held = site.operate("pause", who, table="m/dbo.items", why="nightly load")
-    assert (held.status_code, said(held)) == (
+    assert (held.status_code, stated(held)) == (
         202,
         {"data": [{"table": "m/dbo.items", "done": "held"}]},
     )
@@ -227,7 +228,7 @@ def test_a_bad_file_is_skipped_and_a_problem_tried_again(site: Site) -> None:
     assert skipped.status_code == 202
     land(site.store, ITEMS, 3)
     site.run(ITEMS)
-    (one,) = said(site.ask("getTablesMirroringStatus"))["data"]
+    (one,) = stated(site.ask("getTablesMirroringStatus"))["data"]
     assert one["openmirror"]["appliedSequence"] == "3"
 
 
@@ -237,7 +238,7 @@ def test_a_gap_is_given_up_through_a_number(site: Site) -> None:
     through = site.operate("skip", table="dbo.items", through="2", why="lost in May")
     assert through.status_code == 202
     site.run(ITEMS)
-    (one,) = said(site.ask("getTablesMirroringStatus"))["data"]
+    (one,) = stated(site.ask("getTablesMirroringStatus"))["data"]
     assert one["openmirror"]["appliedSequence"] == "3"
 
 
@@ -247,17 +248,17 @@ def test_reseed_undrop_adopt_and_confirm_drops_reach_their_tables(site: Site) ->
         land(site.store, folder, 1)
     site.run(*folders)
     assert site.operate("reseed", table="dbo.t0").status_code == 202
-    adopted = said(site.operate("adopt", mirror="m", all=True))["data"]
+    adopted = stated(site.operate("adopt", mirror="m", all=True))["data"]
     assert [one["table"] for one in adopted] == [f"m/dbo.t{number}" for number in range(5)]
     site.run(*folders)
     for folder in folders[:4]:
         site.store.delete_folder(layout.table_folder(folder))
     site.run(*folders, *folders)
-    confirmed = said(site.operate("confirm-drops", mirror="m"))["data"]
+    confirmed = stated(site.operate("confirm-drops", mirror="m"))["data"]
     assert [one["table"] for one in confirmed] == [f"m/dbo.t{number}" for number in range(4)]
     site.run(*folders)
     back = site.operate("undrop", table="dbo.t1")
-    assert said(back)["data"] == [{"table": "m/dbo.t1", "done": "will come back, held"}]
+    assert stated(back)["data"] == [{"table": "m/dbo.t1", "done": "will come back, held"}]
 
 
 @pytest.mark.parametrize(
@@ -292,7 +293,7 @@ def test_what_cannot_be_done_is_refused_in_words_and_changes_nothing(
     site.run(ITEMS)
     before = Documents(site.store).table(ITEMS)
     response = site.ask("operate", body=body, route={"verb": verb})
-    refused = said(response)
+    refused = stated(response)
     assert (response.status_code, refused["errorCode"]) == (status, code)
     assert words in refused["message"]
     assert Documents(site.store).table(ITEMS) == before
@@ -303,9 +304,9 @@ def test_reading_what_is_not_there_is_refused_in_words(site: Site) -> None:
     site.run(ITEMS)
     for name in ("getMirroringStatus", "getTablesMirroringStatus"):
         response = site.ask(name, route={"mirror": "nowhere"})
-        assert (response.status_code, said(response)["errorCode"]) == (404, "ItemNotFound")
+        assert (response.status_code, stated(response)["errorCode"]) == (404, "ItemNotFound")
     wrong = site.ask("getTablesMirroringStatus", continuationToken="%%%")
-    assert (wrong.status_code, said(wrong)["errorCode"]) == (400, "InvalidRequest")
+    assert (wrong.status_code, stated(wrong)["errorCode"]) == (400, "InvalidRequest")
 
 
 def test_a_document_that_cannot_be_read_is_named(site: Site) -> None:
@@ -314,20 +315,20 @@ def test_a_document_that_cannot_be_read_is_named(site: Site) -> None:
     path = layout.control_document(ITEMS)
     site.store.write(path, b'{"version": 99}')
     response = site.operate("pause", table="dbo.items")
-    assert (response.status_code, said(response)["errorCode"]) == (500, "ControlDocumentInvalid")
-    assert "version 99" in said(response)["message"]
+    assert (response.status_code, stated(response)["errorCode"]) == (500, "ControlDocumentInvalid")
+    assert "version 99" in stated(response)["message"]
 
 
 def test_settings_that_are_missing_are_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edge, "built", lambda: function_parts({}))
+    monkeypatch.setattr(edge, "built", lambda: function_app_context({}))
     for name in ("getMirroringStatus", "status"):
         response = site.ask(name)
-        assert (response.status_code, said(response)["errorCode"]) == (500, "NotConfigured")
-        assert "OPENMIRROR_ROOT" in said(response)["message"]
+        assert (response.status_code, stated(response)["errorCode"]) == (500, "NotConfigured")
+        assert "OPENMIRROR_ROOT" in stated(response)["message"]
 
 
-def _letter(identity: str) -> Letter:
-    return Letter(
+def _dead_letter(identity: str) -> DeadLetter:
+    return DeadLetter(
         source="table-work",
         identity=identity,
         at=datetime.now(UTC),
@@ -338,24 +339,27 @@ def _letter(identity: str) -> Letter:
 
 def test_what_was_given_up_is_on_the_page_and_can_be_put_back(site: Site) -> None:
     for identity in ("one", "two", "three"):
-        site.letters.keep(_letter(identity))
+        site.dead_letters.keep(_dead_letter(identity))
     text = site.ask("status", "GET").get_body().decode()
     assert "3 messages were given up" in text
     assert "&lt;b&gt;it&lt;/b&gt; is no doorbell message" in text
-    name = _letter("two").name
+    name = _dead_letter("two").name
     assert name in text
-    back = site.ask("requeue", body={"letter": name})
-    assert (back.status_code, said(back)) == (202, {"data": [{"letter": name, "done": "put back"}]})
+    back = site.ask("requeue", body={"dead_letter": name})
+    assert (back.status_code, stated(back)) == (
+        202,
+        {"data": [{"dead_letter": name, "done": "put back"}]},
+    )
     assert site.post.sent == [("table-work", b"no")]
-    gone = site.ask("requeue", body={"letter": name})
-    assert (gone.status_code, said(gone)["errorCode"]) == (404, "ItemNotFound")
+    gone = site.ask("requeue", body={"dead_letter": name})
+    assert (gone.status_code, stated(gone)["errorCode"]) == (404, "ItemNotFound")
     assert site.ask("requeue", body={}).status_code == 400
-    assert site.ask("requeue", body={"letter": name, "all": True}).status_code == 400
-    assert len(said(site.ask("requeue", body={"all": True}))["data"]) == 2
+    assert site.ask("requeue", body={"dead_letter": name, "all": True}).status_code == 400
+    assert len(stated(site.ask("requeue", body={"all": True}))["data"]) == 2
     assert "given up" not in site.ask("status", "GET").get_body().decode()
 
 
-def test_letters_that_cannot_be_read_do_not_hide_the_tables(
+def test_dead_letters_that_cannot_be_read_do_not_hide_the_tables(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def away() -> list[str]:
@@ -363,7 +367,7 @@ def test_letters_that_cannot_be_read_do_not_hide_the_tables(
 
     land(site.store, ITEMS, 1)
     site.run(ITEMS)
-    monkeypatch.setattr(site.letters, "names", away)
+    monkeypatch.setattr(site.dead_letters, "names", away)
     text = site.ask("status", "GET").get_body().decode()
     assert "dead-letters cannot be reached" in text
     assert "dbo.items" in text

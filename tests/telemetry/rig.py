@@ -11,21 +11,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from openmirror import layout
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.memory import MemoryStore
-from openmirror.layout import StorePath, join
+from openmirror.deltalog import LogReplay
+from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Limits
 from openmirror.ports import ABSENT, Absent, Step
+from openmirror.ports.dead_letters import DeadLetter
 from openmirror.ports.jobs import StartOutcome
-from openmirror.ports.letters import Letter
+from openmirror.ports.telemetry.table_operation import TableOperation
+from openmirror.ports.telemetry.table_status_event import TableStatusEvent
 from openmirror.protocol.names import ETag, TableFolder
-from openmirror.services.parts import Parts
-from openmirror.services.sweeping import publish_all
-from openmirror.services.visiting import settle
-from openmirror.statusevent import Standing
-from openmirror.tableoperation import TableOperation
+from openmirror.reconcile.reconciliation import reconcile_until_idle
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.sweeping import publish_all
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath, join
 from tests.unit.paper import PaperEngine, table
 
 ORDERS = table("m", "Sales.schema/Orders")
@@ -41,24 +41,24 @@ class Heard:
     """Telemetry that keeps everything it is told, repeats as well."""
 
     operations: list[TableOperation] = field(default_factory=list)
-    standings: dict[str, Sequence[Standing]] = field(default_factory=dict)
+    standings: dict[str, Sequence[TableStatusEvent]] = field(default_factory=dict)
     starts: list[tuple[str, StartOutcome]] = field(default_factory=list)
-    letters: list[Letter] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
     waiting: list[Mapping[str, int]] = field(default_factory=list)
 
     def happened(self, operation: TableOperation) -> None:
         self.operations.append(operation)
 
-    def stand(self, mirror: str, tables: Sequence[Standing]) -> None:
+    def report_statuses(self, mirror: str, tables: Sequence[TableStatusEvent]) -> None:
         self.standings[mirror] = tables
 
     def asked_for_runner(self, job: str, outcome: StartOutcome) -> None:
         self.starts.append((job, outcome))
 
-    def letter_kept(self, letter: Letter) -> None:
-        self.letters.append(letter)
+    def dead_letter_kept(self, dead_letter: DeadLetter) -> None:
+        self.dead_letters.append(dead_letter)
 
-    def letters_wait(self, counts: Mapping[str, int]) -> None:
+    def dead_letters_waiting(self, counts: Mapping[str, int]) -> None:
         self.waiting.append(counts)
 
     @property
@@ -88,10 +88,10 @@ class World:
         self.store.make_folder(layout.landing_zone("m"))
         self.store.make_folder(layout.LAKE)
 
-    def parts(self, telemetry: Any = None) -> Parts:
+    def ports(self, telemetry: Any = None) -> RootPorts:
         limits = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
         logs = LogReplay(self.store)
-        found = Parts(
+        found = RootPorts(
             store=self.store,
             inspector=ChangeFileInspector(self.store),
             logs=logs,
@@ -108,11 +108,11 @@ class World:
             self.store.write(join(place, "_metadata.json"), b'{"keyColumns": ["id"]}', ABSENT)
         self.store.write(join(place, f"{number:020d}.parquet"), buffer.getvalue())
 
-    def run(self, parts: Parts, *folders: TableFolder, engine: Any = None) -> None:
+    def run(self, ports: RootPorts, *folders: TableFolder, engine: Any = None) -> None:
         """Visit tables until nothing is left to do, then a status pass."""
         for folder in folders or (ORDERS,):
-            settle(parts, engine or PaperEngine(self.store), folder)
-        publish_all(parts, ["m"])
+            reconcile_until_idle(ports, engine or PaperEngine(self.store), folder)
+        publish_all(ports, ["m"])
 
 
 def dies_at(place: Step) -> Callable[[Step], None]:

@@ -8,12 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from openmirror import letterevent, startevent, statusevent, tableoperation
-from openmirror.adapters.telemetry.figures import METRICS
 from openmirror.errors import CannotStart
-from openmirror.lifecycle import FabricStatus, StageWord
 from openmirror.ports.jobs import StartOutcome
+from openmirror.ports.telemetry import (
+    dead_letter_event,
+    runner_start_event,
+    table_operation,
+    table_status_event,
+)
 from openmirror.settings import Settings
+from openmirror.status import FabricStatus, StageWord
+from openmirror.telemetry.figures import METRICS
 
 OPERATIONS = (Path(__file__).parents[2] / "docs" / "OPERATIONS.md").read_text()
 TELEMETRY = OPERATIONS.partition("\n## Telemetry")[2].partition("\n## ")[0]
@@ -36,7 +41,9 @@ def properties(after: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "module", [tableoperation, statusevent, startevent, letterevent], ids=lambda m: m.EVENT
+    "module",
+    [table_operation, table_status_event, runner_start_event, dead_letter_event],
+    ids=lambda m: m.EVENT,
 )
 def test_every_event_and_each_of_its_properties_is_named(module: object) -> None:
     assert module.EVENT in NAMES  # type: ignore[attr-defined]
@@ -44,8 +51,12 @@ def test_every_event_and_each_of_its_properties_is_named(module: object) -> None
 
 
 def test_the_properties_of_a_status_and_of_a_start_are_listed_and_no_others() -> None:
-    assert sorted(properties(f"`{statusevent.EVENT}`: what")) == sorted(statusevent.FIELDS)
-    assert sorted(properties(f"`{startevent.EVENT}`, when")) == sorted(startevent.FIELDS)
+    assert sorted(properties(f"`{table_status_event.EVENT}`: what")) == sorted(
+        table_status_event.FIELDS
+    )
+    assert sorted(properties(f"`{runner_start_event.EVENT}`, when")) == sorted(
+        runner_start_event.FIELDS
+    )
 
 
 def test_the_metrics_are_listed_with_their_dimensions() -> None:
@@ -56,11 +67,11 @@ def test_the_metrics_are_listed_with_their_dimensions() -> None:
 
 def test_every_word_of_a_stage_and_of_an_outcome_is_explained() -> None:
     assert {word.value for word in StageWord} - {word.value for word in FabricStatus} <= NAMES
-    assert {kind.__name__ for kind in startevent.TOLD} <= NAMES
-    assert set(startevent.TOLD) < set(StartOutcome.__args__)
+    assert {kind.__name__ for kind in runner_start_event.REPORTED} <= NAMES
+    assert set(runner_start_event.REPORTED) < set(StartOutcome.__args__)
 
 
-def test_a_table_is_told_often_enough_that_silence_means_something() -> None:
+def test_a_table_is_reported_often_enough_that_silence_means_something() -> None:
     assert Settings.load({}).status_repeat == timedelta(minutes=15)
     assert Settings.load({"OPENMIRROR_STATUS_REPEAT": "30m"}).status_repeat < timedelta(minutes=45)
     with pytest.raises(CannotStart, match="OPENMIRROR_STATUS_REPEAT is"):

@@ -6,8 +6,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from openmirror import letterevent, startevent, statusevent, tableoperation
-from openmirror.customevent import MOST_CHARACTERS
+from openmirror.ports.dead_letters import DeadLetter
 from openmirror.ports.jobs import (
     AlreadyActive,
     Failed,
@@ -18,10 +17,21 @@ from openmirror.ports.jobs import (
     StartOutcome,
     Unreachable,
 )
-from openmirror.ports.letters import Letter
-from openmirror.statusevent import Health, Standing
-from openmirror.tablelog import AppId
-from openmirror.tableoperation import ErrorType, OperationError, OperationName, TableOperation
+from openmirror.ports.telemetry import (
+    dead_letter_event,
+    runner_start_event,
+    table_operation,
+    table_status_event,
+)
+from openmirror.ports.telemetry.custom_event import MOST_CHARACTERS
+from openmirror.ports.telemetry.table_operation import (
+    ErrorType,
+    OperationError,
+    OperationName,
+    TableOperation,
+)
+from openmirror.ports.telemetry.table_status_event import Health, TableStatusEvent
+from openmirror.table.log import AppId
 from tests.unit.paper import table
 
 AT = datetime(2026, 11, 21, 10, 30, tzinfo=timezone(timedelta(hours=1)))
@@ -29,14 +39,14 @@ ORDERS = table("sales", "Shop.schema/Orders")
 PAGE = "https://adb-1.azuredatabricks.net/jobs/7/runs/3"
 
 
-def standing(**more: object) -> Standing:
-    name = tableoperation.TableName("Shop", "Orders")
+def recorded(**more: object) -> TableStatusEvent:
+    name = table_operation.TableName("Shop", "Orders")
     known = {"folder": ORDERS, "table": name, "status": "Replicating", "stage": "Replicating"}
-    return Standing(**{**known, "health": Health.RUNNING, **more})  # type: ignore[arg-type]
+    return TableStatusEvent(**{**known, "health": Health.RUNNING, **more})  # type: ignore[arg-type]
 
 
 def test_a_status_has_every_field_as_text() -> None:
-    full = standing(
+    full = recorded(
         status="Failed",
         stage="Paused",
         health=Health.ERROR,
@@ -53,9 +63,9 @@ def test_a_status_has_every_field_as_text() -> None:
         last_sequence=6,
         last_commit_at=AT,
     )
-    told = statusevent.fields(full)
-    assert tuple(told) == statusevent.FIELDS
-    assert told == {
+    reported = table_status_event.fields(full)
+    assert tuple(reported) == table_status_event.FIELDS
+    assert reported == {
         "Mirror": "sales",
         "LandingFolder": "Shop.schema/Orders",
         "SourceSchemaName": "Shop",
@@ -79,31 +89,37 @@ def test_a_status_has_every_field_as_text() -> None:
 
 
 def test_what_has_no_value_is_left_out_and_zero_is_a_value() -> None:
-    told = statusevent.fields(standing())
-    assert set(told) == set(statusevent.FIELDS[:9])
-    assert (told["Health"], told["PendingFiles"], told["OldestPendingSeconds"]) == ("0", "0", "0")
+    reported = table_status_event.fields(recorded())
+    assert set(reported) == set(table_status_event.FIELDS[:9])
+    assert (reported["Health"], reported["PendingFiles"], reported["OldestPendingSeconds"]) == (
+        "0",
+        "0",
+        "0",
+    )
 
 
 def test_a_long_text_is_cut_where_one_sees_it() -> None:
-    told = statusevent.fields(standing(error_message="x" * 9000, remedy="y" * MOST_CHARACTERS))
-    assert len(told["ErrorMessage"]) == MOST_CHARACTERS
-    assert told["ErrorMessage"].endswith("x …")
-    assert told["Remedy"] == "y" * MOST_CHARACTERS
+    reported = table_status_event.fields(
+        recorded(error_message="x" * 9000, remedy="y" * MOST_CHARACTERS)
+    )
+    assert len(reported["ErrorMessage"]) == MOST_CHARACTERS
+    assert reported["ErrorMessage"].endswith("x …")
+    assert reported["Remedy"] == "y" * MOST_CHARACTERS
 
 
 def test_only_what_a_person_would_call_another_state_is_one() -> None:
-    before = statusevent.fields(standing(oldest_pending_seconds=1.0))
-    older = statusevent.fields(standing(oldest_pending_seconds=99.0))
-    busier = statusevent.fields(standing(pending_files=1))
-    paused = statusevent.fields(standing(error_code="RowMarkerInvalid"))
-    assert statusevent.without_ages(before) == statusevent.without_ages(older)
-    assert statusevent.state(before) == statusevent.state(busier)
-    assert statusevent.without_ages(before) != statusevent.without_ages(busier)
-    assert statusevent.state(before) != statusevent.state(paused)
+    before = table_status_event.fields(recorded(oldest_pending_seconds=1.0))
+    older = table_status_event.fields(recorded(oldest_pending_seconds=99.0))
+    busier = table_status_event.fields(recorded(pending_files=1))
+    paused = table_status_event.fields(recorded(error_code="RowMarkerInvalid"))
+    assert table_status_event.without_ages(before) == table_status_event.without_ages(older)
+    assert table_status_event.state(before) == table_status_event.state(busier)
+    assert table_status_event.without_ages(before) != table_status_event.without_ages(busier)
+    assert table_status_event.state(before) != table_status_event.state(paused)
 
 
 @pytest.mark.parametrize(
-    ("outcome", "told"),
+    ("outcome", "reported"),
     [
         (Started("3", PAGE), {"Outcome": "Started", "RunId": "3", "RunPage": PAGE}),
         (
@@ -125,23 +141,25 @@ def test_only_what_a_person_would_call_another_state_is_one() -> None:
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, dict) else "",
 )
-def test_a_start_has_its_outcome_its_job_and_where_to_look_at_the_run(
-    outcome: StartOutcome, told: dict[str, str]
+def test_a_start_has_its_outcome_its_job_and_where_to_observation_at_the_run(
+    outcome: StartOutcome, reported: dict[str, str]
 ) -> None:
-    found = startevent.fields("7", outcome)
-    assert found == {**told, "JobId": "7"}
-    assert set(found) <= set(startevent.FIELDS)
+    found = runner_start_event.fields("7", outcome)
+    assert found == {**reported, "JobId": "7"}
+    assert set(found) <= set(runner_start_event.FIELDS)
 
 
 @pytest.mark.parametrize("outcome", [AlreadyActive("3"), NotNeeded("the queue is empty")])
-def test_a_start_that_was_none_is_not_told(outcome: StartOutcome) -> None:
-    assert startevent.fields("7", outcome) == {}
+def test_a_start_that_was_none_is_not_reported(outcome: StartOutcome) -> None:
+    assert runner_start_event.fields("7", outcome) == {}
 
 
-def test_a_letter_is_told_by_its_name_and_why_it_was_given_up() -> None:
-    letter = Letter(source="table-work", identity="id-1", at=AT, reason="no doorbell", body=b"{}")
-    assert tuple(letterevent.fields(letter)) == letterevent.FIELDS
-    assert letterevent.fields(letter) == {
+def test_a_dead_letter_is_reported_by_its_name_and_why_it_was_given_up() -> None:
+    dead_letter = DeadLetter(
+        source="table-work", identity="id-1", at=AT, reason="no doorbell", body=b"{}"
+    )
+    assert tuple(dead_letter_event.fields(dead_letter)) == dead_letter_event.FIELDS
+    assert dead_letter_event.fields(dead_letter) == {
         "Source": "table-work",
         "LetterName": "table-work/2026-11-21/id-1",
         "Reason": "no doorbell",
@@ -152,7 +170,7 @@ def test_an_operation_has_the_documented_fields_and_no_other() -> None:
     full = TableOperation(
         name=OperationName.REPLICATING,
         folder=ORDERS,
-        table=tableoperation.TableName("Shop", "Orders"),
+        table=table_operation.TableName("Shop", "Orders"),
         subject=(1,),
         started_at=AT,
         ended_at=AT.astimezone(UTC),
@@ -164,4 +182,4 @@ def test_an_operation_has_the_documented_fields_and_no_other() -> None:
         error=OperationError(ErrorType.USER, "FileUnreadable", "it is none"),
         correlation="e-1",
     )
-    assert tuple(tableoperation.fields(full)) == tableoperation.FIELDS
+    assert tuple(table_operation.fields(full)) == table_operation.FIELDS

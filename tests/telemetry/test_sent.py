@@ -15,13 +15,14 @@ from typing import Any
 
 import pytest
 
-from openmirror import layout, startevent, statusevent
-from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
 from openmirror.errors import CannotStart
-from openmirror.events import EventKind, LandingEvent
-from openmirror.layout import StorePath, join
-from openmirror.ports import CommitResult, Counts, Ring, Step, Transaction
+from openmirror.ingress.event_filter import handle_event
+from openmirror.ingress.start_runner import SURE_FOR, Starter
+from openmirror.operate.requests import Operator, hold
+from openmirror.ports import CommitResult, Counts, Step, Transaction, WorkItem
 from openmirror.ports.jobs import AlreadyActive, Failed, Refused, Started, StartOutcome
+from openmirror.ports.landing_events import EventKind, LandingEvent
+from openmirror.ports.telemetry import runner_start_event, table_status_event
 from openmirror.progress import (
     BatchCommitted,
     BatchStarted,
@@ -30,14 +31,14 @@ from openmirror.progress import (
     log_context,
 )
 from openmirror.protocol.names import TableFolder
-from openmirror.services.door import admit
-from openmirror.services.parts import Parts
-from openmirror.services.requests import Operator, hold
-from openmirror.services.starting import SURE_FOR, Starter
-from openmirror.services.sweeping import clean, publish_all
-from openmirror.services.visiting import settle
-from openmirror.services.working import Pace, Working
-from openmirror.wiring.telemetry import CONNECTION, telling, told_by_the_host
+from openmirror.reconcile.reconciliation import reconcile_until_idle
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.runner import Runner, RunnerTiming
+from openmirror.runtime.sweeping import clean, publish_all
+from openmirror.stores.memory.work import MemoryLeases, MemoryWorkQueue
+from openmirror.table import layout
+from openmirror.table.layout import StorePath, join
+from openmirror.wiring.telemetry import CONNECTION, emitting, reported_by_the_host
 from tests.ingestion_stub import QUIET, Ingestion, ingestion
 from tests.telemetry.rig import ITEMS, ORDERS, Killed, World, dies_at
 from tests.unit.paper import PaperEngine
@@ -62,9 +63,9 @@ def world() -> World:
     return World()
 
 
-def process(world: World, sent: Ingestion) -> AbstractContextManager[Parts]:
+def process(world: World, sent: Ingestion) -> AbstractContextManager[RootPorts]:
     """A runner of its own, from its start to its end."""
-    return telling(world.parts(), {CONNECTION: sent.connection_string}, ROLE, REPEAT)
+    return emitting(world.ports(), {CONNECTION: sent.connection_string}, ROLE, REPEAT)
 
 
 class Mixed(PaperEngine):
@@ -91,12 +92,12 @@ def test_a_run_sends_each_operation_with_every_field_of_fabrics_log(
     world: World, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
-    with process(world, sent) as parts:
-        world.run(parts)
+    with process(world, sent) as ports:
+        world.run(ports)
         world.land(ORDERS, 2)
         world.land(ORDERS, 3)
-        parts.emit(WorkItemTaken(ORDERS, "…3.parquet", 1, "e-42"))
-        world.run(parts, engine=Mixed(world.store))
+        ports.emit(WorkItemTaken(ORDERS, "…3.parquet", 1, "e-42"))
+        world.run(ports, engine=Mixed(world.store))
     names = [operation["OperationName"] for operation in sent.operations]
     assert names == [
         "AddTable",
@@ -112,7 +113,7 @@ def test_a_run_sends_each_operation_with_every_field_of_fabrics_log(
         for entry in world.store.list_folder(layout.table_folder(ORDERS)).entries
         if entry.name.startswith(("00000000000000000002", "00000000000000000003"))
     )
-    life = world.store.incarnation(layout.table_folder(ORDERS))
+    record = world.store.incarnation(layout.table_folder(ORDERS))
     known = {
         "OperationName": "Replicating",
         "SourceSchemaName": "Sales",
@@ -122,7 +123,7 @@ def test_a_run_sends_each_operation_with_every_field_of_fabrics_log(
         "MirroringSourceType": "GenericMirror",
         "Mirror": "m",
         "LandingFolder": "Sales.schema/Orders",
-        "Epoch": f"openmirror/m/Sales.schema/Orders/{life}/1",
+        "Epoch": f"openmirror/m/Sales.schema/Orders/{record}/1",
         "FirstSequence": "2",
         "LastSequence": "3",
         "Inserts": "5",
@@ -143,8 +144,8 @@ def test_a_failure_is_sent_with_its_error(world: World, sent: Ingestion) -> None
     world.land(ORDERS, 1)
     bad = join(layout.table_folder(ORDERS), f"{1:020d}.parquet")
     world.store.write(bad, b"this is no Parquet file")
-    with process(world, sent) as parts:
-        world.run(parts)
+    with process(world, sent) as ports:
+        world.run(ports)
     (failed,) = sent.operations
     assert (failed["OperationName"], failed["ErrorType"]) == ("FailTable", "UserError")
     assert failed["ErrorCode"] == "FileUnreadable"
@@ -157,10 +158,10 @@ def test_metrics_have_mirror_schema_and_table_and_rows_their_kind(
     world.land(ORDERS, 1)
     world.land(ITEMS, 1)
     world.land(ITEMS, 3)
-    with process(world, sent) as parts:
-        world.run(parts, ORDERS, ITEMS, engine=Mixed(world.store))
-        hold(world.parts(), ORDERS, Operator("ann"))
-        world.run(parts, ORDERS, ITEMS)
+    with process(world, sent) as ports:
+        world.run(ports, ORDERS, ITEMS, engine=Mixed(world.store))
+        hold(world.ports(), ORDERS, Operator("ann"))
+        world.run(ports, ORDERS, ITEMS)
     orders = {"mirror": "m", "schema": "Sales", "table": "Orders"}
     items = {"mirror": "m", "schema": "dbo", "table": "items"}
 
@@ -193,8 +194,8 @@ def test_a_status_pass_sends_how_each_table_stands_and_what_to_do(
     world.land(ITEMS, 1)
     bad = join(layout.table_folder(ITEMS), f"{2:020d}.parquet")
     world.store.write(bad, b"this is no Parquet file")
-    with process(world, sent) as parts:
-        world.run(parts, ORDERS, ITEMS)
+    with process(world, sent) as ports:
+        world.run(ports, ORDERS, ITEMS)
     orders, items = (newest(sent, folder) for folder in (ORDERS, ITEMS))
     assert (orders["Status"], orders["Stage"], orders["Health"]) == ("Replicating", "Waiting", "1")
     assert (orders["LastSequence"], orders["PendingFiles"]) == ("1", "1")
@@ -207,37 +208,37 @@ def test_a_status_pass_sends_how_each_table_stands_and_what_to_do(
     assert items["ErrorMessage"].startswith("00000000000000000002.parquet: ")
     assert "Replace the file, under the same name" in items["Remedy"]
     assert items["ErrorSince"]
-    hold(world.parts(), ORDERS, Operator("ann", "a test"))
-    with process(world, sent) as parts:
-        publish_all(parts, ["m"])
+    hold(world.ports(), ORDERS, Operator("ann", "a test"))
+    with process(world, sent) as ports:
+        publish_all(ports, ["m"])
     orders = newest(sent, ORDERS)
     assert (orders["Status"], orders["Stage"], orders["Health"]) == ("Stopped", "Held", "3")
     assert "by ann: a test. `openmirror resume`" in orders["Warnings"]
 
 
-def test_a_dropped_table_is_told_as_such_and_not_any_more_once_it_is_purged(
+def test_a_dropped_table_is_reported_as_such_and_not_any_more_once_it_is_purged(
     world: World, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
-    world.run(world.parts())
+    world.run(world.ports())
     world.store.delete_folder(layout.table_folder(ORDERS))
-    world.run(world.parts())
-    with process(world, sent) as parts:
-        world.run(parts)
+    world.run(world.ports())
+    with process(world, sent) as ports:
+        world.run(ports)
     gone = newest(sent, ORDERS)
     assert (gone["Status"], gone["Stage"], gone["Health"]) == ("Stopped", "Dropped", "3")
     world.now += timedelta(days=8)
-    clean(world.parts(), ["m"])
-    before = len(sent.events(statusevent.EVENT))
-    with process(world, sent) as parts:
-        world.run(parts)
-    assert len(sent.events(statusevent.EVENT)) == before
+    clean(world.ports(), ["m"])
+    before = len(sent.events(table_status_event.EVENT))
+    with process(world, sent) as ports:
+        world.run(ports)
+    assert len(sent.events(table_status_event.EVENT)) == before
 
 
 def newest(sent: Ingestion, folder: TableFolder) -> dict[str, str]:
     """The status of a table that was sent last."""
     path = str(folder.path)
-    return [e for e in sent.events(statusevent.EVENT) if e["LandingFolder"] == path][-1]
+    return [e for e in sent.events(table_status_event.EVENT) if e["LandingFolder"] == path][-1]
 
 
 def test_a_status_that_does_not_change_is_sent_once_and_its_gauges_every_time(
@@ -245,12 +246,12 @@ def test_a_status_that_does_not_change_is_sent_once_and_its_gauges_every_time(
 ) -> None:
     world.land(ORDERS, 1)
     world.land(ORDERS, 3)
-    with process(world, sent) as parts:
-        world.run(parts)
+    with process(world, sent) as ports:
+        world.run(ports)
         for _ in range(5):
             world.now += timedelta(seconds=30)
-            publish_all(parts, ["m"])
-    assert [e["Stage"] for e in sent.events(statusevent.EVENT)] == ["Waiting"]
+            publish_all(ports, ["m"])
+    assert [e["Stage"] for e in sent.events(table_status_event.EVENT)] == ["Waiting"]
     (beat,) = sent.metric("heartbeat")
     assert beat["value"] == 6
     (oldest,) = sent.metric("oldest_pending_age_seconds")
@@ -282,14 +283,14 @@ def test_a_start_is_sent_when_its_outcome_is_another_one(world: World, sent: Ing
         refused,
     ]
     queue = MemoryWorkQueue(lambda: world.now)
-    queue.send(Ring(ORDERS, "test"))
-    with process(world, sent) as parts:
-        starter = Starter(queue, Answers(*outcomes), lambda: world.now, parts.telemetry)
+    queue.send(WorkItem(ORDERS, "test"))
+    with process(world, sent) as ports:
+        starter = Starter(queue, Answers(*outcomes), lambda: world.now, ports.telemetry)
         for outcome in outcomes:
             world.now += SURE_FOR
             assert starter.start_if_needed() == outcome
             assert starter.start_if_needed() == outcome  # from memory, and told no second time
-    starts = sent.events(startevent.EVENT)
+    starts = sent.events(runner_start_event.EVENT)
     assert [start["Outcome"] for start in starts] == ["Started", "Failed", "Refused", "Refused"]
     assert starts[1]["Detail"] == "run 1 ended with E; the next in 50 s"
     assert {start["JobId"] for start in starts} == {"77"}
@@ -300,9 +301,9 @@ def test_event_log_and_span_of_a_commit_are_found_from_each_other(
     world: World, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
-    with process(world, sent) as parts:
-        parts.emit(WorkItemTaken(ORDERS, "…1.parquet", 1, "e-7"))
-        world.run(parts)
+    with process(world, sent) as ports:
+        ports.emit(WorkItemTaken(ORDERS, "…1.parquet", 1, "e-7"))
+        world.run(ports)
     (commit,) = [o for o in sent.operations if o["OperationName"] == "Snapshotting"]
     logs = [message["properties"] for message in sent.of_type("MessageData")]
     (committed,) = [log for log in logs if log["event"] == BatchCommitted.name]
@@ -320,24 +321,24 @@ def test_event_log_and_span_of_a_commit_are_found_from_each_other(
     assert len(traces) == 1
 
 
-def test_an_event_is_followed_through_door_queue_and_runner_to_its_commit(
+def test_an_event_is_followed_through_event_filter_queue_and_runner_to_its_commit(
     world: World, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
-    world.run(world.parts())
+    world.run(world.ports())
     world.land(ORDERS, 2)
     path = join(layout.table_folder(ORDERS), f"{2:020d}.parquet")
     event = LandingEvent(identity="831e1650", kind=EventKind.FILE_WRITTEN, path=path, size=500)
     queue, leases = MemoryWorkQueue(lambda: world.now), MemoryLeases(lambda: world.now)
-    admit(world.parts(), queue, event)
+    handle_event(world.ports(), queue, event)
     # Longer than a test: what moves the table is the message, and no sweep of the runner's own.
     brief, long = timedelta(milliseconds=20), timedelta(hours=1)
-    pace = Pace(
+    pace = RunnerTiming(
         idle=brief, poll=brief, keep=long, lease_delay=brief, sweep=long, status=long, most_takes=5
     )
-    with process(world, sent) as parts:
+    with process(world, sent) as ports:
         engine = PaperEngine(world.store)
-        runner = Working(parts, engine, queue, leases, list, 1, pace)
+        runner = Runner(ports, engine, queue, leases, list, 1, pace)
         try:
             until = time.monotonic() + 20
             while not runner.is_idle():
@@ -358,9 +359,9 @@ def test_an_event_of_progress_arrives_with_its_own_severity_and_all_its_fields(
 ) -> None:
     levels = {Severity.DEBUG: 0, Severity.INFO: 1, Severity.WARNING: 2, Severity.ERROR: 3}
     events = [example(kind) for kind in KINDS]
-    with process(world, sent) as parts:
+    with process(world, sent) as ports:
         for event in events:
-            parts.emit(event)
+            ports.emit(event)
     found = {message["properties"]["event"]: message for message in _logs(sent)}
     assert set(found) == {event.name for event in events}
     for event in events:
@@ -378,11 +379,13 @@ def test_a_crash_between_commit_and_save_sends_the_commit_from_the_next_process(
     world: World, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
-    with pytest.raises(Killed), process(world, sent) as parts:
-        settle(replace(parts, steps=dies_at(Step.COMMITTED)), PaperEngine(world.store), ORDERS)
+    with pytest.raises(Killed), process(world, sent) as ports:
+        reconcile_until_idle(
+            replace(ports, steps=dies_at(Step.COMMITTED)), PaperEngine(world.store), ORDERS
+        )
     assert [o["OperationName"] for o in sent.operations] == ["AddTable", "StartSnapshotting"]
-    with process(world, sent) as parts:
-        world.run(parts)
+    with process(world, sent) as ports:
+        world.run(ports)
     assert [o["OperationName"] for o in sent.operations[2:]] == [
         "Snapshotting",
         "StartReplicating",
@@ -399,11 +402,11 @@ def test_a_crash_before_the_save_sends_the_same_operation_id_again(
             raise Killed(path)
 
     world.store.writing = dying
-    with pytest.raises(Killed), process(world, sent) as parts:
-        world.run(parts)
+    with pytest.raises(Killed), process(world, sent) as ports:
+        world.run(ports)
     world.store.writing = lambda path, data: None
-    with process(world, sent) as parts:
-        world.run(parts)
+    with process(world, sent) as ports:
+        world.run(ports)
     commits = [o for o in sent.operations if o["OperationName"] == "Snapshotting"]
     assert len(commits) == 2
     assert commits[0]["OperationId"] == commits[1]["OperationId"]
@@ -421,8 +424,8 @@ def test_an_operation_has_arrived_before_its_document_is_saved(
             arrived_before.append([o["OperationName"] for o in sent.operations])
 
     world.store.writing = saving
-    with process(world, sent) as parts:
-        world.run(parts)
+    with process(world, sent) as ports:
+        world.run(ports)
     assert "Snapshotting" in arrived_before[0]
 
 
@@ -435,17 +438,17 @@ def test_one_process_sends_nothing_twice(world: World, sent: Ingestion) -> None:
         """As if another runner had come first, each time."""
 
         def commit(
-            self, batch: Any, prepared: Any, transaction: Transaction, note: str
+            self, batch: Any, prepared: Any, transaction: Transaction, batch_record: str
         ) -> CommitResult:
-            super().commit(batch, prepared, transaction, note)
-            return super().commit(batch, prepared, transaction, note)
+            super().commit(batch, prepared, transaction, batch_record)
+            return super().commit(batch, prepared, transaction, batch_record)
 
-    with process(world, sent) as parts:
+    with process(world, sent) as ports:
         for _ in range(3):
-            world.run(parts, engine=Repeated(world.store))
-        hold(world.parts(), ORDERS, Operator("ann"))
+            world.run(ports, engine=Repeated(world.store))
+        hold(world.ports(), ORDERS, Operator("ann"))
         for _ in range(3):
-            world.run(parts)
+            world.run(ports)
     names = [operation["OperationName"] for operation in sent.operations]
     assert len(names) == len(set(names)) == 6
     assert names[-2:] == ["FailTable", "StopTable"]
@@ -456,8 +459,8 @@ def test_what_could_not_be_sent_is_sent_by_the_next_process(
 ) -> None:
     world.land(ORDERS, 1)
     sent.status = 503
-    with process(world, sent) as parts:
-        world.run(parts)
+    with process(world, sent) as ports:
+        world.run(ports)
     assert sent.operations == []
     kept = list(tmp_path.rglob("*@*.lock"))
     assert "Snapshotting" in "".join(path.read_text() for path in kept)
@@ -466,8 +469,8 @@ def test_what_could_not_be_sent_is_sent_by_the_next_process(
         path.rename(path.with_name(path.name.partition("@")[0]))
     sent.status = 200
     world.land(ORDERS, 2)
-    with process(world, sent) as parts:
-        world.run(parts)
+    with process(world, sent) as ports:
+        world.run(ports)
     names = {operation["OperationName"] for operation in sent.operations}
     assert {"AddTable", "Snapshotting", "Replicating"} <= names
 
@@ -475,13 +478,13 @@ def test_what_could_not_be_sent_is_sent_by_the_next_process(
 def test_a_resource_that_never_answers_holds_a_table_up_for_seconds_only(
     world: World, sent: Ingestion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("openmirror.adapters.telemetry.azure_monitor._SECONDS", 0.3)
+    monkeypatch.setattr("openmirror.telemetry.azure_monitor._SECONDS", 0.3)
     world.land(ORDERS, 1)
-    with socket.create_server(("127.0.0.1", 0)) as deaf:
-        sent.url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as backing_off:
+        sent.url = f"http://127.0.0.1:{backing_off.getsockname()[1]}"
         began = time.monotonic()
-        with process(world, sent) as parts:
-            world.run(parts)
+        with process(world, sent) as ports:
+            world.run(ports)
         took = time.monotonic() - began
     # Four operations, and what is sent at the end.
     assert took < 30 * 0.3
@@ -489,15 +492,15 @@ def test_a_resource_that_never_answers_holds_a_table_up_for_seconds_only(
 
 
 def test_without_a_connection_string_nothing_is_built(world: World) -> None:
-    parts = world.parts()
-    with telling(parts, {}, ROLE, REPEAT) as same:
-        assert same is parts
+    ports = world.ports()
+    with emitting(ports, {}, ROLE, REPEAT) as same:
+        assert same is ports
 
 
 def test_a_connection_string_that_is_none_is_named_at_start(world: World) -> None:
     with (
         pytest.raises(CannotStart, match="APPLICATIONINSIGHTS_CONNECTION_STRING"),
-        telling(world.parts(), {CONNECTION: "InstrumentationKey=no"}, ROLE, REPEAT),
+        emitting(world.ports(), {CONNECTION: "InstrumentationKey=no"}, ROLE, REPEAT),
     ):
         pytest.fail("a wrong connection string was taken")
 
@@ -508,5 +511,5 @@ def test_a_function_sends_through_its_host_alone(world: World) -> None:
 
     before = (metrics.get_meter_provider(), trace.get_tracer_provider())
     world.land(ORDERS, 1)
-    world.run(told_by_the_host(world.parts(), REPEAT))
+    world.run(reported_by_the_host(world.ports(), REPEAT))
     assert (metrics.get_meter_provider(), trace.get_tracer_provider()) == before

@@ -8,7 +8,7 @@ from enum import StrEnum
 from math import prod
 from typing import Any
 
-from openmirror.protocol.textformat import TextColumn
+from openmirror.protocol.text_format import TextColumn
 
 
 class Compression(StrEnum):
@@ -27,7 +27,7 @@ class Encoding:
 
     declared: str
     codec: str
-    letters: str
+    dead_letters: str
     """Letters that it has, some of which hold the bytes of separators and line ends."""
     mark: bytes = b""
     """A byte order mark before the text."""

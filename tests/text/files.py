@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openmirror.protocol.schema import ColumnType
-from openmirror.protocol.textformat import TextColumn, TextType
+from openmirror.protocol.text_format import TextColumn, TextType
 from tests.text.dialects import LINE_ENDS, Dialect, dialect
 from tests.text.packing import packed
 from tests.text.values import Value, spelled
@@ -232,7 +232,7 @@ def drawn_cell(column: FileColumn, of: Dialect, draw: random.Random) -> Cell:
         value = _EMPTY.get(column.type) if is_empty else None
         return Cell(of.null, value, of.null)
     for _ in range(_TRIES):
-        value, text = spelled(column.type, draw, of.encoding.letters)
+        value, text = spelled(column.type, draw, of.encoding.dead_letters)
         found = written(text, of, draw)
         if found is not None:
             return Cell(found, value, text)

@@ -23,17 +23,17 @@ def packed(data: bytes, compression: Compression, draw: random.Random) -> bytes:
         case Compression.GZIP:
             return gzip.compress(data, draw.choice([1, 9]), mtime=0)
         case Compression.GZIP_MEMBERS:
-            return b"".join(gzip.compress(part, mtime=0) for part in _parts(data, draw))
+            return b"".join(gzip.compress(part, mtime=0) for part in _ports(data, draw))
         case Compression.ZSTD:
             # Several frames are one stream, and a skippable frame may stand between.
             skipped = b"\x50\x2a\x4d\x18\x03\x00\x00\x00abc" if draw.random() < 0.3 else b""
-            frames = [_compressed("zstd", part) for part in _parts(data, draw)]
+            frames = [_compressed("zstd", part) for part in _ports(data, draw)]
             return skipped.join(frames) if draw.random() < 0.5 else _compressed("zstd", data)
         case Compression.SNAPPY:
             return _SNAPPY_BEGIN + b"".join(_snappy_chunks(data, draw))
 
 
-def _parts(data: bytes, draw: random.Random) -> list[bytes]:
+def _ports(data: bytes, draw: random.Random) -> list[bytes]:
     """Cut anywhere, also inside of a letter, and once into nothing."""
     cuts = sorted(draw.randint(0, len(data)) for _ in range(draw.randint(1, 3)))
     return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
@@ -45,7 +45,7 @@ def _compressed(codec: str, data: bytes) -> bytes:
 
 def _snappy_chunks(data: bytes, draw: random.Random) -> Iterator[bytes]:
     """The framing format: blocks of at most 64 KiB, each with the checksum of what it holds."""
-    for part in _parts(data, draw):
+    for part in _ports(data, draw):
         for start in range(0, len(part), _SNAPPY_BLOCK):
             block = part[start : start + _SNAPPY_BLOCK]
             if draw.random() < 0.3:

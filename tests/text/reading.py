@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.rows_broken import RowsBroken
-from openmirror.adapters.text.rows import read_text
-from openmirror.layout import StorePath
+from openmirror.formats.broken_rows import RowsBroken
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.formats.text.rows import read_text
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.rules import Broken, Code
-from openmirror.protocol.textformat import TextFormat
+from openmirror.protocol.text_format import TextFormat
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table.layout import StorePath
 from tests.text.files import TextFile
 
 _PATH = StorePath("landing/m/Files/LandingZone/T/00000000000000000001.txt")

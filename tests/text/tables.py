@@ -8,7 +8,7 @@ from typing import Any
 
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Change, ChangeFile, Marker, interpret
-from openmirror.protocol.textformat import TextColumn, TextType
+from openmirror.protocol.text_format import TextColumn, TextType
 from tests.text.dialects import Compression, dialect
 from tests.text.files import Cell, FileColumn, TextFile, drawn_cell, made, written
 

@@ -56,12 +56,12 @@ def wrong(file: TextFile, *, slowly: bool = False) -> str | None:
 
 def check(files: Iterable[TextFile], *, slowly: bool = False) -> None:
     found = [(file, difference) for file in files if (difference := wrong(file, slowly=slowly))]
-    told = "\n".join(
+    reported = "\n".join(
         f"{file.name}: {file.dialect}\n    {difference}\n"
         f"    python -m tests.text.show '{file.name}'"
         for file, difference in found[:5]
     )
-    assert not found, f"{len(found)} files were read as something else\n{told}"
+    assert not found, f"{len(found)} files were read as something else\n{reported}"
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
@@ -73,12 +73,12 @@ def test_every_file_is_read_as_it_was_drawn(block: int) -> None:
 @pytest.mark.parametrize("separator", ["^", "\x01", "\x1f", " ", "~", ":", "¦", "\u2063"])
 def test_other_separators_and_escapes_that_are_allowed_are_read_too(separator: str) -> None:
     draw = random.Random(f"{seed()} {separator}")
-    unicode = [encoding for encoding in ENCODINGS if "\u2028" in encoding.letters]
+    unicode = [encoding for encoding in ENCODINGS if "\u2028" in encoding.dead_letters]
     files = []
     for number in draw.sample(range(PRODUCT), 40):
         of = dialect(number, draw)
         encoding = draw.choice(unicode)
-        encoding = replace(encoding, letters=encoding.letters + 5 * separator)
+        encoding = replace(encoding, dead_letters=encoding.dead_letters + 5 * separator)
         of = replace(of, separator=separator, encoding=encoding)
         if of.quote and draw.random() < 0.3:
             of = replace(of, escape=of.quote, doubles=True)

@@ -13,17 +13,17 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from openmirror.adapters.conversion import FileConverter
+from openmirror.formats.conversion import FileConverter
 from openmirror.plan.decisions import Idle
 from openmirror.spark.engine import SparkEngine
-from openmirror.spark.places import local_places
+from openmirror.spark.places import local_spark_paths
 from tests.text.bigfile import DOCUMENT, write_big_file
 from tests.text.dialects import PRODUCT
 from tests.text.reading import exact
 from tests.text.tables import text_table
 from tests.zone import NO_WAITS, Mirror, Zone, file_name
 
-_AT_ONCE = replace(NO_WAITS, settle=timedelta(0))
+_AT_ONCE = replace(NO_WAITS, quiet_period=timedelta(0))
 TABLES = 12
 FILES = 5
 
@@ -49,18 +49,18 @@ def test_tables_of_many_dialects_hold_what_the_interpreter_makes_of_their_files(
         for place, file in enumerate(table.files, start=1):
             zone.put_bytes(table.name, file_name(place, "txt"), file.content)
     mirror = Mirror(zone, spark, _AT_ONCE)
-    decisions = mirror.settle_all()
+    decisions = mirror.reconcile_all()
     for table in tables:
-        told = f"text_table({seed}, {table.name[1:]}, {FILES}): {table.document}"
-        assert isinstance(decisions[table.name], Idle), f"{told}\n{decisions[table.name]}"
-        assert _bag(mirror.rows(table.name)) == _bag(table.expected()), told
+        reported = f"text_table({seed}, {table.name[1:]}, {FILES}): {table.document}"
+        assert isinstance(decisions[table.name], Idle), f"{reported}\n{decisions[table.name]}"
+        assert _bag(mirror.rows(table.name)) == _bag(table.expected()), reported
 
 
 _SPLIT = 64 * 1024
 
 
 def _mirrored(zone: Zone, mirror: Mirror, expected: list[dict[str, object]]) -> None:
-    assert isinstance(mirror.settle("big"), Idle)
+    assert isinstance(mirror.reconcile_until_idle("big"), Idle)
     assert _bag(mirror.rows("big")) == _bag(expected)
 
 
@@ -78,8 +78,8 @@ def test_a_file_of_many_splits_keeps_its_row_order_and_its_quoted_newlines(
     assert any(big.content[cut - 1 : cut + 1] == b"\r\n" for cut in inside)
     mirror = Mirror(zone, spark, _AT_ONCE)
     small = {"spark.sql.files.maxPartitionBytes": str(_SPLIT)}
-    converter = FileConverter(mirror.parts.store, most_rows=20_000)
-    mirror.engine = SparkEngine(spark, local_places(str(zone.root)), converter, small)
+    converter = FileConverter(mirror.ports.store, most_rows=20_000)
+    mirror.engine = SparkEngine(spark, local_spark_paths(str(zone.root)), converter, small)
     _mirrored(zone, mirror, big.table.rows)
 
 

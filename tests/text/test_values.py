@@ -7,24 +7,26 @@ import random
 import pyarrow as pa
 import pytest
 
-from openmirror.adapters.text.columns import Misfit, converted
-from openmirror.adapters.text.values import BLANKS, read_value
-from openmirror.protocol.textformat import TextColumn, TextType
+from openmirror.formats.text.columns import Misfit, converted
+from openmirror.formats.text.values import BLANKS, read_value
+from openmirror.protocol.text_format import TextColumn, TextType
 from tests.text.reading import exact
 from tests.text.test_generated_files import seed
 from tests.text.values import spelled
 
-_LETTERS = "0123456789+-.:,/= TZeEinfatrus_"
+_DEAD_LETTERS = "0123456789+-.:,/= TZeEinfatrus_"
 _TYPED = [kind for kind in TextType if kind is not TextType.STRING]
 
 
 def _almost(text: str, draw: random.Random) -> str:
     """The text with a letter or two put in, left out or changed."""
-    letters = list(text)
+    dead_letters = list(text)
     for _ in range(draw.choice((0, 1, 1, 2))):
-        place = draw.randrange(len(letters) + 1)
-        letters[place : place + draw.randint(0, 1)] = draw.choice(("", draw.choice(_LETTERS)))
-    return "".join(letters)
+        place = draw.randrange(len(dead_letters) + 1)
+        dead_letters[place : place + draw.randint(0, 1)] = draw.choice(
+            ("", draw.choice(_DEAD_LETTERS))
+        )
+    return "".join(dead_letters)
 
 
 def _alone(kind: TextType, text: str) -> str | None:

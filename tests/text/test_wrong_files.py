@@ -14,7 +14,7 @@ import pytest
 
 from openmirror.plan.facts import Completeness
 from openmirror.protocol.rules import Broken, Code
-from openmirror.protocol.textformat import TextColumn, TextType
+from openmirror.protocol.text_format import TextColumn, TextType
 from tests.text.dialects import ENCODINGS, PRODUCT, Compression, Dialect, dialect
 from tests.text.files import Cell, FileColumn, TextFile, made, written
 from tests.text.packing import packed
@@ -110,15 +110,15 @@ def _with(
 
 def _refused(file: TextFile, code: Code, line: int | None, *words: str) -> None:
     found = read(file)
-    told = f"{found}\n{file.dialect}\n{file.decoded!r}"
-    assert isinstance(found, Broken), f"it was read: {told}"
-    assert found.code is code, told
+    reported = f"{found}\n{file.dialect}\n{file.decoded!r}"
+    assert isinstance(found, Broken), f"it was read: {reported}"
+    assert found.code is code, reported
     for word in words:
-        assert word in found.detail, f"no {word!r} in {told}"
+        assert word in found.detail, f"no {word!r} in {reported}"
     if line is not None:
         named = re.search(r"\bline (\d+)\b", found.detail)
-        assert named, f"no line in {told}"
-        assert int(named[1]) == line, f"it is line {line}: {told}"
+        assert named, f"no line in {reported}"
+        assert int(named[1]) == line, f"it is line {line}: {reported}"
 
 
 @pytest.mark.parametrize("kind", list(UNFIT))

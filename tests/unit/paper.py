@@ -14,17 +14,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from openmirror import layout
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.control import BatchKind
+from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed
-from openmirror.layout import StorePath, join
 from openmirror.plan import Batch
 from openmirror.ports import ABSENT, BadFile, CommitResult, Counts, FileStore, Prepared, Transaction
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
-from openmirror.tablelog import BrokenLog
+from openmirror.table import layout
+from openmirror.table.control import BatchKind
+from openmirror.table.layout import StorePath, join
+from openmirror.table.log import BrokenLog
 
 
 def table(mirror: str, path: str) -> TableFolder:
@@ -97,13 +97,15 @@ class PaperEngine:
         return _PaperBatch(batch)
 
     def commit(
-        self, batch: Batch, prepared: Prepared, transaction: Transaction, note: str
+        self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
         del prepared
         replaces = batch.kind is BatchKind.REPLACE
         create = batch.union.schema if replaces and batch.may_create else None
         schema = batch.union.schema
-        return self._write(batch.table, transaction, schema, note, create, replaces=replaces)
+        return self._write(
+            batch.table, transaction, schema, batch_record, create, replaces=replaces
+        )
 
     def record(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
@@ -115,7 +117,7 @@ class PaperEngine:
         table: StorePath,
         transaction: Transaction,
         schema: TableSchema | None,
-        note: str | None,
+        batch_record: str | None,
         create: TableSchema | None,
         *,
         replaces: bool = False,
@@ -131,8 +133,8 @@ class PaperEngine:
                 if known >= transaction.version:
                     return CommitResult.DONE
             info: dict[str, Any] = {"timestamp": int(self._now() * 1000)}
-            if note:
-                info["userMetadata"] = note
+            if batch_record:
+                info["userMetadata"] = batch_record
             txn = {"appId": transaction.app_id, "version": transaction.version}
             actions: list[dict[str, Any]] = [{"commitInfo": info}, {"txn": txn}]
             if version == 0:

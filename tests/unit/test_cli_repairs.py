@@ -7,11 +7,11 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from openmirror import layout
-from openmirror.control import Act, ControlDocument
 from openmirror.errors import Problem
 from openmirror.plan.transitions.history import MOST_ENDED, with_act, with_end
 from openmirror.protocol.rules import Code
+from openmirror.table import layout
+from openmirror.table.control import Act, ControlDocument
 from tests.unit.paper import table
 from tests.unit.test_cli import ITEMS, ORDERS, Root, root, run  # noqa: F401 - a fixture
 
@@ -42,9 +42,9 @@ def test_a_file_that_is_replaced_resumes_its_table_and_history_says_what_had_sto
     root: Root,  # noqa: F811
 ) -> None:
     _with_a_bad_second_file(root)
-    (standing,) = _of(root, "problem")
-    assert (standing["code"], standing["file"]) == ("FileUnreadable", SECOND)
-    assert (standing["at"], standing["ended"]) == (standing["since"], None)
+    (recorded,) = _of(root, "problem")
+    assert (recorded["code"], recorded["file"]) == ("FileUnreadable", SECOND)
+    assert (recorded["at"], recorded["ended"]) == (recorded["since"], None)
     assert f"paused by FileUnreadable at {SECOND}" in _shown(root)
 
     root.land(ORDERS, 2)
@@ -52,8 +52,8 @@ def test_a_file_that_is_replaced_resumes_its_table_and_history_says_what_had_sto
     assert _applied(root) == "3"
     newest, over, *_ = _history(root)
     assert (newest["event"], newest["lastSequence"]) == ("commit", "3")
-    assert over == {**standing, "at": over["at"], "ended": "the file was replaced"}
-    assert over["at"] >= standing["since"]
+    assert over == {**recorded, "at": over["at"], "ended": "the file was replaced"}
+    assert over["at"] >= recorded["since"]
     assert not _of(root, "act"), "nobody had to do anything"
     assert f"no longer FileUnreadable at {SECOND}: the file was replaced" in _shown(root)
 
@@ -80,11 +80,11 @@ def test_a_bad_file_that_is_replaced_by_another_bad_one_is_one_problem(
     _with_a_bad_second_file(root)
     root.put(ORDERS, SECOND, b"still no parquet file")
     assert root.run("drain").exit_code == 3
-    (standing,) = _of(root, "problem")
-    assert standing["ended"] is None
+    (recorded,) = _of(root, "problem")
+    assert recorded["ended"] is None
 
 
-def test_retry_looks_again_and_is_remembered_with_who_and_why(root: Root) -> None:  # noqa: F811
+def test_retry_observations_again_and_is_remembered_with_who_and_why(root: Root) -> None:  # noqa: F811
     _with_a_bad_second_file(root)
     assert root.run("retry", TABLE, "--why", "the disk is empty again").exit_code == 0
     act, over, *_ = _history(root)
@@ -140,8 +140,8 @@ def test_a_folder_that_moved_into_the_default_schema_is_adopted_with_its_rows(
     assert root.run("resume", "m/Items").exit_code == 0
     root.land(table("m", "dbo.schema/Items"), 3)
     assert root.run("drain").exit_code == 0
-    said = root.run("history", "m/dbo.schema/Items", "--json").stdout
-    newest = json.loads(said)["data"][0]
+    stated = root.run("history", "m/dbo.schema/Items", "--json").stdout
+    newest = json.loads(stated)["data"][0]
     assert (newest["kind"], newest["firstSequence"]) == ("extend", "3")
 
 

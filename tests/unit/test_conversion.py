@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.conversion import FileConverter
-from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.parquet_conversion import read_parquet
-from openmirror.control import Pinned
 from openmirror.errors import ConditionFailed, NotThere, Unavailable
-from openmirror.layout import StorePath, conversion
+from openmirror.formats.conversion import FileConverter
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.formats.parquet.conversion import read_parquet
 from openmirror.plan.facts import Completeness, FileFacts, LandedFile
 from openmirror.ports import Content, Converted, Entry
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.sequence import Sequence
-from openmirror.protocol.textformat import TextColumn, TextFormat, TextType
+from openmirror.protocol.text_format import TextColumn, TextFormat, TextType
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table.control import FrozenOptions
+from openmirror.table.layout import StorePath, conversion
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 PATH = StorePath("landing/m/Files/LandingZone/T/Year=2024/part-0001.parquet")
@@ -70,10 +70,14 @@ def landed(store: MemoryStore, data: bytes, text: TextFormat | None = None) -> L
     )
 
 
-def convert(data: bytes, pinned: Pinned = Pinned(), **sizes: int) -> tuple[Any, MemoryStore]:  # noqa: B008
+def convert(
+    data: bytes,
+    frozen: FrozenOptions = FrozenOptions(),  # noqa: B008
+    **sizes: int,
+) -> tuple[Any, MemoryStore]:
     store = Store()
-    file = landed(store, data, pinned.text)
-    return FileConverter(store, **sizes).convert(file, pinned, INTO), store
+    file = landed(store, data, frozen.text)
+    return FileConverter(store, **sizes).convert(file, frozen, INTO), store
 
 
 def parts(data: bytes, **sizes: int) -> list[tuple[str, int, pa.Table]]:
@@ -232,7 +236,7 @@ def test_damaged_pages_are_a_problem_of_the_file() -> None:
     assert broken(bytes(data)).code is Code.FILE_UNREADABLE
 
 
-def test_damage_that_only_checksums_tell_is_found() -> None:
+def test_damage_that_only_checksums_report_is_found() -> None:
     table = pa.table({"t": moments(5000)})
     whole = parquet(table, compression="none", use_dictionary=False, write_page_checksum=True)
     data = bytearray(whole)
@@ -282,7 +286,7 @@ def test_no_damaged_bytes_do_worse_than_a_problem(
         modified=AT,
         facts=facts,
     )
-    done = FileConverter(store).convert(file, Pinned(), INTO)
+    done = FileConverter(store).convert(file, FrozenOptions(), INTO)
     if isinstance(done, Broken):
         assert done.code in (Code.FILE_UNREADABLE, Code.VALUE_INVALID)
         return
@@ -309,7 +313,7 @@ def test_a_footer_that_miscounts_its_rows_is_a_problem_of_the_file() -> None:
         modified=AT,
         facts=wrong,
     )
-    done = FileConverter(store).convert(of_three, Pinned(), INTO)
+    done = FileConverter(store).convert(of_three, FrozenOptions(), INTO)
     assert isinstance(done, Broken)
     assert done.detail == "its footer says 3 rows, and there are 2"
 
@@ -319,7 +323,7 @@ def test_a_file_that_was_replaced_is_not_converted() -> None:
     file = landed(store, parquet(pa.table({"t": moments(2)})))
     store.write(PATH, parquet(pa.table({"t": moments(3)})))
     with pytest.raises(ConditionFailed):
-        FileConverter(store).convert(file, Pinned(), INTO)
+        FileConverter(store).convert(file, FrozenOptions(), INTO)
 
 
 @pytest.mark.parametrize("trouble", [NotThere("gone"), Unavailable("busy")])
@@ -331,13 +335,13 @@ def test_the_stores_own_trouble_is_no_damaged_file(trouble: Exception, reads: in
     file = landed(store, parquet(table, compression="none", use_dictionary=False))
     store.reads_left, store.trouble = reads, trouble
     with pytest.raises(type(trouble)):
-        FileConverter(store).convert(file, Pinned(), INTO)
+        FileConverter(store).convert(file, FrozenOptions(), INTO)
 
 
-def test_delimited_text_is_converted_by_what_was_pinned() -> None:
+def test_delimited_text_is_converted_by_what_was_frozen() -> None:
     text = TextFormat(columns=(TextColumn("id", TextType.INT64),))
     data = b"id,__rowMarker__,name\r\n1,4,a\r\n2,2,\r\n"
-    done, store = convert(data, Pinned(text=text))
+    done, store = convert(data, FrozenOptions(text=text))
     assert isinstance(done, Converted), done
     [part] = done.parts
     table = pq.read_table(io.BytesIO(store.read(part.path).data))

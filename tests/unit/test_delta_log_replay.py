@@ -12,15 +12,15 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.memory import MemoryStore
-from openmirror.commitnote import encode
+from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed
-from openmirror.layout import StorePath, join
 from openmirror.ports import Content, Listing
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
 from openmirror.protocol.sequence import FENCED
-from openmirror.tablelog import AppId, BrokenLog, CommitNote, Epoch, TableLog
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table.layout import StorePath, join
+from openmirror.table.log import AppId, BatchRecord, BrokenLog, Epoch, TableLog
+from openmirror.table.user_metadata import encode
 
 TABLE = StorePath("lake/m/Tables/dbo/orders")
 LOG = join(TABLE, "_delta_log")
@@ -49,14 +49,16 @@ def txn(number: int, version: int) -> Action:
     return {"txn": {"appId": app(number), "version": version}}
 
 
-def note(last: int) -> CommitNote:
-    return CommitNote(
+def batch_record(last: int) -> BatchRecord:
+    return BatchRecord(
         operation="o", folder="m/Orders", kind="append", first=last, last=last, files=1
     )
 
 
 def info(last: int, **more: object) -> Action:
-    return {"commitInfo": {"timestamp": 1000 * last, "userMetadata": encode(note(last)), **more}}
+    return {
+        "commitInfo": {"timestamp": 1000 * last, "userMetadata": encode(batch_record(last)), **more}
+    }
 
 
 class CountingStore(MemoryStore):
@@ -270,7 +272,7 @@ def append(root: Path, last: int) -> None:
     at = pa.array([last], pa.timestamp("us", "UTC"))
     properties = CommitProperties(
         app_transactions=[Transaction(app(1), last)],
-        custom_metadata={"userMetadata": encode(note(last))},
+        custom_metadata={"userMetadata": encode(batch_record(last))},
     )
     table = pa.table({"id": [last], "when": at})
     write_deltalake(root, table, mode="append", commit_properties=properties)
@@ -291,10 +293,10 @@ def agree(log: TableLog | BrokenLog | None, root: Path, last: int) -> None:
     assert (log.version, log.table_id) == (table.version(), str(table.metadata().id))
     assert log.transactions == {app(1): table.transaction_version(app(1))} == {app(1): last}
     assert [(c.name, c.type) for c in log.schema.columns] == [("id", "long"), ("when", "timestamp")]
-    assert log.note is not None
-    assert log.note.last == last
-    assert log.note.committed_at is not None
-    assert abs(log.note.committed_at - datetime.now(UTC)) < timedelta(minutes=1)
+    assert log.batch_record is not None
+    assert log.batch_record.last == last
+    assert log.batch_record.committed_at is not None
+    assert abs(log.batch_record.committed_at - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 def test_it_agrees_with_deltalake_commit_by_commit(tmp_path: Path, store: CountingStore) -> None:
@@ -324,35 +326,37 @@ def test_it_agrees_with_deltalake_from_a_checkpoint_on(
 # The notes of our commits
 
 
-def test_the_note_is_the_newest_one_of_ours(store: CountingStore) -> None:
+def test_the_batch_record_is_the_newest_one_of_ours(store: CountingStore) -> None:
     begin(store, txn(1, 1), info(1))
     commit(store, 1, txn(1, 2), info(2))
     commit(store, 2, {"commitInfo": {"timestamp": 5, "userMetadata": "OPTIMIZE"}})
-    found = read(store).note
+    found = read(store).batch_record
     assert found is not None
     assert (found.last, found.committed_at) == (2, datetime.fromtimestamp(2, UTC))
 
 
 def test_the_in_commit_time_goes_before_the_writers_clock(store: CountingStore) -> None:
     begin(store, txn(1, 1), info(1, inCommitTimestamp=9000))
-    found = read(store).note
+    found = read(store).batch_record
     assert found is not None
     assert found.committed_at == datetime.fromtimestamp(9, UTC)
 
 
-def test_the_note_is_looked_for_behind_the_checkpoint(store: CountingStore) -> None:
+def test_the_batch_record_is_looked_for_behind_the_checkpoint(store: CountingStore) -> None:
     commit(store, 3, txn(1, 3), info(3))
     commit(store, 4, {"commitInfo": {}})
     checkpoint(store, f"{4:020d}.checkpoint.parquet", *whole(txn(1, 3)))
-    found = read(store).note
+    found = read(store).batch_record
     assert found is not None
     assert found.last == 3
 
 
-def test_a_damaged_commit_before_the_checkpoint_costs_the_note_only(store: CountingStore) -> None:
+def test_a_damaged_commit_before_the_checkpoint_costs_the_batch_record_only(
+    store: CountingStore,
+) -> None:
     store.write(join(LOG, name(3)), b"{damaged")
     checkpoint(store, f"{4:020d}.checkpoint.parquet", *whole(txn(1, 3)))
-    assert read(store).note is None
+    assert read(store).batch_record is None
 
 
 def test_history_is_newest_first_and_leaves_out_strangers(store: CountingStore) -> None:
@@ -493,8 +497,8 @@ def test_only_new_commits_are_read(store: CountingStore) -> None:
     assert isinstance(log, TableLog)
     assert store.reads == [name(2)]
     assert log.transactions == {app(1): 3}
-    assert log.note is not None
-    assert log.note.last == 1  # carried on
+    assert log.batch_record is not None
+    assert log.batch_record.last == 1  # carried on
 
 
 def test_what_was_read_before_does_not_change_with_the_log(store: CountingStore) -> None:

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from openmirror.cli.app import app
-from openmirror.deployment.findings import Check
+from openmirror.deployment.rules.findings import Check
 from openmirror.errors import SOLUTIONS
 from openmirror.plan.decisions import WaitKind
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
@@ -136,8 +136,8 @@ def test_the_readmes_publisher_writes_a_folder_that_validates(
     (script,) = blocks(ROOT / "README.md", "python")
     exec(compile(script, "README.md", "exec"), {})  # the reader's own code, run as it stands
     folder = tmp_path / "mirrors/landing/sales/Files/LandingZone/orders"
-    judged = CliRunner().invoke(app, ["validate", str(folder)])
-    assert judged.exit_code == 0, judged.output
+    problem_of = CliRunner().invoke(app, ["validate", str(folder)])
+    assert problem_of.exit_code == 0, problem_of.output
 
 
 def test_the_first_table_of_the_page_to_deploy_by_validates(tmp_path: Path) -> None:
@@ -149,6 +149,6 @@ def test_the_first_table_of_the_page_to_deploy_by_validates(tmp_path: Path) -> N
     ]
     subprocess.run(["sh", "-ec", "\n".join(lines)], cwd=tmp_path, check=True)
     (tmp_path / "first.csv").rename(tmp_path / f"{1:020d}.csv")
-    judged = CliRunner().invoke(app, ["validate", str(tmp_path)])
-    assert judged.exit_code == 0, judged.output
-    assert "nothing is wrong" in judged.output
+    problem_of = CliRunner().invoke(app, ["validate", str(tmp_path)])
+    assert problem_of.exit_code == 0, problem_of.output
+    assert "nothing is wrong" in problem_of.output

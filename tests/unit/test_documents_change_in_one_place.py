@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from openmirror.control import ControlDocument, Life, MirrorDocument
+from openmirror.table.control import ControlDocument, IncarnationRecord, MirrorDocument
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("openmirror", "functions", "spark_jobs")
@@ -24,7 +24,7 @@ DOCUMENTS = {f.name for kind in (ControlDocument, MirrorDocument) for f in field
     "version"
 }
 # The pure layer may imagine another life for itself; nobody else makes one out of another.
-LIFE = {field.name for field in fields(Life)} - {"incarnation"}
+RECORD = {field.name for field in fields(IncarnationRecord)} - {"incarnation"}
 FOLDER = "folder"
 """All that the document of a table without any history has."""
 
@@ -39,7 +39,7 @@ def changes(source: str, own: frozenset[str] = frozenset()) -> Iterator[str]:
         called = _called(call, _names(tree))
         set_here = {keyword.arg for keyword in call.keywords}
         if called == "replace":
-            found = (set_here & (DOCUMENTS | LIFE)) - own
+            found = (set_here & (DOCUMENTS | RECORD)) - own
             if None in set_here and not found:
                 found = {"**"}  # which fields it sets does not show
         elif called in ("ControlDocument", "MirrorDocument"):
@@ -83,7 +83,7 @@ def test_only_transitions_make_one_document_out_of_another() -> None:
     for name, path in _modules().items():
         if name.startswith(TRANSITIONS):
             continue
-        own = frozenset(LIFE) if name.startswith("openmirror/plan/") else frozenset()
+        own = frozenset(RECORD) if name.startswith("openmirror/plan/") else frozenset()
         breaches += [f"{name}: {change}" for change in changes(path.read_text(), own)]
     assert not breaches, "\n".join(breaches)
 
@@ -109,7 +109,8 @@ def test_every_transition_is_found_by_the_same_search() -> None:
         "from dataclasses import replace\nreplace(life, archived=())",
         "from dataclasses import replace\nreplace(control, **changed)",
         "control.__replace__(request=None)",
-        "from openmirror.control import ControlDocument\nControlDocument(folder=f, hold=hold)",
+        "from openmirror.table.control import ControlDocument\n"
+        "ControlDocument(folder=f, hold=hold)",
         "from openmirror import control\ncontrol.ControlDocument(folder=f, epoch=3)",
     ],
 )
@@ -123,7 +124,7 @@ def test_a_planted_change_is_noticed(planted: str) -> None:
         "from dataclasses import replace\nreplace(look, control=control)",
         "from dataclasses import replace\nreplace(seen, look=look)",
         "name.replace('a', 'b')",
-        "from openmirror.control import ControlDocument\nControlDocument(folder=f)",
+        "from openmirror.table.control import ControlDocument\nControlDocument(folder=f)",
     ],
 )
 def test_what_changes_no_document_is_left_alone(harmless: str) -> None:

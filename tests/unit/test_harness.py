@@ -38,9 +38,9 @@ def _one_half(command: list[str]) -> subprocess.Popen[str]:
 
 
 def test_both_halves_are_heard_and_their_results_stand_together_at_the_end() -> None:
-    said = io.StringIO()
-    assert halves.run({"a": _python(_COUNTS), "b": _python(_COUNTS)}, said) == 0
-    lines = said.getvalue().splitlines()
+    stated = io.StringIO()
+    assert halves.run({"a": _python(_COUNTS), "b": _python(_COUNTS)}, stated) == 0
+    lines = stated.getvalue().splitlines()
     assert lines[-2:] == ["a │ 1 passed", "b │ 1 passed"]
     assert {"a │ one", "a │ two", "b │ one", "b │ two"} < set(lines)
     assert sum("passed" in line for line in lines) == 2
@@ -50,9 +50,9 @@ def test_both_halves_are_heard_and_their_results_stand_together_at_the_end() -> 
 @pytest.mark.parametrize("failing", ["a", "b"])
 def test_one_half_that_does_not_end_well_fails_both(failing: str, code: int) -> None:
     commands = {name: _python(f"exit({code if name == failing else 0})") for name in "ab"}
-    said = io.StringIO()
-    assert halves.run(commands, said) == code
-    assert f"exit code {code}" in said.getvalue()
+    stated = io.StringIO()
+    assert halves.run(commands, stated) == code
+    assert f"exit code {code}" in stated.getvalue()
 
 
 def test_a_half_that_was_killed_fails_both() -> None:
@@ -82,10 +82,10 @@ def test_whoever_ends_the_halves_ends_each_of_them(tmp_path: Path) -> None:
 def test_the_heartbeat_names_the_running_test_and_how_far_it_is() -> None:
     reading, writing = os.pipe()
     beat = heartbeat.Heartbeat(writing, every=0.01)
-    with os.fdopen(reading) as said:
-        assert said.readline().endswith("0 of 0 done; 0 s in collecting\n")
+    with os.fdopen(reading) as stated:
+        assert stated.readline().endswith("0 of 0 done; 0 s in collecting\n")
         beat.pytest_unconfigure()
-        assert all(line.endswith("collecting\n") for line in said)
+        assert all(line.endswith("collecting\n") for line in stated)
 
 
 def test_a_process_is_read_whatever_its_name() -> None:
@@ -99,14 +99,14 @@ def test_only_who_descends_from_a_process_is_counted_to_it() -> None:
     assert set(cpu.below(2, tree)) == {3, 4}
 
 
-def test_the_cpu_of_a_child_counts_while_it_lives_and_after_it_has_ended() -> None:
+def test_the_cpu_of_a_child_counts_while_it_incarnations_and_after_it_has_ended() -> None:
     meter = cpu.Meter()
     busy = "import time\nwhile time.process_time() < 0.5: pass\nprint(flush=True); input()"
     before = meter.seconds()
     with subprocess.Popen(_python(busy), stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        meter.look()
+        meter.observed()
         living = meter.seconds() - before
         child.communicate(b"\n")
     ended = meter.seconds() - before
@@ -124,7 +124,7 @@ def test_the_dearest_folder_comes_first_and_the_sum_last() -> None:
     ]
 
 
-def test_the_plugins_tell_costs_and_leave_the_result_the_last_line(tmp_path: Path) -> None:
+def test_the_plugins_report_costs_and_leave_the_result_the_last_line(tmp_path: Path) -> None:
     (tmp_path / "test_x.py").write_text("def test_x(): pass")
     plugins = ["-p", "tests.harness.cpu", "-p", "tests.harness.heartbeat"]
     done = subprocess.run(
@@ -145,9 +145,9 @@ def test_the_plugins_tell_costs_and_leave_the_result_the_last_line(tmp_path: Pat
 
 
 def test_what_somebody_says_to_their_jvm_wins_over_ours() -> None:
-    said = jvm.quick({jvm.DRIVER: "-Xss1m", jvm.LAUNCHER: "-Xss2m"})
-    assert said[jvm.DRIVER].endswith(" -Xss1m")
-    assert said[jvm.LAUNCHER].endswith(" -Xss2m")
+    stated = jvm.quick({jvm.DRIVER: "-Xss1m", jvm.LAUNCHER: "-Xss2m"})
+    assert stated[jvm.DRIVER].endswith(" -Xss1m")
+    assert stated[jvm.LAUNCHER].endswith(" -Xss2m")
 
 
 def test_the_processes_that_tests_start_inherit_the_quick_jvm() -> None:

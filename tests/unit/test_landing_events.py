@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openmirror.adapters.eventgrid import read_events
-from openmirror.events import (
+from openmirror.ports.landing_events import (
     Elsewhere,
     EventKind,
     Inside,
     LandingEvent,
     NoEvent,
     OtherEvent,
-    place_of,
+    location_of,
 )
-from openmirror.layout import StorePath
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.stores.azure.event_grid import read_events
+from openmirror.table.layout import StorePath
 
 FILE = "m/Files/LandingZone/Sales.schema/Orders/00000000000000000007.parquet"
 ORDERS = TableFolder("m", TablePath("Sales", "Orders"))
@@ -134,9 +134,9 @@ def test_a_subject_is_taken_as_it_is_for_it_is_not_encoded() -> None:
     assert event.path == "landing/m/Files/LandingZone/a%2Fb c#[1]/%2e%2e"
 
 
-@pytest.mark.parametrize(("said", "meant"), [("true", True), ("false", False), (True, True)])
-def test_a_deleted_folder_says_whether_all_in_it_went_too(said: object, meant: bool) -> None:
-    assert one(grid(kind="DirectoryDeleted", recursive=said)).recursive is meant
+@pytest.mark.parametrize(("stated", "meant"), [("true", True), ("false", False), (True, True)])
+def test_a_deleted_folder_says_whether_all_in_it_went_too(stated: object, meant: bool) -> None:
+    assert one(grid(kind="DirectoryDeleted", recursive=stated)).recursive is meant
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ ZONE = "landing/m/Files/LandingZone"
     ],
 )
 def test_a_path_leads_to_its_table_folder(path: str, place: object) -> None:
-    assert place_of(StorePath(path)) == place
+    assert location_of(StorePath(path)) == place
 
 
 @pytest.mark.parametrize(
@@ -254,12 +254,12 @@ def test_a_path_leads_to_its_table_folder(path: str, place: object) -> None:
     ],
 )
 def test_a_path_that_no_table_depends_on_says_why(path: str, reason: str) -> None:
-    place = place_of(StorePath(path))
+    place = location_of(StorePath(path))
     assert isinstance(place, Elsewhere)
     assert reason in place.reason
 
 
 @given(st.text())
 def test_no_path_makes_it_raise(path: str) -> None:
-    place_of(StorePath(path))
-    place_of(StorePath(f"{ZONE}/{path}"))
+    location_of(StorePath(path))
+    location_of(StorePath(f"{ZONE}/{path}"))

@@ -11,35 +11,36 @@ from typing import Any
 
 import pytest
 
-from openmirror import layout
-from openmirror.adapters.memory import MemoryStore
 from openmirror.errors import DocumentUnreadable, NotThere
-from openmirror.layout import StorePath, join
+from openmirror.operate import requests
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Idle, Pause, Wait
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.ports import Content, Entry, Listing, Step
-from openmirror.protocol.filing import Filing, Through
 from openmirror.protocol.metadata import Detection
 from openmirror.protocol.names import ETag, Incarnation
-from openmirror.services import ordering, requests
-from openmirror.services.cleaning import clean_table
-from openmirror.services.documents import Documents
-from openmirror.services.ledgers import read_entries
-from openmirror.services.looking import look_at
-from openmirror.services.mirrors import open_mirror
-from openmirror.services.parts import Parts
-from openmirror.services.visiting import settle
+from openmirror.protocol.naming_scheme import NamingScheme, Through
+from openmirror.reconcile import ledger_order
+from openmirror.reconcile.clean import clean_table
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.ledger_files import read_entries
+from openmirror.reconcile.mirrors import open_mirror
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.reconciliation import reconcile_until_idle
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath, join
 from tests.simulation.delta_model import ModelDelta, ModelLogs
 from tests.simulation.publishing import FOLDER, LANDING
 from tests.simulation.world import SCHEMA, TABLE
 
-BY_TIME = Filing(Detection.LAST_UPDATE_TIME)
-PARTITIONED = Filing(Detection.SEQUENTIAL, partitioned=True)
-BOTH = Filing(Detection.LAST_UPDATE_TIME, partitioned=True)
+BY_TIME = NamingScheme(Detection.LAST_UPDATE_TIME)
+PARTITIONED = NamingScheme(Detection.SEQUENTIAL, partitioned=True)
+BOTH = NamingScheme(Detection.LAST_UPDATE_TIME, partitioned=True)
 OPERATOR = requests.Operator("somebody")
 OF_A_BATCH = [
-    Step.LOOKED,
+    Step.OBSERVED,
     Step.FOLDED,
     Step.CHECKED,
     Step.DECIDED,
@@ -98,7 +99,7 @@ class QuickInspector:
 class Table:
     """One table with a ledger over a weak Delta, and whoever works on it."""
 
-    def __init__(self, filing: Filing = BY_TIME, batch_files: int = 2) -> None:
+    def __init__(self, naming: NamingScheme = BY_TIME, batch_files: int = 2) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
         self.store = CountedStore(lambda: self.now)
         self.wrong: list[str] = []
@@ -108,7 +109,7 @@ class Table:
         self.steps: Callable[[Step], None] = lambda step: None
         self.files: list[str] = []
         """Names in the order of their first landing; a row's `sequence` is its place here."""
-        self.parts = Parts(
+        self.ports = RootPorts(
             store=self.store,
             inspector=QuickInspector(self.store),
             logs=ModelLogs(self.engine),
@@ -116,15 +117,15 @@ class Table:
             limits=Limits(batch_files=batch_files),
             steps=lambda step: self.steps(step),
         )
-        self.filing = filing
+        self.naming = naming
         self.store.make_folder(layout.LAKE)
         self.declare()
         open_mirror(self.store, FOLDER.mirror)
 
     def declare(self) -> None:
         options = {
-            "fileDetectionStrategy": self.filing.detection.value,
-            "isPartitionEnabled": self.filing.partitioned,
+            "fileDetectionStrategy": self.naming.detection.value,
+            "isPartitionEnabled": self.naming.partitioned,
         }
         self.store.put(join(LANDING, "_metadata.json"), json.dumps(options).encode())
 
@@ -134,14 +135,14 @@ class Table:
             if name not in self.files:
                 self.files.append(name)
             number = self.files.index(name) + 1
-            life = self.store.incarnation(LANDING)
-            self.store.put(join(LANDING, *name.split("/")), f"{life} {number} 1".encode())
+            record = self.store.incarnation(LANDING)
+            self.store.put(join(LANDING, *name.split("/")), f"{record} {number} 1".encode())
 
     def later(self, seconds: float = 1) -> None:
         self.now += timedelta(seconds=seconds)
 
-    def settle(self) -> object:
-        return settle(self.parts, self.engine, FOLDER).decision
+    def reconcile_until_idle(self) -> object:
+        return reconcile_until_idle(self.ports, self.engine, FOLDER).decision
 
     def stopped_at(self, step: Step) -> None:
         """Run until a step, and no further."""
@@ -152,7 +153,7 @@ class Table:
 
         self.steps = stop
         with suppress(Stopped):
-            self.settle()
+            self.reconcile_until_idle()
         self.steps = lambda reached: None
 
     def overtaken_at(self, step: Step, meanwhile: Callable[[], None]) -> None:
@@ -164,17 +165,17 @@ class Table:
                 meanwhile()
 
         self.steps = give_way
-        self.settle()
+        self.reconcile_until_idle()
         self.steps = lambda reached: None
 
     def reseed(self) -> list[str]:
         """The order after the table was read once more from its beginning."""
-        requests.reseed(self.parts, FOLDER, OPERATOR)
-        assert isinstance(self.settle(), Idle)
+        requests.reseed(self.ports, FOLDER, OPERATOR)
+        assert isinstance(self.reconcile_until_idle(), Idle)
         return self.applied
 
     def clean(self) -> Any:
-        return clean_table(self.parts, FOLDER)
+        return clean_table(self.ports, FOLDER)
 
     def lose(self) -> None:
         with suppress(NotThere):
@@ -188,15 +189,15 @@ class Table:
 
     @property
     def written_down(self) -> list[str]:
-        life = self.store.incarnation(LANDING)
-        assert life is not None
-        entries = read_entries(self.store, FOLDER, life)
+        record = self.store.incarnation(LANDING)
+        assert record is not None
+        entries = read_entries(self.store, FOLDER, record)
         return [file.name for entry in entries for file in entry.files]
 
     @property
     def left(self) -> list[str]:
         """Names of files that still lie in the folder."""
-        return [file.name for file in look_at(self.parts, FOLDER).look.landed]
+        return [file.name for file in observe(self.ports, FOLDER).observed.landed]
 
 
 @pytest.fixture(params=[BY_TIME, PARTITIONED, BOTH], ids=["by-time", "partitions", "both"])
@@ -209,9 +210,9 @@ def table(request: pytest.FixtureRequest) -> Iterator[Table]:
 def names_of(table: Table, first: int, last: int) -> list[str]:
     """Names in the order in which files that landed together are applied."""
     own = range(first, last + 1)
-    if not table.filing.partitioned:
+    if not table.naming.partitioned:
         return [f"f{n:03d}.parquet" for n in own]
-    if table.filing.is_numbered:
+    if table.naming.is_numbered:
         return [f"{p}{n:020d}.parquet" for n in own for p in ("", "P=a/")]
     return [f"{p}f{n:03d}.parquet" for n in own for p in ("P=a/", "P=b/")]
 
@@ -232,7 +233,7 @@ def grown(table: Table, last: int = 3, *, first: int = 1) -> list[str]:
 def test_files_of_one_moment_are_applied_by_name() -> None:
     table = Table(batch_files=3)
     table.land("c.parquet", "a.parquet", "d.parquet", "b.parquet")
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == ["a.parquet", "b.parquet", "c.parquet", "d.parquet"]
 
 
@@ -241,22 +242,22 @@ def test_a_thousand_files_of_one_moment_cost_what_is_new() -> None:
     table.land(*(f"{n:04d}.parquet" for n in range(1_000)))
     table.later()
     table.store.asked = 0
-    look_at(table.parts, FOLDER)
+    observe(table.ports, FOLDER)
     of_a_full_folder = table.store.asked
     assert of_a_full_folder < 101 + 20  # of each file that the next batch may hold its footer
     table.store.asked = 0
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == sorted(table.files)
     assert len(table.written_down) == 1_000
     assert table.store.asked < 1_000 * 3 + 500
     assert len(table.clean().moved) == 999
     table.clean()
     table.store.asked = 0
-    look_at(table.parts, FOLDER)
+    observe(table.ports, FOLDER)
     assert table.store.asked < 12
-    life = Documents(table.store).table(FOLDER).value.life
-    assert life is not None
-    assert sum(len(batch.files) for batch in life.batches) == 1
+    record = Documents(table.store).table(FOLDER).value.record
+    assert record is not None
+    assert sum(len(batch.files) for batch in record.batches) == 1
 
 
 def test_a_late_file_with_an_older_time_comes_after_what_was_applied() -> None:
@@ -264,16 +265,16 @@ def test_a_late_file_with_an_older_time_comes_after_what_was_applied() -> None:
     etag = table.store.put(StorePath("staging/late"), b"")
     table.later()
     table.land("b.parquet")
-    table.settle()
-    life = table.store.incarnation(LANDING)
+    table.reconcile_until_idle()
+    record = table.store.incarnation(LANDING)
     table.files.append("a.parquet")
     table.store.delete_file(StorePath("staging/late"))
     noon, table.now = table.now, datetime(2026, 1, 1, tzinfo=UTC)
-    etag = table.store.put(StorePath("staging/late"), f"{life} 2 1".encode())
+    etag = table.store.put(StorePath("staging/late"), f"{record} 2 1".encode())
     table.now = noon
     table.land("c.parquet")
     table.store.move_file(StorePath("staging/late"), join(LANDING, "a.parquet"), etag)
-    table.settle()
+    table.reconcile_until_idle()
     assert table.applied == ["b.parquet", "a.parquet", "c.parquet"]
 
 
@@ -281,19 +282,19 @@ def test_a_late_file_with_an_older_time_comes_after_what_was_applied() -> None:
 def test_a_name_that_was_used_before_is_never_read_while_it_lies_there(
     asked_for: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ordering, "MOST_ASKED_FOR", asked_for)
+    monkeypatch.setattr(ledger_order, "MOST_ASKED_FOR", asked_for)
     table = Table()
     table.land("a.parquet", "b.parquet")
-    table.settle()
+    table.reconcile_until_idle()
     assert table.clean().moved == ("a.parquet",)
     table.later()
     table.land("a.parquet")
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     table.later(9 * 86_400)
     table.clean()
     table.later(9 * 86_400)
     table.clean()
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == ["a.parquet", "b.parquet"]
 
 
@@ -301,14 +302,14 @@ def test_a_partition_waits_for_its_gap_and_the_others_go_on() -> None:
     table = Table(PARTITIONED)
     ones, twos = names_of(table, 1, 1), names_of(table, 2, 2)
     table.land(*ones)
-    table.settle()
+    table.reconcile_until_idle()
     table.land("P=a/00000000000000000003.parquet", twos[0])
-    waiting = table.settle()
+    waiting = table.reconcile_until_idle()
     assert isinstance(waiting, Wait)
     assert (waiting.waiting.partition, waiting.waiting.sequence) == ("P=a", 2)
     assert table.applied == [*ones, twos[0]]
     table.land(twos[1])
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == [*ones, *twos, "P=a/00000000000000000003.parquet"]
 
 
@@ -321,12 +322,12 @@ def test_a_bad_file_stops_the_table_until_it_is_skipped_and_a_reseed_skips_it_to
     table.later()
     rest = names_of(table, 3, 3)[1:] + grown(table, 4, first=4)
     table.land(*rest)
-    stopped = table.settle()
+    stopped = table.reconcile_until_idle()
     assert isinstance(stopped, Pause)
     assert stopped.problem.file == bad
     assert table.applied == order
-    requests.skip_file(table.parts, FOLDER, bad, OPERATOR)
-    assert isinstance(table.settle(), Idle)
+    requests.skip_file(table.ports, FOLDER, bad, OPERATOR)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     applied = table.applied
     assert sorted(applied) == sorted(order + rest)
     table.clean()
@@ -341,10 +342,10 @@ def test_a_runner_that_stops_at_any_step_is_gone_on_with(table: Table, step: Ste
     order = grown(table)
     table.stopped_at(step)
     order += grown(table, 4, first=4)
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     order += grown(table, 6, first=5)
     table.stopped_at(step)
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == order
     assert table.written_down == order
     table.clean()
@@ -356,14 +357,14 @@ def test_two_runners_on_one_ledger_apply_each_file_once(table: Table, step: Step
     order = grown(table, 2)
 
     def another_runs() -> None:
-        table.settle()
+        table.reconcile_until_idle()
         number = len(order) // len(names_of(table, 1, 1)) + 1
         order.extend(grown(table, number, first=number))
-        table.settle()
+        table.reconcile_until_idle()
         table.clean()
 
     table.overtaken_at(step, another_runs)
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == order
     order += grown(table, 5, first=4)
     table.overtaken_at(step, another_runs)
@@ -372,13 +373,13 @@ def test_two_runners_on_one_ledger_apply_each_file_once(table: Table, step: Step
 
 def test_a_folder_that_is_created_again_begins_a_ledger_of_its_own(table: Table) -> None:
     grown(table)
-    table.settle()
+    table.reconcile_until_idle()
     table.clean()
     table.store.delete_folder(LANDING)
     table.declare()
     table.files.clear()
     order = grown(table, 2)
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == order
     assert table.written_down == order
 
@@ -393,19 +394,19 @@ def test_a_folder_that_is_created_again_under_a_runner_leaves_nothing_behind(tab
         grown(table, 2)
 
     table.overtaken_at(Step.WRITTEN_DOWN, again)
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == table.files
 
 
 def test_a_file_that_is_replaced_before_its_batch_was_applied_is_read_as_it_is_now() -> None:
     table = Table()
     table.land("a.parquet", "b.parquet")
-    table.settle()
+    table.reconcile_until_idle()
     table.land("c.parquet", "d.parquet")
     table.stopped_at(Step.WRITTEN_DOWN)
     table.later()
     table.land("c.parquet")
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == ["a.parquet", "b.parquet", "d.parquet", "c.parquet"]
     assert table.reseed() == ["a.parquet", "b.parquet", "d.parquet", "c.parquet"]
     assert not table.wrong
@@ -423,7 +424,7 @@ def test_a_control_document_that_is_lost_at_any_step_makes_nothing_twice(
 
     def lost() -> None:
         table.lose()
-        table.settle()
+        table.reconcile_until_idle()
         if not runs_on:
             raise Stopped
 
@@ -431,11 +432,11 @@ def test_a_control_document_that_is_lost_at_any_step_makes_nothing_twice(
         with suppress(Stopped):
             table.overtaken_at(step, lost)
         table.steps = lambda reached: None
-        assert isinstance(table.settle(), Idle)
+        assert isinstance(table.reconcile_until_idle(), Idle)
         assert table.applied == order
         table.clean()
         order += grown(table, first + 1, first=first)
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == order
     assert table.reseed() == order
 
@@ -444,14 +445,14 @@ def test_a_control_document_lost_amid_a_reseed_still_reads_the_archive_to_its_en
     table: Table,
 ) -> None:
     order = grown(table, 4)
-    table.settle()
+    table.reconcile_until_idle()
     table.clean()
-    requests.reseed(table.parts, FOLDER, OPERATOR)
+    requests.reseed(table.ports, FOLDER, OPERATOR)
     table.stopped_at(Step.COMMITTED)
     assert table.applied == order[:2]
     table.lose()
     table.land(*(more := names_of(table, 5, 5)))
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == order + more
 
 
@@ -459,7 +460,7 @@ def test_a_purge_deletes_old_archived_files_and_what_was_written_down_of_them(
     table: Table,
 ) -> None:
     order = grown(table, 3)
-    table.settle()
+    table.reconcile_until_idle()
     moved = table.clean().moved
     table.later(9 * 86_400)
     purged = table.clean().purged
@@ -469,17 +470,17 @@ def test_a_purge_deletes_old_archived_files_and_what_was_written_down_of_them(
     assert len(kept) < len(order)
     table.lose()
     order += grown(table, 4, first=4)
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == order
 
 
-def test_what_neither_control_document_nor_ledger_tells_is_not_guessed(table: Table) -> None:
+def test_what_neither_control_document_nor_ledger_reports_is_not_guessed(table: Table) -> None:
     order = grown(table, 2)
-    table.settle()
+    table.reconcile_until_idle()
     table.lose()
     table.store.delete_folder(join(layout.control_folder(FOLDER.mirror), "ledgers"))
     with pytest.raises(DocumentUnreadable, match="does not tell which files were applied"):
-        table.settle()
+        table.reconcile_until_idle()
     assert table.applied == order
 
 
@@ -489,7 +490,7 @@ def test_a_copied_folder_that_is_adopted_goes_on_where_it_was(
     table: Table, lost: bool, emptied: bool
 ) -> None:
     order = grown(table, 3)
-    table.settle()
+    table.reconcile_until_idle()
     table.clean()
     if emptied:
         for name in table.left:
@@ -501,17 +502,17 @@ def test_a_copied_folder_that_is_adopted_goes_on_where_it_was(
     table.declare()
     for name, content in left.items():
         table.store.put(join(LANDING, *name.split("/")), content.data)
-    requests.adopt(table.parts, FOLDER, OPERATOR)
-    assert isinstance(table.settle(), Idle)
+    requests.adopt(table.ports, FOLDER, OPERATOR)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == order
     table.clean()
-    if emptied and table.filing.is_numbered:
+    if emptied and table.naming.is_numbered:
         # Nobody knows any more how far each partition was.
-        requests.skip_through(table.parts, FOLDER, Through.parse("/3"), OPERATOR)
-        requests.skip_through(table.parts, FOLDER, Through.parse("P=a/3"), OPERATOR)
+        requests.skip_through(table.ports, FOLDER, Through.parse("/3"), OPERATOR)
+        requests.skip_through(table.ports, FOLDER, Through.parse("P=a/3"), OPERATOR)
     order += grown(table, 4, first=4)
-    assert isinstance(table.settle(), Idle)
+    assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == order
     # The model takes every row of another life for a mistake; here they are what was copied.
-    assert all(told.startswith("a row of another life") for told in table.wrong)
+    assert all(reported.startswith("a row of another life") for reported in table.wrong)
     table.wrong.clear()

@@ -13,7 +13,7 @@ import pytest
 from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.mirroring.document import MirroringDocument
 from openmirror.mirroring.schema import schema_text
-from openmirror.plan.look import (
+from openmirror.plan.observed import (
     InsertPolicy,
     Limits,
     TablePolicy,
@@ -28,7 +28,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 ORDERS = TableName("dbo", "Orders")
 
 
-def said(document: object) -> Mirroring:
+def stated(document: object) -> Mirroring:
     parsed = parse_mirroring(json.dumps(document).encode())
     assert isinstance(parsed, Mirroring), parsed
     return parsed
@@ -47,14 +47,14 @@ def fabric(**properties: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("document", [{}, {"properties": {}, "openmirror": {"tables": {}}}])
-def test_what_is_not_said_is_the_default(document: object) -> None:
-    settings = said(document)
+def test_what_is_not_stated_is_the_default(document: object) -> None:
+    settings = stated(document)
     assert settings.default_schema == "dbo"
     assert settings.policy_of(ORDERS) == TablePolicy()
 
 
-def test_every_switch_is_said_of_the_mirror_and_of_a_table_over_it() -> None:
-    settings = said(
+def test_every_switch_is_stated_of_the_mirror_and_of_a_table_over_it() -> None:
+    settings = stated(
         {
             **fabric(retentionInDays=3, enableDeltaChangeDataFeed=True, defaultSchema="raw"),
             "openmirror": {
@@ -64,7 +64,7 @@ def test_every_switch_is_said_of_the_mirror_and_of_a_table_over_it() -> None:
                 "deletionVectors": True,
                 "clustering": ["id"],
                 "dropGrace": "2h",
-                "settle": 30,
+                "quiet_period": 30,
                 "tables": {
                     "DBO.orders": {
                         "insert": "as-is",
@@ -73,11 +73,11 @@ def test_every_switch_is_said_of_the_mirror_and_of_a_table_over_it() -> None:
                         "deletionVectors": False,
                         "clustering": [],
                         "dropGrace": "0",
-                        "settle": 0.5,
+                        "quiet_period": 0.5,
                         "enableDeltaChangeDataFeed": False,
                         "retentionInDays": 30,
                     },
-                    "dbo.`a.b`": {"settle": "1m"},
+                    "dbo.`a.b`": {"quiet_period": "1m"},
                 },
             },
         }
@@ -91,7 +91,7 @@ def test_every_switch_is_said_of_the_mirror_and_of_a_table_over_it() -> None:
         clustering=("id",),
         retention=timedelta(days=3),
         drop_grace=timedelta(hours=2),
-        settle=timedelta(seconds=30),
+        quiet_period=timedelta(seconds=30),
     )
     assert settings.default_schema == "raw"
     assert settings.policy_of(TableName("dbo", "others")) == everywhere
@@ -104,10 +104,10 @@ def test_every_switch_is_said_of_the_mirror_and_of_a_table_over_it() -> None:
         clustering=(),
         retention=timedelta(days=30),
         drop_grace=timedelta(0),
-        settle=timedelta(seconds=0.5),
+        quiet_period=timedelta(seconds=0.5),
     )
     dotted = settings.policy_of(TableName("dbo", "A.B"))
-    assert dotted.settle == timedelta(minutes=1)
+    assert dotted.quiet_period == timedelta(minutes=1)
     assert dotted.type_change is TypeChange.STOP
 
 
@@ -115,15 +115,15 @@ def test_what_fabric_writes_besides_is_passed_over_and_null_says_nothing() -> No
     document = fabric(format="Delta", compactionFrequency=0, enableDeltaChangeDataFeed=None)
     document["properties"]["source"] = {"type": "GenericMirror"}
     document |= {"$schema": "mirroring.schema.json", "openmirror": {"typeChange": None}}
-    assert said(document).policy_of(ORDERS) == TablePolicy()
+    assert stated(document).policy_of(ORDERS) == TablePolicy()
 
 
 def test_waits_of_a_table_win_over_those_of_the_run() -> None:
-    limits = Limits(settle=timedelta(seconds=5), drop_grace=timedelta(seconds=60))
+    limits = Limits(quiet_period=timedelta(seconds=5), drop_grace=timedelta(seconds=60))
     assert limits_of(TablePolicy(), limits) == limits
     assert limits_of(Broken(Code.MIRROR_SETTINGS_INVALID, ""), limits) == limits
-    own = TablePolicy(settle=timedelta(0), drop_grace=timedelta(days=1))
-    assert limits_of(own, limits).settle == timedelta(0)
+    own = TablePolicy(quiet_period=timedelta(0), drop_grace=timedelta(days=1))
+    assert limits_of(own, limits).quiet_period == timedelta(0)
     assert limits_of(own, limits).drop_grace == timedelta(days=1)
     assert limits_of(own, limits).batch_files == limits.batch_files
 
@@ -147,9 +147,9 @@ SWITCHES = "insert, typeChange, zonelessTimestamps, deletionVectors, clustering,
         ({"clustering": [""]}, 'clustering[0] is "", but must be a name that is not empty'),
         ({"clustering": list("abcde")}, "but must be at most 4 of them"),
         ({"clustering": ["a", "A"]}, "must be column names that differ by more than their case"),
-        ({"settle": -1}, f"settle is -1, but must be {DURATION}"),
-        ({"settle": True}, f"settle is true, but must be {DURATION}"),
-        ({"settle": [3]}, f"settle is [3], but must be {DURATION}"),
+        ({"quiet_period": -1}, f"settle is -1, but must be {DURATION}"),
+        ({"quiet_period": True}, f"settle is true, but must be {DURATION}"),
+        ({"quiet_period": [3]}, f"settle is [3], but must be {DURATION}"),
         ({"dropGrace": "soon"}, f'dropGrace is "soon", but must be {DURATION}'),
         ({"dropGrace": "99999d"}, 'dropGrace is "99999d", but must be at most 3650d'),
         ({"dropGrace": 1e300}, "but must be at most 3650d"),
@@ -170,9 +170,9 @@ SWITCHES = "insert, typeChange, zonelessTimestamps, deletionVectors, clustering,
 def test_a_mistake_is_named_with_its_place_and_what_is_allowed(
     section: dict[str, Any], detail: str
 ) -> None:
-    told = wrong({"openmirror": section})
-    assert told.startswith("mirroring.json: openmirror.")
-    assert detail in told
+    reported = wrong({"openmirror": section})
+    assert reported.startswith("mirroring.json: openmirror.")
+    assert detail in reported
 
 
 @pytest.mark.parametrize(
@@ -201,9 +201,9 @@ def test_no_content_gets_through_or_stops_the_program(document: object, detail: 
     assert detail in wrong(document)
 
 
-def test_all_mistakes_are_told_at_once_and_from_the_sixth_on_counted() -> None:
-    told = wrong({"openmirror": {"typeChange": 1, "insert": 1, "settle": "x"}})
-    assert [part.split()[0] for part in told.removeprefix("mirroring.json: ").split("; ")] == [
+def test_all_mistakes_are_reported_at_once_and_from_the_sixth_on_counted() -> None:
+    reported = wrong({"openmirror": {"typeChange": 1, "insert": 1, "quiet_period": "x"}})
+    assert [part.split()[0] for part in reported.removeprefix("mirroring.json: ").split("; ")] == [
         "openmirror.insert",
         "openmirror.typeChange",
         "openmirror.settle",
@@ -235,7 +235,7 @@ def _properties(schema: dict[str, Any], section: str) -> set[str]:
     return set(schema["$defs"][section]["properties"])
 
 
-def test_what_is_said_of_a_table_is_what_is_said_of_a_mirror_and_two_keys_of_fabric() -> None:
+def test_what_is_stated_of_a_table_is_what_is_stated_of_a_mirror_and_two_keys_of_fabric() -> None:
     schema = MirroringDocument.model_json_schema()
     table, mirror = _properties(schema, "TableSwitches"), _properties(schema, "MirrorSwitches")
     of_fabric = _properties(schema, "TypeProperties") - {"defaultSchema"}

@@ -14,14 +14,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.parquet import ParquetInspector
 from openmirror.errors import ConditionFailed
-from openmirror.layout import StorePath
+from openmirror.formats.parquet.inspecting import ParquetInspector
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.ports import Content, Entry
 from openmirror.protocol.names import ETag
 from openmirror.protocol.rules import Code
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table.layout import StorePath
 
 PATH = StorePath("landing/m/Files/LandingZone/T/00000000000000000001.parquet")
 
@@ -353,7 +353,7 @@ def test_only_so_many_files_are_remembered() -> None:
     assert len(store.reads) > reads
 
 
-def test_it_reads_from_a_real_store_and_tells_the_stores_etag() -> None:
+def test_it_reads_from_a_real_store_and_reports_the_stores_etag() -> None:
     store = MemoryStore(lambda: datetime.now(UTC))
     etag = store.write(PATH, GOOD)
     facts = ParquetInspector(store).inspect(PATH, entry(GOOD, etag))

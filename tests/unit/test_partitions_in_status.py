@@ -12,14 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from openmirror import layout, wiring
+from openmirror import wiring
 from openmirror.protocol.names import TableFolder
-from openmirror.services.visiting import settle, visit
+from openmirror.reconcile.reconciliation import reconcile, reconcile_until_idle
 from openmirror.settings import Settings
+from openmirror.table import layout
 from tests.unit.paper import PaperEngine, table
 from tests.unit.test_cli import ITEMS, Root, root, run  # noqa: F401 - a fixture
 
-VISITS = table("m", "Visits")
+RECONCILIATIONS = table("m", "Visits")
 NORTH, SOUTH = "Region=North", "Region=South"
 
 
@@ -38,11 +39,11 @@ def _declare(root: Root, folder: TableFolder, **options: object) -> None:  # noq
 
 
 def _partitioned(root: Root, *files: str) -> None:  # noqa: F811
-    _declare(root, VISITS, isPartitionEnabled=True)
+    _declare(root, RECONCILIATIONS, isPartitionEnabled=True)
     for file in files:
         partition, _, number = file.rpartition("/")
         name = f"{int(number):020d}.parquet"
-        root.put(VISITS, f"{partition}/{name}" if partition else name, GOOD)
+        root.put(RECONCILIATIONS, f"{partition}/{name}" if partition else name, GOOD)
 
 
 def _partitions(root: Root) -> list[dict[str, Any]]:  # noqa: F811
@@ -83,7 +84,7 @@ def test_each_partition_has_its_own_sequence_pending_files_and_wait(root: Root) 
 def test_a_file_that_is_still_written_is_the_wait_of_its_partition(root: Root) -> None:  # noqa: F811
     _partitioned(root, f"{NORTH}/1", f"{SOUTH}/1", f"{SOUTH}/3")
     name = f"{SOUTH}/{2:020d}.parquet"
-    root.put(VISITS, name, b"")
+    root.put(RECONCILIATIONS, name, b"")
     assert root.run("drain").exit_code == 3
     north, south = _partitions(root)
     assert north["waitingFor"] is None
@@ -94,7 +95,7 @@ def test_a_file_that_is_still_written_is_the_wait_of_its_partition(root: Root) -
     assert root.table_status("Visits")["openmirror"]["waitingFor"] == waiting
 
 
-def test_people_are_told_which_partitions_wait_and_what_ends_each_wait(root: Root) -> None:  # noqa: F811
+def test_people_are_reported_which_partitions_wait_and_what_ends_each_wait(root: Root) -> None:  # noqa: F811
     _partitioned(root, f"{NORTH}/1", f"{NORTH}/3", f"{SOUTH}/2", "5")
     root.run("drain")
     shown = " ".join(run("status", root=root.path, env={"COLUMNS": "300"}).stdout.split())
@@ -105,7 +106,7 @@ def test_people_are_told_which_partitions_wait_and_what_ends_each_wait(root: Roo
     assert shown.count("waits since") == 3
 
 
-def test_many_waiting_partitions_are_not_all_told_one_by_one(root: Root) -> None:  # noqa: F811
+def test_many_waiting_partitions_are_not_all_reported_one_by_one(root: Root) -> None:  # noqa: F811
     _partitioned(root, "1", *(f"Day={day}/2" for day in range(30)))
     root.run("drain")
     shown = root.run("status").stdout
@@ -128,7 +129,7 @@ def test_skipping_what_a_partition_lacks_lets_it_go_on(root: Root) -> None:  # n
 def test_a_bad_file_of_a_partition_that_is_skipped_leaves_no_gap(root: Root) -> None:  # noqa: F811
     _partitioned(root, f"{NORTH}/1", f"{NORTH}/3")
     bad = f"{NORTH}/{2:020d}.parquet"
-    root.put(VISITS, bad, b"certainly no parquet file")
+    root.put(RECONCILIATIONS, bad, b"certainly no parquet file")
     assert root.run("drain").exit_code == 3
     assert root.table_status("Visits")["openmirror"]["problem"]["file"] == bad
     assert root.run("skip", "dbo.Visits", "--file", bad, "--why", "not needed").exit_code == 0
@@ -141,11 +142,14 @@ def test_partitions_of_files_found_by_their_time_have_no_sequence_and_no_wait(
     root: Root,  # noqa: F811
 ) -> None:
     _declare(
-        root, VISITS, isPartitionEnabled=True, fileDetectionStrategy="LastUpdateTimeFileDetection"
+        root,
+        RECONCILIATIONS,
+        isPartitionEnabled=True,
+        fileDetectionStrategy="LastUpdateTimeFileDetection",
     )
-    root.put(VISITS, f"{NORTH}/a.parquet", GOOD)
-    root.put(VISITS, f"{NORTH}/b.parquet", b"")
-    root.put(VISITS, f"{SOUTH}/a.parquet", GOOD)
+    root.put(RECONCILIATIONS, f"{NORTH}/a.parquet", GOOD)
+    root.put(RECONCILIATIONS, f"{NORTH}/b.parquet", b"")
+    root.put(RECONCILIATIONS, f"{SOUTH}/a.parquet", GOOD)
     assert root.run("drain").exit_code == 3
     assert _partitions(root) == [
         {"partition": NORTH, "appliedSequence": None, "pendingFiles": 1, "waitingFor": None},
@@ -158,37 +162,39 @@ def test_partitions_of_files_found_by_their_time_have_no_sequence_and_no_wait(
 
 def test_tables_without_partitions_have_no_such_list(root: Root) -> None:  # noqa: F811
     root.land(ITEMS, 1)
-    _declare(root, VISITS, fileDetectionStrategy="LastUpdateTimeFileDetection")
-    root.put(VISITS, "a.parquet", GOOD)
+    _declare(root, RECONCILIATIONS, fileDetectionStrategy="LastUpdateTimeFileDetection")
+    root.put(RECONCILIATIONS, "a.parquet", GOOD)
     assert root.run("drain").exit_code == 0
     for name in ("Items", "Visits"):
         assert "partitions" not in root.table_status(name)["openmirror"]
 
 
-def test_a_good_file_of_text_that_only_settles_cannot_be_skipped(root: Root) -> None:  # noqa: F811
-    _declare(root, VISITS, FileFormat="CSV", fileDetectionStrategy="LastUpdateTimeFileDetection")
-    root.put(VISITS, "a.csv", b"id,v\r\n1,x\r\n")
-    place = root.path / layout.join(layout.table_folder(VISITS), "a.csv")
+def test_a_good_file_of_text_that_only_is_quiet_cannot_be_skipped(root: Root) -> None:  # noqa: F811
+    _declare(
+        root, RECONCILIATIONS, FileFormat="CSV", fileDetectionStrategy="LastUpdateTimeFileDetection"
+    )
+    root.put(RECONCILIATIONS, "a.csv", b"id,v\r\n1,x\r\n")
+    place = root.path / layout.join(layout.table_folder(RECONCILIATIONS), "a.csv")
     ahead = datetime.now(UTC).timestamp() + 3600
     os.utime(place, (ahead, ahead))  # as a clock that is fast would leave it
     waiting = root.table_status("Visits")["openmirror"]["waitingFor"]
-    assert (waiting["kind"], waiting["file"]) == ("settle", "a.csv")
+    assert (waiting["kind"], waiting["file"]) == ("quiet_period", "a.csv")
     refused = root.run("skip", "dbo.Visits", "--file", "a.csv", "--why", "x")
     assert refused.exit_code != 0
     assert "nothing stops at a.csv" in " ".join(refused.stderr.split())
 
 
-def test_a_drain_sits_out_what_settles_beside_what_is_still_written(
+def test_a_drain_sits_out_what_is_quiet_beside_what_is_still_written(
     root: Root,  # noqa: F811
 ) -> None:
-    _declare(root, VISITS, FileFormat="CSV", isPartitionEnabled=True)
+    _declare(root, RECONCILIATIONS, FileFormat="CSV", isPartitionEnabled=True)
     empty = f"{NORTH}/{1:020d}.csv"
-    root.put(VISITS, empty, b"")
-    place = root.path / layout.table_folder(VISITS) / empty
+    root.put(RECONCILIATIONS, empty, b"")
+    place = root.path / layout.table_folder(RECONCILIATIONS) / empty
     before = datetime.now(UTC).timestamp() - 60
     os.utime(place, (before, before))
-    root.put(VISITS, f"{SOUTH}/{1:020d}.csv", b"id,v\r\n1,x\r\n")
-    drained = run("drain", root=root.path, env={"OPENMIRROR_SETTLE": "1"})
+    root.put(RECONCILIATIONS, f"{SOUTH}/{1:020d}.csv", b"id,v\r\n1,x\r\n")
+    drained = run("drain", root=root.path, env={"OPENMIRROR_QUIET_PERIOD": "1"})
     assert drained.exit_code == 3
     north, south = _partitions(root)
     assert north["waitingFor"]["kind"] == "incomplete"
@@ -204,9 +210,9 @@ def test_what_is_only_decided_is_not_shown_as_applied(root: Root) -> None:  # no
     _partitioned(root, f"{NORTH}/1", f"{SOUTH}/1")
     root.run("drain")
     _partitioned(root, f"{NORTH}/2", f"{NORTH}/3", f"{SOUTH}/2")
-    parts = wiring.local_parts(Settings(root=root.path))
+    ports = wiring.local_ports(Settings(root=root.path))
     with pytest.raises(KeyboardInterrupt):
-        settle(parts, _Stalled(root.store), VISITS)
+        reconcile_until_idle(ports, _Stalled(root.store), RECONCILIATIONS)
     shown = [(p["partition"], p["appliedSequence"], p["pendingFiles"]) for p in _partitions(root)]
     assert shown == [(NORTH, "1", 2), (SOUTH, "1", 1)]
     assert root.run("drain").exit_code == 0
@@ -219,8 +225,8 @@ def test_a_rebuild_shows_how_far_it_has_come_in_each_partition(root: Root) -> No
     root.run("drain")
     root.run("clean")
     root.run("reseed", "dbo.Visits", "--why", "to see it")
-    parts = wiring.local_parts(Settings(root=root.path, batch_files=1))
-    visit(parts, PaperEngine(root.store), VISITS)
+    ports = wiring.local_ports(Settings(root=root.path, batch_files=1))
+    reconcile(ports, PaperEngine(root.store), RECONCILIATIONS)
     status = root.table_status("Visits")
     assert (status["status"], status["openmirror"]["appliedSequence"]) == ("Reseeding", "1")
     shown = [(p["partition"], p["appliedSequence"]) for p in _partitions(root)]

@@ -17,7 +17,6 @@ from rich.console import Console
 
 from openmirror import progress
 from openmirror.cli.reporter import Reporter
-from openmirror.control import BatchKind
 from openmirror.plan.decisions import WaitKind
 from openmirror.progress import (
     BatchCommitted,
@@ -42,6 +41,7 @@ from openmirror.progress import (
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Position, Sequence
+from openmirror.table.control import BatchKind
 
 KINDS: tuple[type[ProgressEvent], ...] = get_args(ProgressEvent)
 ORDERS = TableFolder("m", TablePath("Sales", "Orders"))
@@ -88,9 +88,9 @@ def test_every_event_is_frozen_and_says_its_severity_and_why(kind: type[Progress
     with pytest.raises(FrozenInstanceError):
         example(kind).reason = "another"
     assert "severity" in vars(kind)
-    said = " ".join((kind.__doc__ or "").split())
+    stated = " ".join((kind.__doc__ or "").split())
     word = {Severity.WARNING: "Warning"}.get(kind.severity, kind.severity.name.capitalize())
-    assert re.search(rf"\b{word}[:.]", said), said
+    assert re.search(rf"\b{word}[:.]", stated), stated
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

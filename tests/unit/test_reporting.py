@@ -12,25 +12,25 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from openmirror import layout
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.memory import MemoryStore
-from openmirror.commitnote import encode
-from openmirror.control import Act, ControlDocument, Dropped, Life
+from openmirror.deltalog import LogReplay
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
-from openmirror.layout import StorePath, join
-from openmirror.lifecycle import TableStatus, needs_attention, to_json
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.operate.report import heartbeat, history, publish, statuses
 from openmirror.plan.facts import FileFacts
 from openmirror.ports import ABSENT, Entry
 from openmirror.protocol.names import Incarnation, TableFolder, TableName, TablePath
 from openmirror.protocol.sequence import FENCED
-from openmirror.protocol.textformat import TextFormat
-from openmirror.services.documents import Documents
-from openmirror.services.parts import Parts
-from openmirror.services.reporting import heartbeat, history, publish, statuses
-from openmirror.services.sweeping import publish_all
-from openmirror.tablelog import CommitNote, Epoch, Totals
+from openmirror.protocol.text_format import TextFormat
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.sweeping import publish_all
+from openmirror.status import TableStatus, needs_attention, to_json
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.control import Act, ControlDocument, Dropped, IncarnationRecord
+from openmirror.table.layout import StorePath, join
+from openmirror.table.log import BatchRecord, Epoch, Totals
+from openmirror.table.user_metadata import encode
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ORDERS = TableFolder("m", TablePath("Sales", "Orders"))
@@ -45,7 +45,7 @@ class World:
         self.now = START
         self.store = MemoryStore(lambda: self.now)
         self.logs = LogReplay(self.store)
-        self.parts = Parts(
+        self.ports = RootPorts(
             store=self.store,
             inspector=ChangeFileInspector(self.store),
             logs=self.logs,
@@ -64,7 +64,7 @@ class World:
 
     def commit(self, folder: TableFolder, version: int, last: int, at: datetime) -> None:
         """One commit of ours, as the log would have it."""
-        note = CommitNote(
+        batch_record = BatchRecord(
             operation="o",
             folder=str(folder),
             kind="extend",
@@ -73,7 +73,7 @@ class World:
             files=1,
             totals=Totals(10 * last, 100 * last),
         )
-        self.write_log(folder, version, last, timestamp=at, note=note)
+        self.write_log(folder, version, last, timestamp=at, batch_record=batch_record)
 
     def write_log(
         self,
@@ -81,17 +81,17 @@ class World:
         version: int,
         position: int,
         timestamp: datetime,
-        note: CommitNote | None = None,
+        batch_record: BatchRecord | None = None,
         table: StorePath | None = None,
     ) -> None:
-        life = self.store.incarnation(layout.table_folder(folder)) or Incarnation("gone")
+        record = self.store.incarnation(layout.table_folder(folder)) or Incarnation("gone")
         schema = {"type": "struct", "fields": [_field("id", "long")]}
         info: dict[str, Any] = {"timestamp": int(timestamp.timestamp() * 1000)}
-        if note:
-            info["userMetadata"] = encode(note)
+        if batch_record:
+            info["userMetadata"] = encode(batch_record)
         actions: list[dict[str, Any]] = [
             {"commitInfo": info},
-            {"txn": {"appId": Epoch(folder, life, 1).app_id, "version": position}},
+            {"txn": {"appId": Epoch(folder, record, 1).app_id, "version": position}},
         ]
         if version == 0:
             actions += [
@@ -139,7 +139,7 @@ def test_every_folder_of_every_mirror_has_one_status(world: World) -> None:
     world.land(ITEMS, 1)
     world.store.make_folder(layout.landing_zone("n"))
     world.land(TableFolder("n", TablePath("", "x")), 1)
-    found = statuses(world.parts, ["m", "n"])
+    found = statuses(world.ports, ["m", "n"])
     assert sorted((t.folder.mirror, str(t.name)) for t in found) == [
         ("m", "Sales.Orders"),
         ("m", "dbo.items"),
@@ -151,7 +151,7 @@ def test_status_joins_what_was_sent_with_what_the_log_says_was_applied(world: Wo
     world.land(ORDERS, 1, 2)
     world.commit(ORDERS, 0, 1, START + timedelta(seconds=30))
     world.now += timedelta(minutes=2)
-    shown: Any = to_json(statuses(world.parts, ["m"]))
+    shown: Any = to_json(statuses(world.ports, ["m"]))
     (table,) = shown["data"]
     assert table["status"] == "Replicating"
     assert table["metrics"] == {
@@ -167,7 +167,7 @@ def test_a_control_document_that_cannot_be_read_fails_its_table_only(world: Worl
     world.land(ORDERS, 1)
     world.land(ITEMS, 1)
     world.store.put(layout.control_document(ORDERS), b'{"version": 99}')
-    tables = by_name(statuses(world.parts, ["m"]))
+    tables = by_name(statuses(world.ports, ["m"]))
     assert [tables[name].status.value for name in ("Sales.Orders", "dbo.items")] == [
         "Failed",
         "Snapshotting",
@@ -183,7 +183,7 @@ def test_a_mirror_document_that_cannot_be_read_fails_every_table_of_the_mirror(
 ) -> None:
     world.land(ITEMS, 1)
     world.store.put(layout.mirror_document("m"), b"{")
-    (table,) = statuses(world.parts, ["m"])
+    (table,) = statuses(world.ports, ["m"])
     assert (str(table.name), table.status.value) == ("dbo.items", "Failed")
     assert table.problem is not None
     assert "mirror.json" in table.problem.detail
@@ -191,7 +191,7 @@ def test_a_mirror_document_that_cannot_be_read_fails_every_table_of_the_mirror(
 
 def test_a_zone_that_cannot_be_listed_is_an_error_and_not_an_empty_mirror(world: World) -> None:
     world.land(ITEMS, 1)
-    found = statuses(world.parts, ["absent", "m"])
+    found = statuses(world.ports, ["absent", "m"])
     assert [t.folder.mirror for t in found] == ["absent", "m"]
     assert found[0].problem is not None
     assert found[0].problem.code == "LandingZoneUnreadable"
@@ -209,8 +209,8 @@ def test_a_table_that_never_stands_still_does_not_hide_the_others(world: World) 
 
     world.land(ORDERS, 1)
     world.land(ITEMS, 1)
-    parts = replace(world.parts, inspector=Restless(world.store))
-    tables = by_name(statuses(parts, ["m"]))
+    ports = replace(world.ports, inspector=Restless(world.store))
+    tables = by_name(statuses(ports, ["m"]))
     assert tables["dbo.items"].status.value == "Snapshotting"
     problem = tables["Sales.Orders"].problem
     assert problem is not None
@@ -226,25 +226,28 @@ def test_a_zone_that_vanishes_while_it_is_looked_at_is_the_mirrors_error(world: 
             raise NotThere(path)
 
     world.land(ORDERS, 1)
-    (table,) = statuses(replace(world.parts, inspector=Unmounting(world.store)), ["m"])
+    (table,) = statuses(replace(world.ports, inspector=Unmounting(world.store)), ["m"])
     assert table.problem is not None
     assert table.problem.code == "LandingZoneUnreadable"
 
 
 def test_a_folder_that_is_only_remembered_is_no_table(world: World) -> None:
-    world.save(ORDERS, ControlDocument(folder=str(ORDERS), life=Life(incarnation=Incarnation("i"))))
-    assert statuses(world.parts, ["m"]) == []
+    world.save(
+        ORDERS,
+        ControlDocument(folder=str(ORDERS), record=IncarnationRecord(incarnation=Incarnation("i"))),
+    )
+    assert statuses(world.ports, ["m"]) == []
 
 
 def test_a_dropped_table_is_in_status_and_not_in_what_publishers_read(world: World) -> None:
-    aside = layout.dropped_table("m", _name(ORDERS), Incarnation("gone"))
-    world.write_log(ORDERS, 0, FENCED, START, table=aside)
+    retained = layout.dropped_table("m", _name(ORDERS), Incarnation("gone"))
+    world.write_log(ORDERS, 0, FENCED, START, table=retained)
     control = ControlDocument(folder=str(ORDERS), dropped=Dropped(Incarnation("gone"), START))
     world.save(ORDERS, control)
-    (table,) = statuses(world.parts, ["m"])
+    (table,) = statuses(world.ports, ["m"])
     assert table.status.value == "Stopped"
     assert [w.code for w in table.warnings] == ["Dropped"]
-    publish(world.parts, "m")
+    publish(world.ports, "m")
     assert world.published("tables.json") == {"tables": []}
 
 
@@ -252,14 +255,14 @@ def test_the_publisher_that_named_itself_is_shown(world: World) -> None:
     world.land(ITEMS, 1)
     events = b'{"partnerName": "Acme", "sourceInfo": {"sourceType": "SQL"}}'
     world.store.put(join(layout.landing_zone("m"), "_partnerEvents.json"), events)
-    (table,) = statuses(world.parts, ["m"])
+    (table,) = statuses(world.ports, ["m"])
     assert table.partner is not None
     assert (table.partner.name, table.partner.source_type) == ("Acme", "SQL")
 
 
 def test_reading_status_writes_nothing_of_a_mirror(world: World) -> None:
     world.land(ITEMS, 1)
-    statuses(world.parts, ["m"])
+    statuses(world.ports, ["m"])
     assert world.store.list_folder(layout.LAKE).entries == ()
 
 
@@ -268,7 +271,7 @@ def test_the_status_files_have_fabrics_shape(world: World) -> None:
     world.commit(ORDERS, 0, 1, START)
     world.land(ITEMS, 1)
     world.store.put(join(layout.table_folder(ITEMS), "_metadata.json"), b"no")
-    assert publish(world.parts, "m")
+    assert publish(world.ports, "m")
     assert world.published("replicator.json") == {
         "status": "Running",
         "errorCode": None,
@@ -300,7 +303,7 @@ def test_the_status_files_have_fabrics_shape(world: World) -> None:
 
 def test_mirror_settings_that_cannot_be_read_are_the_replicators_error(world: World) -> None:
     world.store.put(layout.mirror_settings("m"), b"no")
-    publish(world.parts, "m")
+    publish(world.ports, "m")
     assert world.published("replicator.json")["errorCode"] == "MirrorSettingsInvalid"
 
 
@@ -309,33 +312,33 @@ def test_status_files_are_left_alone_until_there_is_news_or_the_heartbeat_is_old
 ) -> None:
     world.land(ORDERS, 1)
     beat = timedelta(seconds=60)
-    assert publish(world.parts, "m", beat)
+    assert publish(world.ports, "m", beat)
     world.now += timedelta(seconds=59)
-    assert not publish(world.parts, "m", beat)
+    assert not publish(world.ports, "m", beat)
     world.now += timedelta(seconds=1)
-    assert publish(world.parts, "m", beat)
+    assert publish(world.ports, "m", beat)
     assert world.published("replicator.json")["lastHeartbeatTime"] == "2026-03-01T12:01:00Z"
     world.commit(ORDERS, 0, 1, START)
     world.now += timedelta(seconds=1)
-    assert publish(world.parts, "m", beat)
+    assert publish(world.ports, "m", beat)
     assert world.published("tables.json")["tables"][0]["status"] == "Replicating"
     assert world.published("replicator.json")["lastHeartbeatTime"] == "2026-03-01T12:01:01Z"
-    assert not publish(world.parts, "m", beat)
+    assert not publish(world.ports, "m", beat)
 
 
 @pytest.mark.parametrize("name", ["replicator.json", "tables.json"])
 @pytest.mark.parametrize("damage", [b"", b"[]", b'{"lastHeartbeatTime": 7}'])
 def test_a_damaged_status_file_is_written_again(world: World, name: str, damage: bytes) -> None:
-    publish(world.parts, "m")
+    publish(world.ports, "m")
     world.store.put(join(MONITORING, name), damage)
-    assert publish(world.parts, "m")
+    assert publish(world.ports, "m")
     assert "status" in world.published("replicator.json")
     assert world.published("tables.json") == {"tables": []}
 
 
 def test_nothing_is_published_below_a_zone_that_cannot_be_listed(world: World) -> None:
     with pytest.raises(NotThere):
-        publish(world.parts, "absent")
+        publish(world.ports, "absent")
     assert world.store.incarnation(layout.monitoring("absent")) is None
 
 
@@ -348,36 +351,40 @@ def test_history_merges_commits_and_operators_acts_newest_first(world: World) ->
         for minute, what in ((0, "retry"), (2, "pause"), (4, "resume"))
     )
     world.save(ORDERS, ControlDocument(folder=str(ORDERS), epoch=1, acts=acts))
-    lines = history(world.parts, world.logs, ORDERS, 10)
+    lines = history(world.ports, world.logs, ORDERS, 10)
     shown = [e.what if isinstance(e, Act) else e.last for e in (line.event for line in lines)]
     assert shown == ["resume", 2, "pause", 1, "retry"]
     times = [line.at for line in lines if line.at]
     assert times == sorted(times, reverse=True)
     assert len(times) == 5
-    assert len(history(world.parts, world.logs, ORDERS, 2)) == 2
+    assert len(history(world.ports, world.logs, ORDERS, 2)) == 2
 
 
 def test_history_of_a_dropped_table_is_read_where_it_lies(world: World) -> None:
-    aside = layout.dropped_table("m", _name(ORDERS), Incarnation("gone"))
-    note = CommitNote(operation="o", folder=str(ORDERS), kind="extend", first=1, last=1, files=1)
-    world.write_log(ORDERS, 0, FENCED, START, note, aside)
+    retained = layout.dropped_table("m", _name(ORDERS), Incarnation("gone"))
+    batch_record = BatchRecord(
+        operation="o", folder=str(ORDERS), kind="extend", first=1, last=1, files=1
+    )
+    world.write_log(ORDERS, 0, FENCED, START, batch_record, retained)
     control = ControlDocument(folder=str(ORDERS), dropped=Dropped(Incarnation("gone"), START))
     world.save(ORDERS, control)
-    assert [line.at for line in history(world.parts, world.logs, ORDERS, 5)] == [START]
+    assert [line.at for line in history(world.ports, world.logs, ORDERS, 5)] == [START]
 
 
 def test_history_shows_no_commits_of_another_folder_at_the_same_path(world: World) -> None:
     world.land(ORDERS, 1)
     other = TableFolder("m", TablePath("Sales", "orders"))
     at = layout.delta_table("m", _name(ORDERS))
-    note = CommitNote(operation="o", folder=str(other), kind="extend", first=1, last=1, files=1)
-    world.write_log(other, 0, 1, START, note, at)
-    assert history(world.parts, world.logs, ORDERS, 5) == []
+    batch_record = BatchRecord(
+        operation="o", folder=str(other), kind="extend", first=1, last=1, files=1
+    )
+    world.write_log(other, 0, 1, START, batch_record, at)
+    assert history(world.ports, world.logs, ORDERS, 5) == []
 
 
 def test_a_table_without_log_and_acts_has_no_history(world: World) -> None:
     world.land(ORDERS, 1)
-    assert history(world.parts, world.logs, ORDERS, 5) == []
+    assert history(world.ports, world.logs, ORDERS, 5) == []
 
 
 def test_a_mirror_whose_status_cannot_be_written_keeps_no_other_from_its_own(world: World) -> None:
@@ -385,5 +392,5 @@ def test_a_mirror_whose_status_cannot_be_written_keeps_no_other_from_its_own(wor
     world.store.put(layout.monitoring("m"), b"")
     world.store.make_folder(layout.landing_zone("n"))
     with pytest.raises(AlreadyThere):
-        publish_all(world.parts, ["m", "n"])
+        publish_all(world.ports, ["m", "n"])
     assert heartbeat(world.store, "n") == START

@@ -9,12 +9,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from openmirror import layout
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.local.doorbell import LocalDoorbell
-from openmirror.adapters.memory import MemoryStore
+from openmirror.deltalog import LogReplay
 from openmirror.errors import CannotStart
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.operate.report import statuses
+from openmirror.operate.requests import Operator, hold
 from openmirror.plan import Batch, Limits
 from openmirror.plan.decisions import Apply, Idle, Pause, Wait, WaitKind
 from openmirror.plan.facts import FileFacts
@@ -22,17 +21,19 @@ from openmirror.ports import Entry
 from openmirror.progress import ProgressEvent, TableDropped, TableWaiting
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Code
-from openmirror.protocol.textformat import TextFormat
-from openmirror.services import draining, visiting
-from openmirror.services.draining import DrainResult, drain
-from openmirror.services.lanes import Again, Lanes
-from openmirror.services.parts import Parts
-from openmirror.services.reporting import statuses
-from openmirror.services.requests import Operator, hold
-from openmirror.services.running import Attendant, UnreadableTable
-from openmirror.services.sweeping import publish_all, sweep
-from openmirror.services.tries import MOST_VISITS_AT_ONE_POSITION
-from openmirror.tablelog import BrokenLog, TableLog
+from openmirror.protocol.text_format import TextFormat
+from openmirror.reconcile import reconciliation
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime import draining
+from openmirror.runtime.attempts import MOST_ATTEMPTS_AT_ONE_POSITION
+from openmirror.runtime.draining import DrainResult, drain
+from openmirror.runtime.isolation import Reconciler, UnreadableTable
+from openmirror.runtime.sweeping import publish_all, sweep
+from openmirror.runtime.workers import Reschedule, WorkerPool
+from openmirror.stores.local.wake_up import LocalWaker
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.log import BrokenLog, TableLog
 from tests.unit.paper import PaperEngine, land, table
 
 A, B, C = table("m", "A"), table("m", "B"), table("m", "C")
@@ -49,39 +50,39 @@ class World:
 
     limits: Limits = NO_GRACE
     reading: Callable[[Batch], None] = lambda batch: None
-    told: list[ProgressEvent] = field(default_factory=list)
+    reported: list[ProgressEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.store = MemoryStore(lambda: datetime.now(UTC))
         self.store.make_folder(layout.landing_zone("m"))
         self.engine = PaperEngine(self.store, self.reading)
-        self.doorbell = LocalDoorbell()
+        self.waker = LocalWaker()
 
     @property
-    def parts(self) -> Parts:
-        return Parts(
+    def ports(self) -> RootPorts:
+        return RootPorts(
             store=self.store,
             inspector=ChangeFileInspector(self.store),
             logs=LogReplay(self.store),
             clock=lambda: datetime.now(UTC),
             limits=self.limits,
-            emit=self.told.append,
+            emit=self.reported.append,
         )
 
-    def drain(self, *mirrors: str, lanes: int = 2) -> DrainResult:
-        return drain(self.parts, self.engine, mirrors or ("m",), lanes)
+    def drain(self, *mirrors: str, workers: int = 2) -> DrainResult:
+        return drain(self.ports, self.engine, mirrors or ("m",), workers)
 
     def applied(self, folder: TableFolder) -> int:
         name = folder.path.table
-        log = self.parts.logs.read(layout.StorePath(f"lake/{folder.mirror}/Tables/dbo/{name}"))
+        log = self.ports.logs.read(layout.StorePath(f"lake/{folder.mirror}/Tables/dbo/{name}"))
         assert isinstance(log, TableLog)
         assert log.live
         return log.live[1]
 
-    def rings(self) -> list[TableFolder]:
-        sweep(self.parts, ["m"], self.doorbell)
+    def wake_ups(self) -> list[TableFolder]:
+        sweep(self.ports, ["m"], self.waker)
         found = []
-        while folder := self.doorbell.take(0):
+        while folder := self.waker.take(0):
             found.append(folder)
         return found
 
@@ -93,149 +94,149 @@ def small(files: int) -> Limits:
 # --- Lanes --------------------------------------------------------------------------------------
 
 
-def test_a_table_is_never_in_two_lanes_however_often_it_rings() -> None:
+def test_a_table_is_never_in_two_workers_however_often_it_wakes() -> None:
     inside: set[TableFolder] = set()
     overlaps: list[TableFolder] = []
-    visits: list[TableFolder] = []
+    reconciliations: list[TableFolder] = []
     lock = threading.Lock()
 
-    def visit(folder: TableFolder) -> Again | None:
+    def reconcile(folder: TableFolder) -> Reschedule | None:
         with lock:
             if folder in inside:
                 overlaps.append(folder)
             inside.add(folder)
-            visits.append(folder)
-            turn = len(visits)
+            reconciliations.append(folder)
+            turn = len(reconciliations)
         threading.Event().wait(0.001)
         with lock:
             inside.discard(folder)
-        return Again() if turn % 5 == 0 and turn < 500 else None
+        return Reschedule() if turn % 5 == 0 and turn < 500 else None
 
-    lanes = Lanes(visit, 4)
+    workers = WorkerPool(reconcile, 4)
     ringers = [
-        threading.Thread(target=lambda: [lanes.ring(f) for _ in range(100) for f in (A, B, C)])
+        threading.Thread(target=lambda: [workers.wake(f) for _ in range(100) for f in (A, B, C)])
         for _ in range(4)
     ]
     for ringer in ringers:
         ringer.start()
     for ringer in ringers:
         ringer.join(PATIENCE)
-    lanes.wait()
-    lanes.stop(PATIENCE)
-    assert set(visits) == {A, B, C}
+    workers.wait()
+    workers.stop(PATIENCE)
+    assert set(reconciliations) == {A, B, C}
     assert not overlaps
 
 
-def test_rings_during_a_visit_are_one_more_visit() -> None:
+def test_wakes_during_a_reconcile_are_one_more_reconcile() -> None:
     entered, leave = threading.Event(), threading.Event()
-    visits: list[TableFolder] = []
+    reconciliations: list[TableFolder] = []
 
-    def visit(folder: TableFolder) -> None:
-        visits.append(folder)
+    def reconcile(folder: TableFolder) -> None:
+        reconciliations.append(folder)
         entered.set()
         assert leave.wait(PATIENCE)
 
-    lanes = Lanes(visit, 2)
-    lanes.ring(A)
+    workers = WorkerPool(reconcile, 2)
+    workers.wake(A)
     assert entered.wait(PATIENCE)
     for _ in range(10):
-        lanes.ring(A)
+        workers.wake(A)
     leave.set()
-    lanes.wait()
-    assert visits == [A, A]
-    lanes.stop(PATIENCE)
+    workers.wait()
+    assert reconciliations == [A, A]
+    workers.stop(PATIENCE)
 
 
 def test_a_table_with_much_to_do_lets_others_in_between() -> None:
     gate = threading.Event()
-    visits: list[TableFolder] = []
+    reconciliations: list[TableFolder] = []
 
-    def visit(folder: TableFolder) -> Again | None:
+    def reconcile(folder: TableFolder) -> Reschedule | None:
         assert gate.wait(PATIENCE)
-        visits.append(folder)
-        return Again() if folder == A and visits.count(A) < 5 else None
+        reconciliations.append(folder)
+        return Reschedule() if folder == A and reconciliations.count(A) < 5 else None
 
-    lanes = Lanes(visit, 1)
+    workers = WorkerPool(reconcile, 1)
     for folder in (A, B, C):
-        lanes.ring(folder)
+        workers.wake(folder)
     gate.set()
-    lanes.wait()
-    lanes.stop(PATIENCE)
-    assert visits[:4] == [A, B, C, A]
+    workers.wait()
+    workers.stop(PATIENCE)
+    assert reconciliations[:4] == [A, B, C, A]
 
 
-def test_rings_do_not_shorten_the_pause_after_a_failure() -> None:
-    visits: list[TableFolder] = []
+def test_wakes_do_not_shorten_the_pause_after_a_failure() -> None:
+    reconciliations: list[TableFolder] = []
     first = threading.Event()
 
-    def visit(folder: TableFolder) -> Again | None:
-        visits.append(folder)
+    def reconcile(folder: TableFolder) -> Reschedule | None:
+        reconciliations.append(folder)
         first.set()
-        return Again(timedelta(hours=1), deaf=True)
+        return Reschedule(timedelta(hours=1), backing_off=True)
 
-    lanes = Lanes(visit, 1)
-    lanes.ring(A)
+    workers = WorkerPool(reconcile, 1)
+    workers.wake(A)
     assert first.wait(PATIENCE)
-    settle_down(lanes, A)
+    reconcile_all(workers, A)
     for _ in range(5):
-        lanes.ring(A)
-    lanes.ring(B)  # goes through the same lane, behind any ring of A
-    while B not in visits:
+        workers.wake(A)
+    workers.wake(B)  # goes through the same lane, behind any ring of A
+    while B not in reconciliations:
         threading.Event().wait(0.001)
-    lanes.stop(PATIENCE)
-    assert visits == [A, B]
+    workers.stop(PATIENCE)
+    assert reconciliations == [A, B]
 
 
-def test_a_ring_ends_a_wait_that_would_end_by_itself_later() -> None:
-    visits: list[TableFolder] = []
+def test_a_wake_up_ends_a_wait_that_would_end_by_itself_later() -> None:
+    reconciliations: list[TableFolder] = []
     second = threading.Event()
 
-    def visit(folder: TableFolder) -> Again | None:
-        visits.append(folder)
-        if len(visits) == 2:
+    def reconcile(folder: TableFolder) -> Reschedule | None:
+        reconciliations.append(folder)
+        if len(reconciliations) == 2:
             second.set()
             return None
-        return Again(timedelta(hours=1))
+        return Reschedule(timedelta(hours=1))
 
-    lanes = Lanes(visit, 1)
-    lanes.ring(A)
-    settle_down(lanes, A)
-    lanes.ring(A)
+    workers = WorkerPool(reconcile, 1)
+    workers.wake(A)
+    reconcile_all(workers, A)
+    workers.wake(A)
     assert second.wait(PATIENCE)
-    lanes.wait()
-    lanes.stop(PATIENCE)
+    workers.wait()
+    workers.stop(PATIENCE)
 
 
 def test_what_no_table_can_go_on_after_reaches_whoever_waits() -> None:
-    def visit(folder: TableFolder) -> None:
+    def reconcile(folder: TableFolder) -> None:
         raise CannotStart(f"no memory for {folder}")
 
-    lanes = Lanes(visit, 2)
-    lanes.ring(A)
+    workers = WorkerPool(reconcile, 2)
+    workers.wake(A)
     with pytest.raises(CannotStart, match="no memory"):
-        lanes.wait()
-    assert lanes.stop(PATIENCE) == frozenset()
+        workers.wait()
+    assert workers.stop(PATIENCE) == frozenset()
 
 
-def test_stop_answers_which_visits_it_had_to_abandon() -> None:
+def test_stop_answers_which_reconciliations_it_had_to_abandon() -> None:
     entered, leave = threading.Event(), threading.Event()
 
-    def visit(folder: TableFolder) -> None:
+    def reconcile(folder: TableFolder) -> None:
         entered.set()
         leave.wait(PATIENCE)
 
-    lanes = Lanes(visit, 1)
-    lanes.ring(A)
-    lanes.ring(B)
+    workers = WorkerPool(reconcile, 1)
+    workers.wake(A)
+    workers.wake(B)
     assert entered.wait(PATIENCE)
-    assert lanes.stop(0.01) == {A}
+    assert workers.stop(0.01) == {A}
     leave.set()
-    assert lanes.stop(PATIENCE) == frozenset()
+    assert workers.stop(PATIENCE) == frozenset()
 
 
-def settle_down(lanes: Lanes, folder: TableFolder) -> None:
+def reconcile_all(workers: WorkerPool, folder: TableFolder) -> None:
     """Wait until a table is set for later: the moment between its visit and that has no event."""
-    while folder not in lanes._later:
+    while folder not in workers._later:
         threading.Event().wait(0.001)
 
 
@@ -254,11 +255,11 @@ def test_drain_applies_everything_in_as_many_batches_as_it_takes() -> None:
     assert not result.has_failed
 
 
-def test_drain_never_has_one_table_in_two_lanes() -> None:
+def test_drain_never_has_one_table_in_two_workers() -> None:
     world = World(small(1), reading=lambda batch: threading.Event().wait(0.002) and None)
     for folder in (A, B, C):
         land(world.store, folder, *range(1, 6))
-    world.drain(lanes=6)
+    world.drain(workers=6)
     assert world.engine.overlaps == []
     assert len(world.engine.batches) == 15
 
@@ -298,14 +299,14 @@ def test_drain_ends_although_a_publisher_overwrites_the_file_all_the_time() -> N
     assert isinstance(result.outcomes[A], UnreadableTable)
     assert "tries in a row" in result.outcomes[A].reason
     assert result.has_failed
-    assert len(world.engine.batches) == MOST_VISITS_AT_ONE_POSITION
+    assert len(world.engine.batches) == MOST_ATTEMPTS_AT_ONE_POSITION
 
 
 def test_drain_waits_out_missing_metadata_and_says_until_when() -> None:
     world = World(Limits(metadata_grace=timedelta(seconds=0.3)))
     land(world.store, A, 1, keyed=False)
     assert world.drain().outcomes == {A: Idle()}
-    waits = [event for event in world.told if isinstance(event, TableWaiting)]
+    waits = [event for event in world.reported if isinstance(event, TableWaiting)]
     assert waits
     assert waits[0].kind is WaitKind.METADATA
     assert waits[0].until is not None
@@ -320,17 +321,17 @@ def test_drain_goes_on_as_soon_as_metadata_comes(monkeypatch: pytest.MonkeyPatch
         if isinstance(event, TableWaiting):
             land(world.store, A, keyed=True)
 
-    parts = world.parts
-    parts = Parts(
-        store=parts.store,
-        inspector=parts.inspector,
-        logs=parts.logs,
-        clock=parts.clock,
-        limits=parts.limits,
+    ports = world.ports
+    ports = RootPorts(
+        store=ports.store,
+        inspector=ports.inspector,
+        logs=ports.logs,
+        clock=ports.clock,
+        limits=ports.limits,
         emit=publish_metadata,
     )
-    assert drain(parts, world.engine, ["m"], 2).outcomes == {A: Idle()}
-    assert world.engine.batches[0].pinned.key_columns == ("id",)
+    assert drain(ports, world.engine, ["m"], 2).outcomes == {A: Idle()}
+    assert world.engine.batches[0].frozen.key_columns == ("id",)
 
 
 def test_a_gap_leaves_its_table_and_no_other_behind() -> None:
@@ -349,7 +350,7 @@ def test_a_gap_leaves_its_table_and_no_other_behind() -> None:
 def test_a_batch_that_always_fails_pauses_its_table_after_three_tries(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(visiting, "FIRST_DELAY", SOON)
+    monkeypatch.setattr(reconciliation, "FIRST_DELAY", SOON)
 
     def fail(batch: Batch) -> None:
         if batch.folder == A:
@@ -370,7 +371,7 @@ def test_a_batch_that_always_fails_pauses_its_table_after_three_tries(
 def test_a_batch_that_fails_once_is_applied_by_the_same_drain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(visiting, "FIRST_DELAY", SOON)
+    monkeypatch.setattr(reconciliation, "FIRST_DELAY", SOON)
     failures = [OSError("flaky")]
 
     def fail_once(batch: Batch) -> None:
@@ -405,7 +406,7 @@ def test_a_folder_whose_name_no_document_can_have_stops_only_itself() -> None:
         assert isinstance(paused, Pause)
         assert paused.problem.code is Code.TABLE_NAME_INVALID
     assert result.outcomes[A] == Idle()
-    shown = {status.folder: status.problem for status in statuses(world.parts, ["m"])}
+    shown = {status.folder: status.problem for status in statuses(world.ports, ["m"])}
     assert {folder: problem.code for folder, problem in shown.items() if problem} == dict.fromkeys(
         refused, "TableNameInvalid"
     )
@@ -429,7 +430,7 @@ def test_a_zone_that_cannot_be_listed_is_reported_and_nothing_of_it_is_dropped()
 def test_a_held_table_is_left_alone_and_is_no_reason_for_an_exit_code() -> None:
     world = World()
     land(world.store, A, 1)
-    hold(world.parts, A, Operator("me"))
+    hold(world.ports, A, Operator("me"))
     result = world.drain()
     assert world.engine.batches == []
     assert not result.stopped
@@ -446,7 +447,7 @@ def test_drain_publishes_status_at_its_end() -> None:
 # --- sweep and the process that stays -----------------------------------------------------------
 
 
-def test_the_sweep_rings_for_what_can_be_applied_and_for_nothing_that_waits_or_is_paused() -> None:
+def test_the_sweep_wakes_for_what_can_be_applied_and_for_nothing_that_waits_or_is_paused() -> None:
     world = World()
     land(world.store, A, 1, 3)
     land(world.store, B, 1)
@@ -454,45 +455,45 @@ def test_the_sweep_rings_for_what_can_be_applied_and_for_nothing_that_waits_or_i
         layout.join(layout.table_folder(B), f"{2:020d}.parquet"), b"certainly no parquet file"
     )
     land(world.store, C, 1)
-    assert world.rings() == [A, B, C]
+    assert world.wake_ups() == [A, B, C]
     world.drain()
-    assert world.rings() == [], "a gap, a recorded problem and an idle table"
+    assert world.wake_ups() == [], "a gap, a recorded problem and an idle table"
     land(world.store, C, 2)
-    assert world.rings() == [C]
+    assert world.wake_ups() == [C]
 
 
-def test_the_sweep_rings_once_for_a_folder_that_has_just_gone_so_that_it_is_written_down() -> None:
+def test_the_sweep_wakes_once_for_a_folder_that_has_just_gone_so_that_it_is_written_down() -> None:
     world = World(Limits(metadata_grace=timedelta(0), drop_grace=timedelta(hours=1)))
     land(world.store, A, 1)
     world.drain()
     world.store.delete_folder(layout.table_folder(A))
-    assert world.rings() == [A]
-    Attendant(world.parts, world.engine)(A)
-    assert world.rings() == []
+    assert world.wake_ups() == [A]
+    Reconciler(world.ports, world.engine)(A)
+    assert world.wake_ups() == []
 
 
-def test_the_sweep_rings_for_a_drop_once_grace_is_over() -> None:
+def test_the_sweep_wakes_for_a_drop_once_grace_is_over() -> None:
     world = World()
     land(world.store, A, 1)
     world.drain()
     world.store.delete_folder(layout.table_folder(A))
-    attendant = Attendant(world.parts, world.engine)
-    attendant(A)
-    assert world.rings() == [A]
-    attendant(A)
-    assert any(isinstance(event, TableDropped) for event in world.told)
+    reconciler = Reconciler(world.ports, world.engine)
+    reconciler(A)
+    assert world.wake_ups() == [A]
+    reconciler(A)
+    assert any(isinstance(event, TableDropped) for event in world.reported)
 
 
-def test_the_sweep_rings_for_a_problem_that_nobody_has_written_down_yet() -> None:
+def test_the_sweep_wakes_for_a_problem_that_nobody_has_written_down_yet() -> None:
     world = World()
     land(world.store, A, 1)
     world.drain()
     world.store.put(
         layout.join(layout.table_folder(A), f"{2:020d}.parquet"), b"certainly no parquet file"
     )
-    assert world.rings() == [A]
+    assert world.wake_ups() == [A]
     world.drain()
-    assert world.rings() == []
+    assert world.wake_ups() == []
 
 
 def test_the_sweep_survives_a_table_that_cannot_be_looked_at() -> None:
@@ -500,8 +501,8 @@ def test_the_sweep_survives_a_table_that_cannot_be_looked_at() -> None:
     land(world.store, A, 1)
     land(world.store, B, 1)
     world.store.put(layout.control_document(A), b"no json")
-    swept = sweep(world.parts, ["m"], world.doorbell)
-    assert swept.rung == [B]
+    swept = sweep(world.ports, ["m"], world.waker)
+    assert swept.woken == [B]
     assert set(swept.unreadable) == {"m/A"}
 
 
@@ -515,7 +516,7 @@ class _CountedLogs(LogReplay):
         return super().read(table)
 
 
-def test_status_after_a_sweep_costs_no_further_look_and_says_the_same() -> None:
+def test_status_after_a_sweep_costs_no_further_observation_and_says_the_same() -> None:
     world = World()
     land(world.store, A, 1)
     land(world.store, B, 1)
@@ -523,14 +524,14 @@ def test_status_after_a_sweep_costs_no_further_look_and_says_the_same() -> None:
     land(world.store, B, 3)  # and a gap before it
     path = layout.join(layout.monitoring("m"), "tables.json")
     logs = _CountedLogs(world.store)
-    parts = replace(world.parts, logs=logs)
-    swept = sweep(parts, ["m"], world.doorbell)
+    ports = replace(world.ports, logs=logs)
+    swept = sweep(ports, ["m"], world.waker)
     reads = logs.reads
-    publish_all(parts, ["m"], swept.seen)
+    publish_all(ports, ["m"], swept.seen)
     assert logs.reads == reads
     shared = world.store.read(path).data
     world.store.delete_file(path)
-    publish_all(parts, ["m"])
+    publish_all(ports, ["m"])
     assert logs.reads > reads
     assert world.store.read(path).data == shared
 
@@ -549,38 +550,40 @@ class _Meeting(ChangeFileInspector):
         return super().inspect(path, entry, text)
 
 
-def test_a_sweep_of_a_far_store_looks_at_tables_side_by_side_and_survives_one_of_them() -> None:
+def test_a_sweep_of_a_far_store_observations_at_tables_side_by_side_and_survives_one_of_them() -> (
+    None
+):
     world = World()
     land(world.store, A, 1)
     land(world.store, B, 1)
     land(world.store, C, 1)
     world.store.put(layout.control_document(C), b"no json")
-    parts = replace(world.parts, inspector=_Meeting(world.store), looks_at_once=3)
-    swept = sweep(parts, ["m"], world.doorbell)
-    assert sorted(swept.rung) == [A, B]
+    ports = replace(world.ports, inspector=_Meeting(world.store), concurrent_observations=3)
+    swept = sweep(ports, ["m"], world.waker)
+    assert sorted(swept.woken) == [A, B]
     assert set(swept.unreadable) == {"m/C"}
-    shown = statuses(replace(world.parts, looks_at_once=3), ["m"])
+    shown = statuses(replace(world.ports, concurrent_observations=3), ["m"])
     assert [table.name.table for table in shown] == ["A", "B", "C"]
 
 
-def test_a_wait_that_ends_by_itself_sets_an_alarm_that_rings_can_still_end() -> None:
+def test_a_wait_that_ends_by_itself_sets_an_alarm_that_wakes_can_still_end() -> None:
     world = World(Limits(metadata_grace=timedelta(hours=1)))
     land(world.store, A, 1, keyed=False)
-    again = Attendant(world.parts, world.engine)(A)
-    assert again is not None
-    assert timedelta(minutes=59) < again.after <= timedelta(hours=1)
-    assert not again.deaf
+    reschedule = Reconciler(world.ports, world.engine)(A)
+    assert reschedule is not None
+    assert timedelta(minutes=59) < reschedule.after <= timedelta(hours=1)
+    assert not reschedule.backing_off
 
 
-def test_the_default_schema_is_pinned_before_the_first_look() -> None:
+def test_the_default_schema_is_frozen_before_the_first_observation() -> None:
     world = World()
     settings = b'{"properties": {"target": {"typeProperties": {"defaultSchema": "sales"}}}}'
     world.store.put(layout.mirror_settings("m"), settings)
     land(world.store, A, 1)
     world.drain()
-    assert world.parts.logs.read(layout.StorePath("lake/m/Tables/sales/A"))
+    assert world.ports.logs.read(layout.StorePath("lake/m/Tables/sales/A"))
 
 
 def test_the_delay_after_failures_grows_to_its_longest_and_never_overflows() -> None:
-    delays = [visiting.delay_after(count) for count in (1, 2, 3, 7, 10_000)]
+    delays = [reconciliation.delay_after(count) for count in (1, 2, 3, 7, 10_000)]
     assert [delay.total_seconds() for delay in delays] == [1, 2, 4, 60, 60]

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from openmirror.account import AccountUrl
-from openmirror.connection import Connection
 from openmirror.errors import CannotStart
 from openmirror.plan import Limits
+from openmirror.ports.connection import Connection
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.settings import Settings, limits, variable
 
 
@@ -62,9 +62,9 @@ def test_durations_are_seconds_unless_they_have_a_unit(text: str, meant: timedel
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
     [
-        ("lanes", "0", "at least 1"),
-        ("lanes", "two", "a whole number"),
-        ("lanes", "9999", "at most 256"),
+        ("workers", "0", "at least 1"),
+        ("workers", "two", "a whole number"),
+        ("workers", "9999", "at most 256"),
         ("batch_bytes", "much", "1GiB"),
         ("drop_grace", "-1", "10m"),
         ("drop_grace", "soon", "10m"),
@@ -85,22 +85,22 @@ def test_a_wrong_value_is_named_with_its_variable_and_what_is_allowed(
     assert str(Settings.model_fields[name].description) in text
 
 
-def test_all_wrong_values_are_told_at_once() -> None:
+def test_all_wrong_values_are_reported_at_once() -> None:
     with pytest.raises(CannotStart) as raised:
-        Settings.load({"OPENMIRROR_LANES": "x", "OPENMIRROR_BATCH_FILES": "0"}, {})
+        Settings.load({"OPENMIRROR_WORKERS": "x", "OPENMIRROR_BATCH_FILES": "0"}, {})
     assert len(str(raised.value).splitlines()) == 2
 
 
 def test_an_option_wins_over_the_environment_and_is_named_when_it_is_wrong() -> None:
-    env = {"OPENMIRROR_LANES": "3"}
-    assert Settings.load(env, {"lanes": 5}).lanes == 5
-    assert Settings.load(env, {"lanes": None}).lanes == 3
+    env = {"OPENMIRROR_WORKERS": "3"}
+    assert Settings.load(env, {"workers": 5}).workers == 5
+    assert Settings.load(env, {"workers": None}).workers == 3
     with pytest.raises(CannotStart, match="--lanes is 0"):
-        Settings.load(env, {"lanes": 0})
+        Settings.load(env, {"workers": 0})
 
 
 def test_an_empty_variable_is_one_that_is_not_set() -> None:
-    assert Settings.load({"OPENMIRROR_LANES": ""}, {}).lanes == Settings().lanes
+    assert Settings.load({"OPENMIRROR_WORKERS": ""}, {}).workers == Settings().workers
 
 
 def test_a_missing_root_says_how_to_give_one() -> None:
@@ -166,12 +166,12 @@ def test_connections_are_read_as_the_functions_platform_names_them() -> None:
             "OPENMIRROR_QUEUES__queueServiceUri": "https://contoso.queue.core.windows.net/",
             "OPENMIRROR_QUEUES__credential": "managedidentity",
             "OPENMIRROR_QUEUES__clientId": "0-1",
-            "OPENMIRROR_LETTERS": "UseDevelopmentStorage=true",
+            "OPENMIRROR_DEAD_LETTERS": "UseDevelopmentStorage=true",
         }
     )
     service = "https://contoso.queue.core.windows.net"
     assert settings.queues == Connection(service=service, client_id="0-1")
-    assert settings.letters == Connection(text="UseDevelopmentStorage=true")
+    assert settings.dead_letters == Connection(text="UseDevelopmentStorage=true")
     assert Settings.load({}).queues is None
 
 
@@ -197,10 +197,10 @@ def test_a_wrong_connection_is_named(env: dict[str, str], why: str) -> None:
 def test_secrets_are_never_shown() -> None:
     env = {
         "OPENMIRROR_QUEUES": "AccountName=a;AccountKey=hidden",
-        "OPENMIRROR_LETTERS": "hidden",
+        "OPENMIRROR_DEAD_LETTERS": "hidden",
         "OPENMIRROR_ACCOUNT_KEY": "hidden",
     }
     with pytest.raises(CannotStart) as raised:
         Settings.load(env)
-    del env["OPENMIRROR_LETTERS"]
+    del env["OPENMIRROR_DEAD_LETTERS"]
     assert "hidden" not in f"{raised.value} {raised.value!r} {Settings.load(env)!r}"

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 
-from openmirror.account import AccountUrl
 from openmirror.errors import AccessDenied, CannotStart, ConditionFailed, NotThere, Unavailable
-from openmirror.layout import StorePath
+from openmirror.ports.storage_account import AccountUrl
 from openmirror.spark.access import abfs_settings
-from openmirror.spark.failing import storage_answers
-from openmirror.spark.places import account_places, local_places
+from openmirror.spark.failures import storage_answers
+from openmirror.spark.places import account_spark_paths, local_spark_paths
+from openmirror.table.layout import StorePath
 
 CLOUD = AccountUrl.parse("https://contoso.dfs.core.windows.net")
 HOST = "contoso.dfs.core.windows.net"
@@ -24,21 +24,21 @@ PATH = StorePath("landing/m/Files/LandingZone/a[1] 50%20#/f.parquet")
 # --- Places -------------------------------------------------------------------------------------
 
 
-def test_a_path_in_an_account_is_a_uri_in_which_every_letter_means_itself() -> None:
+def test_a_path_in_an_account_is_a_uri_in_which_every_dead_letter_means_itself() -> None:
     assert (
-        account_places(CLOUD)(PATH)
+        account_spark_paths(CLOUD)(PATH)
         == f"abfss://landing@{HOST}/m/Files/LandingZone/a[1] 50%20#/f.parquet"
     )
 
 
 def test_a_sovereign_cloud_keeps_its_own_host() -> None:
     account = AccountUrl.parse("https://contoso.dfs.core.chinacloudapi.cn")
-    place = account_places(account)(StorePath("lake/m"))
+    place = account_spark_paths(account)(StorePath("lake/m"))
     assert place == "abfss://lake@contoso.dfs.core.chinacloudapi.cn/m"
 
 
 def test_an_emulator_is_named_as_spark_wants_it_and_reached_by_its_address() -> None:
-    place = account_places(EMULATOR)(StorePath("lake/m"))
+    place = account_spark_paths(EMULATOR)(StorePath("lake/m"))
     assert place == "abfs://lake@dev.dfs.core.windows.net/m"
     settings = abfs_settings(EMULATOR, "the key", {})
     assert settings["fs.azure.abfs.endpoint"] == "127.0.0.1:10000"
@@ -47,7 +47,7 @@ def test_an_emulator_is_named_as_spark_wants_it_and_reached_by_its_address() -> 
 
 
 def test_a_local_root_is_a_plain_path() -> None:
-    assert local_places("/a b/")(StorePath("lake/m")) == "/a b/lake/m"
+    assert local_spark_paths("/a b/")(StorePath("lake/m")) == "/a b/lake/m"
 
 
 # --- Access -------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ def raised(cause: JavaError) -> PySparkException:
         (503, Unavailable),
     ],
 )
-def test_an_accounts_answer_is_told_in_our_words(status: int, ours: type[Exception]) -> None:
+def test_an_accounts_answer_is_reported_in_our_words(status: int, ours: type[Exception]) -> None:
     with pytest.raises(ours, match=r"the table: .*Operation failed"), storage_answers("the table"):
         raise answered(status)
 

@@ -33,18 +33,18 @@ def test_until_idle_is_the_default_and_continuous_an_option() -> None:
 
 
 def test_a_setting_on_the_command_line_wins_over_the_environment() -> None:
-    env = {"OPENMIRROR_LANES": "2", "OTHER": "stays"}
+    env = {"OPENMIRROR_WORKERS": "2", "OTHER": "stays"}
     url = "https://work.queue.core.windows.net"
     given = parse(["--set", "lanes=8", "--set", f"queues__queueServiceUri={url}"], env).env
     assert given == {
-        "OPENMIRROR_LANES": "8",
+        "OPENMIRROR_WORKERS": "8",
         "OPENMIRROR_QUEUES__queueServiceUri": url,
         "OTHER": "stays",
     }
 
 
 @pytest.mark.parametrize(
-    "argv", [["--until-idle", "--continuous"], ["--set", "lanes"], ["--contin"], ["more"]]
+    "argv", [["--until-idle", "--continuous"], ["--set", "workers"], ["--contin"], ["more"]]
 )
 def test_a_wrong_command_line_ends_with_2(
     argv: list[str], capsys: pytest.CaptureFixture[str]
@@ -59,7 +59,7 @@ def test_a_wrong_setting_is_named_before_anything_is_started(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["--set", "lanes=none"], {}) == 1
-    assert "OPENMIRROR_LANES" in capsys.readouterr().err
+    assert "OPENMIRROR_WORKERS" in capsys.readouterr().err
 
 
 def test_a_root_without_a_queue_is_refused_with_the_remedy(
@@ -87,9 +87,9 @@ def test_what_happens_is_one_line_with_time_severity_event_table_and_fields(
     until = datetime(2026, 1, 2, tzinfo=UTC)
     lines.log_event(TableWaiting(folder, WaitKind.GAP, 'two "words"', until))
     [line] = capsys.readouterr().err.splitlines()
-    time, told = line.split("  ", 1)
+    time, reported = line.split("  ", 1)
     assert datetime.fromisoformat(time).tzinfo is not None
-    assert told == (
+    assert reported == (
         f"INFO     {TableWaiting.name:<24} m/Sales.schema/Orders "
         'kind=gap detail="two \\"words\\"" until=2026-01-02T00:00:00+00:00'
     )

@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from openmirror import layout
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.memory import MemoryStore
-from openmirror.layout import StorePath
+from openmirror.deltalog import LogReplay
+from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Drop, Idle, Wait
 from openmirror.plan.features import TableFeatures, features_of, features_of_new, unmet
-from openmirror.plan.look import TablePolicy
+from openmirror.plan.observed import TablePolicy
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import Column, ColumnType, TableSchema, in_table, union_schema
-from openmirror.services.cleaning import clean_table
-from openmirror.services.looking import look_at
-from openmirror.services.parts import Parts
-from openmirror.services.visiting import visit
-from openmirror.tablelog import TableLog
+from openmirror.reconcile.clean import clean_table
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.reconciliation import reconcile
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
+from openmirror.table.log import TableLog
 from tests.unit.paper import PaperEngine, land, table
 
 DV, FEED = "delta.enableDeletionVectors", "delta.enableChangeDataFeed"
@@ -63,7 +63,7 @@ def test_a_policy_that_says_nothing_asks_nothing_of_delta() -> None:
     assert (asked.is_due, asked.clustering) == (False, ("id",)), "a rewrite keeps clustering"
 
 
-def test_a_new_table_is_created_with_what_is_said_of_it_true_or_false() -> None:
+def test_a_new_table_is_created_with_what_is_stated_of_it_true_or_false() -> None:
     policy = TablePolicy(deletion_vectors=True, change_data_feed=False, clustering=("B", "x", "id"))
     asked = features_of_new(policy, schema("id b:string at:timestamp_ntz"))
     assert dict(asked.properties) == {DV: "true", FEED: "false", NTZ[0]: NTZ[1]}
@@ -71,7 +71,7 @@ def test_a_new_table_is_created_with_what_is_said_of_it_true_or_false() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "there", "told"),
+    ("policy", "there", "reported"),
     [
         (TablePolicy(deletion_vectors=True), log("id"), ((DV, "true"),)),
         (TablePolicy(deletion_vectors=True), log("id", enableDeletionVectors="TRUE"), ()),
@@ -85,13 +85,13 @@ def test_a_new_table_is_created_with_what_is_said_of_it_true_or_false() -> None:
         (TablePolicy(change_data_feed=True), log("id", enableChangeDataFeed="true"), ()),
     ],
 )
-def test_a_table_that_is_there_is_told_only_what_it_has_otherwise(
-    policy: TablePolicy, there: TableLog, told: tuple[tuple[str, str], ...]
+def test_a_table_that_is_there_is_reported_only_what_it_has_otherwise(
+    policy: TablePolicy, there: TableLog, reported: tuple[tuple[str, str], ...]
 ) -> None:
-    assert due(policy, there).properties == told
+    assert due(policy, there).properties == reported
 
 
-def test_zoneless_timestamps_are_told_once_with_the_first_such_column() -> None:
+def test_zoneless_timestamps_are_reported_once_with_the_first_such_column() -> None:
     assert due(TablePolicy(), log("id"), "at:timestamp_ntz").properties == (NTZ,)
     assert due(TablePolicy(), log("id at:timestamp_ntz"), "b:timestamp_ntz").properties == ()
 
@@ -174,33 +174,33 @@ class World:
         self.store.put(layout.mirror_settings("m"), content)
         inspector, logs = ChangeFileInspector(self.store), LogReplay(self.store)
         limits = Limits(drop_grace=timedelta(minutes=1))
-        self.parts = Parts(
+        self.ports = RootPorts(
             store=self.store, inspector=inspector, logs=logs, clock=lambda: self.now, limits=limits
         )
         self.engine = PaperEngine(self.store, now=lambda: self.now.timestamp())
         for folder in (ORDERS, ITEMS):
             land(self.store, folder, 1)
-            self.visit(folder)
-            assert isinstance(self.visit(folder), Idle)
+            self.reconcile(folder)
+            assert isinstance(self.reconcile(folder), Idle)
             self.store.delete_folder(layout.table_folder(folder))
-            assert isinstance(self.visit(folder), Wait)
+            assert isinstance(self.reconcile(folder), Wait)
 
-    def visit(self, folder: Any) -> object:
-        return visit(self.parts, self.engine, folder).decision
+    def reconcile(self, folder: Any) -> object:
+        return reconcile(self.ports, self.engine, folder).decision
 
-    def is_aside(self, folder: Any) -> bool:
-        return look_at(self.parts, folder).look.aside is not None
+    def is_retained(self, folder: Any) -> bool:
+        return observe(self.ports, folder).observed.retained is not None
 
 
 def test_drop_grace_and_retention_of_one_table_hold_for_it_alone() -> None:
     world = World({"DBO.orders": {"dropGrace": "2h", "retentionInDays": 2}})
     world.now += timedelta(minutes=2)
-    assert isinstance(world.visit(ITEMS), Drop)
-    assert isinstance(world.visit(ORDERS), Wait)
+    assert isinstance(world.reconcile(ITEMS), Drop)
+    assert isinstance(world.reconcile(ORDERS), Wait)
     world.now += timedelta(hours=2)
-    assert isinstance(world.visit(ORDERS), Drop)
+    assert isinstance(world.reconcile(ORDERS), Drop)
     for days, left in ((1.5, (True, True)), (1, (False, True)), (5, (False, False))):
         world.now += timedelta(days=days)
         for folder in (ORDERS, ITEMS):
-            clean_table(world.parts, folder)
-        assert (world.is_aside(ORDERS), world.is_aside(ITEMS)) == left
+            clean_table(world.ports, folder)
+        assert (world.is_retained(ORDERS), world.is_retained(ITEMS)) == left

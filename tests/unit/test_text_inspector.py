@@ -9,13 +9,13 @@ import cramjam
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.memory import MemoryStore
-from openmirror.layout import StorePath
+from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.ports import Content, Entry
 from openmirror.protocol.rules import Code
-from openmirror.protocol.textformat import TextColumn, TextFormat, TextType
+from openmirror.protocol.text_format import TextColumn, TextFormat, TextType
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table.layout import StorePath
 
 PATH = StorePath("landing/m/Files/LandingZone/T/1.csv")
 CSV = TextFormat()
@@ -66,7 +66,7 @@ def test_columns_are_those_of_the_header_and_types_those_that_are_declared() -> 
     ]
     assert (facts.marker, facts.marker_type) == ("__ROWMARKER__", "string")
     assert facts.completeness is Completeness.COMPLETE
-    assert facts.settles
+    assert facts.needs_quiet_period
     assert facts.needs_conversion
     assert not facts.rows_are_exact
 
@@ -103,7 +103,7 @@ def test_a_header_longer_than_the_first_read_is_read_on() -> None:
     assert reads == [65_536, 524_288]
 
 
-def test_a_letter_that_the_first_read_cuts_is_no_mistake() -> None:
+def test_a_dead_letter_that_the_first_read_cuts_is_no_mistake() -> None:
     facts = inspect("a\n" + "é" * 100_000)
     assert facts.completeness is Completeness.COMPLETE
 

@@ -13,7 +13,7 @@ from openmirror.protocol.encodings import text_encoding
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.sequence import ChangeFileName, NotAChangeFile, parse_change_file
-from openmirror.protocol.textformat import TextColumn, TextFormat, TextType
+from openmirror.protocol.text_format import TextColumn, TextFormat, TextType
 
 
 def read(**document: Any) -> TextFormat | None:
@@ -55,7 +55,7 @@ def test_the_defaults_are_those_of_the_format_page() -> None:
 
 
 @pytest.mark.parametrize("document", [{}, {"FileFormat": "parquet", **of(ColumnSeparator="ab")}])
-def test_parquet_has_no_text_whatever_else_is_said(document: dict[str, Any]) -> None:
+def test_parquet_has_no_text_whatever_else_is_stated(document: dict[str, Any]) -> None:
     assert read(**document) is None
 
 
@@ -73,8 +73,8 @@ def test_an_extension_that_no_change_file_can_have_is_refused(value: object) -> 
 
 def test_a_format_needs_what_it_needs() -> None:
     assert "FileExtension is missing" in refused(FileFormat="DelimitedText")
-    for said in ("JSON", "", "text"):
-        assert "CSV, DelimitedText or Parquet" in refused(FileFormat=said)
+    for stated in ("JSON", "", "text"):
+        assert "CSV, DelimitedText or Parquet" in refused(FileFormat=stated)
     assert "must be text" in refused(FileFormat=1)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from openmirror import layout
-from openmirror.adapters.local.store import LocalStore
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout
 from tests.unit.paper import land, table
 
 ORDERS = table("m", "Sales.schema/Orders")
@@ -23,7 +23,7 @@ import sys, time
 from contextlib import contextmanager
 from pathlib import Path
 from openmirror import wiring
-from openmirror.adapters.local.store import LocalStore
+from openmirror.stores.local.store import LocalStore
 from openmirror.cli.app import app
 from tests.unit.paper import PaperEngine
 

@@ -13,12 +13,12 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.checking import ChangeFileRows
-from openmirror.adapters.local.store import LocalStore
 from openmirror.errors import NotThere
-from openmirror.layout import StorePath
-from openmirror.services.validating import FolderFinding, validate_folder
+from openmirror.formats.checking import ChangeFileRows
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.operate.validate import FolderFinding, validate_folder
+from openmirror.stores.local.store import LocalStore
+from openmirror.table.layout import StorePath
 
 KEYS = {"keyColumns": ["id"]}
 
@@ -70,7 +70,9 @@ def test_a_right_folder_has_no_findings(folder: Folder) -> None:
     assert folder.validate() == []
 
 
-def test_a_name_that_is_no_text_is_told_and_everything_else_is_looked_at(folder: Folder) -> None:
+def test_a_name_that_is_no_text_is_reported_and_everything_else_is_looked_at(
+    folder: Folder,
+) -> None:
     if sys.platform == "darwin":
         pytest.skip("this file system knows no such names")
     folder.metadata(
@@ -157,7 +159,7 @@ def test_numbers_begin_with_what_is_there_when_the_archive_was_purged(folder: Fo
 
 
 @pytest.mark.parametrize("content", [None, "", "  "])
-def test_a_folder_without_metadata_is_told_that_it_takes_only_inserts(
+def test_a_folder_without_metadata_is_reported_that_it_takes_only_inserts(
     folder: Folder, content: str | None
 ) -> None:
     if content is not None:
@@ -173,7 +175,7 @@ def test_metadata_that_cannot_be_read_does_not_blame_the_files(folder: Folder) -
     assert folder.rules() == [("MetadataInvalid", "_metadata.json")]
 
 
-def test_mended_metadata_is_told_and_stops_nothing(folder: Folder) -> None:
+def test_mended_metadata_is_reported_and_stops_nothing(folder: Folder) -> None:
     folder.metadata('{"keyColumns": ["id"],}')
     folder.land(1)
     (finding,) = folder.validate()
@@ -305,7 +307,7 @@ def test_every_kind_of_mistake_in_text_is_found_with_its_line(folder: Folder) ->
         assert words in findings[called].detail
 
 
-def test_the_markers_of_text_are_judged_once_its_values_are_right(folder: Folder) -> None:
+def test_the_markers_of_text_are_checked_once_its_values_are_right(folder: Folder) -> None:
     folder.metadata({**TEXT, **KEYS})
     put(folder, 1, "id,__rowMarker__\n1,7\nx,0\n")
     assert [rule for rule, _ in folder.rules()] == ["ValueInvalid"]
@@ -365,7 +367,7 @@ def test_a_name_that_lies_in_the_archive_is_found(folder: Folder) -> None:
     assert (finding.rule, finding.file, finding.stops) == ("SequenceReused", "a.parquet", False)
 
 
-def test_each_partition_is_judged_by_its_own_numbers(folder: Folder) -> None:
+def test_each_partition_is_checked_by_its_own_numbers(folder: Folder) -> None:
     folder.metadata(PARTITIONS)
     for partition in ("Year=2024", "Year=2025/Region=North", "."):
         (folder.path / partition).mkdir(parents=True, exist_ok=True)
@@ -428,7 +430,7 @@ def test_two_files_with_one_number_in_a_partition_and_a_folder_in_place_of_a_fil
     assert rules == ["NotAFile", "SequenceTwice", "SequenceTwice"]
 
 
-def test_partition_folders_of_a_table_without_partitions_are_told(folder: Folder) -> None:
+def test_partition_folders_of_a_table_without_partitions_are_reported(folder: Folder) -> None:
     folder.metadata()
     folder.land(1)
     folder.land(f"Year=2024/{name(1)}")

@@ -10,9 +10,9 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from openmirror.adapters.local.doorbell import LocalDoorbell
-from openmirror.adapters.local.watching import LandingWatch, Wide, heard
 from openmirror.protocol.names import TableFolder
+from openmirror.stores.local.wake_up import LocalWaker
+from openmirror.stores.local.watching import LandingWatch, Wide, heard
 from tests.unit.paper import table
 
 ZONE = "m/Files/LandingZone"
@@ -35,7 +35,9 @@ PATIENCE = 20.0
         (f"{ZONE}/Sales.schema/Orders/00000000000000000001.parquet", SALES_ORDERS),
     ],
 )
-def test_a_change_that_a_look_depends_on_concerns_its_table(path: str, folder: TableFolder) -> None:
+def test_a_change_that_a_observation_depends_on_concerns_its_table(
+    path: str, folder: TableFolder
+) -> None:
     assert heard(PurePosixPath(path)) == folder
 
 
@@ -59,7 +61,7 @@ def test_a_change_that_a_look_depends_on_concerns_its_table(path: str, folder: T
         "m/elsewhere",
     ],
 )
-def test_what_no_look_depends_on_concerns_nobody(path: str) -> None:
+def test_what_no_observation_depends_on_concerns_nobody(path: str) -> None:
     assert heard(PurePosixPath(path)) is None
 
 
@@ -74,12 +76,12 @@ class Heard:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.zone = root / "landing" / ZONE
-        self.doorbell = LocalDoorbell()
+        self.waker = LocalWaker()
         self.swept = threading.Semaphore(0)
         self.trouble: list[str] = []
         self.watch = LandingWatch(
             root,
-            self.doorbell,
+            self.waker,
             wanted=lambda mirror: mirror == "m",
             sweep=self.swept.release,
             trouble=self.trouble.append,
@@ -91,13 +93,13 @@ class Heard:
         sign = self.zone / "Sign"
         sign.mkdir(exist_ok=True)
         (sign / f"{time.monotonic_ns():020d}.parquet").touch()
-        rung = set()
-        while (folder := self.doorbell.take(PATIENCE)) != table("m", "Sign"):
+        woken = set()
+        while (folder := self.waker.take(PATIENCE)) != table("m", "Sign"):
             assert folder is not None, "the watch is deaf"
-            rung.add(folder)
-        while folder := self.doorbell.take(0.3):
-            rung.add(folder)
-        return rung - {table("m", "Sign")}
+            woken.add(folder)
+        while folder := self.waker.take(0.3):
+            woken.add(folder)
+        return woken - {table("m", "Sign")}
 
 
 @pytest.fixture
@@ -110,27 +112,27 @@ def ears(tmp_path: Path) -> Iterator[Heard]:
         sign = heard.zone / "Sign"
         sign.mkdir()
         until = time.monotonic() + PATIENCE
-        while heard.doorbell.take(0.05) is None and time.monotonic() < until:
+        while heard.waker.take(0.05) is None and time.monotonic() < until:
             (sign / f"{time.monotonic_ns():020d}.parquet").touch()
-        while heard.doorbell.take(0.4):
+        while heard.waker.take(0.4):
             pass
         yield heard
     assert not heard.trouble
 
 
-def test_a_new_file_rings(ears: Heard) -> None:
+def test_a_new_file_wakes(ears: Heard) -> None:
     new = ears.zone / "Orders" / f"{1:020d}.parquet"
     assert ears.after(lambda: new.write_bytes(b"x")) == {ORDERS}
 
 
-def test_a_file_that_is_renamed_into_place_rings(ears: Heard) -> None:
+def test_a_file_that_is_renamed_into_place_wakes(ears: Heard) -> None:
     staged = ears.zone / "Orders" / "_staged"
     staged.write_bytes(b"x")
     final = ears.zone / "Orders" / f"{1:020d}.parquet"
     assert ears.after(lambda: staged.rename(final)) == {ORDERS}
 
 
-def test_a_file_that_is_replaced_under_the_same_name_rings(ears: Heard) -> None:
+def test_a_file_that_is_replaced_under_the_same_name_wakes(ears: Heard) -> None:
     final = ears.zone / "Orders" / f"{1:020d}.parquet"
     assert ears.after(lambda: final.write_bytes(b"bad")) == {ORDERS}
     outside = ears.root / "better"
@@ -138,32 +140,32 @@ def test_a_file_that_is_replaced_under_the_same_name_rings(ears: Heard) -> None:
     assert ears.after(lambda: outside.replace(final)) == {ORDERS}
 
 
-def test_changed_metadata_rings(ears: Heard) -> None:
+def test_changed_metadata_wakes(ears: Heard) -> None:
     metadata = ears.zone / "Orders" / "_metadata.json"
     assert ears.after(lambda: metadata.write_text("{}")) == {ORDERS}
     assert ears.after(lambda: metadata.write_text('{"keyColumns": ["id"]}')) == {ORDERS}
 
 
-def test_a_deleted_folder_rings(ears: Heard) -> None:
+def test_a_deleted_folder_wakes(ears: Heard) -> None:
     assert ears.after(lambda: shutil.rmtree(ears.zone / "Orders")) == {ORDERS}
 
 
-def test_files_in_folders_that_are_new_themselves_ring(ears: Heard) -> None:
+def test_files_in_folders_that_are_new_themselves_wake_up(ears: Heard) -> None:
     folder = ears.zone / "Sales.schema" / "Orders"
 
     def make() -> None:
         folder.mkdir(parents=True)
         (folder / f"{1:020d}.parquet").write_bytes(b"x")
 
-    rung = ears.after(make)
+    woken = ears.after(make)
     # The kernel tells of a new folder before anybody can watch what is in it: the sweep covers it.
-    assert rung == {SALES_ORDERS} or ears.swept.acquire(timeout=PATIENCE)
+    assert woken == {SALES_ORDERS} or ears.swept.acquire(timeout=PATIENCE)
 
 
-def test_our_own_files_and_other_mirrors_do_not_ring(ears: Heard) -> None:
+def test_our_own_files_and_other_mirrors_do_not_wake_up(ears: Heard) -> None:
     def ours() -> None:
         (ears.zone / "Orders" / "_ProcessedFiles" / f"{1:020d}.parquet").write_bytes(b"x")
-        (ears.zone / "Orders" / "_openmirror").write_text("life")
+        (ears.zone / "Orders" / "_openmirror").write_text("record")
         monitoring = ears.zone.parent / "Monitoring"
         monitoring.mkdir()
         (monitoring / "tables.json").write_text("{}")
@@ -180,23 +182,23 @@ def test_a_landing_folder_that_comes_later_is_swept_and_then_heard(tmp_path: Pat
         (late.zone / "Orders").mkdir(parents=True)
         assert late.swept.acquire(timeout=PATIENCE)
         until = time.monotonic() + PATIENCE
-        rung = None
-        while rung is None and time.monotonic() < until:
+        woken = None
+        while woken is None and time.monotonic() < until:
             (late.zone / "Orders" / f"{time.monotonic_ns():020d}.parquet").touch()
-            rung = late.doorbell.take(0.2)
-        assert rung == ORDERS
+            woken = late.waker.take(0.2)
+        assert woken == ORDERS
 
 
-def test_rings_before_a_look_are_one_ring_in_the_order_of_the_first() -> None:
-    doorbell = LocalDoorbell()
+def test_wakes_before_a_observation_are_one_wake_up_in_the_order_of_the_first() -> None:
+    waker = LocalWaker()
     for folder in (SALES_ORDERS, ORDERS, SALES_ORDERS):
-        doorbell.ring(folder)
-    assert [doorbell.take(0), doorbell.take(0), doorbell.take(0)] == [SALES_ORDERS, ORDERS, None]
+        waker.wake(folder)
+    assert [waker.take(0), waker.take(0), waker.take(0)] == [SALES_ORDERS, ORDERS, None]
 
 
-def test_a_ring_wakes_whoever_waits_for_one() -> None:
-    doorbell = LocalDoorbell()
-    threading.Timer(0.05, doorbell.ring, [ORDERS]).start()
+def test_a_wake_up_wakes_whoever_waits_for_one() -> None:
+    waker = LocalWaker()
+    threading.Timer(0.05, waker.work_item, [ORDERS]).start()
     began = time.monotonic()
-    assert doorbell.take(PATIENCE) == ORDERS
+    assert waker.take(PATIENCE) == ORDERS
     assert time.monotonic() - began < PATIENCE / 2

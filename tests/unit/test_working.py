@@ -12,15 +12,12 @@ from typing import TypeVar
 
 import pytest
 
-from openmirror import layout
-from openmirror.adapters.changefiles import ChangeFileInspector
-from openmirror.adapters.deltalog import LogReplay
-from openmirror.adapters.memory import MemoryStore
-from openmirror.adapters.memory_work import MemoryLeases, MemoryWorkQueue
+from openmirror.deltalog import LogReplay
 from openmirror.errors import CannotStart, Unavailable
-from openmirror.layout import StorePath
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.operate.requests import Operator, hold
 from openmirror.plan import Batch, Limits
-from openmirror.ports import Content, Ring, Step, Steps, Taken, no_steps
+from openmirror.ports import Content, Step, Steps, Taken, WorkItem, no_steps
 from openmirror.progress import (
     AttemptFailed,
     LeaseLost,
@@ -36,11 +33,14 @@ from openmirror.progress import (
 )
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Code
-from openmirror.services.parts import Parts
-from openmirror.services.requests import Operator, hold
-from openmirror.services.worked import Worked
-from openmirror.services.working import Pace, Working
-from openmirror.tablelog import TableLog
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.run_result import RunResult
+from openmirror.runtime.runner import Runner, RunnerTiming
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.stores.memory.work import MemoryLeases, MemoryWorkQueue
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
+from openmirror.table.log import TableLog
 from tests.unit.paper import PaperEngine, land, table
 
 AnyEvent = TypeVar("AnyEvent", bound=ProgressEvent)
@@ -49,7 +49,7 @@ A, B, C = table("m", "A"), table("m", "B"), table("m", "C")
 PATIENCE = 20.0
 NEVER = timedelta(hours=1)
 NO_GRACE = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
-BRISK = Pace(
+BRISK = RunnerTiming(
     idle=timedelta(milliseconds=60),
     poll=timedelta(milliseconds=5),
     keep=timedelta(milliseconds=10),
@@ -87,9 +87,9 @@ class Queue(MemoryWorkQueue):
         if what in self.refuses:
             raise ConnectionError(f"the queue refuses to {what}")
 
-    def send(self, ring: Ring, delay: timedelta = timedelta()) -> None:
+    def send(self, work_item: WorkItem, delay: timedelta = timedelta()) -> None:
         self._may("send")
-        super().send(ring, delay)
+        super().send(work_item, delay)
 
     def take(self, most: int) -> list[Taken]:
         self._may("take")
@@ -132,7 +132,7 @@ class World:
 
     limits: Limits = NO_GRACE
     reading: Callable[[Batch], None] = lambda batch: None
-    told: list[ProgressEvent] = field(default_factory=list)
+    reported: list[ProgressEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.clock = Clock()
@@ -142,15 +142,15 @@ class World:
         self.queue = Queue(self.clock)
         self.leases = MemoryLeases(self.clock)
 
-    def parts(self, steps: Steps = no_steps) -> Parts:
-        return Parts(
+    def ports(self, steps: Steps = no_steps) -> RootPorts:
+        return RootPorts(
             store=self.store,
             inspector=ChangeFileInspector(self.store),
             logs=LogReplay(self.store),
             clock=self.clock,
             limits=self.limits,
             steps=steps,
-            emit=self.told.append,
+            emit=self.reported.append,
         )
 
     def block(self) -> tuple[threading.Event, threading.Event]:
@@ -164,42 +164,42 @@ class World:
         self.reading = wait_there
         return entered, leave
 
-    def ring(self, *folders: TableFolder) -> None:
+    def wake(self, *folders: TableFolder) -> None:
         for folder in folders:
-            self.queue.send(Ring(folder, "a test", "c1"))
+            self.queue.send(WorkItem(folder, "a test", "c1"))
 
-    def start(self, pace: Pace = BRISK, steps: Steps = no_steps) -> Working:
-        return Working(
-            self.parts(steps), self.engine, self.queue, self.leases, lambda: ["m"], 2, pace
+    def start(self, pace: RunnerTiming = BRISK, steps: Steps = no_steps) -> Runner:
+        return Runner(
+            self.ports(steps), self.engine, self.queue, self.leases, lambda: ["m"], 2, pace
         )
 
     @contextmanager
-    def runner(self, pace: Pace = BRISK, steps: Steps = no_steps) -> Iterator[Working]:
+    def runner(self, pace: RunnerTiming = BRISK, steps: Steps = no_steps) -> Iterator[Runner]:
         working = self.start(pace, steps)
         try:
             yield working
         finally:
             working.stop()
 
-    def until_idle(self, pace: Pace = BRISK) -> Worked:
+    def until_idle(self, pace: RunnerTiming = BRISK) -> RunResult:
         working = self.start(pace)
         try:
             serve(working, working.is_idle)
         finally:
-            worked = working.stop()
-        return worked
+            run_result = working.stop()
+        return run_result
 
     def applied(self, folder: TableFolder) -> int:
         path = layout.StorePath(f"lake/{folder.mirror}/Tables/dbo/{folder.path.table}")
-        log = self.parts().logs.read(path)
+        log = self.ports().logs.read(path)
         return log.live[1] if isinstance(log, TableLog) and log.live else 0
 
     def events(self, kind: type[AnyEvent], folder: TableFolder | None = None) -> list[AnyEvent]:
-        found = [event for event in self.told if isinstance(event, kind)]
+        found = [event for event in self.reported if isinstance(event, kind)]
         return [event for event in found if folder is None or folder_of(event) == folder]
 
 
-def serve(working: Working, done: Callable[[], bool]) -> None:
+def serve(working: Runner, done: Callable[[], bool]) -> None:
     """Serve a runner until something holds."""
     until = time.monotonic() + PATIENCE
     while not done():
@@ -224,7 +224,7 @@ def killed_at(world: World, at: Step) -> None:
     working = world.start(steps=steps)
     with pytest.raises(Died):
         serve(working, lambda: False)
-    working._lanes.stop(PATIENCE)
+    working._workers.stop(PATIENCE)
     for timer in working._timers:
         timer.stop(PATIENCE)
 
@@ -232,18 +232,18 @@ def killed_at(world: World, at: Step) -> None:
 # --- Messages and visits ------------------------------------------------------------------------
 
 
-def test_a_ring_is_applied_and_its_message_deleted() -> None:
+def test_a_wake_up_is_applied_and_its_message_deleted() -> None:
     world = World()
     land(world.store, A, 1, 2)
-    world.ring(A)
-    worked = world.until_idle()
+    world.wake(A)
+    run_result = world.until_idle()
     assert world.applied(A) == 2
     assert world.queue.length() == 0
-    assert not worked.failed
-    assert not worked.abandoned
+    assert not run_result.failed
+    assert not run_result.abandoned
 
 
-def test_many_messages_of_one_table_are_one_visit_and_all_are_deleted() -> None:
+def test_many_messages_of_one_table_are_one_reconcile_and_all_are_deleted() -> None:
     world = World()
     entered, leave = threading.Event(), threading.Event()
 
@@ -257,45 +257,47 @@ def test_many_messages_of_one_table_are_one_visit_and_all_are_deleted() -> None:
         serve(working, working._swept.is_set)
         land(world.store, A, 1)
         land(world.store, B, 1)
-        world.ring(A)
+        world.wake(A)
         serve(working, entered.is_set)
-        world.ring(*[B] * 50, *[A] * 50)
+        world.wake(*[B] * 50, *[A] * 50)
         serve(working, lambda: world.applied(B) == 1 and not working._messages.of(B))
         leave.set()
         serve(working, lambda: world.queue.length() == 0)
     assert [batch.folder for batch in world.engine.batches] == [A, B]
 
 
-def test_a_message_taken_during_a_visit_causes_one_more_and_is_deleted_only_after_that() -> None:
+def test_a_message_taken_during_a_reconcile_causes_one_more_and_is_deleted_only_after_that() -> (
+    None
+):
     world = World()
-    visits: list[int] = []
+    reconciliations: list[int] = []
     second = threading.Event()
 
     def steps(step: Step) -> None:
         # The look is over: what comes now, this visit does not see.
-        if step is Step.LOOKED:
-            visits.append(len(world.queue.deleted))
-            if len(visits) == 1:
+        if step is Step.OBSERVED:
+            reconciliations.append(len(world.queue.deleted))
+            if len(reconciliations) == 1:
                 land(world.store, A, 1)
-                world.ring(A)
+                world.wake(A)
                 assert second.wait(PATIENCE)
 
     with world.runner(steps=steps) as working:
         serve(working, working._swept.is_set)
-        world.ring(A)
+        world.wake(A)
         # A folder that is not there, so that the first visit has nothing to do.
         serve(working, lambda: working._messages.count() == 2)
         second.set()
         serve(working, lambda: world.queue.length() == 0)
     assert world.applied(A) == 1, "the second message was not lost to the first visit"
-    assert visits[:2] == [0, 1]
+    assert reconciliations[:2] == [0, 1]
 
 
-def test_messages_of_a_table_at_work_are_renewed_until_it_is_settled() -> None:
+def test_messages_of_a_table_at_work_are_renewed_until_it_is_quiet() -> None:
     world = World()
     entered, leave = world.block()
     land(world.store, A, 1)
-    world.ring(A)
+    world.wake(A)
     with world.runner() as working:
         serve(working, lambda: entered.is_set() and working._messages.count() == 1)
         half = world.queue.hidden_for / 2
@@ -308,13 +310,13 @@ def test_messages_of_a_table_at_work_are_renewed_until_it_is_settled() -> None:
         serve(working, lambda: world.queue.length() == 0)
 
 
-def test_a_text_that_is_no_ring_is_buried_at_once_and_says_why() -> None:
+def test_a_text_that_is_no_wake_up_is_dead_lettered_at_once_and_says_why() -> None:
     world = World()
     world.queue.put("no json")
-    worked = world.until_idle()
-    assert [body for body, _ in world.queue.buried] == ["no json"]
+    run_result = world.until_idle()
+    assert [body for body, _ in world.queue.dead_lettered] == ["no json"]
     assert "no doorbell message" in world.events(MessageDeadLettered)[0].reason
-    assert not worked.failed
+    assert not run_result.failed
 
 
 def test_the_first_sweep_applies_what_nobody_rang_for() -> None:
@@ -324,11 +326,11 @@ def test_the_first_sweep_applies_what_nobody_rang_for() -> None:
     assert world.applied(A) == 1
 
 
-def test_a_runner_tells_what_rang_and_its_correlation() -> None:
+def test_a_runner_reports_what_rang_and_its_correlation() -> None:
     world = World()
     with world.runner() as working:
         serve(working, working._swept.is_set)
-        world.ring(A)
+        world.wake(A)
         serve(working, lambda: bool(world.events(WorkItemTaken, A)))
     assert world.events(WorkItemTaken, A) == [WorkItemTaken(A, "a test", 1, "c1")]
 
@@ -344,12 +346,12 @@ def test_waiting_paused_and_held_tables_are_left_and_the_run_ends_well() -> None
         layout.join(layout.table_folder(B), f"{2:020d}.parquet"), b"certainly no parquet file"
     )
     land(world.store, C, 1)
-    hold(world.parts(), C, Operator("a test"))
-    world.ring(A, B, C)
-    worked = world.until_idle()
+    hold(world.ports(), C, Operator("a test"))
+    world.wake(A, B, C)
+    run_result = world.until_idle()
     assert (world.applied(A), world.applied(B), world.applied(C)) == (1, 1, 0)
     assert world.queue.length() == 0
-    assert not worked.failed
+    assert not run_result.failed
 
 
 def test_a_run_ends_only_when_the_queue_has_stayed_empty() -> None:
@@ -358,7 +360,7 @@ def test_a_run_ends_only_when_the_queue_has_stayed_empty() -> None:
     working = world.start(pace)
     for number in range(1, 5):
         land(world.store, A, number)
-        world.ring(A)
+        world.wake(A)
         serve(working, lambda number=number: world.applied(A) == number)  # type: ignore[misc]
         assert not working.is_idle()
     before = time.monotonic()
@@ -367,12 +369,12 @@ def test_a_run_ends_only_when_the_queue_has_stayed_empty() -> None:
     working.stop()
 
 
-def test_a_table_that_waits_with_an_end_is_visited_then_without_a_ring() -> None:
+def test_a_table_that_waits_with_an_end_is_visited_then_without_a_wake_up() -> None:
     world = World(Limits(metadata_grace=timedelta(seconds=0.3), drop_grace=timedelta(0)))
     with world.runner() as working:
         serve(working, working._swept.is_set)
         land(world.store, A, 1, keyed=False)
-        world.ring(A)
+        world.wake(A)
         serve(working, lambda: world.queue.length() == 0)
         assert world.applied(A) == 0, "its message was deleted while it waits"
         serve(working, lambda: world.applied(A) == 1)
@@ -381,7 +383,7 @@ def test_a_table_that_waits_with_an_end_is_visited_then_without_a_ring() -> None
 def test_a_table_that_waits_long_does_not_keep_a_run() -> None:
     world = World(Limits(metadata_grace=NEVER, drop_grace=timedelta(0)))
     land(world.store, A, 1, keyed=False)
-    world.ring(A)
+    world.wake(A)
     assert not world.until_idle().failed
     assert world.queue.length() == 0
 
@@ -396,24 +398,26 @@ def test_a_stop_gives_messages_back_at_once_and_without_counting_a_failure() -> 
     world.reading = block
     for folder in (A, B, C):
         land(world.store, folder, 1)
-    world.ring(A, B, C)
+    world.wake(A, B, C)
     working = world.start()
     serve(working, lambda: len(world.engine.batches) == 2 and working._messages.count() == 3)
     threading.Timer(0.05, leave.set).start()
-    worked = working.stop()
-    assert not worked.abandoned
+    run_result = working.stop()
+    assert not run_result.abandoned
     finished = [folder for folder in (A, B, C) if world.applied(folder)]
     assert len(finished) == 2, "two lanes finish their visit, the third table is left"
-    rings = {taken.ring.folder: taken.times for taken in world.queue.take(9) if taken.ring}
-    assert set(rings) == {A, B, C}, "what was not looked at again is left as well"
-    assert set(rings.values()) == {1}
+    wake_ups = {
+        taken.work_item.folder: taken.times for taken in world.queue.take(9) if taken.work_item
+    }
+    assert set(wake_ups) == {A, B, C}, "what was not looked at again is left as well"
+    assert set(wake_ups.values()) == {1}
     assert all(world.leases.take(folder) for folder in (A, B, C))
 
 
 def test_a_stop_publishes_status() -> None:
     world = World()
     land(world.store, A, 1)
-    world.ring(A)
+    world.wake(A)
     world.until_idle()
     assert (
         b'"Replicating"'
@@ -432,7 +436,7 @@ def test_what_no_table_can_go_on_after_ends_the_runner_and_the_message_counts_it
     working = world.start()
     serve(working, working._swept.is_set)
     land(world.store, A, 1)
-    world.ring(A)
+    world.wake(A)
     with pytest.raises(CannotStart, match="Spark's process"):
         serve(working, lambda: False)
     working.stop()
@@ -442,25 +446,27 @@ def test_what_no_table_can_go_on_after_ends_the_runner_and_the_message_counts_it
 # --- Failures -----------------------------------------------------------------------------------
 
 
-def test_a_table_that_cannot_be_looked_at_gives_its_message_back_and_is_buried_at_last() -> None:
+def test_a_table_that_cannot_be_looked_at_gives_its_message_back_and_is_dead_lettered_at_last() -> (
+    None
+):
     world = World()
     land(world.store, A, 1)
     land(world.store, B, 1)
     world.store.fails.add(layout.control_document(A))
-    world.ring(A, B)
+    world.wake(A, B)
     working = world.start()
     until = time.monotonic() + PATIENCE
-    while not world.queue.buried:
+    while not world.queue.dead_lettered:
         assert time.monotonic() < until
         working.serve(0.005)
         world.clock.ahead += timedelta(seconds=1)  # past any delay, in the queue's own time
-    worked = working.stop()
+    run_result = working.stop()
     assert world.applied(B) == 1
-    [(body, why)] = world.queue.buried
+    [(body, why)] = world.queue.dead_lettered
     assert "5 times" in why
     assert "no answer" in why
     assert '"A"' in body
-    assert set(worked.failed) == {"m/A"}
+    assert set(run_result.failed) == {"m/A"}
 
 
 def test_a_failure_that_passes_is_forgotten() -> None:
@@ -468,7 +474,7 @@ def test_a_failure_that_passes_is_forgotten() -> None:
     land(world.store, A, 1)
     document = layout.control_document(A)
     world.store.fails.add(document)
-    world.ring(A)
+    world.wake(A)
     with world.runner() as working:
         serve(working, lambda: bool(world.events(TableUnreadable, A)))
         world.store.fails.clear()
@@ -476,14 +482,14 @@ def test_a_failure_that_passes_is_forgotten() -> None:
         serve(working, lambda: world.applied(A) == 1)
         serve(working, lambda: world.queue.length() == 0)
         assert not working.stop().failed
-    assert not world.queue.buried
+    assert not world.queue.dead_lettered
 
 
 def test_a_service_that_is_away_is_asked_until_it_is_back_and_buries_nothing() -> None:
     world = World()
     land(world.store, A, 1)
     world.store.away = True
-    world.ring(A)
+    world.wake(A)
     with world.runner() as working:
         seen = 0
         until = time.monotonic() + PATIENCE
@@ -492,7 +498,7 @@ def test_a_service_that_is_away_is_asked_until_it_is_back_and_buries_nothing() -
             working.serve(0.005)
             world.clock.ahead += timedelta(seconds=1)
             seen = len(world.events(TableUnreadable, A))
-        assert not world.queue.buried
+        assert not world.queue.dead_lettered
         world.store.away = False
         world.clock.ahead += timedelta(minutes=2)
         serve(working, lambda: world.applied(A) == 1)
@@ -504,12 +510,12 @@ def test_a_run_ends_although_a_service_is_away_and_says_that_it_failed() -> None
     world = World()
     land(world.store, A, 1)
     world.store.away = True
-    world.ring(A)
+    world.wake(A)
     assert "m/A" in world.until_idle().failed
     assert world.queue.length() == 1, "the ring waits for the next runner"
 
 
-def test_a_batch_that_always_fails_pauses_its_table_before_its_message_is_buried() -> None:
+def test_a_batch_that_always_fails_pauses_its_table_before_its_message_is_dead_lettered() -> None:
     world = World()
 
     def fail(batch: Batch) -> None:
@@ -517,36 +523,36 @@ def test_a_batch_that_always_fails_pauses_its_table_before_its_message_is_buried
 
     world.reading = fail
     land(world.store, A, 1)
-    world.ring(A)
+    world.wake(A)
     with world.runner() as working:
         until = time.monotonic() + PATIENCE
         while world.queue.length():
             assert time.monotonic() < until
             working.serve(0.005)
             world.clock.ahead += timedelta(seconds=1)
-        assert not world.queue.buried
+        assert not world.queue.dead_lettered
         assert [event.attempt for event in world.events(AttemptFailed, A)] == [1, 2, 3]
         assert [event.code for event in world.events(TablePaused, A)] == [Code.APPLY_FAILED]
         assert not working.stop().failed, "a paused table is no failed run"
 
 
-def test_a_message_that_killed_its_runner_so_often_is_buried_without_a_look() -> None:
+def test_a_message_that_killed_its_runner_so_often_is_dead_lettered_without_a_observation() -> None:
     world = World()
     land(world.store, A, 1)
-    world.ring(A)
+    world.wake(A)
     for _ in range(BRISK.most_takes):
         world.queue.take(1)
         world.clock.ahead += world.queue.hidden_for
     with world.runner() as working:
-        serve(working, lambda: bool(world.queue.buried))
-    assert "never given back" in world.queue.buried[0][1]
+        serve(working, lambda: bool(world.queue.dead_lettered))
+    assert "never given back" in world.queue.dead_lettered[0][1]
 
 
 def test_a_table_that_changes_under_every_try_does_not_keep_its_runner_busy_for_ever() -> None:
     world = World()
     world.reading = lambda batch: land(world.store, batch.folder, 1)
     land(world.store, A, 1)
-    world.ring(A)
+    world.wake(A)
     with world.runner() as working:
         serve(working, lambda: "m/A" in working._troubles.all())
     assert len(world.engine.batches) < 50
@@ -564,7 +570,7 @@ REFUSED = {
 def test_a_queue_that_refuses_loses_nothing_and_stops_nobody(refused: str) -> None:
     world = World()
     land(world.store, A, 1)
-    world.ring(A, A)
+    world.wake(A, A)
     world.queue.refuses.add(refused)
     assert not world.until_idle().failed
     assert world.applied(A) == 1
@@ -583,16 +589,16 @@ def test_a_queue_that_cannot_be_read_fails_the_run_but_not_the_tables() -> None:
     world = World()
     land(world.store, A, 1)
     world.queue.refuses.add("take")
-    worked = world.until_idle()
+    run_result = world.until_idle()
     assert world.applied(A) == 1, "the sweep needs no queue"
-    assert set(worked.failed) == {"the work queue"}
+    assert set(run_result.failed) == {"the work queue"}
     failed = world.events(QueueOperationFailed)
     assert {event.operation for event in failed} == {QueueOperation.RECEIVE}
 
 
 def test_a_zone_that_cannot_be_listed_fails_the_run() -> None:
     world = World()
-    working = Working(world.parts(), world.engine, world.queue, world.leases, _no_mirrors, 1, BRISK)
+    working = Runner(world.ports(), world.engine, world.queue, world.leases, _no_mirrors, 1, BRISK)
     serve(working, working.is_idle)
     assert "unmounted" in working.stop().failed["the sweep"]
 
@@ -604,16 +610,18 @@ def _no_mirrors() -> list[str]:
 # --- Leases and two runners ---------------------------------------------------------------------
 
 
-def test_a_table_that_another_runner_has_gives_its_ring_back_without_counting_a_failure() -> None:
+def test_a_table_that_another_runner_has_gives_its_wake_up_back_without_counting_a_failure() -> (
+    None
+):
     world = World()
     land(world.store, A, 1)
     lease = world.leases.take(A)
     assert lease
-    world.ring(A, A)
+    world.wake(A, A)
     with world.runner() as working:
         serve(working, lambda: len(world.events(LeaseTakenByOther, A)) >= BRISK.most_takes + 2)
         assert not world.engine.batches
-        assert not world.queue.buried
+        assert not world.queue.dead_lettered
         lease.release()
         serve(working, lambda: world.applied(A) == 1)
         serve(working, lambda: world.queue.length() == 0)
@@ -623,13 +631,13 @@ def test_a_runner_does_not_wait_for_a_table_that_another_one_has() -> None:
     world = World()
     land(world.store, A, 1)
     assert world.leases.take(A)
-    world.ring(A)
+    world.wake(A)
     assert not world.until_idle().failed
     assert world.queue.length() >= 1, "whoever has the table finds the ring"
     assert not world.engine.batches
 
 
-def test_a_lease_is_kept_while_its_table_is_at_work_and_released_when_it_is_settled() -> None:
+def test_a_lease_is_kept_while_its_table_is_at_work_and_released_when_it_is_quiet() -> None:
     world = World()
     entered, leave = world.block()
     land(world.store, A, 1)
@@ -644,7 +652,7 @@ def test_a_lease_is_kept_while_its_table_is_at_work_and_released_when_it_is_sett
         wait(lambda: world.leases.take(A) is not None)
 
 
-def test_a_lease_that_was_lost_is_told_and_the_batch_lands_once() -> None:
+def test_a_lease_that_was_lost_is_reported_and_the_batch_lands_once() -> None:
     world = World()
     entered, leave = threading.Event(), threading.Event()
 
@@ -655,7 +663,7 @@ def test_a_lease_that_was_lost_is_told_and_the_batch_lands_once() -> None:
 
     world.reading = block
     land(world.store, A, 1)
-    world.ring(A)
+    world.wake(A)
     with world.runner() as working:
         serve(working, entered.is_set)
         # Somebody else has it by now: this process had stood still for too long.
@@ -679,7 +687,7 @@ def test_two_runners_never_have_one_table_at_once_and_apply_everything_once() ->
     for number in range(1, 8):
         for folder in (A, B, C):
             land(world.store, folder, number)
-            world.ring(folder, folder)
+            world.wake(folder, folder)
         for working in (first, second):
             working.serve(0.005)
     for working in (first, second):
@@ -690,10 +698,10 @@ def test_two_runners_never_have_one_table_at_once_and_apply_everything_once() ->
         assert not working.stop().failed
     assert world.engine.overlaps == []
     assert len(world.engine.batches) == 21
-    assert not world.queue.buried
+    assert not world.queue.dead_lettered
 
 
-def _next_pass(working: Working) -> Callable[[], bool]:
+def _next_pass(working: Runner) -> Callable[[], bool]:
     """Whether the thread that keeps leases has come round, twice to be sure of one whole pass."""
     passes: list[None] = []
     keep = working._keep
@@ -709,34 +717,38 @@ def _next_pass(working: Working) -> Callable[[], bool]:
     "at",
     [
         Step.TAKEN,
-        Step.LOOKED,
+        Step.OBSERVED,
         Step.DECIDED,
         Step.BEFORE_COMMIT,
         Step.COMMITTED,
-        Step.SETTLED,
+        Step.IDLE,
     ],
 )
 def test_a_runner_killed_at_any_step_loses_nothing_and_the_next_repeats_nothing(at: Step) -> None:
     world = World()
     land(world.store, A, 1, 2)
-    world.ring(A)
+    world.wake(A)
     killed_at(world, at)
     assert world.queue.length() == 1, "the message outlives its runner"
     world.clock.ahead += world.queue.hidden_for
     land(world.store, A, 3)
-    worked = world.until_idle()
+    run_result = world.until_idle()
     assert world.applied(A) == 3
-    assert not worked.failed
+    assert not run_result.failed
     assert world.queue.length() == 0
-    notes = LogReplay(world.store).history(layout.StorePath("lake/m/Tables/dbo/A"), 9)
-    applied = [n for note in reversed(notes) for n in range(note.first, note.last + 1)]
+    batch_records = LogReplay(world.store).history(layout.StorePath("lake/m/Tables/dbo/A"), 9)
+    applied = [
+        n
+        for batch_record in reversed(batch_records)
+        for n in range(batch_record.first, batch_record.last + 1)
+    ]
     assert applied == [1, 2, 3], "each file in one commit, in order"
 
 
 def test_a_killed_runners_lease_ends_by_itself() -> None:
     world = World()
     land(world.store, A, 1)
-    world.ring(A)
+    world.wake(A)
     killed_at(world, Step.BEFORE_COMMIT)
     world.clock.ahead += timedelta(seconds=30)
     with world.runner() as working:

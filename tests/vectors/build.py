@@ -13,15 +13,15 @@ from pathlib import Path
 
 from tests.vectors.catalogue import (
     columns,
-    filing,
-    guards,
     metadata,
+    naming,
     policy,
     rows,
     schema,
     sequence,
     tables,
     text,
+    version_columns,
     zone,
 )
 from tests.vectors.catalogue.words import (
@@ -41,11 +41,11 @@ CASES: list[Vector] = [
         zone,
         tables,
         sequence,
-        filing,
+        naming,
         metadata,
         text,
         rows,
-        guards,
+        version_columns,
         schema,
         columns,
         policy,

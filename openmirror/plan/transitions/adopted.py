@@ -5,51 +5,62 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from openmirror.control import BatchKind, ControlDocument, DecidedBatch, FileDigest, Life
-from openmirror.ledger import LedgerEntry, effective
-from openmirror.plan.look import Look
-from openmirror.plan.transitions.lives import with_life
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.transitions.incarnations import with_record
 from openmirror.protocol.sequence import START, Position, next_sequence
-from openmirror.tablelog import Epoch, TableLog
+from openmirror.table.control import (
+    BatchKind,
+    ControlDocument,
+    DecidedBatch,
+    IncarnationRecord,
+    ManifestEntry,
+)
+from openmirror.table.ledger import LedgerEntry, effective
+from openmirror.table.log import Epoch, TableLog
 
 
-def adopted(look: Look, epoch: Epoch, entries: Iterable[LedgerEntry] = ()) -> ControlDocument:
+def adopted(
+    observed: ObservedState, epoch: Epoch, entries: Iterable[LedgerEntry] = ()
+) -> ControlDocument:
     """The document of a table that goes on under `epoch`, in the folder's present incarnation.
 
     What was known of its former life goes on. Digests are taken anew from the files that lie there,
     up to where the table was applied. `entries` are the ledger of the life before, if it has one.
     """
-    before = before_adoption(look)
+    before = before_adoption(observed)
     through = before[1] if before else START
-    if look.filing.has_ledger:
-        there = _known_and_there(look, entries, through)
+    if observed.naming.has_ledger:
+        there = _known_and_there(observed, entries, through)
     else:
         there = [
-            FileDigest(file.name, file.sequence, file.etag)
-            for file in look.files.values()
+            ManifestEntry(file.name, file.sequence, file.etag)
+            for file in observed.files.values()
             if not file.archived
         ]
-    life = adopted_life(look.control.life, epoch, through, there)
-    return with_life(look.control, life)
+    record = adopted_record(observed.control.record, epoch, through, there)
+    return with_record(observed.control, record)
 
 
-def before_adoption(look: Look) -> tuple[Epoch, Position] | None:
+def before_adoption(observed: ObservedState) -> tuple[Epoch, Position] | None:
     """The epoch that an adoption goes on from, and how far it had applied."""
-    assert isinstance(look.log, TableLog)  # only a table that is there can be adopted
-    return look.log.live or look.log.last_fenced
+    assert isinstance(observed.log, TableLog)  # only a table that is there can be adopted
+    return observed.log.live or observed.log.last_fenced
 
 
-def adopted_life(
-    life: Life | None, epoch: Epoch, applied: Position, files: Iterable[FileDigest]
-) -> Life:
+def adopted_record(
+    record: IncarnationRecord | None,
+    epoch: Epoch,
+    applied: Position,
+    files: Iterable[ManifestEntry],
+) -> IncarnationRecord:
     """The life of a copied or renamed folder: what was known goes on, digests are taken anew.
 
     The batch says how far it goes, also where no file is left to say so.
     """
     known = (
-        replace(life, incarnation=epoch.incarnation)
-        if life
-        else Life(incarnation=epoch.incarnation)
+        replace(record, incarnation=epoch.incarnation)
+        if record
+        else IncarnationRecord(incarnation=epoch.incarnation)
     )
     there = tuple(file for file in files if file.sequence <= applied)
     first = there[0].sequence if there else next_sequence(START)
@@ -60,12 +71,16 @@ def adopted_life(
 
 
 def _known_and_there(
-    look: Look, entries: Iterable[LedgerEntry], through: Position
-) -> list[FileDigest]:
+    observed: ObservedState, entries: Iterable[LedgerEntry], through: Position
+) -> list[ManifestEntry]:
     """Files at the places that the life before, or its ledger, gave them; with today's ETags."""
-    batches = look.control.life.batches if look.control.life else ()
-    known = {digest.name: digest for batch in batches for digest in batch.files}
-    known |= effective(entries, look.filing, through)
-    etags = {file.name: file.etag for file in look.landed}
-    in_order = sorted(known.values(), key=lambda digest: digest.sequence)
-    return [replace(digest, etag=etags[digest.name]) for digest in in_order if digest.name in etags]
+    batches = observed.control.record.batches if observed.control.record else ()
+    known = {manifest.name: manifest for batch in batches for manifest in batch.files}
+    known |= effective(entries, observed.naming, through)
+    etags = {file.name: file.etag for file in observed.landed}
+    in_order = sorted(known.values(), key=lambda manifest: manifest.sequence)
+    return [
+        replace(manifest, etag=etags[manifest.name])
+        for manifest in in_order
+        if manifest.name in etags
+    ]

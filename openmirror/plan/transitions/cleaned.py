@@ -6,11 +6,11 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from openmirror.control import Archived, ControlDocument, DecidedBatch, Life
-from openmirror.plan.look import Look
-from openmirror.plan.numbering import count
-from openmirror.plan.transitions.lives import with_life
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.ordering import count
+from openmirror.plan.transitions.incarnations import with_record
 from openmirror.protocol.sequence import Sequence
+from openmirror.table.control import Archived, ControlDocument, DecidedBatch, IncarnationRecord
 
 
 @dataclass(frozen=True)
@@ -26,57 +26,61 @@ class CleanupPass:
     """Whether the dropped table that lay aside is gone."""
 
 
-def cleaned(look: Look, done: CleanupPass) -> ControlDocument:
+def cleaned(observed: ObservedState, done: CleanupPass) -> ControlDocument:
     """The document after a pass; an equal one where there is nothing to write down.
 
     It also takes in what a pass before did that died before it wrote that down: what is absent
     from a listing that was read last was moved. Between two epochs nothing of a life is touched.
     """
-    control = look.control
+    control = observed.control
     if done.dropped_removed:
         control = replace(control, dropped=None)
-    life = look.life
-    if life is None or look.live is None:
+    record = observed.record
+    if record is None or observed.live is None:
         return control
-    there = _left_in_folder(look, done)
+    there = _left_in_folder(observed, done)
     after = replace(
-        life,
-        batches=tuple(batches_left(look, life, there)),
-        archived=hours_kept(_archived_now(look, life, there, done), done.purged_through),
-        partitions=partitions_counted(look, life, there),
+        record,
+        batches=tuple(batches_left(observed, record, there)),
+        archived=hours_kept(_archived_now(observed, record, there, done), done.purged_through),
+        partitions=partitions_counted(observed, record, there),
     )
-    return control if after == life else with_life(control, after)
+    return control if after == record else with_record(control, after)
 
 
-def batches_left(look: Look, life: Life, there: Container[str]) -> Iterator[DecidedBatch]:
+def batches_left(
+    observed: ObservedState, record: IncarnationRecord, there: Container[str]
+) -> Iterator[DecidedBatch]:
     """Batches that are not applied yet, or of which something is still in the folder."""
-    for batch in life.batches:
-        if batch.last > look.applied:
+    for batch in record.batches:
+        if batch.last > observed.applied:
             yield batch
-        elif look.filing.has_ledger:
+        elif observed.naming.has_ledger:
             # A quiet partition keeps its newest file for long: not all that were decided with it.
-            if files := tuple(digest for digest in batch.files if digest.name in there):
+            if files := tuple(manifest for manifest in batch.files if manifest.name in there):
                 yield replace(batch, files=files)
-        elif any(digest.name in there for digest in batch.files):
+        elif any(manifest.name in there for manifest in batch.files):
             yield batch
 
 
-def partitions_counted(look: Look, life: Life, there: Container[str]) -> dict[str, Sequence]:
+def partitions_counted(
+    observed: ObservedState, record: IncarnationRecord, there: Container[str]
+) -> dict[str, Sequence]:
     """How far each partition's own numbers went that no file in the folder tells any more."""
-    counted = dict(life.partitions)
-    if look.filing.has_ledger:
-        for digest in life.applied_files(look.applied):
-            if digest.name not in there:
-                count(look, digest, counted)
+    counted = dict(record.partitions)
+    if observed.naming.has_ledger:
+        for manifest in record.applied_files(observed.applied):
+            if manifest.name not in there:
+                count(observed, manifest, counted)
     return counted
 
 
-def archived_by(life: Life, through: int, at: datetime) -> tuple[Archived, ...]:
+def archived_by(record: IncarnationRecord, through: int, at: datetime) -> tuple[Archived, ...]:
     """The hours with this number as the last of the present one, if it is the highest so far."""
-    if through <= life.archived_through:
-        return life.archived
+    if through <= record.archived_through:
+        return record.archived
     hour = at.replace(minute=0, second=0, microsecond=0)
-    before = life.archived
+    before = record.archived
     if before and before[-1].hour == hour:
         before = before[:-1]
     return (*before, Archived(hour, Sequence(through)))
@@ -91,26 +95,26 @@ def hours_kept(archived: tuple[Archived, ...], purged_through: int) -> tuple[Arc
     return kept or archived[-1:]
 
 
-def _left_in_folder(look: Look, done: CleanupPass) -> frozenset[str]:
-    there = (file.name for file in look.files.values() if not file.archived)
+def _left_in_folder(observed: ObservedState, done: CleanupPass) -> frozenset[str]:
+    there = (file.name for file in observed.files.values() if not file.archived)
     return frozenset(there).difference(done.moved)
 
 
 def _archived_now(
-    look: Look, life: Life, there: Container[str], done: CleanupPass
+    observed: ObservedState, record: IncarnationRecord, there: Container[str], done: CleanupPass
 ) -> tuple[Archived, ...]:
-    numbers = [file.sequence for file in look.files.values() if file.name in done.moved]
+    numbers = [file.sequence for file in observed.files.values() if file.name in done.moved]
     # Files that a pass moved before it died are counted with the first pass that misses them.
     numbers += [
-        digest.sequence
-        for digest in life.applied_files(look.applied)
-        if digest.name not in there and digest.sequence > life.archived_through
+        manifest.sequence
+        for manifest in record.applied_files(observed.applied)
+        if manifest.name not in there and manifest.sequence > record.archived_through
     ]
     # Of an adopted folder only the batch says how far it was applied.
     numbers += [
         Sequence(batch.last)
-        for batch in life.batches
-        if look.filing.has_ledger and batch.last <= look.applied
-        if not any(digest.name in there for digest in batch.files)
+        for batch in record.batches
+        if observed.naming.has_ledger and batch.last <= observed.applied
+        if not any(manifest.name in there for manifest in batch.files)
     ]
-    return archived_by(life, max(numbers, default=0), done.at)
+    return archived_by(record, max(numbers, default=0), done.at)

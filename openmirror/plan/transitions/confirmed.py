@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from openmirror.control import MirrorDocument
 from openmirror.protocol.names import Incarnation, TableFolder
+from openmirror.table.control import MirrorDocument
 
 
 def confirmed(

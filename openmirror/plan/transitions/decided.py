@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from openmirror.control import (
+from openmirror.plan.transitions.incarnations import with_record
+from openmirror.protocol.sequence import START, Position
+from openmirror.table.control import (
     BatchKind,
     ControlDocument,
     DecidedBatch,
-    Life,
-    Pinned,
+    FrozenOptions,
+    IncarnationRecord,
     Request,
     RequestKind,
 )
-from openmirror.plan.transitions.lives import with_life
-from openmirror.protocol.sequence import START, Position
-from openmirror.tablelog import AppId
+from openmirror.table.log import AppId
 
 
 def decide(
     control: ControlDocument,
     batch: DecidedBatch,
-    pinned: Pinned | None,
+    frozen: FrozenOptions | None,
     applied: Position,
-    again_through: Position = START,
+    reread_through: Position = START,
 ) -> ControlDocument:
     """The document once `batch` is decided; `applied` is the live position that it extends.
 
@@ -34,16 +34,16 @@ def decide(
     Batches that were cut and never applied are void and forgotten here: an extend drops those
     above the live position, a replace drops all (PROTOCOL has no say in it; ARCHITECTURE §4).
     """
-    life = control.life_of(batch.epoch.incarnation)
-    life = replace(
-        life,
-        pinned=pinned or life.pinned,
-        batches=_remembered(life, batch, applied),
-        reseeding_until=_reseeding_until(life, batch, applied, again_through),
-        partitions={} if batch.kind is BatchKind.REPLACE else life.partitions,
+    record = control.record_of(batch.epoch.incarnation)
+    record = replace(
+        record,
+        frozen=frozen or record.frozen,
+        batches=_remembered(record, batch, applied),
+        reseeding_until=_reseeding_until(record, batch, applied, reread_through),
+        partitions={} if batch.kind is BatchKind.REPLACE else record.partitions,
     )
     return replace(
-        with_life(control, life),
+        with_record(control, record),
         epoch=max(control.epoch, batch.epoch.number),
         epochs=to_fence(control.epochs, (batch.app_id,)),
         decided=batch,
@@ -58,8 +58,10 @@ def to_fence(epochs: tuple[AppId, ...], more: Iterable[AppId]) -> tuple[AppId, .
     return (*epochs, *(app for app in more if app not in epochs))
 
 
-def _remembered(life: Life, batch: DecidedBatch, applied: Position) -> tuple[DecidedBatch, ...]:
-    kept = tuple(b for b in life.batches if b.kind is not BatchKind.CONTINUE)
+def _remembered(
+    record: IncarnationRecord, batch: DecidedBatch, applied: Position
+) -> tuple[DecidedBatch, ...]:
+    kept = tuple(b for b in record.batches if b.kind is not BatchKind.CONTINUE)
     match batch.kind:
         case BatchKind.EXTEND:
             return (*(b for b in kept if b.last <= applied), batch)
@@ -70,13 +72,13 @@ def _remembered(life: Life, batch: DecidedBatch, applied: Position) -> tuple[Dec
 
 
 def _reseeding_until(
-    life: Life, batch: DecidedBatch, applied: Position, again_through: Position
+    record: IncarnationRecord, batch: DecidedBatch, applied: Position, reread_through: Position
 ) -> Position:
-    until = Position(max(life.reseeding_until, again_through))
+    until = Position(max(record.reseeding_until, reread_through))
     if batch.kind is not BatchKind.REPLACE:
         return until
     # What is read once more lies in the archive: it must stay there until it was read.
-    return Position(max(until, applied, life.archived_through))
+    return Position(max(until, applied, record.archived_through))
 
 
 def _left_open(request: Request | None, decided: BatchKind) -> Request | None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from openmirror.control import ControlDocument, Dropped
 from openmirror.protocol.names import Incarnation
+from openmirror.table.control import ControlDocument, Dropped
 
 
-def dropped(control: ControlDocument, life: Incarnation, at: datetime) -> ControlDocument:
+def dropped(control: ControlDocument, record: Incarnation, at: datetime) -> ControlDocument:
     """The document of a dropped table; `life` is the incarnation whose rows lie aside.
 
     What stopped it is over with it. Skips, digests and epochs stay: the folder may be put back, and
     runners of it may still be stalled.
     """
     return replace(
-        control, dropped=Dropped(life, at), missing_since=None, problem=None, failures=None
+        control, dropped=Dropped(record, at), missing_since=None, problem=None, failures=None
     )

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from openmirror.control import ControlDocument, Failures, FileDigest
 from openmirror.errors import Disposition, Problem, disposition_of, words_of
-from openmirror.plan.look import Look
-from openmirror.plan.rules import judged
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.rules import problem_of
 from openmirror.plan.transitions.refused import refused
 from openmirror.protocol.rules import Broken, Code
+from openmirror.table.control import ControlDocument, Failures, ManifestEntry
 
 MOST_KEPT = 2000
 """Characters of an error that the document keeps."""
@@ -20,7 +20,7 @@ MOST_KEPT = 2000
 class FailedAttempt:
     """One attempt that ended in an error."""
 
-    files: tuple[FileDigest, ...]
+    files: tuple[ManifestEntry, ...]
     """The files of the batch that was attempted; none where it was something else."""
     error: Exception
     at: datetime
@@ -37,28 +37,28 @@ class Counted:
     """FAIL leaves the document as it is: the error is not one of this table."""
 
 
-def failed(look: Look, failure: FailedAttempt) -> Counted:
+def failed(observed: ObservedState, failure: FailedAttempt) -> Counted:
     """Count a failure on the document of a look that was taken after it.
 
     Failures on other files start the count anew. Only a batch can pause its table, at its first
     file: whatever else fails is tried again, since no file could be changed to end the pause.
     """
-    earlier = look.control.failures
+    earlier = observed.control.failures
     attempt = earlier.count + 1 if earlier and earlier.files == failure.files else 1
     disposition = disposition_of(failure.error, attempt)
     if disposition is Disposition.FAIL:
-        return Counted(look.control, attempt, disposition)
+        return Counted(observed.control, attempt, disposition)
     text = words_of(failure.error)
     failures = Failures(attempt, failure.files, failure.at, text[:MOST_KEPT])
-    control = replace(look.control, failures=failures)
+    control = replace(observed.control, failures=failures)
     if disposition is Disposition.PAUSE and failure.files:
-        problem = _problem(look, failure.files[0], attempt, text)
+        problem = _problem(observed, failure.files[0], attempt, text)
         control = refused(control, problem, failure.at)
     return Counted(control, attempt, disposition)
 
 
-def _problem(look: Look, first: FileDigest, attempt: int, text: str) -> Problem:
+def _problem(observed: ObservedState, first: ManifestEntry, attempt: int, text: str) -> Problem:
     broken = Broken(Code.APPLY_FAILED, f"failed {attempt} times in a row: {text[:1000]}")
-    return judged(
-        look, broken, next((f for f in look.files.values() if f.name == first.name), None)
+    return problem_of(
+        observed, broken, next((f for f in observed.files.values() if f.name == first.name), None)
     )

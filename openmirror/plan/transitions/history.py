@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from openmirror.control import Act, ControlDocument, Ended
 from openmirror.errors import Problem
+from openmirror.table.control import Act, ControlDocument, Ended
 
 MOST_ACTS = 100
 

@@ -5,40 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from openmirror.control import Applied, ControlDocument, RequestKind
 from openmirror.plan.decisions import Decision, Held, Pause, Wait, WaitKind
-from openmirror.plan.look import Look
-from openmirror.plan.rules import still_stands, what_changed
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.rules import still_holds, what_changed
 from openmirror.plan.transitions.history import with_end
-from openmirror.tablelog import TableLog, Totals
+from openmirror.table.control import Applied, ControlDocument, RequestKind
+from openmirror.table.log import TableLog, Totals
 
 
 @dataclass(frozen=True)
-class Observation:
+class Planned:
     """A look, and what was planned from it."""
 
-    look: Look
+    observed: ObservedState
     decision: Decision
 
 
-ObservationRule = Callable[[ControlDocument, Observation], ControlDocument]
+ObservationRule = Callable[[ControlDocument, Planned], ControlDocument]
 
 
-def observed(look: Look, decision: Decision) -> ControlDocument:
+def learned_from(observed: ObservedState, decision: Decision) -> ControlDocument:
     """The document with everything that this look taught; an equal one where it taught nothing."""
-    seen = Observation(look, decision)
-    control = look.control
+    seen = Planned(observed, decision)
+    control = observed.control
     for rule in RULES:
         control = rule(control, seen)
     return control
 
 
-def applied_caught_up(control: ControlDocument, seen: Observation) -> ControlDocument:
+def applied_caught_up(control: ControlDocument, seen: Planned) -> ControlDocument:
     """The log is ahead: the copy follows it, and failures before that commit count no more.
 
     Totals are those of the newest note; where cleanup of the log took every note, the known ones.
     """
-    log = seen.look.log if isinstance(seen.look.log, TableLog) else None
+    log = seen.observed.log if isinstance(seen.observed.log, TableLog) else None
     if log is None or log.live is None:
         return control
     known, (epoch, position) = control.applied, log.live
@@ -46,30 +46,30 @@ def applied_caught_up(control: ControlDocument, seen: Observation) -> ControlDoc
         return control
     totals = known.totals if known else Totals()
     applied = Applied(epoch.app_id, position, totals)
-    if log.note:
-        applied = replace(applied, totals=log.note.totals, at=log.note.committed_at)
+    if log.batch_record:
+        applied = replace(applied, totals=log.batch_record.totals, at=log.batch_record.committed_at)
     return replace(control, applied=applied, failures=None)
 
 
-def undrop_carried_out(control: ControlDocument, seen: Observation) -> ControlDocument:
+def undrop_carried_out(control: ControlDocument, seen: Planned) -> ControlDocument:
     """What an undrop brought back is held: a folder that is still missing would drop it again."""
     if not control.asks_for(RequestKind.UNDROP) or not isinstance(seen.decision, Held):
         return control
     return replace(control, hold=seen.decision.hold, request=None)
 
 
-def undrop_came_too_late(control: ControlDocument, seen: Observation) -> ControlDocument:
+def undrop_came_too_late(control: ControlDocument, seen: Planned) -> ControlDocument:
     """Nothing lies aside any more, since retention ended: the request can never be carried out."""
     if (
         not control.asks_for(RequestKind.UNDROP)
-        or seen.look.log is not None
-        or seen.look.aside is not None
+        or seen.observed.log is not None
+        or seen.observed.retained is not None
     ):
         return control
     return replace(control, request=None)
 
 
-def problem_began(control: ControlDocument, seen: Observation) -> ControlDocument:
+def problem_began(control: ControlDocument, seen: Planned) -> ControlDocument:
     """The table pauses over a problem that the document does not know, or knows otherwise.
 
     Another rule, or another file, ends the problem before it. The same file that is bad in another
@@ -79,30 +79,30 @@ def problem_began(control: ControlDocument, seen: Observation) -> ControlDocumen
         return control
     old, new = control.problem, seen.decision.problem
     if old and (old.code, old.file) != (new.code, new.file):
-        control = _with_end_of_problem(control, seen.look)
-    return replace(control, problem=replace(new, since=new.since or seen.look.at))
+        control = _with_end_of_problem(control, seen.observed)
+    return replace(control, problem=replace(new, since=new.since or seen.observed.at))
 
 
-def problem_ended(control: ControlDocument, seen: Observation) -> ControlDocument:
+def problem_ended(control: ControlDocument, seen: Planned) -> ControlDocument:
     """The table goes on, and what it was paused over stands no more."""
     if isinstance(seen.decision, Pause) or control.problem is None:
         return control
-    if still_stands(seen.look, control.problem):
+    if still_holds(seen.observed, control.problem):
         return control  # it may lie further on: what comes before it is applied
-    return replace(_with_end_of_problem(control, seen.look), problem=None, failures=None)
+    return replace(_with_end_of_problem(control, seen.observed), problem=None, failures=None)
 
 
-def folder_went_missing(control: ControlDocument, seen: Observation) -> ControlDocument:
+def folder_went_missing(control: ControlDocument, seen: Planned) -> ControlDocument:
     """The first look that misses the folder starts the grace; later ones do not put it off."""
     waits = isinstance(seen.decision, Wait) and seen.decision.waiting.kind is WaitKind.GRACE
     if not waits or control.missing_since is not None:
         return control
-    return replace(control, missing_since=seen.look.at)
+    return replace(control, missing_since=seen.observed.at)
 
 
-def folder_came_back(control: ControlDocument, seen: Observation) -> ControlDocument:
+def folder_came_back(control: ControlDocument, seen: Planned) -> ControlDocument:
     """A folder that is there is not missing: when it goes again, grace starts anew."""
-    return control if seen.look.incarnation is None else replace(control, missing_since=None)
+    return control if seen.observed.incarnation is None else replace(control, missing_since=None)
 
 
 RULES: tuple[ObservationRule, ...] = (
@@ -116,8 +116,8 @@ RULES: tuple[ObservationRule, ...] = (
 )
 
 
-def _with_end_of_problem(control: ControlDocument, look: Look) -> ControlDocument:
+def _with_end_of_problem(control: ControlDocument, observed: ObservedState) -> ControlDocument:
     if control.problem is None:
         return control
-    how = what_changed(look, control.problem) or "its cause is gone"
-    return with_end(control, control.problem, look.at, how)
+    how = what_changed(observed, control.problem) or "its cause is gone"
+    return with_end(control, control.problem, observed.at, how)

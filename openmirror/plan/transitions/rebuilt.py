@@ -6,35 +6,35 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from openmirror.control import BatchKind, ControlDocument, DecidedBatch
-from openmirror.ledger import LedgerEntry, effective
-from openmirror.plan.look import Look
-from openmirror.plan.numbering import placed_through
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.ordering import ordered_through
 from openmirror.plan.transitions.decided import to_fence
-from openmirror.plan.transitions.lives import with_life
+from openmirror.plan.transitions.incarnations import with_record
 from openmirror.protocol.sequence import FENCED, Position
-from openmirror.tablelog import Epoch, TableLog
+from openmirror.table.control import BatchKind, ControlDocument, DecidedBatch
+from openmirror.table.ledger import LedgerEntry, effective
+from openmirror.table.log import Epoch, TableLog
 
 
-def made_anew(look: Look, entries: Iterable[LedgerEntry]) -> ControlDocument:
+def made_anew(observed: ObservedState, entries: Iterable[LedgerEntry]) -> ControlDocument:
     """The document of a look that found none, where a log or a ledger of ours is.
 
     What was decided last may be lost, and its runner stalled. So nothing is added to the live
     epoch: the number of the next one lies further on, and all before it are fenced.
     """
-    log = look.log or look.aside
+    log = observed.log or observed.retained
     epochs = set(log.epochs) if isinstance(log, TableLog) else set()
-    if look.incarnation is not None:
+    if observed.incarnation is not None:
         # A batch may have been decided in an epoch that never reached the log.
-        epochs |= {Epoch(look.folder, look.incarnation, entry.epoch) for entry in entries}
-    ours = [epoch for epoch in epochs if epoch.folder == look.folder]
+        epochs |= {Epoch(observed.folder, observed.incarnation, entry.epoch) for entry in entries}
+    ours = [epoch for epoch in epochs if epoch.folder == observed.folder]
     if not ours:
-        return look.control
+        return observed.control
     forgotten = None
-    if look.incarnation is not None:
+    if observed.incarnation is not None:
         following = max(epoch.number for epoch in ours) + 1
-        forgotten = Epoch(look.folder, look.incarnation, following)
-    return rebuilt_from_log(look.control, ours, forgotten, look.at)
+        forgotten = Epoch(observed.folder, observed.incarnation, following)
+    return rebuilt_from_log(observed.control, ours, forgotten, observed.at)
 
 
 def rebuilt_from_log(
@@ -56,21 +56,29 @@ def rebuilt_from_log(
     )
 
 
-def has_forgotten(look: Look) -> bool:
+def has_forgotten(observed: ObservedState) -> bool:
     """Whether files have their places for good that the control document does not know."""
-    life = look.life
-    return life is not None and look.filing.has_ledger and life.known_through < placed_through(look)
+    record = observed.record
+    return (
+        record is not None
+        and observed.naming.has_ledger
+        and record.known_through < ordered_through(observed)
+    )
 
 
-def remembered(look: Look, entries: Iterable[LedgerEntry]) -> ControlDocument | None:
+def remembered(observed: ObservedState, entries: Iterable[LedgerEntry]) -> ControlDocument | None:
     """The document with what the ledger says of those files; None when it does not reach so far."""
-    life, through = look.life, placed_through(look)
-    assert life is not None
-    said = tuple(effective(entries, look.filing, FENCED).values())
-    known = tuple(digest for digest in said if digest.sequence <= through)
+    record, through = observed.record, ordered_through(observed)
+    assert record is not None
+    stated = tuple(effective(entries, observed.naming, FENCED).values())
+    known = tuple(manifest for manifest in stated if manifest.sequence <= through)
     if not known or known[-1].sequence < through:
         return None
-    epoch = look.live[0] if look.live else Epoch(look.folder, life.incarnation, look.control.epoch)
+    epoch = (
+        observed.live[0]
+        if observed.live
+        else Epoch(observed.folder, record.incarnation, observed.control.epoch)
+    )
     batch = DecidedBatch(
         kind=BatchKind.EXTEND,
         app_id=epoch.app_id,
@@ -79,5 +87,5 @@ def remembered(look: Look, entries: Iterable[LedgerEntry]) -> ControlDocument | 
         files=known,
     )
     # It may have been lost in the middle of a reseed.
-    until = Position(max(life.reseeding_until, *(digest.sequence for digest in said)))
-    return with_life(look.control, replace(life, batches=(batch,), reseeding_until=until))
+    until = Position(max(record.reseeding_until, *(manifest.sequence for manifest in stated)))
+    return with_record(observed.control, replace(record, batches=(batch,), reseeding_until=until))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from openmirror.control import ControlDocument
 from openmirror.errors import Problem
+from openmirror.table.control import ControlDocument
 
 
 def refused(control: ControlDocument, problem: Problem, at: datetime) -> ControlDocument:

@@ -8,14 +8,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from openmirror.control import Act, ControlDocument, Hold, Life, Request, RequestKind, Skip
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import Look
+from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.history import with_act, with_end
-from openmirror.plan.transitions.lives import with_life
-from openmirror.protocol.filing import Through
+from openmirror.plan.transitions.incarnations import with_record
 from openmirror.protocol.names import ETag
+from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.sequence import START, Sequence, next_sequence
+from openmirror.table.control import (
+    Act,
+    ControlDocument,
+    Hold,
+    IncarnationRecord,
+    Request,
+    RequestKind,
+    Skip,
+)
 
 
 def acted(before: ControlDocument, after: ControlDocument, act: Act) -> ControlDocument:
@@ -46,24 +54,28 @@ def asked(control: ControlDocument, kind: RequestKind, act: Act) -> ControlDocum
     return replace(control, request=Request(kind, act.at, act.by, act.why))
 
 
-def skipped(look: Look, life: Life, file: LandedFile, act: Act) -> ControlDocument:
+def skipped(
+    observed: ObservedState, record: IncarnationRecord, file: LandedFile, act: Act
+) -> ControlDocument:
     """A file is passed over as it is now, or what was applied of it is accepted.
 
     Before the applied position its content was read already: the digests then take the present one
     for it. The skip is bound to the ETag, so that a file that replaces it is read.
     """
-    if file.sequence <= look.applied:
-        life = _accepted(life, file.sequence, file.etag)
+    if file.sequence <= observed.applied:
+        record = _accepted(record, file.sequence, file.etag)
     else:
-        number, name = file.sequence, file.name if look.filing.has_ledger else None
+        number, name = file.sequence, file.name if observed.naming.has_ledger else None
         skip = Skip(
             first=number, last=number, by=act.by, at=act.at, why=act.why, etag=file.etag, name=name
         )
-        life = replace(life, skips=(*life.skips, skip))
-    return retried(with_life(look.control, life))
+        record = replace(record, skips=(*record.skips, skip))
+    return retried(with_record(observed.control, record))
 
 
-def given_up(control: ControlDocument, life: Life, through: Through, act: Act) -> ControlDocument:
+def given_up(
+    control: ControlDocument, record: IncarnationRecord, through: Through, act: Act
+) -> ControlDocument:
     """Numbers are passed over while they are missing; files that are there are still applied."""
     # From 1 on: a reseed may need it, and numbers that are there are never passed over.
     first = next_sequence(START)
@@ -75,20 +87,20 @@ def given_up(control: ControlDocument, life: Life, through: Through, act: Act) -
         why=act.why,
         partition=through.partition,
     )
-    life = replace(life, skips=(*life.skips, skip))
-    return replace(with_life(control, life), problem=None)
+    record = replace(record, skips=(*record.skips, skip))
+    return replace(with_record(control, record), problem=None)
 
 
-def _accepted(life: Life, sequence: Sequence, etag: ETag) -> Life:
+def _accepted(record: IncarnationRecord, sequence: Sequence, etag: ETag) -> IncarnationRecord:
     """The digests with the present content of one applied file taken for the one that was read."""
     batches = tuple(
         replace(
             batch,
             files=tuple(
-                replace(digest, etag=etag) if digest.sequence == sequence else digest
-                for digest in batch.files
+                replace(manifest, etag=etag) if manifest.sequence == sequence else manifest
+                for manifest in batch.files
             ),
         )
-        for batch in life.batches
+        for batch in record.batches
     )
-    return replace(life, batches=batches)
+    return replace(record, batches=batches)

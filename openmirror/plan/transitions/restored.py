@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from openmirror.control import ControlDocument, Hold
+from openmirror.table.control import ControlDocument, Hold
 
 
 def restored(control: ControlDocument, at: datetime, *, hold: bool) -> ControlDocument:

@@ -91,8 +91,8 @@ def _new(models: ModuleType, model: type) -> Record:
         for name, member in vars(base).items()
         if type(member).__name__ == "_RestField"
     }
-    tells = [name for name, member in declared.items() if member._is_discriminator]
-    mapping: Mapping[str, type] = getattr(model, "__mapping__", {}) if tells else {}
+    reports = [name for name, member in declared.items() if member._is_discriminator]
+    mapping: Mapping[str, type] = getattr(model, "__mapping__", {}) if reports else {}
 
     def find() -> dict[str, Field]:
         hints = _hints(models, model)
@@ -104,7 +104,7 @@ def _new(models: ModuleType, model: type) -> Record:
     return Record(
         name=model.__name__,
         find=find,
-        discriminator=(declared[tells[0]]._rest_name_input or tells[0]) if mapping else None,
+        discriminator=(declared[reports[0]]._rest_name_input or reports[0]) if mapping else None,
         find_kinds=lambda: {value: _leaf(models, kind) for value, kind in mapping.items()},
     )
 
@@ -149,9 +149,9 @@ def _new_shape(models: ModuleType, hint: Any) -> Shape:
 
 def _old(models: ModuleType, model: type) -> Record:
     kinds: dict[str, str] = {}
-    tells = None
+    reports = None
     for name, subtypes in vars(model).get("_subtype_map", {}).items():
-        tells, kinds = name, dict(subtypes)
+        reports, kinds = name, dict(subtypes)
     for kind in list(kinds.values()):
         for more in vars(getattr(models, kind)).get("_subtype_map", {}).values():
             kinds |= more
@@ -178,7 +178,7 @@ def _old(models: ModuleType, model: type) -> Record:
     return Record(
         name=model.__name__,
         find=find,
-        discriminator=attributes[tells]["key"].replace("\\.", ".") if tells else None,
+        discriminator=attributes[reports]["key"].replace("\\.", ".") if reports else None,
         find_kinds=lambda: {
             value: _leaf(models, getattr(models, kind)) for value, kind in kinds.items()
         },

@@ -20,9 +20,9 @@ def parameter_file(template: Template, path: str, text: str) -> list[Finding]:
     """
     given: dict[str, object] = json.loads(text)["parameters"]
 
-    def found(name: str, told: str) -> Finding:
+    def found(name: str, reported: str) -> Finding:
         lines = [n for n, line in enumerate(text.splitlines(), 1) if f'"{name}"' in line]
-        return Finding(path, lines[0] if lines else 1, told)
+        return Finding(path, lines[0] if lines else 1, reported)
 
     findings = []
     for name, entry in given.items():
@@ -50,10 +50,10 @@ def filled(template: Template, text: str, environment: Mapping[str, str]) -> dic
     default here is left to the default of the template.
     """
 
-    def look_up(found: re.Match[str]) -> str:
+    def search(found: re.Match[str]) -> str:
         return environment.get(found["name"], found["default"] or "")
 
-    given: dict[str, Any] = json.loads(_FILLED.sub(look_up, text))["parameters"]
+    given: dict[str, Any] = json.loads(_FILLED.sub(search, text))["parameters"]
     values = {name: entry["value"] for name, entry in given.items()}
     for name, value in list(values.items()):
         kind = kind_of_type(template.parameters[name].type)

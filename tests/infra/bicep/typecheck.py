@@ -26,7 +26,7 @@ from tests.infra.bicep.syntax import (
     Text,
     symbol,
 )
-from tests.infra.bicep.view import Seen, View
+from tests.infra.bicep.view import Observation, View
 
 # Bicep's own, beside the properties of any type.
 _OF_BICEP = frozenset({"name", "parent", "scope", "dependsOn"})
@@ -125,7 +125,7 @@ class _Check:
         for seen in view.sources(value):
             yield from self.one(seen, shape, what)
 
-    def one(self, seen: Seen, shape: Shape, what: str) -> Iterator[Finding]:
+    def one(self, seen: Observation, shape: Shape, what: str) -> Iterator[Finding]:
         value, view = seen.expression, seen.view
         match shape, value:
             case (
@@ -147,19 +147,22 @@ class _Check:
                 yield from self.value(loop.body, view.inside(loop), item, f"{what}[]")
             case Choice(values=values), Text(value=text):
                 if text not in values:
-                    yield self.found(value.line, f"{what} is one of {_told(values)}, not {text!r}")
+                    yield self.found(
+                        value.line, f"{what} is one of {_reported(values)}, not {text!r}"
+                    )
             case Choice(values=values), Name(name=name) if name not in view.loops:
                 parameter = view.template.parameters.get(name)
                 for word in (parameter.allowed or ()) if parameter else ():
                     if word not in values:
                         yield self.found(
-                            value.line, f"{what} is one of {_told(values)}; {name} admits {word!r}"
+                            value.line,
+                            f"{what} is one of {_reported(values)}; {name} admits {word!r}",
                         )
                 yield from self.kind(value, view, shape, what)
             case _:
                 yield from self.kind(value, view, shape, what)
 
-    def part(self, seen: Seen, shape: Shape, what: str) -> Iterator[Finding]:
+    def part(self, seen: Observation, shape: Shape, what: str) -> Iterator[Finding]:
         """One argument of a union: another may hold what is required."""
         if isinstance(shape, Record) and isinstance(seen.expression, Object):
             yield from self.record(seen.expression, seen.view, shape, what, whole=False)
@@ -176,18 +179,18 @@ class _Check:
         self, value: Object, view: View, shape: Record, what: str, *, whole: bool
     ) -> Iterator[Finding]:
         if shape.discriminator is not None:
-            tells = value.get(shape.discriminator)
-            if tells is None:
+            reports = value.get(shape.discriminator)
+            if reports is None:
                 yield self.found(value.line, f"{what} lacks {shape.discriminator}")
                 return
-            for seen in view.sources(tells):
+            for seen in view.sources(reports):
                 if not isinstance(seen.expression, Text):
                     continue
                 kind = shape.kinds.get(seen.expression.value)
                 if kind is None:
                     yield self.found(
-                        tells.line,
-                        f"{what}.{shape.discriminator} is one of {_told(tuple(shape.kinds))}, "
+                        reports.line,
+                        f"{what}.{shape.discriminator} is one of {_reported(tuple(shape.kinds))}, "
                         f"not {seen.expression.value!r}",
                     )
                 else:
@@ -235,16 +238,16 @@ class _Check:
         if known is None or path[0] in ("id", "name", "type", "apiVersion"):
             return
         shape: Shape = known.answers
-        told = resource.type
+        reported = resource.type
         for step in path:
             if not isinstance(shape, Record):
                 return
             if step not in shape.fields:
                 yield self.found(
-                    expression.line, f"{told} has no property {step}{_near(step, shape)}"
+                    expression.line, f"{reported} has no property {step}{_near(step, shape)}"
                 )
                 return
-            shape, told = shape.fields[step].shape, f"{told}.{step}"
+            shape, reported = shape.fields[step].shape, f"{reported}.{step}"
 
 
 def _slashes(name: Expression) -> int | None:
@@ -271,7 +274,7 @@ def _kind(shape: Shape) -> str | None:
             return None
 
 
-def _told(values: tuple[str, ...]) -> str:
+def _reported(values: tuple[str, ...]) -> str:
     return ", ".join(values[:12]) + (", …" if len(values) > 12 else "")
 
 

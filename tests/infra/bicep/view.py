@@ -33,7 +33,7 @@ _TEXT_OF_SCOPE = frozenset({"id", "location", "name", "type", "subscriptionId", 
 
 
 @dataclass(frozen=True)
-class Seen:
+class Observation:
     """An expression, and the view in which its names have their meaning."""
 
     expression: Expression
@@ -46,14 +46,14 @@ class View:
 
     folder: Folder
     template: Template
-    loops: Mapping[str, tuple[Seen, ...]] = field(default_factory=dict)
+    loops: Mapping[str, tuple[Observation, ...]] = field(default_factory=dict)
 
-    def bind(self, name: str | None, values: tuple[Seen, ...]) -> View:
+    def bind(self, name: str | None, values: tuple[Observation, ...]) -> View:
         return self if name is None else replace(self, loops={**self.loops, name: values})
 
     def inside(self, loop: For) -> View:
         within = self.bind(loop.item, tuple(self.elements(loop.items)))
-        return within.bind(loop.index, (Seen(Number(loop.line, 0), self),))
+        return within.bind(loop.index, (Observation(Number(loop.line, 0), self),))
 
     def within_lambda(self, function: Lambda) -> View:
         view = self
@@ -63,7 +63,7 @@ class View:
 
     # -- Where a value comes from
 
-    def sources(self, expression: Expression) -> Iterator[Seen]:
+    def sources(self, expression: Expression) -> Iterator[Observation]:
         """The expressions that may stand here, names followed and both arms of conditions taken."""
         match expression:
             case Name(name=name) if self.loops.get(name):
@@ -83,17 +83,19 @@ class View:
             case Member(object=inner, name=name) | Index(object=inner, index=Text(value=name)):
                 yield from self._members(expression, inner, name)
             case _:
-                yield Seen(expression, self)
+                yield Observation(expression, self)
 
-    def _members(self, expression: Expression, inner: Expression, name: str) -> Iterator[Seen]:
+    def _members(
+        self, expression: Expression, inner: Expression, name: str
+    ) -> Iterator[Observation]:
         for seen in self.sources(inner):
             value = seen.expression.get(name) if isinstance(seen.expression, Object) else None
             if value is None:
-                yield Seen(expression, self)
+                yield Observation(expression, self)
             else:
                 yield from seen.view.sources(value)
 
-    def elements(self, expression: Expression) -> Iterator[Seen]:
+    def elements(self, expression: Expression) -> Iterator[Observation]:
         """What the elements of an array may be; nothing where the text does not say."""
         for seen in self.sources(expression):
             match seen.expression:

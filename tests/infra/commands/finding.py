@@ -25,7 +25,7 @@ _NAMES_ONLY = {"command", "for", "echo", "printf", "say", "fail", "need", "expor
 
 
 @dataclass(frozen=True)
-class Told:
+class Reported:
     """One command line, and where it stands."""
 
     place: str
@@ -39,22 +39,22 @@ class Told:
 
 
 @cache
-def told_anywhere(root: Path = ROOT) -> tuple[Told, ...]:
+def shown_anywhere(root: Path = ROOT) -> tuple[Reported, ...]:
     """All of them: documents, scripts, hooks and messages. Read once, since two modules ask."""
-    found: list[Told] = []
+    found: list[Reported] = []
     for path in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
-        found += told_in_document(path.read_text(), path.relative_to(root).as_posix())
+        found += shown_in_document(path.read_text(), path.relative_to(root).as_posix())
     for path in sorted((root / "scripts").glob("*.sh")):
-        found += told_in_script(path.read_text(), path.relative_to(root).as_posix())
+        found += shown_in_script(path.read_text(), path.relative_to(root).as_posix())
     for path in sorted((root / "openmirror").rglob("*.py")):
         source = path.read_text()
         # Parsing every module takes seconds, and few of them name one of the programs.
         if _NAMED.search(source):
-            found += told_in_messages(source, path.relative_to(root).as_posix())
+            found += shown_in_messages(source, path.relative_to(root).as_posix())
     return tuple(found)
 
 
-def told_in_document(text: str, place: str) -> Iterator[Told]:
+def shown_in_document(text: str, place: str) -> Iterator[Reported]:
     """From the shell blocks of a document, whole; and from its sentences, as mentions."""
     yield from _run_by(shell_blocks(text), place)
     # Blocks are blanked and not taken out, so that lines keep their numbers.
@@ -80,7 +80,7 @@ def _typed(session: str) -> str:
     )
 
 
-def told_in_script(text: str, place: str) -> Iterator[Told]:
+def shown_in_script(text: str, place: str) -> Iterator[Reported]:
     """What a script runs, and what it tells people to run."""
     every = list(simple_commands(text))
     yield from _run_by(iter(every), place)
@@ -90,7 +90,7 @@ def told_in_script(text: str, place: str) -> Iterator[Told]:
                 yield from _in_message(word, f"{place}:{simple.line}")
 
 
-def _run_by(commands: Iterator[Simple], place: str) -> Iterator[Told]:
+def _run_by(commands: Iterator[Simple], place: str) -> Iterator[Reported]:
     for simple in commands:
         words = simple.words
         while words and (words[0] in _BEFORE or _ASSIGNMENT.match(words[0])):
@@ -100,10 +100,10 @@ def _run_by(commands: Iterator[Simple], place: str) -> Iterator[Told]:
         # Not only the first word: a function of the script may run what follows it.
         at = next((n for n, word in enumerate(words) if word in PROGRAMS), None)
         if at is not None:
-            yield Told(f"{place}:{simple.line}", words[at], words[at + 1 :])
+            yield Reported(f"{place}:{simple.line}", words[at], words[at + 1 :])
 
 
-def told_in_messages(source: str, place: str) -> Iterator[Told]:
+def shown_in_messages(source: str, place: str) -> Iterator[Reported]:
     """What messages of a module tell people to run; its docstrings tell nobody anything."""
     tree = ast.parse(source)
     passed = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -113,25 +113,25 @@ def told_in_messages(source: str, place: str) -> Iterator[Told]:
         if isinstance(node, ast.JoinedStr):
             parts = [part for part in node.values if isinstance(part, ast.Constant)]
             passed.update(map(id, parts))
-            said = "".join(
+            stated = "".join(
                 str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values
             )
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            said = node.value
+            stated = node.value
         else:
             continue
-        yield from _in_message(said, f"{place}:{node.lineno}")
+        yield from _in_message(stated, f"{place}:{node.lineno}")
 
 
 _RUN_ME = re.compile(r"(?:^|[\s`'\"(])((?:az|azd|databricks) [a-z][a-z-]*(?: [^`'\n]*)?)")
 _SENTENCE_ENDS = re.compile(r"[`'\"]|[.;:,)](?:\s|$)|\s(?:and|or|if|to|in|at|with)\s| \(")
 
 
-def _in_message(text: str, place: str) -> Iterator[Told]:
+def _in_message(text: str, place: str) -> Iterator[Reported]:
     for match in _RUN_ME.finditer(text):
         yield from _mentioned(_SENTENCE_ENDS.split(match[1])[0], place)
 
 
-def _mentioned(text: str, place: str) -> Iterator[Told]:
-    for told in _run_by(simple_commands(text), place):
-        yield Told(place, told.program, told.words, whole=False)
+def _mentioned(text: str, place: str) -> Iterator[Reported]:
+    for reported in _run_by(simple_commands(text), place):
+        yield Reported(place, reported.program, reported.words, whole=False)

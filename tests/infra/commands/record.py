@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from tests.infra.commands.asking import Az
-from tests.infra.commands.finding import told_anywhere
+from tests.infra.commands.finding import shown_anywhere
 from tests.infra.commands.options import TABLES
 
 TABLE = TABLES / "az_options.json"
@@ -16,7 +16,7 @@ TABLE = TABLES / "az_options.json"
 
 def recorded(az: Az) -> dict[str, Any]:
     """The table as az would have it now."""
-    lines = [list(told.words) for told in told_anywhere() if told.program == "az"]
+    lines = [list(reported.words) for reported in shown_anywhere() if reported.program == "az"]
     names = sorted({name for name in az.commands(lines) if name})
     described = az.describe(names)
     common = [
@@ -47,8 +47,8 @@ def _by_names(options: list[dict[str, Any]]) -> dict[str, Any]:
 
 def text_of(table: dict[str, Any]) -> str:
     """As it lies in the repository: an option a line."""
-    said = json.dumps(table, indent=1, sort_keys=True)
-    return said + "\n"
+    stated = json.dumps(table, indent=1, sort_keys=True)
+    return stated + "\n"
 
 
 if __name__ == "__main__":

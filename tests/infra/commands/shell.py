@@ -89,10 +89,10 @@ class _Reader:
         self.heredocs = []
 
     def word(self) -> str:
-        said = ""
+        stated = ""
         while self.peek() and self.peek() not in _BLANK + _ENDS + "<>":
-            said += self.piece(quoted=False)
-        return said
+            stated += self.piece(quoted=False)
+        return stated
 
     def piece(self, *, quoted: bool) -> str:
         """One letter, quotation or expansion."""
@@ -105,11 +105,11 @@ class _Reader:
         if first == "'" and not quoted:
             return self._until("'")
         if first == '"':
-            said = ""
+            stated = ""
             while self.peek() and self.peek() != '"':
-                said += self.piece(quoted=True)
+                stated += self.piece(quoted=True)
             self.take()
-            return said
+            return stated
         if first == "$" and self.peek() == "{":
             self.take()
             return "${" + self._until("}") + "}"
@@ -120,11 +120,11 @@ class _Reader:
         return first
 
     def _until(self, end: str) -> str:
-        said = ""
+        stated = ""
         while self.peek() and self.peek() != end:
-            said += self.take()
+            stated += self.take()
         self.take()
-        return said
+        return stated
 
 
 def simple_commands(text: str, line: int = 1) -> Iterator[Simple]:

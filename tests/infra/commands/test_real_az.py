@@ -12,13 +12,13 @@ import subprocess
 import pytest
 
 from tests.infra.commands.asking import VENV, Az
-from tests.infra.commands.finding import Told, told_anywhere
+from tests.infra.commands.finding import Reported, shown_anywhere
 from tests.infra.commands.options import Command, Table
 from tests.infra.commands.record import TABLE, recorded, text_of
 
 pytestmark = pytest.mark.check_infra
 
-LINES = [told for told in told_anywhere() if told.program == "az"]
+LINES = [reported for reported in shown_anywhere() if reported.program == "az"]
 PLANTED = {
     "az has no command": "group creat --name g --location l",
     "unrecognized arguments: --bogus": "group create --name g --location l --bogus 1",
@@ -38,12 +38,12 @@ def az() -> Az:
 _EXPANSION = re.compile(r"\$(?:\w+|\{[^}]*\}|\(…\))")
 
 
-def filled_in(told: Told) -> list[str]:
+def filled_in(reported: Reported) -> list[str]:
     """The words with something in place of what a shell would put there."""
     table = Table.read("az")
-    command = table.commands.get(table.command_of(told.words) or "", Command(()))
+    command = table.commands.get(table.command_of(reported.words) or "", Command(()))
     words: list[str] = []
-    for word in told.words:
+    for word in reported.words:
         option = command.option(words[-1]) if words else None
         if _EXPANSION.search(word) and option and option.choices:
             words.append(option.choices[0])
@@ -53,17 +53,19 @@ def filled_in(told: Told) -> list[str]:
 
 
 def test_az_takes_every_line_of_the_documents_and_scripts(az: Az) -> None:
-    whole = [told for told in LINES if told.whole and "$@" not in told.words]
-    refusals = az.refusals([filled_in(told) for told in whole])
-    wrong = [f"{told}\n  {why}" for told, why in zip(whole, refusals, strict=True) if why]
+    whole = [reported for reported in LINES if reported.whole and "$@" not in reported.words]
+    refusals = az.refusals([filled_in(reported) for reported in whole])
+    wrong = [f"{reported}\n  {why}" for reported, why in zip(whole, refusals, strict=True) if why]
     assert not wrong, "\n".join(wrong)
     assert len(whole) > 10
 
 
 def test_az_has_every_command_that_a_sentence_or_message_mentions(az: Az) -> None:
-    mentioned = [told for told in LINES if not told.whole]
-    names = az.commands([told.words for told in mentioned])
-    unknown = [str(told) for told, name in zip(mentioned, names, strict=True) if name is None]
+    mentioned = [reported for reported in LINES if not reported.whole]
+    names = az.commands([reported.words for reported in mentioned])
+    unknown = [
+        str(reported) for reported, name in zip(mentioned, names, strict=True) if name is None
+    ]
     assert mentioned
     assert not unknown, "\n".join(unknown)
 
@@ -76,8 +78,10 @@ def test_az_refuses_a_planted_mistake(az: Az, why: str) -> None:
 
 
 def test_the_script_gets_times_and_parameters_by_azs_own_query_language() -> None:
-    [told] = [told for told in LINES if told.words[:3] == ("deployment", "group", "list")]
-    query = told.words[told.words.index("--query") + 1]
+    [reported] = [
+        reported for reported in LINES if reported.words[:3] == ("deployment", "group", "list")
+    ]
+    query = reported.words[reported.words.index("--query") + 1]
     given = {"databricksJobId": {"value": "7"}}
     deployments = [
         {"name": "one", "properties": {"timestamp": "2026-11-21", "parameters": given}},

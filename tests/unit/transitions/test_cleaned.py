@@ -6,23 +6,23 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from openmirror.control import Archived, DecidedBatch, Dropped, Life
-from openmirror.plan.look import Look
+from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.cleaned import CleanupPass, archived_by, cleaned, hours_kept
 from openmirror.protocol.sequence import Sequence
+from openmirror.table.control import Archived, DecidedBatch, Dropped, IncarnationRecord
 from tests.unit.transitions.values import (
-    LIFE,
     NOW,
     OTHER_LIFE,
     PARTITIONED,
+    RECORD,
     batch,
     control,
-    digest,
     file,
-    life,
     log,
-    look,
+    manifest,
     name,
+    observed,
+    record,
 )
 
 HOUR = NOW.replace(minute=0)
@@ -32,15 +32,15 @@ def hour(ago: int, through: int) -> Archived:
     return Archived(HOUR - timedelta(hours=ago), Sequence(through))
 
 
-def life_after(at: Look, done: CleanupPass) -> Life:
-    after = cleaned(at, done).life
+def life_after(at: ObservedState, done: CleanupPass) -> IncarnationRecord:
+    after = cleaned(at, done).record
     assert after is not None
     return after
 
 
 def test_a_pass_that_found_nothing_to_do_leaves_an_equal_document() -> None:
-    document = control(life=life(batches=(batch(1, 2),), archived=(hour(2, 0),)))
-    assert cleaned(look(document, file(1), file(2), log=log(2)), CleanupPass(NOW)) == document
+    document = control(record=record(batches=(batch(1, 2),), archived=(hour(2, 0),)))
+    assert cleaned(observed(document, file(1), file(2), log=log(2)), CleanupPass(NOW)) == document
 
 
 @pytest.mark.parametrize(
@@ -52,34 +52,34 @@ def test_a_pass_that_found_nothing_to_do_leaves_an_equal_document() -> None:
     ],
 )
 def test_of_batches(moved: tuple[int, ...], left: tuple[DecidedBatch, ...]) -> None:
-    document = control(life=life(batches=(batch(1, 2), batch(3, 4), batch(5, 5))))
+    document = control(record=record(batches=(batch(1, 2), batch(3, 4), batch(5, 5))))
     files = [file(number) for number in range(1, 5)]
     done = CleanupPass(NOW, tuple(name(number) for number in moved))
-    after = life_after(look(document, *files, log=log(4)), done)
+    after = life_after(observed(document, *files, log=log(4)), done)
     assert after.batches == left
     assert after.archived == (hour(0, moved[-1]),)
 
 
 def test_what_a_pass_moved_before_it_died_is_counted_by_the_next_one() -> None:
-    document = control(life=life(batches=(batch(1, 2), batch(3, 3))))
-    after = life_after(look(document, file(3), log=log(3)), CleanupPass(NOW))
+    document = control(record=record(batches=(batch(1, 2), batch(3, 3))))
+    after = life_after(observed(document, file(3), log=log(3)), CleanupPass(NOW))
     assert (after.batches, after.archived) == ((batch(3, 3),), (hour(0, 2),))
 
 
 def test_a_file_in_the_archive_is_not_one_in_the_folder() -> None:
-    document = control(life=life(batches=(batch(1, 1), batch(2, 2))))
-    at = look(document, file(1, archived=True), file(2), log=log(2))
+    document = control(record=record(batches=(batch(1, 1), batch(2, 2))))
+    at = observed(document, file(1, archived=True), file(2), log=log(2))
     assert life_after(at, CleanupPass(NOW)).batches == (batch(2, 2),)
 
 
 @pytest.mark.parametrize(
     "more",
-    [{"log": log(None)}, {"log": None}, {"log": log(2, life=OTHER_LIFE)}, {"incarnation": None}],
+    [{"log": log(None)}, {"log": None}, {"log": log(2, record=OTHER_LIFE)}, {"incarnation": None}],
     ids=["between two epochs", "without a table", "another life has the table", "no folder"],
 )
-def test_nothing_of_a_life_is_forgotten(more: dict[str, object]) -> None:
-    document = control(life=life(batches=(batch(1, 2),)))
-    at = look(document, **{"log": log(2), **more})
+def test_nothing_of_a_incarnation_is_forgotten(more: dict[str, object]) -> None:
+    document = control(record=record(batches=(batch(1, 2),)))
+    at = observed(document, **{"log": log(2), **more})
     assert cleaned(at, CleanupPass(NOW, purged_through=9)) == document
 
 
@@ -103,7 +103,7 @@ def test_nothing_of_a_life_is_forgotten(more: dict[str, object]) -> None:
 def test_hour_by_hour(
     known: tuple[Archived, ...], through: int, at: datetime, after: tuple[Archived, ...]
 ) -> None:
-    assert archived_by(life(archived=known), through, at) == after
+    assert archived_by(record(archived=known), through, at) == after
 
 
 @pytest.mark.parametrize(
@@ -124,40 +124,42 @@ def test_the_highest_archived_number_is_known_for_good(
 
 
 def test_purged_hours_go_and_this_pass_counts() -> None:
-    document = control(life=life(batches=(batch(7, 8),), archived=(hour(99, 2), hour(9, 6))))
-    at = look(document, file(7), file(8), log=log(8))
+    document = control(record=record(batches=(batch(7, 8),), archived=(hour(99, 2), hour(9, 6))))
+    at = observed(document, file(7), file(8), log=log(8))
     after = life_after(at, CleanupPass(NOW, (name(7),), purged_through=2))
     assert after.archived == (hour(9, 6), hour(0, 7))
 
 
 def test_a_dropped_table_that_was_removed_is_forgotten_and_nothing_else() -> None:
-    dropped, known = Dropped(LIFE, NOW), life(batches=(batch(1, 2),))
-    at = look(control(dropped=dropped, life=known), incarnation=None)
-    assert cleaned(at, CleanupPass(NOW, dropped_removed=True)) == control(life=known)
+    dropped, known = Dropped(RECORD, NOW), record(batches=(batch(1, 2),))
+    at = observed(control(dropped=dropped, record=known), incarnation=None)
+    assert cleaned(at, CleanupPass(NOW, dropped_removed=True)) == control(record=known)
     assert cleaned(at, CleanupPass(NOW)) == at.control
 
 
 A1, A2, B1 = (f"{where}/{name(number)}" for where, number in (("A=1", 1), ("A=1", 2), ("B=1", 1)))
-OF_LEDGER = batch(1, 3, files=[digest(1, called=A1), digest(2, called=A2), digest(3, called=B1)])
+OF_LEDGER = batch(
+    1, 3, files=[manifest(1, called=A1), manifest(2, called=A2), manifest(3, called=B1)]
+)
 
 
 def test_of_a_ledger_only_the_files_that_left_go_and_their_own_numbers_stay_known() -> None:
-    at = look(
-        control(life=life(batches=(OF_LEDGER,))),
+    at = observed(
+        control(record=record(batches=(OF_LEDGER,))),
         file(1, called=A1, partition="A=1"),
         file(2, called=A2, partition="A=1"),
         file(3, called=B1, partition="B=1"),
         log=log(3),
-        filing=PARTITIONED,
+        naming=PARTITIONED,
     )
     after = life_after(at, CleanupPass(NOW, (A1,)))
-    assert [digest.name for batch in after.batches for digest in batch.files] == [A2, B1]
+    assert [manifest.name for batch in after.batches for manifest in batch.files] == [A2, B1]
     assert after.partitions == {"A=1": 1}
     assert after.archived == (hour(0, 1),)
 
 
 def test_of_an_adopted_ledger_without_any_file_the_batch_says_how_far_it_came() -> None:
     empty = batch(1, 6, files=[])
-    at = look(control(life=life(batches=(empty,))), log=log(6), filing=PARTITIONED)
+    at = observed(control(record=record(batches=(empty,))), log=log(6), naming=PARTITIONED)
     after = life_after(at, CleanupPass(NOW))
     assert (after.batches, after.archived) == ((), (hour(0, 6),))

@@ -6,46 +6,49 @@ from datetime import timedelta
 
 import pytest
 
-from openmirror.control import (
+from openmirror.plan.transitions.decided import decide, to_fence
+from openmirror.plan.transitions.incarnations import MOST_FORMER_RECORDS, with_record
+from openmirror.protocol.names import Incarnation
+from openmirror.protocol.sequence import START, Position, Sequence
+from openmirror.table.control import (
     Archived,
     BatchKind,
     ControlDocument,
     DecidedBatch,
-    Life,
-    Pinned,
+    FrozenOptions,
+    IncarnationRecord,
     Request,
     RequestKind,
     Skip,
 )
-from openmirror.plan.transitions.decided import decide, to_fence
-from openmirror.plan.transitions.lives import MOST_FORMER_LIVES, with_life
-from openmirror.protocol.names import Incarnation
-from openmirror.protocol.sequence import START, Position, Sequence
 from tests.unit.transitions.values import (
     BEFORE,
-    LIFE,
     NOW,
     OTHER_LIFE,
+    RECORD,
     app,
     batch,
     control,
-    life,
     problem,
+    record,
 )
 
 EXTEND, REPLACE, CONTINUE = BatchKind.EXTEND, BatchKind.REPLACE, BatchKind.CONTINUE
-KEYED = Pinned(key_columns=("id",))
+KEYED = FrozenOptions(key_columns=("id",))
 SKIP = Skip(first=Sequence(1), last=Sequence(2), by="ann", at=BEFORE, why="lost")
 
 
 def life_after(
-    before: Life | None, decided: DecidedBatch, applied: int = 0, again_through: int = 0
-) -> Life:
+    before: IncarnationRecord | None,
+    decided: DecidedBatch,
+    applied: int = 0,
+    reread_through: int = 0,
+) -> IncarnationRecord:
     document = decide(
-        control(life=before), decided, None, Position(applied), Position(again_through)
+        control(record=before), decided, None, Position(applied), Position(reread_through)
     )
-    assert document.life is not None
-    return document.life
+    assert document.record is not None
+    return document.record
 
 
 @pytest.mark.parametrize(
@@ -71,12 +74,12 @@ def life_after(
 def test_of_the_batches_that_were_decided_before(
     decided: DecidedBatch, applied: int, left: tuple[DecidedBatch, ...]
 ) -> None:
-    before = life(batches=(batch(1, 2), batch(3, 4)))
+    before = record(batches=(batch(1, 2), batch(3, 4)))
     assert life_after(before, decided, applied).batches == left
 
 
 def test_a_continue_is_no_batch_with_files_and_is_never_kept_as_one() -> None:
-    before = life(batches=(batch(1, 2), batch(1, 2, CONTINUE, 2)))
+    before = record(batches=(batch(1, 2), batch(1, 2, CONTINUE, 2)))
     assert life_after(before, batch(3, 4, number=2), 2).batches == (
         batch(1, 2),
         batch(3, 4, number=2),
@@ -84,7 +87,7 @@ def test_a_continue_is_no_batch_with_files_and_is_never_kept_as_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("decided", "applied", "again_through", "until"),
+    ("decided", "applied", "reread_through", "until"),
     [
         pytest.param(batch(5, 6), 4, 0, 3, id="an extend leaves it"),
         pytest.param(batch(5, 6), 4, 9, 9, id="files of a ledger that are read again put it off"),
@@ -94,10 +97,10 @@ def test_a_continue_is_no_batch_with_files_and_is_never_kept_as_one() -> None:
     ],
 )
 def test_nothing_is_purged_until_it_was_read_again(
-    decided: DecidedBatch, applied: int, again_through: int, until: int
+    decided: DecidedBatch, applied: int, reread_through: int, until: int
 ) -> None:
-    before = life(reseeding_until=Position(3), archived=(Archived(BEFORE, Sequence(7)),))
-    assert life_after(before, decided, applied, again_through).reseeding_until == until
+    before = record(reseeding_until=Position(3), archived=(Archived(BEFORE, Sequence(7)),))
+    assert life_after(before, decided, applied, reread_through).reseeding_until == until
 
 
 @pytest.mark.parametrize(
@@ -106,18 +109,18 @@ def test_nothing_is_purged_until_it_was_read_again(
 def test_only_a_replace_counts_the_numbers_of_partitions_anew(
     kind: BatchKind, left: dict[str, int]
 ) -> None:
-    before = life(partitions={"A=1": Sequence(5)})
+    before = record(partitions={"A=1": Sequence(5)})
     assert life_after(before, batch(1, 1, kind, 2)).partitions == left
 
 
-def test_rules_are_pinned_by_the_batch_that_says_them() -> None:
-    before = control(life=life(pinned=KEYED, skips=(SKIP,)))
-    kept = decide(before, batch(1, 1), None, START).life
-    changed = decide(before, batch(1, 1), Pinned(), START).life
+def test_rules_are_frozen_by_the_batch_that_says_them() -> None:
+    before = control(record=record(frozen=KEYED, skips=(SKIP,)))
+    kept = decide(before, batch(1, 1), None, START).record
+    changed = decide(before, batch(1, 1), FrozenOptions(), START).record
     assert kept is not None
-    assert (kept.pinned, kept.skips) == (KEYED, (SKIP,))
+    assert (kept.frozen, kept.skips) == (KEYED, (SKIP,))
     assert changed is not None
-    assert changed.pinned == Pinned()
+    assert changed.frozen == FrozenOptions()
 
 
 @pytest.mark.parametrize(
@@ -162,32 +165,34 @@ def test_no_epoch_is_to_be_fenced_twice() -> None:
     assert to_fence((app(1), app(2)), (app(2), app(3))) == (app(1), app(2), app(3))
 
 
-def test_another_life_begins_with_nothing_and_the_one_before_can_come_back() -> None:
-    known = Life(incarnation=OTHER_LIFE, pinned=KEYED, skips=(SKIP,), batches=(batch(1, 2),))
-    first = decide(control(life=known), batch(1, 1, REPLACE, 2), None, START)
-    assert first.life == life(batches=(batch(1, 1, REPLACE, 2),))
+def test_another_incarnation_begins_with_nothing_and_the_one_before_can_come_back() -> None:
+    known = IncarnationRecord(
+        incarnation=OTHER_LIFE, frozen=KEYED, skips=(SKIP,), batches=(batch(1, 2),)
+    )
+    first = decide(control(record=known), batch(1, 1, REPLACE, 2), None, START)
+    assert first.record == record(batches=(batch(1, 1, REPLACE, 2),))
     assert first.former == (known,)
 
-    back = batch(3, 3, number=3, life=OTHER_LIFE)
+    back = batch(3, 3, number=3, record=OTHER_LIFE)
     again = decide(first, back, None, Position(2))
-    assert again.life is not None
-    assert first.life is not None
-    assert (again.life.pinned, again.life.batches) == (KEYED, (batch(1, 2), back))
-    assert again.former == (first.life,)
+    assert again.record is not None
+    assert first.record is not None
+    assert (again.record.frozen, again.record.batches) == (KEYED, (batch(1, 2), back))
+    assert again.former == (first.record,)
 
 
-def test_the_last_lives_are_kept_newest_first_and_none_twice() -> None:
+def test_the_last_incarnations_are_kept_newest_first_and_none_twice() -> None:
     document = control()
     for number in (0, 1, 2, 3, 1, 4, 5, 6, 7):
-        document = with_life(document, Life(incarnation=Incarnation(f"i{number}")))
-    assert document.life == Life(incarnation=Incarnation("i7"))
+        document = with_record(document, IncarnationRecord(incarnation=Incarnation(f"i{number}")))
+    assert document.record == IncarnationRecord(incarnation=Incarnation("i7"))
     former = [one.incarnation for one in document.former]
     assert former == ["i6", "i5", "i4", "i1", "i3"]
-    assert len(former) == MOST_FORMER_LIVES
+    assert len(former) == MOST_FORMER_RECORDS
 
 
-def test_a_life_that_goes_on_leaves_the_former_ones_alone() -> None:
-    former = (Life(incarnation=OTHER_LIFE),)
-    before = ControlDocument(folder="m/T", life=life(), former=former)
-    after = with_life(before, life(archived=(Archived(NOW - timedelta(days=1), Sequence(1)),)))
-    assert (after.former, after.life_of(LIFE).archived_through) == (former, 1)
+def test_a_incarnation_that_goes_on_leaves_the_former_ones_alone() -> None:
+    former = (IncarnationRecord(incarnation=OTHER_LIFE),)
+    before = ControlDocument(folder="m/T", record=record(), former=former)
+    after = with_record(before, record(archived=(Archived(NOW - timedelta(days=1), Sequence(1)),)))
+    assert (after.former, after.record_of(RECORD).archived_through) == (former, 1)

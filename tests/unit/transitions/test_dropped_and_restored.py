@@ -4,59 +4,59 @@ from __future__ import annotations
 
 import pytest
 
-from openmirror.control import Dropped, Failures, Hold, MirrorDocument, Request, RequestKind
 from openmirror.plan.transitions.confirmed import confirmed, used_up
 from openmirror.plan.transitions.dropped import dropped
 from openmirror.plan.transitions.restored import restored
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
+from openmirror.table.control import Dropped, Failures, Hold, MirrorDocument, Request, RequestKind
 from tests.unit.transitions.values import (
     BEFORE,
     FOLDER,
-    LIFE,
     NOW,
     OTHER_LIFE,
+    RECORD,
     app,
     applied,
     batch,
     control,
-    digest,
-    life,
+    manifest,
     problem,
+    record,
 )
 
 LASTS = {
     "epoch": 2,
     "epochs": (app(1), app(2)),
     "decided": batch(1, 2),
-    "life": life(batches=(batch(1, 2),)),
+    "record": record(batches=(batch(1, 2),)),
     "applied": applied(2),
 }
 UNDROP = Request(RequestKind.UNDROP, BEFORE, "ann", "by mistake")
 
 
 def test_a_drop_ends_what_stopped_the_table_and_forgets_nothing_that_may_come_back() -> None:
-    failures = Failures(2, (digest(1),), BEFORE, "error")
+    failures = Failures(2, (manifest(1),), BEFORE, "error")
     before = control(**LASTS, missing_since=BEFORE, problem=problem(), failures=failures)
     assert dropped(before, OTHER_LIFE, NOW) == control(**LASTS, dropped=Dropped(OTHER_LIFE, NOW))
 
 
 def test_a_table_that_is_back_with_its_folder_goes_on() -> None:
-    before = control(**LASTS, dropped=Dropped(LIFE, BEFORE), missing_since=BEFORE)
+    before = control(**LASTS, dropped=Dropped(RECORD, BEFORE), missing_since=BEFORE)
     assert restored(before, NOW, hold=False) == control(**LASTS)
 
 
 def test_a_table_that_an_operator_brought_back_is_held_and_the_request_is_done() -> None:
-    before = control(dropped=Dropped(LIFE, BEFORE), request=UNDROP)
+    before = control(dropped=Dropped(RECORD, BEFORE), request=UNDROP)
     after = restored(before, NOW, hold=True)
     assert after == control(hold=Hold(NOW, "ann", "brought back by undrop"))
 
 
 def test_a_request_that_is_another_runners_by_now_holds_nothing() -> None:
-    assert restored(control(dropped=Dropped(LIFE, BEFORE)), NOW, hold=True) == control()
+    assert restored(control(dropped=Dropped(RECORD, BEFORE)), NOW, hold=True) == control()
 
 
-def test_a_folder_that_is_back_leaves_the_request_to_the_next_look() -> None:
-    before = control(dropped=Dropped(LIFE, BEFORE), request=UNDROP)
+def test_a_folder_that_is_back_leaves_the_request_to_the_next_observation() -> None:
+    before = control(dropped=Dropped(RECORD, BEFORE), request=UNDROP)
     assert restored(before, NOW, hold=False) == control(request=UNDROP)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from openmirror.control import Failures
 from openmirror.errors import (
     AccessDenied,
     CannotStart,
@@ -18,19 +17,20 @@ from openmirror.plan.transitions.failed import MOST_KEPT, FailedAttempt, failed
 from openmirror.plan.transitions.refused import refused
 from openmirror.protocol.names import ETag
 from openmirror.protocol.rules import Code
+from openmirror.table.control import Failures
 from tests.unit.transitions.values import (
     BEFORE,
-    LIFE,
     NOW,
+    RECORD,
     applied,
     control,
-    digest,
     file,
-    look,
+    manifest,
+    observed,
     problem,
 )
 
-FILES = (digest(3), digest(4))
+FILES = (manifest(3), manifest(4))
 
 
 def earlier(count: int) -> Failures:
@@ -44,13 +44,13 @@ def earlier(count: int) -> Failures:
         pytest.param(earlier(1), 2, Disposition.RETRY, id="the second is tried again"),
         pytest.param(earlier(2), 3, Disposition.PAUSE, id="the third pauses the table"),
         pytest.param(
-            Failures(2, (digest(3),), BEFORE, "other"),
+            Failures(2, (manifest(3),), BEFORE, "other"),
             1,
             Disposition.RETRY,
             id="failures on other files start the count anew",
         ),
         pytest.param(
-            Failures(2, (digest(3, "old"), digest(4)), BEFORE, "other"),
+            Failures(2, (manifest(3, "old"), manifest(4)), BEFORE, "other"),
             1,
             Disposition.RETRY,
             id="failures on another content start the count anew",
@@ -61,24 +61,26 @@ def test_of_failures_in_a_row(
     before: Failures | None, attempt: int, disposition: Disposition
 ) -> None:
     document = control(failures=before, applied=applied(2))
-    counted = failed(look(document, file(3), file(4)), FailedAttempt(FILES, ValueError("no"), NOW))
+    counted = failed(
+        observed(document, file(3), file(4)), FailedAttempt(FILES, ValueError("no"), NOW)
+    )
     assert (counted.attempt, counted.disposition) == (attempt, disposition)
     assert counted.control.failures == Failures(attempt, FILES, NOW, "ValueError: no")
     assert (counted.control.problem is not None) == (disposition is Disposition.PAUSE)
     assert counted.control.applied == document.applied
 
 
-def test_the_pause_is_bound_to_the_first_file_and_what_it_was_judged_by() -> None:
-    at = look(control(failures=earlier(2)), file(3), file(4), metadata_etag=ETag("m"))
+def test_the_pause_is_bound_to_the_first_file_and_what_it_was_checked_by() -> None:
+    at = observed(control(failures=earlier(2)), file(3), file(4), metadata_etag=ETag("m"))
     found = failed(at, FailedAttempt(FILES, ValueError("no"), NOW)).control.problem
     assert found is not None
     assert (found.code, found.file, found.etag) == (Code.APPLY_FAILED, FILES[0].name, "e3")
-    assert (found.incarnation, found.metadata_etag, found.since) == (LIFE, "m", NOW)
+    assert (found.incarnation, found.metadata_etag, found.since) == (RECORD, "m", NOW)
     assert found.detail == "failed 3 times in a row: ValueError: no"
 
 
 def test_the_pause_is_one_of_the_table_where_the_file_has_gone_meanwhile() -> None:
-    at = look(control(failures=earlier(2)))
+    at = observed(control(failures=earlier(2)))
     found = failed(at, FailedAttempt(FILES, ValueError("no"), NOW)).control.problem
     assert found is not None
     assert (found.code, found.file) == (Code.APPLY_FAILED, None)
@@ -86,21 +88,23 @@ def test_the_pause_is_one_of_the_table_where_the_file_has_gone_meanwhile() -> No
 
 def test_what_is_no_batch_is_counted_and_never_pauses() -> None:
     document = control(failures=Failures(8, (), BEFORE, "ValueError: no"))
-    counted = failed(look(document), FailedAttempt((), ValueError("no"), NOW))
+    counted = failed(observed(document), FailedAttempt((), ValueError("no"), NOW))
     assert counted.disposition is Disposition.PAUSE
     assert counted.control == control(failures=Failures(9, (), NOW, "ValueError: no"))
 
 
 @pytest.mark.parametrize("error", [ConditionFailed("lost"), NotThere("gone")])
 def test_a_lost_race_never_pauses(error: Exception) -> None:
-    counted = failed(look(control(failures=earlier(7)), file(3)), FailedAttempt(FILES, error, NOW))
+    counted = failed(
+        observed(control(failures=earlier(7)), file(3)), FailedAttempt(FILES, error, NOW)
+    )
     assert (counted.attempt, counted.disposition) == (8, Disposition.RETRY)
     assert counted.control.problem is None
 
 
 def test_an_unreadable_document_pauses_at_once() -> None:
     counted = failed(
-        look(control(), file(3)), FailedAttempt(FILES, DocumentUnreadable("newer"), NOW)
+        observed(control(), file(3)), FailedAttempt(FILES, DocumentUnreadable("newer"), NOW)
     )
     assert (counted.attempt, counted.disposition) == (1, Disposition.PAUSE)
     assert counted.control.problem is not None
@@ -111,12 +115,12 @@ def test_an_unreadable_document_pauses_at_once() -> None:
 )
 def test_an_error_of_the_whole_program_leaves_the_document_as_it_is(error: Exception) -> None:
     document = control(failures=earlier(2))
-    counted = failed(look(document, file(3)), FailedAttempt(FILES, error, NOW))
+    counted = failed(observed(document, file(3)), FailedAttempt(FILES, error, NOW))
     assert (counted.disposition, counted.control) == (Disposition.FAIL, document)
 
 
 def test_of_a_long_error_the_document_keeps_its_beginning() -> None:
-    at = look(control(failures=earlier(2)), file(3))
+    at = observed(control(failures=earlier(2)), file(3))
     after = failed(at, FailedAttempt(FILES, ValueError("x" * 10_000), NOW)).control
     assert after.failures is not None
     assert after.problem is not None

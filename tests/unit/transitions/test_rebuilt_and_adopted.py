@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from openmirror.control import BatchKind, FileDigest, Life
-from openmirror.ledger import LedgerEntry
-from openmirror.plan.look import Look
-from openmirror.plan.transitions.adopted import adopted, adopted_life, before_adoption
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.transitions.adopted import adopted, adopted_record, before_adoption
 from openmirror.plan.transitions.rebuilt import (
     has_forgotten,
     made_anew,
@@ -15,29 +13,31 @@ from openmirror.plan.transitions.rebuilt import (
     remembered,
 )
 from openmirror.protocol.sequence import START, Position, Sequence
+from openmirror.table.control import BatchKind, IncarnationRecord, ManifestEntry
+from openmirror.table.ledger import LedgerEntry
 from tests.unit.transitions.values import (
-    LIFE,
     NOW,
     OTHER_LIFE,
     PARTITIONED,
+    RECORD,
     app,
     batch,
     control,
-    digest,
     epoch,
     file,
-    life,
     log,
-    look,
+    manifest,
+    observed,
+    record,
 )
 
 
 def entry(first: int, last: int, number: int = 1) -> LedgerEntry:
-    files = tuple(digest(n, called=f"A=1/{n}.parquet") for n in range(first, last + 1))
+    files = tuple(manifest(n, called=f"A=1/{n}.parquet") for n in range(first, last + 1))
     return LedgerEntry(
         epoch=number,
         kind=BatchKind.EXTEND,
-        filing=PARTITIONED,
+        naming=PARTITIONED,
         first=Sequence(first),
         last=Position(last),
         files=files,
@@ -46,22 +46,22 @@ def entry(first: int, last: int, number: int = 1) -> LedgerEntry:
 
 def test_a_lost_document_goes_on_behind_every_epoch_that_is_known() -> None:
     """What was decided last is forgotten with it: one epoch more is fenced, and never used."""
-    after = made_anew(look(log=log(4, number=3)), ())
+    after = made_anew(observed(log=log(4, number=3)), ())
     assert after == control(epoch=4, epochs=(app(3), app(4)), rebuilt=NOW)
 
 
-def test_a_ledger_tells_of_epochs_that_never_reached_the_log() -> None:
-    after = made_anew(look(log=log(4, number=3), filing=PARTITIONED), [entry(1, 2, 5)])
+def test_a_ledger_reports_of_epochs_that_never_reached_the_log() -> None:
+    after = made_anew(observed(log=log(4, number=3), naming=PARTITIONED), [entry(1, 2, 5)])
     assert after == control(epoch=6, epochs=(app(3), app(5), app(6)), rebuilt=NOW)
 
 
-def test_a_table_that_lies_aside_is_remembered_as_well() -> None:
-    after = made_anew(look(aside=log(4, number=3), incarnation=None), ())
+def test_a_table_that_lies_retained_is_remembered_as_well() -> None:
+    after = made_anew(observed(retained=log(4, number=3), incarnation=None), ())
     assert after == control(epoch=3, epochs=(app(3),), rebuilt=NOW)
 
 
-@pytest.mark.parametrize("at", [look(), look(incarnation=None)])
-def test_without_a_log_or_a_ledger_of_ours_nothing_was_lost(at: Look) -> None:
+@pytest.mark.parametrize("at", [observed(), observed(incarnation=None)])
+def test_without_a_log_or_a_ledger_of_ours_nothing_was_lost(at: ObservedState) -> None:
     assert made_anew(at, ()) == at.control
 
 
@@ -70,9 +70,9 @@ def test_epochs_are_taken_in_the_order_of_their_numbers() -> None:
     assert (after.epoch, after.epochs) == (7, (app(2), app(5), app(7)))
 
 
-def of_ledger(applied: int, **known: object) -> Look:
-    document = control(epoch=1, life=Life(incarnation=LIFE, **known))  # type: ignore[arg-type]
-    return look(document, log=log(applied), filing=PARTITIONED)
+def of_ledger(applied: int, **known: object) -> ObservedState:
+    document = control(epoch=1, record=IncarnationRecord(incarnation=RECORD, **known))  # type: ignore[arg-type]
+    return observed(document, log=log(applied), naming=PARTITIONED)
 
 
 @pytest.mark.parametrize(
@@ -80,22 +80,24 @@ def of_ledger(applied: int, **known: object) -> Look:
     [
         pytest.param(of_ledger(4), True, id="nothing is known of applied files"),
         pytest.param(of_ledger(4, batches=(batch(1, 4),)), False, id="a batch tells of them"),
-        pytest.param(look(control(), log=log(4)), False, id="names tell, where no ledger has to"),
+        pytest.param(
+            observed(control(), log=log(4)), False, id="names tell, where no ledger has to"
+        ),
     ],
 )
-def test_places_are_forgotten_where(at: Look, is_forgotten: bool) -> None:
+def test_places_are_forgotten_where(at: ObservedState, is_forgotten: bool) -> None:
     assert has_forgotten(at) == is_forgotten
 
 
 def test_the_ledger_gives_applied_files_their_places_back() -> None:
     after = remembered(of_ledger(3), [entry(1, 2), entry(3, 3), entry(4, 5)])
     assert after is not None
-    assert after.life is not None
-    (known,) = after.life.batches
+    assert after.record is not None
+    (known,) = after.record.batches
     assert (known.kind, known.app_id) == (BatchKind.EXTEND, app(1))
     assert (known.first, known.last) == (1, 3)
     assert [file.sequence for file in known.files] == [1, 2, 3]
-    assert after.life.reseeding_until == 5, "it may have been lost in the middle of a reseed"
+    assert after.record.reseeding_until == 5, "it may have been lost in the middle of a reseed"
 
 
 @pytest.mark.parametrize("entries", [[], [entry(1, 2)]], ids=["no ledger", "one that ends before"])
@@ -104,69 +106,71 @@ def test_without_the_whole_ledger_nobody_guesses(entries: list[LedgerEntry]) -> 
 
 
 def test_an_adopted_table_goes_on_with_the_files_that_lie_there_as_they_are_now() -> None:
-    former = Life(incarnation=OTHER_LIFE, partitions={"A=1": Sequence(1)}, batches=(batch(1, 9),))
-    at = look(
-        control(life=former),
+    former = IncarnationRecord(
+        incarnation=OTHER_LIFE, partitions={"A=1": Sequence(1)}, batches=(batch(1, 9),)
+    )
+    at = observed(
+        control(record=former),
         file(1, "x1", archived=True),
         file(2, "x2"),
         file(3, "x3"),
         file(4, "x4"),
-        log=log(3, life=OTHER_LIFE),
+        log=log(3, record=OTHER_LIFE),
     )
     after = adopted(at, epoch(2))
-    there = batch(2, 3, number=2, files=[digest(2, "x2"), digest(3, "x3")])
-    assert after.life == life(partitions={"A=1": Sequence(1)}, batches=(there,))
+    there = batch(2, 3, number=2, files=[manifest(2, "x2"), manifest(3, "x3")])
+    assert after.record == record(partitions={"A=1": Sequence(1)}, batches=(there,))
     assert after.former == (former,)
 
 
 @pytest.mark.parametrize(
     ("at", "before"),
     [
-        (look(log=log(3, life=OTHER_LIFE)), (epoch(1, OTHER_LIFE), Position(3))),
-        (look(log=log(None, before_fence=2)), (epoch(1), Position(2))),
-        (look(log=log(None)), None),
+        (observed(log=log(3, record=OTHER_LIFE)), (epoch(1, OTHER_LIFE), Position(3))),
+        (observed(log=log(None, before_fence=2)), (epoch(1), Position(2))),
+        (observed(log=log(None)), None),
     ],
     ids=["from the live epoch", "from before its fence", "from nothing that was applied"],
 )
-def test_an_adoption_goes_on(at: Look, before: object) -> None:
+def test_an_adoption_goes_on(at: ObservedState, before: object) -> None:
     assert before_adoption(at) == before
 
 
 def test_a_ledger_that_was_copied_says_where_the_files_belong() -> None:
-    at = look(
+    at = observed(
         control(),
         *(file(n, f"x{n}", called=f"A=1/{n}.parquet") for n in (2, 3, 4)),
-        log=log(3, life=OTHER_LIFE),
-        filing=PARTITIONED,
+        log=log(3, record=OTHER_LIFE),
+        naming=PARTITIONED,
     )
     after = adopted(at, epoch(2), [entry(1, 2), entry(3, 4)])
-    assert after.life is not None
-    (known,) = after.life.batches
+    assert after.record is not None
+    (known,) = after.record.batches
     assert known.last == 3
-    assert known.files == tuple(digest(n, f"x{n}", f"A=1/{n}.parquet") for n in (2, 3))
+    assert known.files == tuple(manifest(n, f"x{n}", f"A=1/{n}.parquet") for n in (2, 3))
 
 
-def test_without_a_ledger_the_life_before_says_where_they_belong() -> None:
+def test_without_a_ledger_the_incarnation_before_says_where_they_belong() -> None:
     names = {number: f"A=1/{number}.parquet" for number in (1, 2)}
-    decided = batch(1, 2, files=[digest(n, called=called) for n, called in names.items()])
-    at = look(
-        control(life=Life(incarnation=OTHER_LIFE, batches=(decided,))),
+    decided = batch(1, 2, files=[manifest(n, called=called) for n, called in names.items()])
+    at = observed(
+        control(record=IncarnationRecord(incarnation=OTHER_LIFE, batches=(decided,))),
         file(7, "x2", called=names[2]),
-        log=log(2, life=OTHER_LIFE),
-        filing=PARTITIONED,
+        log=log(2, record=OTHER_LIFE),
+        naming=PARTITIONED,
     )
     after = adopted(at, epoch(2))
-    assert after.life is not None
-    assert after.life.batches[0].files == (digest(2, "x2", names[2]),)
+    assert after.record is not None
+    assert after.record.batches[0].files == (manifest(2, "x2", names[2]),)
 
 
 @pytest.mark.parametrize(
-    ("files", "first"), [([digest(4), digest(5)], 4), ([], 1)], ids=["some left", "none left"]
+    ("files", "first"), [([manifest(4), manifest(5)], 4), ([], 1)], ids=["some left", "none left"]
 )
 def test_the_batch_says_how_far_it_goes_also_without_any_file(
-    files: list[FileDigest], first: int
+    files: list[ManifestEntry], first: int
 ) -> None:
-    after = adopted_life(None, epoch(2), Position(6), files)
+    after = adopted_record(None, epoch(2), Position(6), files)
     (known,) = after.batches
     assert (known.first, known.last, known.files) == (first, 6, tuple(files))
-    assert adopted_life(None, epoch(2), START, files).batches[0].files == ()
+    assert adopted_record(None, epoch(2), START, files).batches[0].files == ()

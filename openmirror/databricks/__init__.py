@@ -1,0 +1,1 @@
+"""Databricks: starting the job, looking at a workspace, and its service credentials."""

@@ -1,0 +1,5 @@
+"""Reading a Delta log through the FileStore port, by replaying it (Delta's PROTOCOL.md)."""
+
+from openmirror.deltalog.replay import LogReplay
+
+__all__ = ["LogReplay"]

@@ -1,0 +1,92 @@
+"""Replaying a log to its newest state, from the best start that there is."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+from openmirror.deltalog import history
+from openmirror.deltalog.actions import Damaged
+from openmirror.deltalog.listed import ListedLog
+from openmirror.deltalog.state import LogState, empty
+from openmirror.errors import ConditionFailed, NotThere
+from openmirror.ports import FileStore
+from openmirror.table.layout import StorePath
+from openmirror.table.log import BatchRecord, BrokenLog, TableLog
+
+_TRIES = 3
+
+
+class LogReplay:
+    """LogReader and HistoryReader without a JVM; safe to share between threads."""
+
+    def __init__(self, store: FileStore, remember: int = 4096) -> None:
+        self._store = store
+        self._remember = remember
+        self._known: OrderedDict[StorePath, LogState] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, table: StorePath) -> TableLog | BrokenLog | None:
+        """The newest state of the log at this path; None when there is no table.
+
+        Raises NotThere or ConditionFailed when the log is cleaned or replaced again and again
+        while it is read: look again.
+        """
+        for _ in range(_TRIES - 1):
+            with suppress(NotThere, ConditionFailed):
+                return self._replay(ListedLog(self._store, table))
+        return self._replay(ListedLog(self._store, table))
+
+    def history(self, table: StorePath, limit: int) -> list[BatchRecord]:
+        """Our newest commits that are still in the log, newest first; damaged ones left out."""
+        return history.batch_records(ListedLog(self._store, table), limit)
+
+    def _replay(self, listed: ListedLog) -> TableLog | BrokenLog | None:
+        table, files = listed.table, listed.files
+        if files.newest < 0:
+            if not files.traces:
+                return None
+            # Calling this "no table" would let somebody create one over its remains.
+            left = files.traces[0]
+            return BrokenLog(table, f"no commit and no complete checkpoint, only {left}")
+        with self._lock:
+            known = self._known.get(table)
+        if known and known.anchor not in files.entries:
+            known = None
+        if known and known.log.version == files.newest:
+            return known.log
+        reasons: list[str] = []
+        for start in _starts(listed, known):
+            try:
+                state = listed.forward(start())
+                log = history.with_history(listed, state.log)
+            except Damaged as damage:
+                reasons.append(str(damage))
+                continue
+            self._keep(replace(state, log=log))
+            return log
+        return BrokenLog(table, "; ".join(dict.fromkeys(reasons)))
+
+    def _keep(self, state: LogState) -> None:
+        with self._lock:
+            self._known[state.log.path] = state
+            self._known.move_to_end(state.log.path)
+            while len(self._known) > self._remember:
+                self._known.popitem(last=False)
+
+
+def _starts(listed: ListedLog, known: LogState | None) -> list[Callable[[], LogState]]:
+    """States to go on from, the newest first: an older one helps when a newer is damaged."""
+    files = listed.files
+    starts: list[Callable[[], LogState]] = [
+        partial(listed.checkpoint, c) for c in files.checkpoints
+    ]
+    if known:
+        starts.insert(0, lambda: known)
+    if 0 in files.commits or not files.checkpoints:
+        starts.append(lambda: empty(listed.table))
+    return starts

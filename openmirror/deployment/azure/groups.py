@@ -1,0 +1,91 @@
+"""What a resource group holds: its resources, locks and deployments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from openmirror.deployment.azure.clients import ManagementClients
+from openmirror.deployment.azure.failures import in_our_words
+from openmirror.errors import NotThere
+from openmirror.ports.management import Deployment, DeploymentState, Group, Lock
+from openmirror.ports.resources import Resource
+
+_LOCKS = "2020-05-01"
+_OVER = {
+    "succeeded": DeploymentState.SUCCEEDED,
+    "failed": DeploymentState.FAILED,
+    "canceled": DeploymentState.FAILED,
+}
+
+
+def group(clients: ManagementClients, name: str) -> Group | None:
+    """The resource group; None when there is none."""
+    try:
+        with in_our_words(f"the resource group {name}"):
+            found = clients.resources.resource_groups.get(name)
+    except NotThere:
+        return None
+    return Group(str(found.id), str(found.name), str(found.location))
+
+
+def resources(clients: ManagementClients, name: str) -> list[Resource]:
+    """Everything in a group; nothing where there is no group."""
+    try:
+        with in_our_words(f"the resource group {name}"):
+            found = list(clients.resources.resources.list_by_resource_group(name))
+    except NotThere:
+        return []
+    return [Resource(str(o.id), str(o.name), str(o.type), dict(o.tags or {})) for o in found]
+
+
+def locks(clients: ManagementClients, name: str) -> list[Lock]:
+    """All locks on a group and in it."""
+    path = f"/subscriptions/{clients.subscription}/resourceGroups/{name}"
+    path += "/providers/Microsoft.Authorization/locks"
+    try:
+        found = clients.whole(path, _LOCKS, f"the locks of {name}")
+    except NotThere:
+        return []
+    return [
+        Lock(str(one["id"]), str(one["name"]), str(one["properties"]["level"])) for one in found
+    ]
+
+
+def deployments(clients: ManagementClients, name: str) -> list[Deployment]:
+    """All deployments that a group remembers, the newest first; none where there is no group."""
+    try:
+        with in_our_words(f"the deployments of {name}"):
+            found = list(clients.deployments.deployments.list_by_resource_group(name))
+    except NotThere:
+        return []
+    known = [_deployment(one) for one in found]
+    return sorted(known, key=lambda one: one.at or datetime.min.replace(tzinfo=UTC), reverse=True)
+
+
+def _deployment(found: Any) -> Deployment:
+    stated = found.properties
+    outputs: Mapping[str, Any] = stated.outputs or {}
+    return Deployment(
+        name=str(found.name),
+        state=_OVER.get(_word(stated.provisioning_state).lower(), DeploymentState.RUNNING),
+        at=stated.timestamp,
+        outputs={name: str(one.get("value") or "") for name, one in outputs.items()},
+        error=_reason(stated.error),
+    )
+
+
+def _word(stated: Any) -> str:
+    """What Azure said: a member of one of the SDK's enumerations, or a word that it knows not."""
+    return str(getattr(stated, "value", stated))
+
+
+def _reason(error: Any) -> str:
+    """The innermost reasons: the outer ones only say that there are some."""
+    if error is None:
+        return ""
+    inner = [reason for one in error.details or () if (reason := _reason(one))]
+    if inner:
+        return "; ".join(inner)
+    return ": ".join(str(part) for part in (error.code, error.message) if part)

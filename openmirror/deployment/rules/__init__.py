@@ -1,0 +1,1 @@
+"""What a deployment on Azure must be like: facts in, findings out. Pure."""

@@ -1,0 +1,54 @@
+"""Whether the mirrors of a deployment are at work, and their tables go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from openmirror.deployment.rules.findings import Check, Finding, fault, ok, warning
+from openmirror.status import TableStatus, Trouble, wait_remedy
+
+STALE = timedelta(minutes=5)
+"""Ten sweeps: an older heartbeat says that the functions do not run."""
+
+
+def check_heartbeats(beats: Mapping[str, datetime | None], now: datetime) -> list[Finding]:
+    """Whether each mirror is swept."""
+    found = []
+    for mirror, beat in beats.items():
+        if beat is not None and now - beat <= STALE:
+            continue
+        since = f"since {beat:%Y-%m-%d %H:%M} UTC" if beat else "yet"
+        found.append(
+            fault(
+                Check.HEARTBEAT,
+                f"no sweep has been at work on the mirror {mirror} {since}",
+                "See the invocations of the function sweep: CannotStart names a wrong setting, "
+                "AccessDenied a missing role.",
+            )
+        )
+    if found:
+        return found
+    if not beats:
+        return [ok(Check.HEARTBEAT, "no mirror yet: there is nothing to sweep")]
+    return [ok(Check.HEARTBEAT, f"{len(beats)} mirror(s), all swept lately")]
+
+
+def check_tables(tables: Iterable[TableStatus], settings: Mapping[str, Trouble]) -> list[Finding]:
+    """Each table that does not go on; `settings` has what is wrong with a mirror as a whole."""
+    every = list(tables)
+    found = [
+        fault(Check.TABLES, f"{mirror}: {trouble.detail}", trouble.solution)
+        for mirror, trouble in settings.items()
+    ]
+    for table in every:
+        name = f"{table.folder.mirror}/{table.name}" if table.name.table else table.folder.mirror
+        if table.problem:
+            where = f"{table.problem.file}: " if table.problem.file else ""
+            what = f"{name} is paused by {table.problem.code}: {where}{table.problem.detail}"
+            found.append(fault(Check.TABLES, what, table.problem.solution))
+        elif table.needs_attention and table.waiting_for:
+            waiting = table.waiting_for.waiting
+            what = f"{name} waits: {waiting.detail}"
+            found.append(warning(Check.TABLES, what, wait_remedy(waiting, name)))
+    return found or [ok(Check.TABLES, f"{len(every)}, and none stands still")]

@@ -1,0 +1,219 @@
+"""The ASGI application: from HTTP to verbs and back."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
+from uuid import uuid4
+from xml.etree.ElementTree import Element, SubElement
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from openmirror.emulator.access import Credentials
+from openmirror.emulator.account import Account
+from openmirror.emulator.addresses import parse_path
+from openmirror.emulator.bodies import Body
+from openmirror.emulator.calls import Call, FilePart, Reply
+from openmirror.emulator.errors import Fault, RefusedCall
+from openmirror.emulator.routing import speaks_dfs, verb_of
+from openmirror.emulator.ticks import http_date
+from openmirror.emulator.xml import rendered
+
+_log = logging.getLogger(__name__)
+
+_VERSION = "2025-11-05"
+"""Of the storage API, where a client does not say."""
+_PIECE = 1 << 20
+_SMALL = 1 << 18
+_METHODS = ("GET", "HEAD", "PUT", "POST", "PATCH", "DELETE")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One account, served to whoever has its credentials."""
+
+    account: Account
+    credentials: Credentials
+    most_bytes: int
+    """Of one request's body."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        request = Request(scope, receive)
+        request_id = str(uuid4())
+        headers = _headers(request)
+        query = {name.lower(): value for name, value in request.query_params.multi_items()}
+        dfs = speaks_dfs(query, headers)
+        body = Body(self.account.staging.folder)
+        try:
+            reply = await self._reply(request, request_id, headers, query, body, dfs=dfs)
+        except RefusedCall as refused:
+            self._emit(request, refused)
+            await _drain(request)
+            reply = _refusal(refused, request_id, dfs=dfs)
+        except ClientDisconnect:
+            return
+        except Exception:  # noqa: BLE001 - one request's surprise must not end the server
+            _log.exception("%s %s failed", request.method, request.url.path)
+            reply = _refusal(RefusedCall(Fault.INTERNAL), request_id, dfs=dfs)
+        finally:
+            body.close()
+        try:
+            response = _response(reply, request.method)
+            for name, value in _common(request_id, headers).items():
+                response.headers[name] = value
+            await response(scope, receive, send)
+        finally:
+            if isinstance(reply.content, FilePart):
+                os.close(reply.content.fd)
+
+    def _emit(self, request: Request, refused: RefusedCall) -> None:
+        """For whoever tests a publisher; that something is missing is mostly no surprise to it."""
+        if refused.fault.status not in (304, 404):
+            path = request.url.path
+            _log.info("%s %s: %s %s", request.method, path, refused.fault.status, refused)
+
+    async def _reply(
+        self,
+        request: Request,
+        request_id: str,
+        headers: Mapping[str, str],
+        query: Mapping[str, str],
+        body: Body,
+        *,
+        dfs: bool,
+    ) -> Reply:
+        raw_path = request.scope["raw_path"].decode("latin-1").partition("?")[0]
+        method = headers.get("x-http-method-override", request.method).upper()
+        if request.method not in _METHODS or method not in _METHODS:
+            raise RefusedCall(Fault.VERB)
+        self.credentials.check(
+            request.method, raw_path, request.query_params.multi_items(), headers
+        )
+        address = parse_path(raw_path, self.account.name)
+        await self._receive(request, headers, body)
+        call = Call(
+            method=method,
+            address=address,
+            query=query,
+            headers=headers,
+            body=body,
+            dfs=dfs,
+            request_id=request_id,
+        )
+        verb = verb_of(call)
+        _check_md5(call)
+        return await run_in_threadpool(verb, self.account, call)
+
+    async def _receive(self, request: Request, headers: Mapping[str, str], body: Body) -> None:
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit()) or int(length) > self.most_bytes:
+            raise RefusedCall(Fault.TOO_LARGE, f"a request has at most {self.most_bytes} bytes")
+        async for piece in request.stream():
+            if body.size + len(piece) > self.most_bytes:
+                raise RefusedCall(Fault.TOO_LARGE, f"a request has at most {self.most_bytes} bytes")
+            body.add(piece)
+
+
+def _headers(request: Request) -> dict[str, str]:
+    """By name in lower case; those that come several times joined as HTTP allows."""
+    found: dict[str, str] = {}
+    for name, value in request.headers.items():
+        found[name] = f"{found[name]},{value}" if name in found else value
+    return found
+
+
+def _check_md5(call: Call) -> None:
+    sent = call.header("content-md5")
+    if sent and sent != call.body.md5():
+        raise RefusedCall(Fault.MD5_MISMATCH)
+
+
+async def _drain(request: Request) -> None:
+    """Let a client finish what it is sending, or it never hears why it was refused."""
+    left = 8 << 20
+    if request.headers.get("expect"):
+        return
+    try:
+        async for piece in request.stream():
+            left -= len(piece)
+            if left < 0:
+                return
+    except (ClientDisconnect, RuntimeError):
+        # It is gone, or everything was read already.
+        return
+
+
+def _common(request_id: str, headers: Mapping[str, str]) -> dict[str, str]:
+    found = {
+        "date": http_date(time.time_ns()),
+        "x-ms-request-id": request_id,
+        "x-ms-version": headers.get("x-ms-version", _VERSION),
+    }
+    if "x-ms-client-request-id" in headers:
+        found["x-ms-client-request-id"] = headers["x-ms-client-request-id"]
+    return found
+
+
+def _refusal(refused: RefusedCall, request_id: str, *, dfs: bool) -> Reply:
+    """An error as each endpoint words it: JSON on DFS, XML on Blob."""
+    fault = refused.fault
+    code = fault.code(dfs=dfs)
+    detail = f" {refused.detail}" if refused.detail else ""
+    message = f"{fault.message}{detail}\nRequestId:{request_id}"
+    headers = {"x-ms-error-code": code}
+    if fault.status == 401:
+        headers["www-authenticate"] = (
+            "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize "
+            "resource_id=https://storage.azure.com"
+        )
+    if fault is Fault.NOT_MODIFIED:
+        return Reply(fault.status, headers)
+    if dfs:
+        text = json.dumps({"error": {"code": code, "message": message}}).encode()
+        return Reply(fault.status, {**headers, "content-type": "application/json"}, text)
+    root = Element("Error")
+    SubElement(root, "Code").text = code
+    SubElement(root, "Message").text = message
+    return Reply(fault.status, {**headers, "content-type": "application/xml"}, rendered(root))
+
+
+def _response(reply: Reply, method: str) -> Response:
+    headers = dict(reply.headers)
+    content = reply.content
+    if isinstance(content, FilePart):
+        headers["content-length"] = str(content.length)
+        if content.length > _SMALL:
+            return StreamingResponse(_pieces(content), reply.status, headers)
+        data = os.pread(content.fd, content.length, content.start)
+        headers["content-length"] = str(len(data))
+        return Response(data, reply.status, headers)
+    if method == "HEAD":
+        # The length is the file's, though nothing of it is sent.
+        response = Response(status_code=reply.status)
+        if "content-length" in headers:
+            del response.headers["content-length"]
+        response.headers.update(headers)
+        return response
+    headers["content-length"] = str(len(content))
+    return Response(content, reply.status, headers)
+
+
+async def _pieces(part: FilePart) -> AsyncIterator[bytes]:
+    start, left = part.start, part.length
+    while left:
+        piece = await run_in_threadpool(os.pread, part.fd, min(left, _PIECE), start)
+        if not piece:
+            # Somebody has cut the file short in place; the client must not take it for whole.
+            raise EOFError("a file became shorter while it was sent")
+        yield piece
+        start, left = start + len(piece), left - len(piece)

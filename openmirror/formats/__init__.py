@@ -1,0 +1,1 @@
+"""Change files: inspecting, checking and converting Parquet and delimited text."""

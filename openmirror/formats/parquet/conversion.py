@@ -1,0 +1,97 @@
+"""The rows of Parquet files that Spark cannot read as they are, in the table's types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, NoReturn
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
+from openmirror.formats.broken_rows import RowsBroken
+from openmirror.formats.parquet import footer
+from openmirror.formats.parquet.types import ParquetType, column_type
+from openmirror.formats.parquet.values import Unfit, to_column
+from openmirror.plan.facts import FileFacts
+from openmirror.protocol.rules import Broken, Code
+
+_BATCH_ROWS = 1 << 13
+_BATCH_BYTES = 1 << 24
+"""Of a batch, by what the footer says of its row group."""
+
+
+def read_parquet(content: BinaryIO, facts: FileFacts) -> Iterator[pa.RecordBatch]:
+    """Read a whole file, one row group after the other (PROTOCOL §6.5).
+
+    Columns are those of the facts, and the marker. Raises RowsBroken for a value that its column
+    cannot hold, and for pages that cannot be read; `content`'s own failures may look like these.
+    """
+    wanted = {column.name for column in facts.schema.columns} | {facts.marker}
+    try:
+        metadata = _metadata(content)
+        columns = [
+            (index, name, kind)
+            for index, (name, kind) in enumerate(footer.columns(metadata))
+            if name in wanted and not kind.is_null
+        ]
+        first_row = 0
+        for batch in _batches(content, metadata):
+            yield _converted(batch, columns, first_row)
+            first_row += batch.num_rows
+        if first_row != facts.rows:
+            _refuse(f"its footer says {facts.rows} rows, and there are {first_row}")
+    except (pa.ArrowException, OSError, ValueError) as error:
+        words = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        _refuse(f"its footer is valid, but its data cannot be read: {words}", error)
+
+
+def _refuse(detail: str, cause: Exception | None = None) -> NoReturn:
+    raise RowsBroken(Broken(Code.FILE_UNREADABLE, detail)) from cause
+
+
+def _metadata(content: BinaryIO) -> Any:
+    content.seek(-8, 2)
+    length = int.from_bytes(content.read(4), "little") + 8
+    content.seek(-length, 2)
+    return footer.parse_footer(content.read())
+
+
+def _batches(content: BinaryIO, metadata: Any) -> Iterator[pa.RecordBatch]:
+    """Rows in order. In memory are one row group as it is stored, and a few rows of it unpacked."""
+    with pq.ParquetFile(
+        content,
+        metadata=metadata,
+        pre_buffer=False,
+        coerce_int96_timestamp_unit="us",
+        arrow_extensions_enabled=False,
+        page_checksum_verification=True,
+    ) as file:
+        for group in range(file.num_row_groups):
+            rows = _rows_at_once(metadata.row_group(group))
+            yield from file.iter_batches(rows, row_groups=[group], use_threads=False)
+
+
+def _rows_at_once(group: Any) -> int:
+    """Rows that fit into a batch; the footer counts a value that repeats only once."""
+    fit = group.num_rows * _BATCH_BYTES // max(1, group.total_byte_size)
+    return int(min(max(1, fit), _BATCH_ROWS))
+
+
+def _converted(
+    batch: pa.RecordBatch, columns: list[tuple[int, str, ParquetType]], first_row: int
+) -> pa.RecordBatch:
+    arrays, names = [], []
+    for index, name, kind in columns:
+        of_table = column_type(kind)
+        assert of_table is not None  # a file without problems has no other columns
+        try:
+            arrays.append(to_column(batch.column(index), kind, of_table))
+        except Unfit as unfit:
+            where = f"row {first_row + unfit.row + 1}, column {name!r}"
+            broken = Broken(Code.VALUE_INVALID, f"{where}: {unfit.why}")
+            raise RowsBroken(broken) from unfit
+        names.append(name)
+    if not arrays:
+        # A batch without columns would have no rows.
+        return pa.record_batch([pa.nulls(batch.num_rows)], names=["_"])
+    return pa.record_batch(arrays, names=names)

@@ -1,0 +1,181 @@
+"""The shape of a text file: its header and the declared types, from its first bytes alone."""
+
+from __future__ import annotations
+
+import io
+
+from openmirror.errors import ConditionFailed
+from openmirror.formats.first_bytes import kind_of
+from openmirror.formats.text.columns import TYPES
+from openmirror.formats.text.decoding import line_ends
+from openmirror.formats.text.dialect import Dialect, MalformedText
+from openmirror.formats.text.packing import packing_of
+from openmirror.formats.text.source import TextSource
+from openmirror.plan.facts import Completeness, FileFacts
+from openmirror.ports import Content, Entry, FileStore
+from openmirror.protocol.names import ROW_MARKER_COLUMN, ETag, fold_case
+from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.schema import Column, ColumnType, TableSchema, duplicate_column
+from openmirror.protocol.text_format import TextFormat
+from openmirror.stores.remembered import Remembered
+from openmirror.table.layout import StorePath
+
+_FIRST = 1 << 16
+"""Bytes of the first read, which nearly every header fits into."""
+_MORE = 8
+"""How many times more is read next where it does not."""
+LONGEST_HEADER = 1 << 25
+_LONGEST_SAMPLE = 1 << 17
+"""Characters behind the header by which rows are guessed."""
+_UNPACKED = 5
+"""About how much larger compressed text is than its file."""
+
+
+class _Changed(Exception):
+    """The file was replaced between two reads."""
+
+
+class TextInspector:
+    """What of delimited text can be told without its rows; safe to share between threads."""
+
+    def __init__(self, store: FileStore, remember: int = 4096) -> None:
+        self._store = store
+        self._remembered = Remembered(remember)
+
+    def inspect(self, path: StorePath, entry: Entry, text: TextFormat) -> FileFacts:
+        """What this file is; raises ConditionFailed when it keeps changing while it is read."""
+        return self._remembered.facts(
+            (path, entry.etag, text),
+            lambda: self._read(path, text),
+            lambda facts: (path, facts.etag, text),
+        )
+
+    def _read(self, path: StorePath, text: TextFormat) -> FileFacts:
+        for _ in range(2):
+            try:
+                return self._facts(path, text)
+            except _Changed:
+                continue
+        raise ConditionFailed(f"{path} was replaced while its header was read, twice in a row")
+
+    def _facts(self, path: StorePath, text: TextFormat) -> FileFacts:
+        length = _FIRST
+        first = self._store.read(path, 0, length)
+        content = first
+        while True:
+            facts = _facts(content, text)
+            if facts is not None:
+                return facts
+            length *= _MORE
+            content = self._store.read(path, 0, length)
+            if content.etag != first.etag:
+                raise _Changed
+
+
+def _facts(content: Content, text: TextFormat) -> FileFacts | None:
+    """The facts of a file by its first bytes; None when more of them are needed."""
+    etag, head = content.etag, content.data
+    is_all = len(head) >= content.size
+    if not head:
+        return _unfit(etag, Completeness.INCOMPLETE, "the file is empty")
+    packing = packing_of(head)
+    dialect = Dialect(text)
+    source = TextSource(io.BytesIO(head), text.encoding, is_all=is_all)
+    try:
+        found = _header(source, dialect)
+    except MalformedText as wrong:
+        return _broken(etag, f"line {1 + line_ends(source.text[: wrong.at])}: {wrong.why}")
+    if found is not None:
+        names, end = found
+        if strange := _strange(names):
+            return _broken(etag, _no_text(head, packing, f"there is {strange!r} in its header"))
+        rest = source.text[end:]
+        rows = _rows(rest, source, len(names), content.size, packing)
+        return _of_header(etag, names, text, rows)
+    if source.failure is not None and not source.is_cut_off:
+        return _broken(etag, _no_text(head, packing, source.failure))
+    if not is_all and len(source.text) < LONGEST_HEADER and len(head) < LONGEST_HEADER:
+        return None
+    if not is_all:
+        return _broken(etag, f"its header does not end within {len(head)} bytes")
+    why = source.failure or ("its header has an open quote" if source.text else "it has no text")
+    return _unfit(etag, Completeness.INCOMPLETE, f"{why}: the upload has not ended, or was cut off")
+
+
+def _header(source: TextSource, dialect: Dialect) -> tuple[list[str], int] | None:
+    """Names of columns, and where the header ends; None when its end is not there.
+
+    Raises Malformed.
+    """
+    wanted = _LONGEST_SAMPLE
+    while True:
+        source.fill(wanted)
+        if row := dialect.split(source.ended()):
+            return [dialect.read(name) for name in row[0]], row[1]
+        if source.is_ended or wanted >= LONGEST_HEADER:
+            return None
+        wanted *= _MORE
+
+
+def _strange(names: list[str]) -> str | None:
+    """A letter that no name of a column has, and other data than text soon shows."""
+    return next((c for name in names for c in name if ord(c) < 32 and c not in "\t\r\n"), None)
+
+
+def _no_text(head: bytes, packing: str | None, why: str) -> str:
+    """Why a header cannot be read; names what else the file is, if it is something known."""
+    kind = None if packing else kind_of(head)
+    if kind is not None:
+        return f"it is no text: its first bytes are those of {kind}"
+    return f"its header cannot be read: {why}; its Encoding may be another one"
+
+
+def _rows(rest: str, source: TextSource, columns: int, size: int, packing: str | None) -> int:
+    """About how many rows follow the header; 0 only when there are none."""
+    # In a file of one column an empty line is a row.
+    lines = rest if columns == 1 else rest.strip("\r\n")
+    count = line_ends(lines) + (lines[-1:] not in ("", "\r", "\n"))
+    if source.is_all and source.is_ended and source.failure is None:
+        return count
+    letters = size * _UNPACKED if packing else size
+    return max(1, count * letters // max(1, len(rest)))
+
+
+def _of_header(etag: ETag, names: list[str], text: TextFormat, rows: int) -> FileFacts:
+    broken = duplicate_column(names)
+    columns: list[Column] = []
+    marker: str | None = None
+    for number, name in enumerate(names, start=1):
+        if not name:
+            broken = broken or Broken(Code.FILE_UNREADABLE, f"column {number} has no name")
+        elif fold_case(name) == fold_case(ROW_MARKER_COLUMN):
+            marker = name
+        else:
+            columns.append(Column(name, TYPES[text.column(name).type]))
+    return FileFacts(
+        etag=etag,
+        completeness=Completeness.COMPLETE,
+        rows=rows,
+        schema=TableSchema(tuple(columns)),
+        marker=marker,
+        marker_type=ColumnType("string") if marker else None,
+        broken=broken,
+        needs_quiet_period=True,
+        rows_are_exact=False,
+        needs_conversion=True,
+    )
+
+
+def _broken(etag: ETag, reason: str) -> FileFacts:
+    return _unfit(etag, Completeness.BROKEN, reason)
+
+
+def _unfit(etag: ETag, completeness: Completeness, reason: str) -> FileFacts:
+    return FileFacts(
+        etag=etag,
+        completeness=completeness,
+        reason=reason,
+        needs_quiet_period=True,
+        rows_are_exact=False,
+        needs_conversion=True,
+    )

@@ -1,0 +1,48 @@
+"""A file's text in a buffer that grows: bytes, unpacked and decoded as far as somebody reads."""
+
+from __future__ import annotations
+
+from typing import BinaryIO
+
+from openmirror.formats.text.decoding import Undecodable, decoded
+from openmirror.formats.text.packing import CutOff, Unpackable, unpacked
+
+
+class TextSource:
+    """The text of one file, from front to back."""
+
+    def __init__(self, content: BinaryIO, encoding: str, *, is_all: bool = True) -> None:
+        """`content` is the whole file, or its beginning."""
+        self.is_all = is_all
+        self._pieces = decoded(unpacked(content), encoding, is_all=is_all)
+        self.text = ""
+        """What was read and not yet taken."""
+        self.is_ended = False
+        """Whether nothing comes after `text`."""
+        self.failure: str | None = None
+        """Why nothing more could be read, if that is why."""
+        self.is_cut_off = False
+        """Whether it failed because compressed data ends too early."""
+
+    def fill(self, least: int) -> None:
+        """Read until there are at least so many characters, or no more."""
+        parts = [self.text]
+        length = len(self.text)
+        while length < least and not self.is_ended:
+            try:
+                piece = next(self._pieces, None)
+            except (Undecodable, Unpackable) as error:
+                self.is_ended, self.failure = True, str(error)
+                self.is_cut_off = isinstance(error, CutOff)
+                break
+            if piece is None:
+                self.is_ended = True
+                break
+            parts.append(piece)
+            length += len(piece)
+        self.text = "".join(parts)
+
+    def ended(self) -> str:
+        """The text, with a line end behind its last line if that is known to be the last."""
+        is_whole = self.is_all and self.is_ended and self.failure is None
+        return self.text + "\n" if is_whole and self.text[-1:] not in ("", "\n") else self.text

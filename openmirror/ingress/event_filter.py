@@ -1,0 +1,184 @@
+"""The door: what one landing event means for its table, before any engine is started.
+
+The rules are the plan's own, over a glance instead of a look. Every answer but a ring can only
+cost seconds and never a change: the sweep asks the same question of every table, with the full
+look. And a ring too many costs only a look.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openmirror.errors import (
+    ConditionFailed,
+    DocumentUnreadable,
+    NotThere,
+    Problem,
+    Unavailable,
+)
+from openmirror.ingress.partial_observation import PartialObservation, observe_partially
+from openmirror.plan import ObservedState, plan
+from openmirror.plan.decisions import Apply, Held, Idle, Pause, Reset, Wait
+from openmirror.plan.rules import is_unchanged
+from openmirror.plan.wake import needs_reconcile
+from openmirror.ports import Step, WorkItem, WorkQueue
+from openmirror.ports.landing_events import Elsewhere, EventKind, Inside, LandingEvent, location_of
+from openmirror.protocol.names import METADATA_FILE, TableFolder
+from openmirror.protocol.naming_scheme import ANY_FILE, is_partition, read_name
+from openmirror.protocol.rules import Code
+from openmirror.protocol.sequence import file_stem
+from openmirror.reconcile.reconciliation import save_learned
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.table import layout
+
+
+@dataclass(frozen=True)
+class Woken:
+    """A runner is asked to look at these tables."""
+
+    folders: tuple[TableFolder, ...]
+
+
+@dataclass(frozen=True)
+class Ignored:
+    """Nobody needs to do anything now, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Found:
+    """The table is paused by this problem, which its status shows from now on."""
+
+    folder: TableFolder
+    problem: Problem
+
+
+Answer = Woken | Ignored | Found
+
+
+def handle_event(ports: RootPorts, work: WorkQueue, event: LandingEvent) -> Answer:
+    """Answer one event, and ring where the answer says so.
+
+    Raises what the queue raises when it takes no ring, and AccessDenied: the event must then be
+    handed in again.
+    """
+    answer = filter_event(ports, event)
+    ports.steps(Step.FILTERED)
+    if isinstance(answer, Woken):
+        for folder in answer.folders:
+            work.send(WorkItem(folder, layout.name_of(event.path), event.identity))
+    return answer
+
+
+def filter_event(ports: RootPorts, event: LandingEvent) -> Answer:
+    """What one event means, without ringing; a problem that is found is written down."""
+    if event.may_grow:
+        return Ignored("the file was only opened for writing: it is still empty")
+    if event.kind is not EventKind.FOLDER_RENAMED or event.source is None:
+        return _at(ports, event, event.path)
+    # Two folders may have changed: one is gone, one is new.
+    answers = [_at(ports, event, path) for path in (event.path, event.source)]
+    woken = [folder for answer in answers if isinstance(answer, Woken) for folder in answer.folders]
+    return Woken(tuple(dict.fromkeys(woken))) if woken else answers[0]
+
+
+def _at(ports: RootPorts, event: LandingEvent, path: layout.StorePath) -> Answer:
+    match location_of(path):
+        case Elsewhere(reason):
+            return Ignored(reason)
+        case Inside(folder, name):
+            return _inside(ports, event, folder, name)
+        case folder:
+            if not event.kind.is_of_folder:
+                return Ignored("it is a file beside the table folders")
+            return _at_table(ports, folder, None)
+
+
+def _inside(ports: RootPorts, event: LandingEvent, folder: TableFolder, name: str) -> Answer:
+    if event.kind.is_of_folder:
+        return _inner_folder(ports, event, folder, name)
+    if name == METADATA_FILE or event.kind is EventKind.FILE_DELETED:
+        return _at_table(ports, folder, None)
+    return _at_table(ports, folder, name)
+
+
+def _inner_folder(ports: RootPorts, event: LandingEvent, folder: TableFolder, name: str) -> Answer:
+    may_be_partition = all(is_partition(part) for part in name.split("/"))
+    if event.kind is EventKind.FOLDER_RENAMED and may_be_partition:
+        return _at_table(ports, folder, None)  # with whatever files it holds
+    is_named_as_file = read_name(ANY_FILE, name) is not None and "." in name
+    if is_named_as_file and event.kind is not EventKind.FOLDER_DELETED:
+        return Woken((folder,))  # a folder where a file should be: a look says so
+    return Ignored("it is a folder inside a table folder")
+
+
+def _at_table(ports: RootPorts, folder: TableFolder, announced: str | None) -> Answer:
+    try:
+        partial = observe_partially(ports, folder, announced)
+        return _filtered(ports, partial, announced)
+    except DocumentUnreadable as error:
+        return Ignored(str(error))
+    except (NotThere, ConditionFailed, Unavailable):
+        # It changes while it is judged, or cannot be read now: whoever looks next knows more.
+        return Woken((folder,))
+
+
+def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | None) -> Answer:
+    observed = partial.observed
+    if partial.not_a_change_file:
+        return Ignored(partial.not_a_change_file)
+    if announced and observed.incarnation and not partial.shows(announced):
+        return Ignored(f"{announced} is not there any more")
+    recorded = observed.control.problem
+    if recorded and is_unchanged(observed, recorded):
+        return Ignored(f"the table is paused: {recorded.code.value}")
+    if observed.incarnation and observed.naming.has_ledger:
+        return _in_a_ledger(partial, announced)
+    decision = plan(observed, ports.limits, observed.at)
+    match decision:
+        case Held(hold):
+            return Ignored(f"the table is held by {hold.by}")
+        case _ if observed.control.request:
+            return Woken((observed.folder,))  # what was asked for may depend on every file
+        case Pause(problem) if problem.same_as(recorded):
+            return Ignored(f"the table is paused: {problem.code.value}")
+        case Pause(problem) if problem.code is Code.APPLIED_FILE_CHANGED:
+            return Woken((observed.folder,))  # only the archive tells whether it was overwritten
+        case Pause(problem):
+            if (
+                ports.store.incarnation(layout.table_folder(observed.folder))
+                != observed.incarnation
+            ):
+                return Woken((observed.folder,))
+            save_learned(ports, partial.seen, decision)
+            return Found(observed.folder, problem)
+        case Idle():
+            return Ignored("there is nothing that is not applied")
+        case Wait(waiting) if not needs_reconcile(observed, decision):
+            return Ignored(f"the table waits: {waiting.detail}")
+        case Apply() | Reset() if partial.missing:
+            return Ignored(f"the table will wait: {file_stem(partial.missing)} is missing")
+        case _:
+            return Woken((observed.folder,))
+
+
+def _in_a_ledger(partial: PartialObservation, announced: str | None) -> Answer:
+    """What can be told without the order of all files; the rest takes a whole look."""
+    observed = partial.observed
+    if observed.control.hold:
+        return Ignored(f"the table is held by {observed.control.hold.by}")
+    if observed.control.request:
+        return Woken((observed.folder,))
+    if partial.missing:
+        return Ignored(f"its partition will wait: {file_stem(partial.missing)} is missing")
+    if announced is not None and _is_applied(observed, announced):
+        return Ignored("it is applied already")
+    return Woken((observed.folder,))
+
+
+def _is_applied(observed: ObservedState, name: str) -> bool:
+    """Whether the very content that lies there under this name was applied."""
+    etags = {file.etag for file in observed.files.values() if file.name == name}
+    applied = observed.record.applied_files(observed.applied) if observed.record else ()
+    return any(manifest.name == name and manifest.etag in etags for manifest in applied)

@@ -1,0 +1,231 @@
+"""`glance`: a look at the few files that one event concerns, at a cost flat in the folder's size.
+
+It reads what a look reads, in the same order, except for the listing: instead of all files it sees
+the announced one, the one before it, the next to apply, and the one that the table is paused over.
+A plan of it may miss what other files would say, and never sees what is not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from openmirror.errors import NotThere
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.naming import naming_of_observed
+from openmirror.plan.needs import decided_files, reads_from
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.ordering import number_of
+from openmirror.ports import ABSENT
+from openmirror.protocol.names import TableFolder
+from openmirror.protocol.naming_scheme import ParsedName, read_name
+from openmirror.protocol.sequence import (
+    START,
+    ChangeFileName,
+    NotAChangeFile,
+    Sequence,
+    next_sequence,
+    parse_change_file,
+)
+from openmirror.reconcile.delta_logs import with_logs
+from openmirror.reconcile.observing import (
+    Observation,
+    first_reads,
+    inspected,
+    read_metadata,
+    rebuilt,
+)
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.table import layout
+from openmirror.table.layout import StorePath, join
+from openmirror.table.log import BrokenLog
+
+
+@dataclass(frozen=True)
+class PartialObservation:
+    """A look at a few files, and the number that is missing before the announced one."""
+
+    seen: Observation
+    missing: Sequence | None = None
+    not_a_change_file: str | None = None
+    """Why the announced name means nothing in this table."""
+
+    @property
+    def observed(self) -> ObservedState:
+        """What was seen; its `files` are far from all."""
+        return self.seen.observed
+
+    def shows(self, announced: str) -> bool:
+        """Whether the announced file lies in the folder."""
+        return any(file.name == announced for file in self.observed.files.values())
+
+
+def observe_partially(
+    ports: RootPorts, folder: TableFolder, announced: str | None
+) -> PartialObservation:
+    """See what one event may have changed for a table; the name is given from its folder on.
+
+    Raises DocumentUnreadable; ConditionFailed or NotThere when something changed underfoot.
+    """
+    seen = first_reads(ports, folder)
+    observed = seen.observed
+    if observed.incarnation is None:
+        return PartialObservation(replace(seen, observed=with_logs(ports, observed)))
+    landing = layout.table_folder(folder)
+    observed = _with_metadata(ports, observed, landing)
+    observed = replace(observed, naming=naming_of_observed(observed))
+    read = read_name(observed.naming, announced) if announced is not None else None
+    if isinstance(read, NotAChangeFile):
+        return PartialObservation(replace(seen, observed=observed), not_a_change_file=read.reason)
+    recorded = observed.control.problem
+    paused_over = recorded.file if recorded else None
+    if observed.naming.has_ledger:
+        names = dict.fromkeys(name for name in (announced, paused_over) if name)
+        observed = with_logs(ports, _with_names(ports, observed, landing, list(names)))
+        missing = _missing_in_partition(ports, observed, landing, announced) if announced else None
+        return PartialObservation(
+            replace(seen, observed=observed), missing if seen.etag is not ABSENT else None
+        )
+    own = _numbered(observed, announced)
+    for name in (own, _numbered(observed, paused_over)):
+        if name is not None:
+            observed = _with_file(ports, observed, landing, name)
+    # As in every look, applied is read after the files that may be pending.
+    observed = rebuilt(ports, with_logs(ports, observed), seen.etag)
+    if isinstance(observed.log, BrokenLog):
+        return PartialObservation(replace(seen, observed=observed))
+    missing = _missing_before(ports, observed, landing, own)
+    observed = _with_next(ports, observed, landing, own)
+    return PartialObservation(replace(seen, observed=observed), missing)
+
+
+def _numbered(observed: ObservedState, name: str | None) -> ChangeFileName | None:
+    parsed = parse_change_file(name, observed.naming.extension) if name else None
+    return parsed if isinstance(parsed, ChangeFileName) else None
+
+
+def _with_names(
+    ports: RootPorts, observed: ObservedState, landing: StorePath, names: list[str]
+) -> ObservedState:
+    """The look with these files at any place: only a whole look knows the ledger's order."""
+    files: dict[Sequence, LandedFile] = {}
+    for number, name in enumerate(names, start=1):
+        if isinstance(read_name(observed.naming, name), ParsedName):
+            file = _at(ports, observed, landing, name, Sequence(number))
+            files |= {file.sequence: file} if file else {}
+    return replace(observed, files=files)
+
+
+def _with_metadata(ports: RootPorts, observed: ObservedState, landing: StorePath) -> ObservedState:
+    try:
+        metadata, etag = read_metadata(ports.store, landing)
+    except NotThere:
+        return observed
+    return replace(observed, metadata=metadata, metadata_etag=etag)
+
+
+def _with_file(
+    ports: RootPorts, observed: ObservedState, landing: StorePath, name: ChangeFileName
+) -> ObservedState:
+    file = _file(ports, observed, landing, name)
+    return (
+        observed
+        if file is None
+        else replace(observed, files={**observed.files, name.sequence: file})
+    )
+
+
+def _file(
+    ports: RootPorts, observed: ObservedState, landing: StorePath, name: ChangeFileName
+) -> LandedFile | None:
+    return _at(ports, observed, landing, str(name), name.sequence)
+
+
+def _at(
+    ports: RootPorts, observed: ObservedState, landing: StorePath, name: str, sequence: Sequence
+) -> LandedFile | None:
+    """One file as it lies there, without reading it."""
+    path = join(landing, *name.split("/"))
+    try:
+        content = ports.store.read(path, 0, 0)
+    except NotThere:
+        return None
+    return LandedFile(
+        sequence=sequence,
+        name=name,
+        path=path,
+        etag=content.etag,
+        size=content.size,
+        # Only a listing knows its age. As if just written: what ends with time is the sweep's.
+        modified=observed.at,
+    )
+
+
+def _missing_before(
+    ports: RootPorts, observed: ObservedState, landing: StorePath, announced: ChangeFileName | None
+) -> Sequence | None:
+    """The number before the announced file, when it is neither there, applied nor skipped."""
+    assert observed.record is not None
+    if announced is None or announced.sequence <= next_sequence(reads_from(observed)):
+        return None
+    before = Sequence(announced.sequence - 1)
+    if before <= observed.record.archived_through or observed.record.skipped(before, None):
+        return None
+    if before in observed.files or _file(
+        ports, observed, landing, replace(announced, sequence=before)
+    ):
+        return None
+    return before
+
+
+def _missing_in_partition(
+    ports: RootPorts, observed: ObservedState, landing: StorePath, announced: str
+) -> Sequence | None:
+    """The same among a partition's own numbers."""
+    partition, number = number_of(observed, announced)
+    if number is None or number == next_sequence(START) or observed.record is None:
+        return None
+    before = Sequence(number - 1)
+    known = {observed.record.partitions.get(partition)}
+    for batch in observed.record.batches:
+        own = (number_of(observed, manifest.name) for manifest in batch.files)
+        known |= {counted for of, counted in own if of == partition}
+    if any(counted is not None and before <= counted for counted in known):
+        return None
+    if observed.record.skipped(before, None, partition):
+        return None
+    extension = layout.name_of(StorePath(announced)).partition(".")[2]
+    name = "/".join([*filter(None, [partition]), str(ChangeFileName(before, extension))])
+    return None if _at(ports, observed, landing, name, before) else before
+
+
+def _with_next(
+    ports: RootPorts, observed: ObservedState, landing: StorePath, announced: ChangeFileName | None
+) -> ObservedState:
+    """The look with the file that comes next, inspected; unchanged where a number is missing."""
+    record = observed.record
+    assert record is not None
+    extension = announced.extension if announced else observed.naming.extension
+    sequence = next_sequence(reads_from(observed))
+    # Each turn passes over one skip of an operator, or ends.
+    while True:
+        file = observed.files.get(sequence)
+        if file is None:
+            observed = _with_file(ports, observed, landing, ChangeFileName(sequence, extension))
+            file = observed.files.get(sequence)
+        skip = record.skipped(sequence, file.etag if file else None)
+        if skip is None:
+            break
+        ahead = Sequence((sequence if file else skip.last) + 1)
+        is_inside = announced is not None and sequence < announced.sequence < ahead
+        sequence = announced.sequence if announced and is_inside else ahead
+    return _with_facts(ports, observed, sequence)
+
+
+def _with_facts(ports: RootPorts, observed: ObservedState, following: Sequence) -> ObservedState:
+    """Inspect the file that comes next, and those of a decided batch that are in sight."""
+    wanted = {following, *(manifest.sequence for manifest in decided_files(observed))}
+    known = {
+        number: inspected(ports, file, observed) if number in wanted else file
+        for number, file in observed.files.items()
+    }
+    return replace(observed, files=known)

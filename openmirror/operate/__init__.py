@@ -1,0 +1,1 @@
+"""What an operator asks and sees: requests, status, history and validation."""

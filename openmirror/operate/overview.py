@@ -1,0 +1,103 @@
+"""Mirrors as a whole, and their tables page by page: what status shows over HTTP."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from openmirror.errors import SOLUTIONS, Malformed, NotThere
+from openmirror.operate.report import heartbeat, statuses_of, zone_unreadable
+from openmirror.protocol.names import TablePath
+from openmirror.protocol.rules import Broken
+from openmirror.reconcile.discovery import discover
+from openmirror.reconcile.mirrors import read_settings
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.status import TableStatus, Trouble, Word, iso
+
+LATE = timedelta(minutes=15)
+"""A heartbeat that is older says that nobody is at work: many times the interval of a sweep."""
+MOST_ON_A_PAGE = 200
+"""Tables on one page; each costs a look."""
+
+
+class MirrorState(StrEnum):
+    """A mirror's status in Fabric's own words."""
+
+    INITIALIZED = "Initialized"
+    RUNNING = "Running"
+    STOPPED = "Stopped"
+
+
+@dataclass(frozen=True)
+class MirrorHead:
+    """How a mirror stands, whatever its tables do."""
+
+    name: str
+    state: MirrorState
+    heartbeat: datetime | None
+    """The newest sign of life; None where no runner or sweep was ever at work."""
+    trouble: Trouble | None = None
+
+
+@dataclass(frozen=True)
+class TablePage:
+    """Some tables of a mirror, by name."""
+
+    tables: list[TableStatus]
+    more: TablePath | None = None
+    """The last table here, when others follow it."""
+
+
+def mirror_head(ports: RootPorts, mirror: str) -> MirrorHead:
+    """How a mirror stands; reads two small files, and looks at no table."""
+    beat = heartbeat(ports.store, mirror)
+    settings, _ = read_settings(ports.store, mirror)
+    trouble = None
+    if isinstance(settings, Broken):
+        trouble = Trouble(settings.code.value, settings.detail, SOLUTIONS[settings.code])
+    if beat is None:
+        return MirrorHead(mirror, MirrorState.INITIALIZED, None, trouble)
+    if ports.clock() - beat <= LATE:
+        return MirrorHead(mirror, MirrorState.RUNNING, beat, trouble)
+    silent = Trouble(
+        Word.NO_HEARTBEAT,
+        f"neither a runner nor a sweep has been at work since {iso(beat)}",
+        "Start `openmirror up`, or see that the Function App and its timers run.",
+        since=beat,
+    )
+    return MirrorHead(mirror, MirrorState.STOPPED, beat, trouble or silent)
+
+
+def table_page(
+    ports: RootPorts, mirror: str, after: TablePath | None = None, most: int = MOST_ON_A_PAGE
+) -> TablePage:
+    """The tables of a mirror that come after one, at most so many of them.
+
+    A zone that cannot be listed is one entry that says so, as in `statuses`.
+    """
+    try:
+        folders = [
+            folder
+            for folder in discover(ports.store, mirror)
+            if after is None or folder.path > after
+        ]
+        tables = statuses_of(ports, mirror, folders[:most])
+    except NotThere as error:
+        return TablePage([zone_unreadable(mirror, error)])
+    return TablePage(tables, folders[most - 1].path if len(folders) > most else None)
+
+
+def token_of(path: TablePath) -> str:
+    """Where to go on after a table, for an address."""
+    return base64.urlsafe_b64encode(str(path).encode()).decode()
+
+
+def path_of(token: str) -> TablePath:
+    """The table that a token goes on after; raises Malformed for one that is none of ours."""
+    try:
+        return TablePath.parse(base64.b64decode(token, altchars=b"-_", validate=True).decode())
+    except (binascii.Error, ValueError):
+        raise Malformed("continuationToken: not one that this service gave") from None

@@ -1,0 +1,220 @@
+"""What operators ask for: written into control documents, carried out by the runner."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from openmirror.errors import ConditionFailed, WrongRequest
+from openmirror.plan import Decision, plan
+from openmirror.plan.decisions import Held, Pause, Wait, WaitKind
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.table import first_missing
+from openmirror.plan.transitions.confirmed import confirmed
+from openmirror.plan.transitions.requested import (
+    acted,
+    asked,
+    given_up,
+    held,
+    resumed,
+    retried,
+    skipped,
+)
+from openmirror.ports import ABSENT
+from openmirror.protocol.names import TableFolder
+from openmirror.protocol.naming_scheme import Through
+from openmirror.protocol.sequence import file_stem
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.mirrors import bulk_drop_guard
+from openmirror.reconcile.observing import observe, with_archive
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.table import layout
+from openmirror.table.control import Act, ControlDocument, RequestKind
+from openmirror.table.log import TableLog
+
+
+@dataclass(frozen=True)
+class Operator:
+    """Who asks, and why, as it will stand in the table's history."""
+
+    name: str
+    why: str = ""
+
+
+MOST_TRIES = 20
+
+
+def hold(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
+    """Hold a table: nothing happens to it until it is resumed."""
+
+    def change(observed: ObservedState, act: Act) -> ControlDocument:
+        if observed.control.hold:
+            raise WrongRequest(f"{observed.name} is already held, by {observed.control.hold.by}")
+        return held(observed.control, act)
+
+    _change(ports, folder, operator, "pause", change)
+
+
+def resume(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
+    """Let a held table go on."""
+
+    def change(observed: ObservedState, _: Act) -> ControlDocument:
+        if not observed.control.hold:
+            raise WrongRequest(
+                f"{observed.name} is not held; `openmirror retry` looks again at a problem"
+            )
+        return resumed(observed.control)
+
+    _change(ports, folder, operator, "resume", change)
+
+
+def retry(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
+    """Forget a recorded problem and its failures, so that the table is judged anew."""
+
+    _change(ports, folder, operator, "retry", lambda observed, _: retried(observed.control))
+
+
+def skip_file(ports: RootPorts, folder: TableFolder, name: str, operator: Operator) -> None:
+    """Pass over a bad file as it is now, or accept what was applied of an overwritten one.
+
+    A file that is replaced later is no longer the one that was skipped, and is read. Raises
+    WrongRequest for a file that stops nothing: a good one would be lost by it.
+    """
+
+    def change(observed: ObservedState, act: Act) -> ControlDocument:
+        there = (f for f in observed.files.values() if f.name == name and not f.archived)
+        file = next(there, None)
+        if file is None or observed.record is None:
+            raise WrongRequest(f"{observed.folder} has no change file called {name}")
+        if not _stops_at(observed, plan(observed, ports.limits, observed.at), file):
+            raise WrongRequest(
+                f"nothing stops at {name}: only a file that its table is paused over, or waits "
+                "for, can be skipped; `openmirror status` shows where it stands"
+            )
+        return skipped(observed, observed.record, file, act)
+
+    _change(ports, folder, operator, f"skip --file {name}", change)
+
+
+def _stops_at(observed: ObservedState, decision: Decision, file: LandedFile) -> bool:
+    match decision:
+        case Pause(problem):
+            return problem.file == file.name and problem.etag == file.etag
+        case Wait(waiting):
+            # What only settles is a good file: passed over, it would be lost.
+            return waiting.kind is not WaitKind.QUIET_PERIOD and waiting.file == file.name
+        case Held():
+            known = observed.control.problem
+            return known is not None and (known.file, known.etag) == (file.name, file.etag)
+    return False
+
+
+def skip_through(
+    ports: RootPorts, folder: TableFolder, through: Through, operator: Operator
+) -> None:
+    """Give up numbers that are missing; files that are there are still applied.
+
+    Raises WrongRequest for a partition in a table whose partitions have no numbers of their own.
+    """
+
+    def change(observed: ObservedState, act: Act) -> ControlDocument:
+        if observed.record is None:
+            raise WrongRequest(f"{observed.folder} has no landing folder")
+        has_own = observed.naming.partitioned and observed.naming.is_numbered
+        if through.partition is not None and not has_own:
+            raise WrongRequest(f"{observed.name} has no partitions with numbers of their own")
+        return given_up(observed.control, observed.record, through, act)
+
+    _change(ports, folder, operator, f"skip --through {through}", change)
+
+
+def reseed(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
+    """Ask for a rebuild from the folder and its archive.
+
+    Raises WrongRequest, naming the first missing file, unless all files are there or skipped.
+    """
+
+    def change(observed: ObservedState, act: Act) -> ControlDocument:
+        if observed.incarnation is None:
+            raise WrongRequest(f"{observed.folder} has no landing folder to reseed from")
+        control = asked(observed.control, RequestKind.RESEED, act)
+        missing = first_missing(with_archive(ports, replace(observed, control=control)))
+        if missing is not None:
+            raise WrongRequest(
+                f"{observed.name} cannot be reseeded: {file_stem(missing)} is neither in "
+                "the folder nor in its archive. Put it back, or `openmirror skip --through` it "
+                "first"
+            )
+        return retried(control)
+
+    _change(ports, folder, operator, "reseed", change)
+
+
+def undrop(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
+    """Ask for a dropped table back; it comes back held."""
+
+    def change(observed: ObservedState, act: Act) -> ControlDocument:
+        if observed.log is not None:
+            raise WrongRequest(f"{observed.name} is in its place; nothing to bring back")
+        if observed.retained is None:
+            raise WrongRequest(f"{observed.name} has no dropped life whose retention still runs")
+        return asked(observed.control, RequestKind.UNDROP, act)
+
+    _change(ports, folder, operator, "undrop", change)
+
+
+def adopt(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
+    """Ask for a copied, renamed or restored table to be continued as this folder's own."""
+
+    def change(observed: ObservedState, act: Act) -> ControlDocument:
+        if not isinstance(observed.log, TableLog) or not observed.log.epochs:
+            raise WrongRequest(f"{observed.name} has no table of a mirror to adopt")
+        owner = min(observed.log.owners)
+        elsewhere = owner != observed.folder and owner.mirror == observed.folder.mirror
+        if elsewhere and ports.store.incarnation(layout.table_folder(owner)) is not None:
+            raise WrongRequest(f"{observed.name} belongs to {owner}, which is still there")
+        return asked(observed.control, RequestKind.ADOPT, act)
+
+    _change(ports, folder, operator, "adopt", change)
+
+
+def confirm_drops(ports: RootPorts, mirror: str, operator: Operator) -> list[TableFolder]:
+    """Allow the drops that the brake asks about; answers which tables they are."""
+    held_back = sorted(bulk_drop_guard(ports, mirror))
+    if not held_back:
+        return []
+    documents = Documents(ports.store)
+    for _ in range(MOST_TRIES):
+        stored = documents.mirror(mirror)
+        zone = ports.store.incarnation(layout.landing_zone(mirror))
+        try:
+            documents.save_mirror(mirror, confirmed(stored.value, held_back, zone), stored.etag)
+        except ConditionFailed:
+            continue
+        for folder in held_back:
+            _change(ports, folder, operator, "confirm-drops", lambda observed, _: observed.control)
+        return held_back
+    raise ConditionFailed(f"the document of mirror {mirror} changed {MOST_TRIES} times in a row")
+
+
+def _change(
+    ports: RootPorts,
+    folder: TableFolder,
+    operator: Operator,
+    what: str,
+    change: Callable[[ObservedState, Act], ControlDocument],
+) -> None:
+    """Change a control document under its ETag, deciding anew after every lost race."""
+    act = Act(ports.clock(), operator.name, what, operator.why)
+    for _ in range(MOST_TRIES):
+        seen = observe(ports, folder)
+        if seen.etag is ABSENT and seen.observed.incarnation is None and seen.observed.log is None:
+            raise WrongRequest(f"there is no table {seen.observed.name}: no folder, no Delta table")
+        control = acted(seen.observed.control, change(seen.observed, act), act)
+        try:
+            Documents(ports.store).save_table(folder, control, seen.etag)
+        except ConditionFailed:
+            continue
+        return
+    raise ConditionFailed(f"{folder} changed under {MOST_TRIES} tries in a row")

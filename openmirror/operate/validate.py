@@ -1,0 +1,268 @@
+"""`validate`: a table folder judged as the door would judge it, all of its mistakes at once.
+
+The rules are those of the plan, called one file after another; only a plan stops at the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from openmirror.errors import SOLUTIONS, NotThere
+from openmirror.plan import Limits, ObservedState
+from openmirror.plan.cut import check_file, merge_file
+from openmirror.plan.decisions import Pause, Stop, Wait, WaitKind
+from openmirror.plan.facts import FileFacts, LandedFile
+from openmirror.plan.naming import naming_of, text_of
+from openmirror.plan.ordering import in_order
+from openmirror.plan.rules import table_rules
+from openmirror.plan.transitions.incarnations import with_record
+from openmirror.ports import Entry, FileStore, Inspector, RowReader
+from openmirror.protocol.metadata import TableMetadata, parse_metadata
+from openmirror.protocol.names import (
+    ARCHIVE_FOLDER,
+    METADATA_FILE,
+    Incarnation,
+    TableFolder,
+    TableName,
+    TablePath,
+)
+from openmirror.protocol.naming_scheme import NamingScheme
+from openmirror.protocol.rows import Marker
+from openmirror.protocol.rules import WARNINGS, Broken, Code
+from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.sequence import LAST_SEQUENCE, START, Sequence, file_stem, next_sequence
+from openmirror.reconcile.landed_files import list_landed, sorted_out
+from openmirror.table.control import ControlDocument, FrozenOptions, IncarnationRecord, Skip
+from openmirror.table.layout import StorePath, join, name_of
+
+
+@dataclass(frozen=True)
+class FolderFinding:
+    """One thing that is not as the protocol wants it."""
+
+    rule: str
+    """The code of the problem that a mirror would show, or the kind of its wait."""
+    detail: str
+    remedy: str
+    file: str | None = None
+    stops: bool = True
+    """Whether the table would stop or wait here; else a mirror goes on."""
+
+
+def validate_folder(
+    store: FileStore,
+    inspector: Inspector,
+    rows: RowReader,
+    folder: StorePath,
+    limits: Limits | None = None,
+) -> list[FolderFinding]:
+    """Everything that is wrong in one table folder, wherever below the store's root it lies.
+
+    Reads only; needs no mirror around the folder. Raises NotThere when there is no such folder.
+    """
+    observed = _observe(store, folder)
+    archived = _archived(store, observed)
+    observed = _in_order(observed, archived or ())
+    # Whoever asks is done with writing: nothing has to settle.
+    limits = replace(limits or Limits(), quiet_period=timedelta())
+    return list(_Check(inspector, rows, observed, limits, archived).findings())
+
+
+def _observe(store: FileStore, folder: StorePath) -> ObservedState:
+    """A look at a folder that no mirror knows: no control document, no table yet."""
+    listing = store.list_folder(folder)
+    metadata, etag = None, None
+    if any(entry.name == METADATA_FILE and not entry.is_folder for entry in listing.entries):
+        content = store.read(join(folder, METADATA_FILE))
+        metadata = parse_metadata(content.data) if content.data.strip() else None
+        etag = content.etag
+    naming = naming_of(metadata) if isinstance(metadata, TableMetadata) else NamingScheme()
+    landed = sorted_out(store, folder, listing, naming)
+    return ObservedState(
+        folder=TableFolder("", TablePath("", name_of(folder))),
+        name=TableName("", name_of(folder)),
+        table=folder,
+        at=listing.at,
+        incarnation=_RECORD,
+        control=ControlDocument(folder=folder),
+        naming=naming,
+        landed=landed.files,
+        unexpected_names=landed.unexpected_names,
+        metadata=metadata,
+        metadata_etag=etag,
+    )
+
+
+_RECORD = Incarnation("validated")
+
+
+def _archived(store: FileStore, observed: ObservedState) -> tuple[LandedFile, ...] | None:
+    """What a mirror has applied and moved away; None where none has ever done so."""
+    try:
+        return list_landed(store, join(observed.table, ARCHIVE_FOLDER), observed.naming).files
+    except NotThere:
+        return None
+
+
+def _in_order(observed: ObservedState, archived: Iterable[LandedFile]) -> ObservedState:
+    """Every file at its place, as if nothing were missing before it."""
+    applied: dict[str, Sequence] = {}
+    for file in archived:
+        if file.number is not None:
+            applied[file.partition] = max(file.number, applied.get(file.partition, file.number))
+    given_up = tuple(
+        Skip(
+            first=next_sequence(START),
+            last=LAST_SEQUENCE,
+            by="",
+            at=observed.at,
+            why="",
+            partition=partition,
+        )
+        for partition in {file.partition for file in observed.landed}
+    )
+    record = IncarnationRecord(incarnation=_RECORD, skips=given_up, partitions=applied)
+    used = frozenset(file.name for file in archived)
+    return in_order(replace(observed, control=with_record(observed.control, record)), used)
+
+
+@dataclass(frozen=True)
+class _Check:
+    inspector: Inspector
+    rows: RowReader
+    observed: ObservedState
+    limits: Limits
+    archived: tuple[LandedFile, ...] | None
+
+    def findings(self) -> Iterator[FolderFinding]:
+        metadata = self.observed.metadata
+        for oddity in self.observed.unexpected_names:
+            yield _found(Code.FILE_NAME_INVALID, oddity.reason, oddity.name)
+        if metadata is None:
+            yield FolderFinding(
+                WaitKind.METADATA,
+                f"no {METADATA_FILE}, or an empty one: a table without key columns, which takes "
+                "only inserts",
+                f"Write {METADATA_FILE} with keyColumns before the first change file.",
+                METADATA_FILE,
+                stops=False,
+            )
+        if isinstance(metadata, TableMetadata) and metadata.repairs:
+            yield _found(Code.METADATA_REPAIRED, "; ".join(metadata.repairs), METADATA_FILE)
+        rules = table_rules(self.observed, self.limits, self.observed.at)
+        if isinstance(rules, Pause):
+            yield replace(_stopped(rules), file=METADATA_FILE)
+        for file in self.observed.ledger.reused:
+            yield _found(Code.SEQUENCE_REUSED, "used before; never read, never moved", file.name)
+        yield from self._gaps()
+        yield from self._files(rules)
+
+    def _gaps(self) -> Iterator[FolderFinding]:
+        numbered: dict[str, list[tuple[Sequence, LandedFile]]] = {}
+        has_ledger = self.observed.naming.has_ledger
+        for file in self.observed.files.values():
+            number = file.number if has_ledger else file.sequence
+            if number is not None:
+                numbered.setdefault(file.partition, []).append((number, file))
+        for partition, files in sorted(numbered.items()):
+            yield from self._gaps_in(partition, files)
+
+    def _gaps_in(
+        self, partition: str, files: list[tuple[Sequence, LandedFile]]
+    ) -> Iterator[FolderFinding]:
+        where = f"{partition}/" if partition else ""
+        expected = self._first(partition, min(number for number, _ in files))
+        for number, file in sorted(files, key=lambda item: item[0]):
+            if number > expected:
+                numbers = f"{where}{file_stem(expected)}"
+                if number > expected + 1:
+                    numbers += f" to {file_stem(number - 1)}"
+                yield FolderFinding(
+                    WaitKind.GAP,
+                    f"{numbers} missing; {file.name} and what follows would wait for it",
+                    "Publish it: numbers start at 1, and only archived ones may be absent.",
+                    file.name,
+                )
+            expected = max(expected, number + 1)
+
+    def _first(self, partition: str, lowest: int) -> int:
+        """The number that a partition must begin with: 1, unless earlier files were archived."""
+        if self.archived is None:
+            return 1
+        there = (file for file in self.archived if file.partition == partition)
+        last = max((file.number or file.sequence for file in there), default=0)
+        # Archives are purged after a while, from below: what is gone there is no gap.
+        return last + 1 if last else lowest
+
+    def _files(self, rules: FrozenOptions | Stop) -> Iterator[FolderFinding]:
+        # Without rules a file is judged by itself alone.
+        frozen = rules if isinstance(rules, FrozenOptions) else FrozenOptions()
+        knows_keys = not isinstance(self.observed.metadata, Broken)
+        schema: TableSchema | None = None
+        for landed in self.observed.files.values():
+            file = landed
+            if not landed.is_folder and not landed.twin:
+                entry = Entry(landed.name, False, landed.size, landed.modified, landed.etag)
+                facts = self.inspector.inspect(landed.path, entry, text_of(self.observed))
+                file = replace(landed, facts=facts)
+            stop = check_file(self.observed, file, frozen, self.limits, self.observed.at)
+            merged = stop or merge_file(self.observed, schema or TableSchema(), file)
+            if isinstance(merged, TableSchema):
+                schema = merged
+            else:
+                yield replace(_stopped(merged), file=file.name)
+            if stop is None and file.facts is not None:
+                broken = self.rows.first_broken(file.path, file.facts, text_of(self.observed))
+                if broken is not None:
+                    yield _found(broken.code, broken.detail, file.name)
+                keyed = bool(frozen.key_columns) or not knows_keys
+                yield from self._marker_values(file, file.facts, keyed)
+        if schema is not None and not schema.columns:
+            detail = "no file has a typed column yet, so no table could be created"
+            yield FolderFinding(WaitKind.SCHEMA, detail, "Publish a file with the table's columns.")
+
+    def _marker_values(
+        self, file: LandedFile, facts: FileFacts, has_keys: bool
+    ) -> Iterator[FolderFinding]:
+        """The first wrong marker of a file; a writer that is wrong once is wrong throughout."""
+        column = facts.marker
+        if column is None:
+            return
+        try:
+            markers = self.rows.markers(file.path, facts, text_of(self.observed))
+            for number, value in enumerate(markers, start=1):
+                where = f"row {number} has {column} = {'NULL' if value is None else repr(value)}"
+                marker = _marker(value)
+                if marker is None:
+                    detail = f"{where}; allowed are 0, 1, 2 and 4"
+                    yield _found(Code.ROW_MARKER_INVALID, detail, file.name)
+                    return
+                if marker is not Marker.INSERT and not has_keys:
+                    detail = f"{where}, but no keyColumns are declared"
+                    yield _found(Code.KEY_COLUMNS_UNDECLARED, detail, file.name)
+                    return
+        except ValueError as error:
+            yield _found(Code.FILE_UNREADABLE, f"{column} cannot be read: {error}", file.name)
+
+
+def _marker(value: object) -> Marker | None:
+    """A marker as a number or as text; both are written by real publishers."""
+    try:
+        return Marker(int(str(value)))
+    except ValueError:
+        return None
+
+
+def _found(code: Code, detail: str, file: str | None) -> FolderFinding:
+    return FolderFinding(code, detail, SOLUTIONS[code], file, stops=code not in WARNINGS)
+
+
+def _stopped(stop: Stop) -> FolderFinding:
+    match stop:
+        case Pause(problem):
+            return _found(problem.code, problem.detail, problem.file)
+        case Wait(waiting):
+            remedy = SOLUTIONS[Code.FILE_INCOMPLETE]
+            return FolderFinding(waiting.kind, waiting.detail, remedy)

@@ -1,0 +1,179 @@
+"""One look at a table: everything a plan may depend on, read in an order that makes it true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from openmirror.plan.facts import LandedFile
+from openmirror.protocol.metadata import TableMetadata
+from openmirror.protocol.names import ETag, Incarnation, TableFolder, TableName
+from openmirror.protocol.naming_scheme import NamingScheme
+from openmirror.protocol.rules import Broken
+from openmirror.protocol.sequence import START, Position, Sequence
+from openmirror.table.control import ControlDocument, IncarnationRecord
+from openmirror.table.layout import StorePath
+from openmirror.table.log import BrokenLog, Epoch, TableLog
+
+
+class TypeChange(StrEnum):
+    """What happens when a column's type grows."""
+
+    REWRITE = "rewrite"
+    """The batch rewrites the table with the wider type; every reader keeps working."""
+    FEATURE = "feature"
+    """Delta's type widening: cheaper on large tables, but some readers then refuse the table."""
+    STOP = "stop"
+    """The table pauses with SchemaMergeFailure, as in Fabric."""
+
+
+class InsertPolicy(StrEnum):
+    """What row marker 0 does in a table with keys."""
+
+    AS_IS = "as-is"
+    """Adds a row without looking, as the protocol says."""
+    UPSERT = "upsert"
+    """The same as marker 4: no key is ever there twice."""
+
+
+class ZonelessTimestamps(StrEnum):
+    """What a timestamp without a zone becomes."""
+
+    UTC = "utc"
+    """`timestamp`, taken as UTC; every reader knows it."""
+    NTZ = "ntz"
+    """`timestamp_ntz`, as it is; some readers refuse the table."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePolicy:
+    """What mirroring.json says for one table: the mirror's own words, and the table's over them."""
+
+    type_change: TypeChange = TypeChange.REWRITE
+    insert: InsertPolicy = InsertPolicy.AS_IS
+    zoneless: ZonelessTimestamps = ZonelessTimestamps.UTC
+    deletion_vectors: bool | None = None
+    """None leaves the table's own property as it is; so do the two below."""
+    change_data_feed: bool | None = None
+    clustering: tuple[str, ...] | None = None
+    retention: timedelta = timedelta(days=7)
+    drop_grace: timedelta | None = None
+    """None: as `Limits` say; so does `settle`."""
+    quiet_period: timedelta | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How large a batch may be, and how long the waits last."""
+
+    batch_files: int = 500
+    batch_rows: int = 2_000_000
+    batch_bytes: int = 1 << 30
+    metadata_grace: timedelta = timedelta(seconds=30)
+    incomplete_grace: timedelta = timedelta(minutes=10)
+    quiet_period: timedelta = timedelta(seconds=5)
+    drop_grace: timedelta = timedelta(seconds=60)
+
+
+def limits_of(policy: TablePolicy | Broken, limits: Limits) -> Limits:
+    """The limits of one table: what its policy says, over what holds for the whole run."""
+    if isinstance(policy, Broken):
+        return limits
+    grace, quiet_period = policy.drop_grace, policy.quiet_period
+    return replace(
+        limits,
+        drop_grace=limits.drop_grace if grace is None else grace,
+        quiet_period=limits.quiet_period if quiet_period is None else quiet_period,
+    )
+
+
+@dataclass(frozen=True)
+class UnexpectedName:
+    """A name in a table folder that is neither reserved nor a change file."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class PartitionView:
+    """How one partition of a table stands."""
+
+    name: str
+    applied: Sequence | None
+    """Its highest applied number of its own; None where files are found by their time."""
+    missing: Sequence | None = None
+    """The number that files of this partition wait for."""
+    waiting: tuple[LandedFile, ...] = ()
+    """Files behind that number."""
+
+
+@dataclass(frozen=True)
+class LedgerView:
+    """What of a ledger table's folder has no place in its order."""
+
+    partitions: tuple[PartitionView, ...] = ()
+    reused: tuple[LandedFile, ...] = ()
+    """Files whose name, or number, was used before: never read."""
+    skipped: tuple[LandedFile, ...] = ()
+    """Files that an operator passed over."""
+    reread_through: Position = START
+    """Up to this number files are read that were applied before."""
+    is_read: bool = False
+    """Whether entries were read for this look, which then must not be newer than all else."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedState:
+    """What is known of one table at one moment."""
+
+    folder: TableFolder
+    name: TableName
+    table: StorePath
+    """Where its Delta table lies, or would lie."""
+    at: datetime
+    """The landing store's clock when the folder was listed."""
+    incarnation: Incarnation | None
+    """None when there is no landing folder."""
+    control: ControlDocument
+    naming: NamingScheme = field(default_factory=NamingScheme)
+    """How this table's files are found and ordered."""
+    landed: tuple[LandedFile, ...] = ()
+    """Change files of the folder as they were listed; those of a ledger have no number yet."""
+    files: Mapping[Sequence, LandedFile] = field(default_factory=dict)
+    """Change files of the folder, and of the archive where one was missing, in order."""
+    ledger: LedgerView = field(default_factory=LedgerView)
+    """Files that have no place in the order, where the table has a ledger."""
+    unexpected_names: tuple[UnexpectedName, ...] = ()
+    metadata: TableMetadata | Broken | None = None
+    """None when the file is missing or empty."""
+    metadata_etag: ETag | None = None
+    policy: TablePolicy | Broken = TablePolicy()
+    policy_etag: ETag | None = None
+    log: TableLog | BrokenLog | None = None
+    retained: TableLog | BrokenLog | None = None
+    """The log of the table's dropped life, when there is none at its place."""
+    rival: TableFolder | None = None
+    """Another landing folder that maps to the same table and came first."""
+    drop_needs_yes: bool = False
+    """Whether the mirror's brake asks a person before this table is dropped."""
+
+    @property
+    def record(self) -> IncarnationRecord | None:
+        """What the control document knows of this incarnation."""
+        return self.control.record_of(self.incarnation) if self.incarnation else None
+
+    @property
+    def live(self) -> tuple[Epoch, Position] | None:
+        """The live epoch of the log, if it is one of this folder's present life."""
+        live = self.log.live if isinstance(self.log, TableLog) else None
+        if live and (live[0].folder, live[0].incarnation) == (self.folder, self.incarnation):
+            return live
+        return None
+
+    @property
+    def applied(self) -> Position:
+        """How far this life of the folder is applied."""
+        return self.live[1] if self.live else START

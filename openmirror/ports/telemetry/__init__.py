@@ -1,0 +1,1 @@
+"""The telemetry port and its values: operations, status, runner starts, dead letters."""

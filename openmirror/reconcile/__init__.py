@@ -1,0 +1,1 @@
+"""Observe, decide, act: bringing one table from what was sent to what is applied."""

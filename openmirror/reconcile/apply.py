@@ -1,0 +1,177 @@
+"""Applying one batch: read, check, decide, commit once (ARCHITECTURE §4)."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+from datetime import datetime
+
+from openmirror.errors import NotThere, Problem
+from openmirror.plan import Batch, ObservedState
+from openmirror.plan.rules import problem_of
+from openmirror.plan.transitions.decided import decide
+from openmirror.ports import (
+    BadFile,
+    CommitResult,
+    Counts,
+    Prepared,
+    Step,
+    TableEngine,
+    Transaction,
+)
+from openmirror.ports.telemetry.table_operation import commit_of, identity
+from openmirror.progress import BatchCommitted
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.epochs import fence_others
+from openmirror.reconcile.ledger_files import write_entry
+from openmirror.reconcile.observing import Observation
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.table import layout, user_metadata
+from openmirror.table.control import BatchKind, ControlDocument
+from openmirror.table.log import BatchRecord, TableLog, Totals
+
+
+def apply_batch(
+    ports: RootPorts, engine: TableEngine, seen: Observation, batch: Batch
+) -> Problem | None:
+    """Apply a planned batch, or return the problem that its data has.
+
+    Whatever happens underway, the caller looks again. Raises ConditionFailed when another runner
+    decided first, and whatever the engine raises for a failed read or commit.
+    """
+    started = ports.clock()
+    read = engine.read(batch)
+    if isinstance(read, BadFile):
+        file = next(file for file in batch.files if file.name == read.name)
+        return problem_of(seen.observed, read.broken, file)
+    try:
+        ports.steps(Step.FOLDED)
+        if is_unchanged(ports, batch):
+            ports.steps(Step.CHECKED)
+            _decide_and_commit(ports, engine, seen, batch, read, started)
+    finally:
+        read.release()
+    return None
+
+
+def is_unchanged(ports: RootPorts, batch: Batch) -> bool:
+    """Whether what was read is what was planned: same life of the folder, same ETags."""
+    landing = layout.table_folder(batch.folder)
+    found = {}
+    try:
+        for folder in dict.fromkeys(layout.folder_of(file.path) for file in batch.files):
+            for entry in ports.store.list_folder(folder).entries:
+                found[layout.join(folder, entry.name)] = entry.etag
+    except NotThere:
+        return False
+    same = all(found.get(file.path) == file.etag for file in batch.files)
+    return same and ports.store.incarnation(landing) == batch.epoch.incarnation
+
+
+def _decide_and_commit(
+    ports: RootPorts,
+    engine: TableEngine,
+    seen: Observation,
+    batch: Batch,
+    prepared: Prepared,
+    started: datetime,
+) -> None:
+    control = seen.observed.control
+    if not batch.is_decided:
+        control = decide(control, batch.manifest, batch.frozen, batch.applied, batch.reread_through)
+        control = Documents(ports.store).save_table(batch.folder, control, seen.etag).value
+        ports.steps(Step.DECIDED)
+    write_entry(ports.store, batch)
+    ports.steps(Step.WRITTEN_DOWN)
+    if batch.kind is BatchKind.REPLACE:
+        create = batch.union.schema if batch.may_create else None
+        own = batch.epoch.app_id
+        others = any(app_id != own for app_id in control.epochs)
+        if (others or not batch.may_create) and not fence_others(
+            ports, engine, batch.table, control, own, create
+        ):
+            return
+        ports.steps(Step.FENCED)
+    batch_record = _batch_record(seen.observed, control, batch, prepared.counts, started)
+    ports.steps(Step.BEFORE_COMMIT)
+    if not _may_alter(ports, batch):
+        return
+    transaction = Transaction(batch.epoch.app_id, batch.last)
+    result = engine.commit(batch, prepared, transaction, user_metadata.encode(batch_record))
+    ports.steps(Step.COMMITTED)
+    log = ports.logs.read(batch.table) if result is CommitResult.DONE else None
+    # Delta skips a repeated transaction in silence: only the log says whose commit it has.
+    if (
+        isinstance(log, TableLog)
+        and log.batch_record
+        and log.batch_record.operation == batch_record.operation
+    ):
+        _report(ports, batch, batch_record, started)
+
+
+def _may_alter(ports: RootPorts, batch: Batch) -> bool:
+    """Whether the table is still this epoch's, where properties are set of it before the commit.
+
+    No transaction keeps these from a table that was made anew since the look.
+    """
+    if batch.kind is not BatchKind.EXTEND or not (batch.features.is_due or batch.union.widened):
+        return True
+    log = ports.logs.read(batch.table)
+    live = log.live if isinstance(log, TableLog) else None
+    return live is not None and live[0] == batch.epoch
+
+
+def _batch_record(
+    observed: ObservedState,
+    control: ControlDocument,
+    batch: Batch,
+    counts: Counts,
+    started: datetime,
+) -> BatchRecord:
+    extends = batch.kind is BatchKind.EXTEND
+    before = Totals()
+    if extends:
+        written = (
+            observed.log.batch_record.totals
+            if isinstance(observed.log, TableLog) and observed.log.batch_record
+            else None
+        )
+        before = written or (control.applied.totals if control.applied else Totals())
+    return BatchRecord(
+        operation=uuid.uuid4().hex,
+        folder=str(batch.folder),
+        kind=batch.kind.value,
+        first=batch.first,
+        last=batch.last,
+        files=len(batch.files),
+        rows={"inserts": counts.inserts, "updates": counts.updates, "deletes": counts.deletes},
+        bytes=batch.bytes,
+        totals=Totals(before.operations + counts.operations, before.bytes + batch.bytes),
+        landed_at=min((file.modified for file in batch.files), default=None),
+        app_id=batch.epoch.app_id,
+        started_at=started,
+        schema_changed=extends and bool(batch.union.added or batch.union.widened),
+    )
+
+
+def _report(ports: RootPorts, batch: Batch, batch_record: BatchRecord, started: datetime) -> None:
+    now = ports.clock()
+    done = replace(batch_record, committed_at=now)
+    ports.emit(
+        BatchCommitted(
+            folder=batch.folder,
+            kind=batch.kind,
+            first=batch.first,
+            last=batch.last,
+            files=len(batch.files),
+            inserts=batch_record.rows["inserts"],
+            updates=batch_record.rows["updates"],
+            deletes=batch_record.rows["deletes"],
+            bytes=batch.bytes,
+            duration_seconds=(now - started).total_seconds(),
+            lag_seconds=done.lag_seconds,
+            operation_id=identity(
+                commit_of(batch.kind), batch.folder, batch.epoch.app_id, batch.first, batch.last
+            ),
+        )
+    )

@@ -1,0 +1,158 @@
+"""One visit: look, plan, act. Everything that moves a table forward goes through here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from openmirror.errors import (
+    ConditionFailed,
+    Disposition,
+    NotThere,
+    Problem,
+    Unavailable,
+    words_of,
+)
+from openmirror.plan import Decision, plan
+from openmirror.plan.decisions import (
+    Apply,
+    Continue,
+    Drop,
+    Pause,
+    Reset,
+    Restore,
+)
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.transitions.failed import FailedAttempt, failed
+from openmirror.plan.transitions.observed import learned_from
+from openmirror.plan.transitions.refused import refused
+from openmirror.ports import Step, TableEngine
+from openmirror.progress import AttemptFailed, BatchStarted, TablePaused
+from openmirror.protocol.names import TableFolder
+from openmirror.reconcile.apply import apply_batch
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.drop import drop_table, restore_table
+from openmirror.reconcile.emit import emit_learned, emit_opening
+from openmirror.reconcile.epochs import continue_epoch
+from openmirror.reconcile.observing import Observation, observe
+from openmirror.reconcile.root_ports import RootPorts
+
+
+@dataclass(frozen=True)
+class Reconciled:
+    """What one visit found, and when the next one is due."""
+
+    decision: Decision
+    reschedule: bool
+    """Whether something was done, so that more may follow."""
+    delay: timedelta = timedelta()
+    """How long to leave the table alone before looking again, after a failure."""
+
+
+def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Reconciled:
+    """Look at one table and do the one thing that its plan says.
+
+    Raises NotThere when the landing zone cannot be listed, DocumentUnreadable when the table's
+    control document cannot be read, Unavailable when a service is away, and what `disposition_of`
+    calls fatal.
+    """
+    seen = observe(ports, folder)
+    ports.steps(Step.OBSERVED)
+    decision = plan(seen.observed, ports.limits, seen.observed.at)
+    try:
+        seen = save_learned(ports, seen, decision)
+        return _act(ports, engine, seen, decision)
+    except (ConditionFailed, NotThere):
+        return Reconciled(
+            decision, reschedule=True
+        )  # lost a race: what is true now shows the next look
+    except Unavailable:
+        raise  # whatever these files are like: their failures are not counted by it
+    except Exception as error:  # noqa: BLE001 - the one place that judges surprises of one table
+        return _failed(ports, folder, decision, error)
+
+
+def reconcile_until_idle(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Reconciled:
+    """Visit a table until there is nothing to do now, or a failure asks for a pause."""
+    while True:
+        done = reconcile(ports, engine, folder)
+        if not done.reschedule or done.delay:
+            return done
+
+
+def _act(
+    ports: RootPorts, engine: TableEngine, seen: Observation, decision: Decision
+) -> Reconciled:
+    match decision:
+        case Apply(batch) | Reset(batch):
+            ports.emit(BatchStarted(batch.folder, batch.first, batch.last, len(batch.files)))
+            emit_opening(ports, seen.observed, batch)
+            if problem := apply_batch(ports, engine, seen, batch):
+                control = refused(seen.observed.control, problem, ports.clock())
+                emit_learned(ports, seen.observed, control)
+                Documents(ports.store).save_table(seen.observed.folder, control, seen.etag)
+                _emit_pause(ports, seen.observed, problem)
+        case Continue():
+            continue_epoch(ports, engine, seen, decision)
+        case Drop():
+            drop_table(ports, engine, seen)
+        case Restore():
+            restore_table(ports, seen, decision)
+        case _:
+            return Reconciled(decision, reschedule=False)
+    return Reconciled(decision, reschedule=True)
+
+
+def _emit_pause(ports: RootPorts, observed: ObservedState, problem: Problem) -> None:
+    """Report a problem that has just been written down, unless it was known before."""
+    if not problem.same_as(observed.control.problem):
+        ports.emit(TablePaused(observed.folder, problem.code, problem.detail, problem.file))
+
+
+def save_learned(ports: RootPorts, seen: Observation, decision: Decision) -> Observation:
+    """Write down what this look taught, when it taught something.
+
+    Raises ConditionFailed when somebody else wrote the control document first.
+    """
+    control = learned_from(seen.observed, decision)
+    if control == seen.observed.control:
+        return seen
+    emit_learned(ports, seen.observed, control)
+    saved = Documents(ports.store).save_table(seen.observed.folder, control, seen.etag)
+    if isinstance(decision, Pause):
+        _emit_pause(ports, seen.observed, decision.problem)
+    return Observation(replace(seen.observed, control=saved.value), saved.etag)
+
+
+FIRST_DELAY = timedelta(seconds=1)
+"""After the first failure on the same files; doubled with each further one."""
+
+
+LONGEST_DELAY = timedelta(seconds=60)
+
+
+def delay_after(failures: int) -> timedelta:
+    """How long to leave a table alone after so many failures in a row."""
+    doublings = min(failures - 1, 16)  # past the longest delay; more would overflow in time
+    return min(FIRST_DELAY * (1 << doublings), LONGEST_DELAY)
+
+
+def _failed(
+    ports: RootPorts, folder: TableFolder, decision: Decision, error: Exception
+) -> Reconciled:
+    """Count a failure; the third in a row on the same files pauses the table."""
+    files = decision.batch.manifest.files if isinstance(decision, (Apply, Reset)) else ()
+    seen = observe(ports, folder)
+    counted = failed(seen.observed, FailedAttempt(files, error, ports.clock()))
+    if counted.disposition is Disposition.FAIL:
+        raise error
+    count, text = counted.attempt, words_of(error)
+    ports.emit(AttemptFailed(folder, count, text[:500]))
+    emit_learned(ports, seen.observed, counted.control)
+    try:
+        Documents(ports.store).save_table(folder, counted.control, seen.etag)
+    except ConditionFailed:
+        return Reconciled(decision, reschedule=True)
+    if counted.control.problem is not None:
+        _emit_pause(ports, seen.observed, counted.control.problem)
+    return Reconciled(decision, reschedule=True, delay=delay_after(count))

@@ -1,0 +1,1 @@
+"""What keeps tables reconciled: worker pool, daemon, runner, messages, leases and timers."""

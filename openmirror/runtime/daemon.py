@@ -1,0 +1,82 @@
+"""Everything that a process which stays does: visits, sweeps, cleanup and status, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from openmirror.ports import TableEngine, WakerQueue
+from openmirror.progress import PeriodicTask
+from openmirror.protocol.names import TableFolder
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.isolation import Reconciler
+from openmirror.runtime.sweeping import clean, publish_all, sweep
+from openmirror.runtime.timers import Repeating
+from openmirror.runtime.workers import SECONDS_TO_FINISH, WorkerPool
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """How often what time starts is done."""
+
+    sweep: timedelta
+    cleanup: timedelta
+    status: timedelta
+
+
+class Daemon:
+    """Runs beside the main thread, which serves it until it stops it."""
+
+    def __init__(
+        self,
+        ports: RootPorts,
+        engine: TableEngine,
+        waker: WakerQueue,
+        mirrors: Callable[[], Iterable[str]],
+        workers: int,
+        every: Intervals,
+    ) -> None:
+        self._ports = ports
+        self._mirrors = mirrors
+        self._waker = waker
+        self._workers = WorkerPool(Reconciler(ports, engine), workers)
+        self._sweep = Repeating(
+            ports, PeriodicTask.SWEEP, every.sweep, lambda: sweep(ports, mirrors(), waker)
+        )
+        self._timers = (
+            self._sweep,
+            Repeating(ports, PeriodicTask.CLEANUP, every.cleanup, lambda: clean(ports, mirrors())),
+            Repeating(
+                ports, PeriodicTask.STATUS, every.status, lambda: publish_all(ports, mirrors())
+            ),
+        )
+
+    def serve(self, seconds: float) -> None:
+        """Hand a ring to the lanes, waiting at most so long for one.
+
+        Raises what nothing can go on after.
+        """
+        folder = self._waker.take(seconds)
+        if folder is not None:
+            self._workers.wake(folder)
+        self._workers.check()
+        for timer in self._timers:
+            timer.check()
+
+    def wake(self, folder: TableFolder) -> None:
+        """Look at this table soon."""
+        self._waker.wake(folder)
+
+    def sweep(self) -> None:
+        """Look at every table soon."""
+        self._sweep.now()
+
+    def stop(self) -> frozenset[TableFolder]:
+        """Stop within seconds; answers the tables whose batch had to be abandoned."""
+        abandoned = self._workers.stop(SECONDS_TO_FINISH)
+        for timer in self._timers:
+            timer.stop(1.0)
+        if not abandoned:
+            publish_all(self._ports, self._mirrors())
+        return abandoned

@@ -1,0 +1,165 @@
+"""`drain`: apply what is there, wait out what ends by itself within seconds, and return."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from openmirror.errors import MOST_ATTEMPTS, NotThere
+from openmirror.plan import Decision
+from openmirror.plan.decisions import Apply, Pause, Reset, Wait, Waiting, WaitKind
+from openmirror.ports import TableEngine
+from openmirror.progress import MirrorUnreadable, TableContended
+from openmirror.protocol.names import Incarnation, TableFolder
+from openmirror.protocol.naming_scheme import ANY_FILE
+from openmirror.reconcile.discovery import discover
+from openmirror.reconcile.landed_files import sorted_out
+from openmirror.reconcile.reconciliation import FIRST_DELAY
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.attempts import MOST_ATTEMPTS_AT_ONE_POSITION, Attempts
+from openmirror.runtime.isolation import SHORTEST_WAIT, UnreadableTable, reconcile_isolated
+from openmirror.runtime.sweeping import publish_all
+from openmirror.runtime.workers import SECONDS_TO_FINISH, Reschedule, WorkerPool
+from openmirror.status import leaves_undone
+from openmirror.table import layout
+
+
+@dataclass(frozen=True)
+class DrainResult:
+    """How every table stood when a drain left it."""
+
+    outcomes: Mapping[TableFolder, Decision | UnreadableTable]
+    unreadable_mirrors: Mapping[str, str] = field(default_factory=dict)
+    """Mirrors whose landing zone could not be listed, and why; nothing of them was touched."""
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether something could not be looked at."""
+        lost = any(isinstance(outcome, UnreadableTable) for outcome in self.outcomes.values())
+        return lost or bool(self.unreadable_mirrors)
+
+    @property
+    def stopped(self) -> dict[TableFolder, Pause | Wait]:
+        """Tables that are paused, or wait and not quietly."""
+        return {
+            folder: outcome
+            for folder, outcome in self.outcomes.items()
+            if isinstance(outcome, Pause | Wait) and leaves_undone(outcome)
+        }
+
+
+_LONGEST_QUIET_PERIOD = timedelta(minutes=1)
+"""A text file that grows for longer than this is not sat out: nobody knows when it will end."""
+_LONGEST_WAIT = timedelta(seconds=1)
+"""What is waited for may come before its time is up, and nobody rings in a drain."""
+
+
+def drain(
+    ports: RootPorts, engine: TableEngine, mirrors: Iterable[str], workers: int
+) -> DrainResult:
+    """Apply everything that is there now, and return.
+
+    Each table is left once it has passed what lay in its folder at its first visit, so a
+    publisher that is faster than we are cannot keep this going.
+    """
+    draining = _Draining(ports, engine)
+    mirrors = list(mirrors)
+    unreadable: dict[str, str] = {}
+    folders: list[TableFolder] = []
+    for mirror in mirrors:
+        try:
+            folders += discover(ports.store, mirror)
+        except NotThere as error:
+            unreadable[mirror] = str(error)
+            ports.emit(MirrorUnreadable(mirror, str(error)))
+    running = WorkerPool(draining, workers)
+    try:
+        for folder in folders:
+            running.wake(folder)
+        running.wait()
+    finally:
+        running.stop(SECONDS_TO_FINISH)
+    publish_all(ports, mirrors)
+    return DrainResult(draining.outcomes, unreadable)
+
+
+@dataclass(frozen=True)
+class _There:
+    """What a folder held at the first visit."""
+
+    incarnation: Incarnation | None
+    names: frozenset[str]
+    """Change files, and whatever else may be one."""
+
+
+class _Draining:
+    """Visits tables until what was there is applied."""
+
+    def __init__(self, ports: RootPorts, engine: TableEngine) -> None:
+        self.outcomes: dict[TableFolder, Decision | UnreadableTable] = {}
+        self._ports = ports
+        self._engine = engine
+        self._there: dict[TableFolder, _There] = {}
+        self._waiting_out: dict[tuple[TableFolder, str | None], datetime] = {}
+        """When each file that settles would first have been done with it."""
+        self._attempts = Attempts()
+        self._lock = threading.Lock()
+
+    def __call__(self, folder: TableFolder) -> Reschedule | None:
+        done = reconcile_isolated(self._ports, self._engine, folder, lambda: self._remember(folder))
+        attempts = self._attempts.count(folder, done.outcome)
+        with self._lock:
+            self.outcomes[folder] = done.outcome
+        match done.outcome:
+            case UnreadableTable(may_pass=True) if attempts < MOST_ATTEMPTS:
+                return Reschedule(FIRST_DELAY * attempts, backing_off=True)
+            case Wait(waiting) if waiting.until and self._sits_out(folder, waiting):
+                left = waiting.until - self._ports.clock()
+                return Reschedule(max(SHORTEST_WAIT, min(left, _LONGEST_WAIT)))
+            case Apply() | Reset() if self._has_passed(folder, done.outcome):
+                return None
+        if done.reschedule and attempts >= MOST_ATTEMPTS_AT_ONE_POSITION:
+            reason = f"it changed under {attempts} tries in a row"
+            self._ports.emit(TableContended(folder, attempts))
+            with self._lock:
+                self.outcomes[folder] = UnreadableTable(reason)
+            return None
+        return Reschedule(done.delay, backing_off=bool(done.delay)) if done.reschedule else None
+
+    def _sits_out(self, folder: TableFolder, waiting: Waiting) -> bool:
+        """Whether it ends by itself within seconds."""
+        if waiting.until is None or not waiting.is_brief:
+            return waiting.kind is WaitKind.METADATA
+        with self._lock:
+            first = self._waiting_out.setdefault((folder, waiting.file), waiting.until)
+        return waiting.until <= first + _LONGEST_QUIET_PERIOD
+
+    def _remember(self, folder: TableFolder) -> None:
+        if folder not in self._there:
+            there = _what_is_there(self._ports, folder)
+            with self._lock:
+                self._there[folder] = there
+
+    def _has_passed(self, folder: TableFolder, decision: Apply | Reset) -> bool:
+        """Whether all that was there had been applied when this was decided."""
+        there = self._there[folder]
+        if decision.batch.epoch.incarnation != there.incarnation:
+            return True  # what was there has been deleted since, with its folder
+        if isinstance(decision, Reset):
+            return False
+        # What a reseed reads from the archive was there before anything in the folder.
+        return not any(f.archived or f.name in there.names for f in decision.batch.files)
+
+
+def _what_is_there(ports: RootPorts, folder: TableFolder) -> _There:
+    landing = layout.table_folder(folder)
+    try:
+        incarnation = ports.store.incarnation(landing)
+        listing = ports.store.list_folder(landing)
+        # Whatever the table's options: partitions and names of any kind are counted.
+        every = sorted_out(ports.store, landing, listing, ANY_FILE)
+    except NotThere:
+        return _There(None, frozenset())
+    return _There(incarnation, frozenset(file.name for file in every.files))

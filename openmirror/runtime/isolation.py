@@ -1,0 +1,105 @@
+"""Visiting tables so that the failure of one stays with that one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from openmirror.errors import (
+    Disposition,
+    DocumentUnreadable,
+    NotThere,
+    Problem,
+    Unavailable,
+    disposition_of,
+)
+from openmirror.plan import Decision
+from openmirror.plan.decisions import Pause, Wait
+from openmirror.ports import TableEngine
+from openmirror.progress import ControlDocumentInvalid, TableUnreadable, TableWaiting
+from openmirror.protocol.names import TableFolder
+from openmirror.reconcile.mirrors import open_mirror
+from openmirror.reconcile.reconciliation import Reconciled, reconcile
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.workers import Reschedule
+
+
+@dataclass(frozen=True)
+class UnreadableTable:
+    """A table that could not even be looked at, and why."""
+
+    reason: str
+    may_pass: bool = False
+    """Whether another try may succeed without anybody doing anything."""
+    away: bool = False
+    """Whether a service could not be reached, which says nothing about the table."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a visit found, and when the next is due."""
+
+    outcome: Decision | UnreadableTable
+    reschedule: bool = False
+    delay: timedelta = timedelta()
+
+
+def reconcile_isolated(
+    ports: RootPorts,
+    engine: TableEngine,
+    folder: TableFolder,
+    prepare: Callable[[], None] = lambda: None,
+) -> Outcome:
+    """One visit, after `prepare`; its failures stay with this table if others can go on."""
+    try:
+        # Before anything of a mirror is read by it: the default schema is pinned at first use.
+        open_mirror(ports.store, folder.mirror)
+        prepare()
+        done: Reconciled = reconcile(ports, engine, folder)
+    except DocumentUnreadable as error:
+        ports.emit(unreadable_event(folder, error))
+        return Outcome(Pause(Problem(code=error.code, detail=str(error))))
+    except NotThere as error:
+        ports.emit(unreadable_event(folder, error))
+        return Outcome(UnreadableTable(str(error)))
+    except Exception as error:
+        if disposition_of(error, attempts=1) is Disposition.FAIL:
+            raise
+        reason = f"{type(error).__name__}: {error}"
+        ports.emit(TableUnreadable(folder, reason))
+        away = isinstance(error, Unavailable)
+        return Outcome(UnreadableTable(reason, may_pass=True, away=away))
+    if isinstance(done.decision, Wait):
+        waiting = done.decision.waiting
+        ports.emit(TableWaiting(folder, waiting.kind, waiting.detail, waiting.until))
+    return Outcome(done.decision, done.reschedule, done.delay)
+
+
+def unreadable_event(
+    folder: TableFolder, error: Exception
+) -> ControlDocumentInvalid | TableUnreadable:
+    """What is reported of a table that could not be observed."""
+    if isinstance(error, DocumentUnreadable):
+        return ControlDocumentInvalid(folder, error.code, str(error))
+    return TableUnreadable(folder, str(error))
+
+
+SHORTEST_WAIT = timedelta(milliseconds=50)
+"""So that two clocks that differ a little do not make a lane spin."""
+
+
+class Reconciler:
+    """Visits tables for a process that stays: every wait that ends by itself sets an alarm."""
+
+    def __init__(self, ports: RootPorts, engine: TableEngine) -> None:
+        self._ports = ports
+        self._engine = engine
+
+    def __call__(self, folder: TableFolder) -> Reschedule | None:
+        """Visit once; the sweep comes back to a table that could not be looked at."""
+        done = reconcile_isolated(self._ports, self._engine, folder)
+        if isinstance(done.outcome, Wait) and done.outcome.waiting.until:
+            left = done.outcome.waiting.until - self._ports.clock()
+            return Reschedule(max(left, SHORTEST_WAIT))
+        return Reschedule(done.delay, backing_off=bool(done.delay)) if done.reschedule else None

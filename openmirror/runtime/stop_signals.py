@@ -1,0 +1,59 @@
+"""Stopping by signal: the first asks, the second does not."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import NoReturn
+
+INTERRUPTED = 130
+"""What shells give a program that was stopped by Ctrl-C."""
+AFTER_BATCHES = b"\nstopping after the batches underway; once more stops at once\n"
+"""What a command that applies says when it is asked to stop."""
+
+
+def exit_now(code: int) -> NoReturn:
+    """End this process without waiting for Spark or for any thread."""
+    for stream in (sys.stdout, sys.stderr):
+        # Called out of a signal's handler it may have cut a write short: RuntimeError.
+        with suppress(OSError, ValueError, RuntimeError):
+            stream.flush()
+    os._exit(code)
+
+
+@contextmanager
+def stop_signals(*, stated: bytes = b"", interrupt: bool = False) -> Iterator[threading.Event]:
+    """Set an event at the first SIGINT or SIGTERM, after writing `said`, and end at the second.
+
+    With `interrupt` the first raises KeyboardInterrupt in the main thread as well. Begin this
+    after Spark has started, which takes SIGINT for itself. A thread that is not the main one, as
+    on some platforms, cannot hear of signals: then the event is never set.
+    """
+    stop = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stop
+        return
+
+    def asked(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if stop.is_set():
+            exit_now(INTERRUPTED)
+        stop.set()
+        # Not through a console, whose lock the interrupted thread may hold.
+        os.write(2, stated)
+        if interrupt:
+            raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in before:
+        signal.signal(number, asked)
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

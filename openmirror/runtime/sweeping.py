@@ -1,0 +1,152 @@
+"""The passes over all tables that time starts: the sweep, which loses no event, and cleanup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from openmirror.errors import (
+    ConditionFailed,
+    Disposition,
+    DocumentUnreadable,
+    NotThere,
+    disposition_of,
+)
+from openmirror.operate.report import Statuses, publish
+from openmirror.plan import plan
+from openmirror.plan.wake import needs_reconcile
+from openmirror.ports import Waker
+from openmirror.progress import LeftoverCleanupFailed, MirrorUnreadable
+from openmirror.protocol.names import TableFolder
+from openmirror.reconcile.clean import Cleaned, clean_table
+from openmirror.reconcile.concurrently import side_by_side
+from openmirror.reconcile.discovery import discover
+from openmirror.reconcile.leftovers import clear_leftovers
+from openmirror.reconcile.mirrors import open_mirror
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.isolation import unreadable_event
+from openmirror.status import TableStatus, listed_status
+
+
+@dataclass
+class Swept:
+    """What a sweep found."""
+
+    woken: list[TableFolder] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Tables and mirrors that could not be looked at, and why."""
+    seen: dict[TableFolder, TableStatus | None] = field(default_factory=dict)
+    """How each table stood that could be looked at."""
+
+
+def sweep(ports: RootPorts, mirrors: Iterable[str], waker: Waker) -> Swept:
+    """Look at every table, and ring for those that a visit would move.
+
+    This is what makes lost events harmless. Tables that wait or are paused are left alone, so an
+    idle mirror rings for nothing, unless the visit would write down what nobody has yet: that a
+    folder is missing, or that a problem began. A text file that settles is no such wait.
+    """
+    swept = Swept()
+
+    def observed(folder: TableFolder) -> None:
+        try:
+            found = observe(ports, folder).observed
+            decision = plan(found, ports.limits, found.at)
+            swept.seen[folder] = listed_status(found, decision, limits=ports.limits)
+            if needs_reconcile(found, decision):
+                waker.wake(folder)
+                swept.woken.append(folder)
+        except Exception as error:  # noqa: BLE001 - judged there
+            _stays_with(ports, folder, error, swept.unreadable)
+
+    side_by_side(ports, _folders(ports, mirrors, swept.unreadable), observed)
+    return swept
+
+
+@dataclass
+class CleanedAll:
+    """What a cleanup pass did, or would do."""
+
+    cleaned: list[Cleaned] = field(default_factory=list)
+    """Tables with something to clean."""
+    leftovers: dict[str, int] = field(default_factory=dict)
+    """Mirrors that had remains of broken-off conversions, and how many."""
+    unreadable: dict[str, str] = field(default_factory=dict)
+    """Tables and mirrors that could not be looked at, and why."""
+
+
+def clean(ports: RootPorts, mirrors: Iterable[str], *, dry_run: bool = False) -> CleanedAll:
+    """One cleanup pass over all tables; with `dry_run` only says what it would do."""
+    cleanup, chosen = CleanedAll(), list(mirrors)
+
+    def clean_one(folder: TableFolder) -> None:
+        try:
+            if done := clean_table(ports, folder, dry_run=dry_run):
+                cleanup.cleaned.append(done)
+        except Exception as error:  # noqa: BLE001 - judged there
+            _stays_with(ports, folder, error, cleanup.unreadable)
+
+    side_by_side(ports, _folders(ports, chosen, cleanup.unreadable), clean_one)
+    for mirror in chosen:
+        try:
+            left = clear_leftovers(ports, mirror, dry_run=dry_run)
+        except Exception as error:  # noqa: BLE001 - judged there
+            _raise_if_fatal(error)
+            cleanup.unreadable[mirror] = str(error)
+            ports.emit(LeftoverCleanupFailed(mirror, str(error)))
+            continue
+        if left:
+            cleanup.leftovers[mirror] = len(left)
+    return cleanup
+
+
+def publish_all(ports: RootPorts, mirrors: Iterable[str], seen: Statuses | None = None) -> None:
+    """Write the status files of these mirrors, where they would say something new.
+
+    Tables that are `seen`, by a sweep just before, are not looked at again.
+
+    Raises the first thing that kept a mirror from its status, after all others have theirs.
+    """
+    failed: Exception | None = None
+    for mirror in mirrors:
+        try:
+            publish(ports, mirror, seen=seen)
+        except (NotThere, DocumentUnreadable, ConditionFailed):
+            # Status is a copy: the next pass writes it. Nothing is written where a zone is gone.
+            continue
+        except Exception as error:
+            if disposition_of(error, attempts=1) is Disposition.FAIL:
+                raise
+            failed = failed or error
+    if failed is not None:
+        raise failed
+
+
+def _folders(
+    ports: RootPorts, mirrors: Iterable[str], unreadable: dict[str, str]
+) -> Iterator[TableFolder]:
+    for mirror in mirrors:
+        try:
+            folders = discover(ports.store, mirror)
+            open_mirror(ports.store, mirror)
+        except (NotThere, DocumentUnreadable) as error:
+            # Not an empty mirror: nothing may be concluded about its tables.
+            unreadable[mirror] = str(error)
+            ports.emit(MirrorUnreadable(mirror, str(error)))
+            continue
+        yield from folders
+
+
+def _stays_with(
+    ports: RootPorts, folder: TableFolder, error: Exception, unreadable: dict[str, str]
+) -> None:
+    """Report what went wrong with a table, unless nothing else can go on either."""
+    _raise_if_fatal(error)
+    unreadable[str(folder)] = str(error)
+    ports.emit(unreadable_event(folder, error))
+
+
+def _raise_if_fatal(error: Exception) -> None:
+    if disposition_of(error, attempts=1) is Disposition.FAIL:
+        raise error

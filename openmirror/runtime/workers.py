@@ -1,0 +1,139 @@
+"""Lanes: worker threads in which tables are visited, each table in at most one at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from openmirror.protocol.names import TableFolder
+
+SECONDS_TO_FINISH = 8.0
+"""How long a stop waits for batches underway; what is abandoned then is applied later, once."""
+
+
+@dataclass(frozen=True)
+class Reschedule:
+    """When a table is to be visited once more."""
+
+    after: timedelta = timedelta()
+    backing_off: bool = False
+    """Whether rings before then change nothing: it is a pause after a failure, not a wait."""
+
+
+class WorkerPool:
+    """Takes turns: a table with more to do goes to the end of the line, so that none starves.
+
+    Rings for a table that is in line already, or that come during its visit, are one ring.
+    """
+
+    def __init__(self, reconcile: Callable[[TableFolder], Reschedule | None], count: int) -> None:
+        self._reconcile = reconcile
+        self._changed = threading.Condition()
+        self._line: dict[TableFolder, None] = {}
+        self._busy: set[TableFolder] = set()
+        self._woken_while_busy: set[TableFolder] = set()
+        self._later: dict[TableFolder, tuple[float, Reschedule]] = {}
+        self._stopping = False
+        self._failure: BaseException | None = None
+        # Daemons: a process that was told twice to stop does not wait for a Spark job.
+        self._threads = [
+            threading.Thread(target=self._work, name=f"lane-{number}", daemon=True)
+            for number in range(1, count + 1)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def wake(self, folder: TableFolder) -> None:
+        """Ask for a visit."""
+        with self._changed:
+            if folder in self._busy:
+                self._woken_while_busy.add(folder)
+                return
+            if folder in self._later:
+                if self._later[folder][1].backing_off:
+                    return
+                del self._later[folder]
+            self._line[folder] = None
+            self._changed.notify()
+
+    def wait(self) -> None:
+        """Wait until no table has anything to do, now or later.
+
+        Raises what ended a lane: something after which the whole program cannot go on.
+        """
+        with self._changed:
+            while not self._failure and (self._line or self._busy or self._later):
+                self._changed.wait()
+        self.check()
+
+    def are_idle(self) -> bool:
+        """Whether nothing is visited or is to be soon; an alarm of a table that waits aside."""
+        with self._changed:
+            backing_off = any(reschedule.backing_off for _, reschedule in self._later.values())
+            return not (self._line or self._busy or backing_off)
+
+    def check(self) -> None:
+        """Raise what ended a lane, if anything did."""
+        if self._failure is not None:
+            raise self._failure
+
+    def failure(self) -> BaseException | None:
+        """What ended a lane, if anything did."""
+        return self._failure
+
+    def stop(self, seconds: float) -> frozenset[TableFolder]:
+        """Begin no further visit, wait this long for those underway; answers which still are."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        until = time.monotonic() + seconds
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+        with self._changed:
+            return frozenset(self._busy)
+
+    def _work(self) -> None:
+        while (folder := self._next()) is not None:
+            reschedule = None
+            try:
+                reschedule = self._reconcile(folder)
+            except BaseException as error:  # noqa: BLE001 - raised again by whoever waits
+                with self._changed:
+                    self._failure = self._failure or error
+                    self._stopping = True
+            self._done(folder, reschedule)
+
+    def _next(self) -> TableFolder | None:
+        with self._changed:
+            while not self._stopping:
+                now = time.monotonic()
+                for folder in [f for f, (due, _) in self._later.items() if due <= now]:
+                    del self._later[folder]
+                    self._line[folder] = None
+                if self._line:
+                    folder = next(iter(self._line))
+                    del self._line[folder]
+                    self._busy.add(folder)
+                    return folder
+                due = min((due for due, _ in self._later.values()), default=None)
+                self._changed.wait(None if due is None else due - now)
+            return None
+
+    def _done(self, folder: TableFolder, reschedule: Reschedule | None) -> None:
+        with self._changed:
+            self._busy.discard(folder)
+            woken = folder in self._woken_while_busy
+            self._woken_while_busy.discard(folder)
+            if (
+                reschedule is not None
+                and reschedule.after > timedelta()
+                and (reschedule.backing_off or not woken)
+            ):
+                due = time.monotonic() + reschedule.after.total_seconds()
+                self._later[folder] = (due, reschedule)
+            elif woken or reschedule is not None:
+                self._line[folder] = None
+            self._changed.notify_all()

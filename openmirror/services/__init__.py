@@ -1,1 +1,0 @@
-"""What the product does, between the pure decisions and the ports."""

@@ -1,0 +1,68 @@
+"""Where a table is in its life, told from one look and its plan: what `status` shows.
+
+Pure. The words of `status` are Fabric's, so that publishers and dashboards made for it keep
+working; what Fabric has no word for (waits, holds, warnings) stands beside them.
+"""
+
+from openmirror.status.json_shape import to_json, to_monitoring
+from openmirror.status.remedies import wait_remedy
+from openmirror.status.stages import (
+    Initialized,
+    Lifecycle,
+    OnHold,
+    Paused,
+    Replicating,
+    Reseeding,
+    Snapshotting,
+    Unreadable,
+    Waits,
+    WasDropped,
+    fabric_status,
+    leaves_undone,
+    lifecycle,
+    position_of,
+)
+from openmirror.status.table_status import (
+    TableStatus,
+    WaitingFor,
+    is_listed,
+    listed_status,
+    needs_attention,
+    table_status,
+    unreadable,
+)
+from openmirror.status.words import FabricStatus, StageWord, Trouble, Warn, Word, iso, message_of
+
+__all__ = [
+    "FabricStatus",
+    "Initialized",
+    "Lifecycle",
+    "OnHold",
+    "Paused",
+    "Replicating",
+    "Reseeding",
+    "Snapshotting",
+    "StageWord",
+    "TableStatus",
+    "Trouble",
+    "Unreadable",
+    "WaitingFor",
+    "Waits",
+    "Warn",
+    "WasDropped",
+    "Word",
+    "fabric_status",
+    "is_listed",
+    "iso",
+    "leaves_undone",
+    "lifecycle",
+    "listed_status",
+    "message_of",
+    "needs_attention",
+    "position_of",
+    "table_status",
+    "to_json",
+    "to_monitoring",
+    "unreadable",
+    "wait_remedy",
+]

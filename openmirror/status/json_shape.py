@@ -1,0 +1,113 @@
+"""The shapes that status has as JSON: `status --json`, a contract, and Fabric's own file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from uuid import NAMESPACE_URL, uuid5
+
+from openmirror.plan.decisions import Waiting
+from openmirror.status.table_status import TableStatus
+from openmirror.status.words import Trouble, iso, message_of
+
+
+def to_json(tables: Iterable[TableStatus]) -> dict[str, object]:
+    """What `status --json` prints: a contract, so nothing is renamed or left out."""
+    return {"data": [_table_json(table) for table in tables]}
+
+
+_NEVER = "0001-01-01T00:00:00"
+"""How Fabric's file says "no such time"."""
+
+
+def to_monitoring(tables: Iterable[TableStatus]) -> dict[str, object]:
+    """What `Files/Monitoring/tables.json` holds, which publishers' SDKs read."""
+    return {"tables": [_monitored(table) for table in tables]}
+
+
+def _monitored(table: TableStatus) -> dict[str, object]:
+    problem = table.problem
+    return {
+        "id": str(uuid5(NAMESPACE_URL, f"openmirror:{table.folder}")),
+        "status": table.status.value,
+        "errorCode": problem.code if problem else None,
+        "errorMessage": message_of(problem) if problem else None,
+        "normalizedTableName": f"{table.name.schema}.{table.name.table}",
+        "sourceTableName": table.name.table,
+        "sourceSchemaName": table.name.schema,
+        "sourceObjectType": "Table",
+        "metrics": {
+            "processedRowCount": table.totals.operations,
+            "processedByte": table.totals.bytes,
+            "lastSourceCommitTimeUtc": _NEVER,
+            "lastSyncTimeUtc": iso(table.synced_at) if table.synced_at else _NEVER,
+        },
+    }
+
+
+def _table_json(table: TableStatus) -> dict[str, object]:
+    problem = table.problem
+    return {
+        "sourceSchemaName": table.name.schema,
+        "sourceTableName": table.name.table,
+        "status": table.status.value,
+        "metrics": {
+            "processedBytes": table.totals.bytes,
+            "processedRows": table.totals.operations,
+            "lastSyncDateTime": iso(table.synced_at) if table.synced_at else None,
+        },
+        "error": {"errorCode": problem.code, "message": message_of(problem)} if problem else None,
+        "openmirror": {
+            "appliedSequence": str(table.applied),
+            "pendingFiles": table.pending_files,
+            "waitingFor": _waiting_json(table.waiting_for.waiting) if table.waiting_for else None,
+            "problem": _problem_json(problem) if problem else None,
+            "warnings": [
+                {"code": w.code, "file": w.file, "detail": w.detail, "solution": w.solution}
+                for w in table.warnings
+            ],
+            "lagSeconds": table.lag_seconds,
+            **_partitions_json(table),
+        },
+    }
+
+
+def _partitions_json(table: TableStatus) -> dict[str, object]:
+    if table.partitions is None:
+        return {}
+    return {
+        "partitions": [
+            {
+                "partition": partition.name,
+                "appliedSequence": str(partition.applied)
+                if partition.applied is not None
+                else None,
+                "pendingFiles": partition.pending_files,
+                "waitingFor": _waiting_json(partition.waiting) if partition.waiting else None,
+            }
+            for partition in table.partitions
+        ]
+    }
+
+
+def _waiting_json(waiting: Waiting) -> dict[str, object]:
+    shown: dict[str, object] = {"kind": waiting.kind.value}
+    if waiting.sequence is not None:
+        shown["sequence"] = str(waiting.sequence)
+    if waiting.partition is not None:
+        shown["partition"] = waiting.partition
+    if waiting.file is not None:
+        shown["file"] = waiting.file
+    shown["since"] = iso(waiting.since)
+    if waiting.until is not None:
+        shown["until"] = iso(waiting.until)
+    return shown
+
+
+def _problem_json(problem: Trouble) -> dict[str, object]:
+    return {
+        "code": problem.code,
+        "file": problem.file,
+        "detail": problem.detail,
+        "solution": problem.solution,
+        "since": iso(problem.since) if problem.since else None,
+    }

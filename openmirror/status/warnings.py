@@ -1,0 +1,156 @@
+"""What stands beside a table's status: holds, drops, requests, retries, slips and skips."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from openmirror.errors import MOST_ATTEMPTS, Notice
+from openmirror.plan import Decision, ObservedState
+from openmirror.plan.decisions import Pause
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.features import unmet
+from openmirror.plan.observed import TablePolicy
+from openmirror.protocol.metadata import TableMetadata
+from openmirror.protocol.names import METADATA_FILE
+from openmirror.protocol.rules import Code
+from openmirror.protocol.sequence import Position, file_stem
+from openmirror.status.stages import dropped, is_dropped
+from openmirror.status.words import Warn, Word, iso
+from openmirror.table.control import Skip
+from openmirror.table.log import TableLog
+
+
+def warnings(observed: ObservedState, decision: Decision, position: Position) -> Iterator[Warn]:
+    """What goes on beside the status, most pressing first."""
+    control = observed.control
+    if control.hold:
+        yield Warn(
+            Word.HELD,
+            f"held since {iso(control.hold.since)} by {_who(control.hold.by, control.hold.why)}",
+            "`openmirror resume` lets it go on.",
+        )
+    if is_dropped(observed):
+        stage = dropped(observed)
+        at = f" on {iso(stage.at)}" if stage.at else ""
+        until = f"until {iso(stage.until)}" if stage.until else "until its retention ends"
+        yield Warn(
+            Word.DROPPED,
+            f"dropped{at}, because its folder was deleted; it can be brought back {until}",
+            "`openmirror undrop` brings it back, held; a new folder of this name replaces it.",
+        )
+    if control.request:
+        request = control.request
+        yield Warn(
+            Word.REQUESTED,
+            f"{request.kind.value} asked for on {iso(request.at)} by "
+            f"{_who(request.by, request.why)}; the runner carries it out at its next visit",
+            "Nothing to do while a runner is on; else `openmirror drain` or the Spark job.",
+        )
+    if control.failures and not isinstance(decision, Pause):
+        failures = control.failures
+        yield Warn(
+            Word.RETRYING,
+            f"attempt {failures.count} of {MOST_ATTEMPTS} failed on {iso(failures.at)}: "
+            f"{failures.error}",
+            "It is tried again by itself; after the last attempt the table pauses.",
+            failures.files[0].name if failures.files else None,
+        )
+    yield from (_noticed(notice) for notice in _notices(observed, position))
+    yield from _skips(observed, position)
+    yield from _skips_by_name(observed)
+
+
+def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:
+    """What `Code` calls warnings: slips of a publisher that stop nothing."""
+    if isinstance(observed.metadata, TableMetadata) and observed.metadata.repairs:
+        detail = "; ".join(observed.metadata.repairs)
+        yield Notice(Code.METADATA_REPAIRED, detail, METADATA_FILE)
+    for oddity in observed.unexpected_names:
+        yield Notice(Code.FILE_NAME_INVALID, f"never read: {oddity.reason}", oddity.name)
+    again = _reused(observed, position)
+    if again:
+        more = f", and {len(again) - 1} more" if len(again) > 1 else ""
+        detail = f"{again[0].name}{more}: used before; never read, never moved"
+        yield Notice(Code.SEQUENCE_REUSED, detail, again[0].name)
+    if observed.control.rebuilt:
+        detail = f"the control document was lost, and made anew on {iso(observed.control.rebuilt)}"
+        yield Notice(Code.CONTROL_DOCUMENT_REBUILT, detail)
+    if isinstance(observed.policy, TablePolicy) and isinstance(observed.log, TableLog):
+        for detail in unmet(observed.policy, observed.log):
+            yield Notice(Code.TABLE_SETTING_UNMET, detail)
+
+
+def _reused(observed: ObservedState, position: Position) -> list[LandedFile]:
+    """Files under numbers that are archived, or were applied without them."""
+    record = observed.record
+    if observed.naming.has_ledger:
+        return list(observed.ledger.reused)
+    if record is None or position > observed.applied:
+        return []  # between two epochs digests and position do not belong together
+    read = {manifest.sequence for batch in record.batches for manifest in batch.files}
+    # A document made anew knows no digests: then only the archive's own number tells.
+    forgotten = observed.control.rebuilt is not None
+    return [
+        file
+        for file in observed.files.values()
+        if not file.archived
+        and (
+            file.sequence <= record.archived_through
+            or (
+                not forgotten
+                and file.sequence <= position
+                and file.sequence not in read
+                and not record.skipped(file.sequence, file.etag)
+            )
+        )
+    ]
+
+
+def _skips(observed: ObservedState, position: Position) -> Iterator[Warn]:
+    """Skips that still pass over something: those that lie behind the table are history."""
+    for skip in observed.record.skips if observed.record else ():
+        if skip.name is not None or skip.partition is not None:
+            continue
+        file = observed.files.get(skip.first) if skip.etag is not None else None
+        if skip.last <= position or (
+            skip.etag is not None and (not file or file.etag != skip.etag)
+        ):
+            continue
+        what = file.name if file else f"{_numbers(skip)}, as far as missing,"
+        yield _passed_over(what, skip, file.name if file else None)
+
+
+def _skips_by_name(observed: ObservedState) -> Iterator[Warn]:
+    """Files and partitions' numbers that are passed over where the table has a ledger."""
+    if observed.record is None:
+        return
+    for file in observed.ledger.skipped:
+        if skip := observed.record.skipped_file(file.name, file.etag):
+            yield _passed_over(file.name, skip, file.name)
+    for view in observed.ledger.partitions:
+        for skip in observed.record.skips:
+            if skip.partition == view.name and skip.last > (view.applied or 0):
+                where = f" of {view.name}" if view.name else ""
+                yield _passed_over(f"{_numbers(skip)}{where}, as far as missing,", skip, None)
+
+
+def _numbers(skip: Skip) -> str:
+    first = file_stem(skip.first)
+    return first if skip.last == skip.first else f"{first} to {file_stem(skip.last)}"
+
+
+def _passed_over(what: str, skip: Skip, file: str | None) -> Warn:
+    return Warn(
+        Word.SKIPPED,
+        f"{what} is passed over since {iso(skip.at)}, by {_who(skip.by, skip.why)}",
+        "A file that is replaced later, or comes in time, is read.",
+        file,
+    )
+
+
+def _noticed(notice: Notice) -> Warn:
+    return Warn(notice.code, notice.detail, notice.solution, notice.file)
+
+
+def _who(by: str, why: str) -> str:
+    return f"{by}: {why}" if why else by

@@ -1,0 +1,118 @@
+"""What a storage service answers, in the words of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    HttpResponseError,
+    ServiceRequestError,
+    ServiceResponseError,
+)
+
+from openmirror.errors import (
+    AccessDenied,
+    AlreadyThere,
+    ConditionFailed,
+    NotThere,
+    OpenmirrorError,
+    Unavailable,
+    WrongRequest,
+)
+
+BLOB_ROLE = "Storage Blob Data Contributor"
+QUEUE_ROLE = "Storage Queue Data Contributor"
+
+_PASSING = frozenset(
+    {
+        "AccountBeingCreated",
+        "ContainerBeingDeleted",
+        "DestinationPathIsBeingDeleted",
+        "FilesystemBeingDeleted",
+        "OperationTimedOut",
+        "QueueBeingDeleted",
+        "SourcePathIsBeingDeleted",
+    }
+)
+"""Conflicts (409) that end by themselves."""
+_BAD_NAME = frozenset(
+    {"InvalidInput", "InvalidResourceName", "InvalidUri", "OutOfRangeInput", "UriTooLong"}
+)
+
+
+@contextmanager
+def in_our_words(what: str, role: str = BLOB_ROLE) -> Iterator[None]:
+    """Turn the SDK's errors about `what` into ours.
+
+    Raises NotThere, AlreadyThere, ConditionFailed, WrongRequest, AccessDenied or Unavailable; what
+    is none of them stays as it is.
+    """
+    try:
+        yield
+    except HttpResponseError as error:
+        if error.status_code is None and isinstance(error, ClientAuthenticationError):
+            raise _no_token(what, error) from error
+        ours = _reported(what, role, error)
+        if ours is None:
+            raise
+        raise ours from error
+    except (ServiceRequestError, ServiceResponseError) as error:
+        raise Unavailable(f"{what}: the storage service cannot be reached: {error}") from error
+
+
+def code_of(error: AzureError) -> str:
+    """The service's own code of an error; empty when it gave none."""
+    code = getattr(error, "error_code", None)
+    if code is None and (response := getattr(error, "response", None)) is not None:
+        code = response.headers.get("x-ms-error-code")
+    return str(getattr(code, "value", code) or "")
+
+
+def passes(error: AzureError) -> bool:
+    """Whether a conflict ends by itself."""
+    return code_of(error) in _PASSING
+
+
+def _reported(what: str, role: str, error: HttpResponseError) -> OpenmirrorError | None:
+    status, code = error.status_code or 0, code_of(error)
+    stated = f" ({code})" if code else ""
+    if status == 404:
+        return NotThere(f"there is no {what}{stated}")
+    if status in (401, 403):
+        return _denied(what, role, code)
+    if status == 412:
+        return ConditionFailed(f"{what} is no longer as it was when it was looked at{stated}")
+    if error.status_code is None:
+        # An answer that broke off, after all of the SDK's tries to read it.
+        return Unavailable(f"{what}: the storage service's answer was lost: {error.message}")
+    if status in (408, 429) or status >= 500 or passes(error):
+        return Unavailable(f"{what}: the storage service answers {status}{stated}")
+    if status == 409:
+        return AlreadyThere(f"{what} is taken{stated}")
+    if status == 414 or code in _BAD_NAME:
+        return WrongRequest(f"the storage service does not take {what!r}{stated}")
+    return None
+
+
+def _denied(what: str, role: str, code: str) -> AccessDenied:
+    if code == "AuthorizationFailure":
+        why = "Its firewall may refuse this network; if not, the identity lacks"
+    elif code in ("AuthenticationFailed", "InvalidAuthenticationInfo"):
+        why = "The key or token is wrong, or of another tenant. An identity needs"
+    else:
+        why = "The identity lacks"
+    return AccessDenied(
+        f"{what}: access is denied ({code or 'no reason given'}). {why} the role {role!r} on this "
+        "account or container; a new assignment takes some minutes to count"
+    )
+
+
+def _no_token(what: str, error: ClientAuthenticationError) -> AccessDenied:
+    first = str(error.message or error).strip().splitlines()[0]
+    return AccessDenied(
+        f"{what}: no identity to ask with: {first} In Azure, assign a managed identity (and name "
+        "it in AZURE_CLIENT_ID if there are several); elsewhere, `az login`"
+    )

@@ -1,0 +1,62 @@
+"""Listing a folder that others may change or replace meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+from openmirror.ports import Entry, Listing
+from openmirror.protocol.names import ETag
+from openmirror.stores.local.incarnation import INCARNATION_FILE
+from openmirror.stores.local.paths import OURS, etag_of, opened
+
+
+def list_once(folder: Path, *, still: bool) -> Listing | None:
+    """All children by name; None when the folder was replaced, or with `still` when it changed."""
+    with opened(folder) as fd:
+        # Taken first, so that no file ever looks older than it is.
+        at = datetime.now(UTC)
+        before = os.fstat(fd)
+        entries = _entries(fd)
+        # A folder that was deleted meanwhile lists as if it had been half empty.
+        replaced = not os.path.samestat(folder.stat(), before)
+        # While names come and go, some file systems may miss one that was there all along.
+        changed = os.fstat(fd).st_mtime_ns != before.st_mtime_ns
+        return None if replaced or (changed and still) else Listing(at, entries)
+
+
+def _entries(fd: int) -> tuple[Entry, ...]:
+    found = []
+    for name in sorted(os.listdir(fd)):
+        try:
+            facts = os.stat(name, dir_fd=fd)
+        except OSError as error:
+            # Gone since, or a symbolic link that leads nowhere.
+            if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
+                continue
+            raise
+        is_folder = stat.S_ISDIR(facts.st_mode)
+        if not _hidden(name, is_folder):
+            size = 0 if is_folder else facts.st_size
+            modified = datetime.fromtimestamp(facts.st_mtime, UTC)
+            # A folder's own time and size change with its children; its ETag shall not.
+            etag = ETag(f"folder-{facts.st_ino}") if is_folder else etag_of(facts)
+            found.append(Entry(_text(name), is_folder, size, modified, etag))
+    return tuple(found)
+
+
+def _text(name: str) -> str:
+    """A name as text that can be written down, also where its bytes are none."""
+    return os.fsencode(name).decode(errors="replace")
+
+
+def _hidden(name: str, is_folder: bool) -> bool:
+    if name.startswith(OURS):
+        return True
+    # Hadoop's local file system writes a checksum beside every file.
+    return not is_folder and (
+        name == INCARNATION_FILE or (name.startswith(".") and name.endswith(".crc"))
+    )

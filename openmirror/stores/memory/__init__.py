@@ -1,0 +1,1 @@
+"""The ports of storage and work in plain dicts: for tests and simulations."""

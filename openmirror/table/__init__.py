@@ -1,0 +1,1 @@
+"""One table's state: paths, Delta log, control document, batch records and ledger."""

@@ -1,0 +1,45 @@
+"""The control document: what was decided about one landing folder, and nothing that can be seen
+elsewhere. Values only: `plan/transitions/` says how they change, services write them under an ETag.
+"""
+
+from openmirror.table.control.batch import BatchKind, DecidedBatch, ManifestEntry
+from openmirror.table.control.document import (
+    VERSION,
+    Act,
+    Applied,
+    ControlDocument,
+    Dropped,
+    Ended,
+    Failures,
+    Hold,
+    Request,
+    RequestKind,
+)
+from openmirror.table.control.incarnation_record import (
+    Archived,
+    FrozenOptions,
+    IncarnationRecord,
+    Skip,
+)
+from openmirror.table.control.mirror import MirrorDocument
+
+__all__ = [
+    "VERSION",
+    "Act",
+    "Applied",
+    "Archived",
+    "BatchKind",
+    "ControlDocument",
+    "DecidedBatch",
+    "Dropped",
+    "Ended",
+    "Failures",
+    "FrozenOptions",
+    "Hold",
+    "IncarnationRecord",
+    "ManifestEntry",
+    "MirrorDocument",
+    "Request",
+    "RequestKind",
+    "Skip",
+]

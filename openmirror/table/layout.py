@@ -1,0 +1,131 @@
+"""Where everything lies below a root: the storage contract (docs/ARCHITECTURE.md)."""
+
+from __future__ import annotations
+
+from typing import NewType
+
+from openmirror.protocol.names import ARCHIVE_FOLDER, Incarnation, TableFolder, TableName
+from openmirror.protocol.sequence import file_stem
+
+StorePath = NewType("StorePath", str)
+"""A path below a root with `/` between its parts, the container first; never starts with `/`."""
+
+_DOCUMENT = ".json"
+
+LANDING = StorePath("landing")
+LAKE = StorePath("lake")
+
+
+def join(folder: StorePath, *names: str) -> StorePath:
+    """A path further down."""
+    return StorePath("/".join((folder, *names)))
+
+
+def name_of(path: StorePath) -> str:
+    """The last part of a path."""
+    return path.rpartition("/")[2]
+
+
+def folder_of(path: StorePath) -> StorePath:
+    """The folder that a path lies in."""
+    return StorePath(path.rpartition("/")[0])
+
+
+def landing_zone(mirror: str) -> StorePath:
+    """Where publishers write."""
+    return join(LANDING, mirror, "Files", "LandingZone")
+
+
+def monitoring(mirror: str) -> StorePath:
+    """Where publishers read status."""
+    return join(LANDING, mirror, "Files", "Monitoring")
+
+
+def table_folder(folder: TableFolder) -> StorePath:
+    """A table's landing folder."""
+    return join(landing_zone(folder.mirror), *str(folder.path).split("/"))
+
+
+def archive_folder(folder: TableFolder) -> StorePath:
+    """Where applied change files of a landing folder go."""
+    return join(table_folder(folder), ARCHIVE_FOLDER)
+
+
+def delta_table(mirror: str, name: TableName) -> StorePath:
+    """Where a table's Delta log and data lie."""
+    return join(LAKE, mirror, "Tables", name.schema, name.table)
+
+
+def mirror_settings(mirror: str) -> StorePath:
+    """Fabric's item definition with our section; optional."""
+    return join(LAKE, mirror, "mirroring.json")
+
+
+def control_folder(mirror: str) -> StorePath:
+    """Everything of ours that is neither landed nor a table."""
+    return join(LAKE, mirror, "_openmirror")
+
+
+def mirror_document(mirror: str) -> StorePath:
+    """The mirror's own control document."""
+    return join(control_folder(mirror), "mirror.json")
+
+
+def control_documents(mirror: str) -> StorePath:
+    """The folder of all tables' control documents."""
+    return join(control_folder(mirror), "folders")
+
+
+def control_document(folder: TableFolder) -> StorePath:
+    """One landing folder's control document."""
+    return StorePath(f"{join(control_documents(folder.mirror), str(folder.path))}{_DOCUMENT}")
+
+
+def ledger(folder: TableFolder, incarnation: Incarnation) -> StorePath:
+    """The folder of one life's ledger, with a folder for each epoch."""
+    return join(control_folder(folder.mirror), "ledgers", *str(folder.path).split("/"), incarnation)
+
+
+def ledger_entry(folder: TableFolder, incarnation: Incarnation, epoch: int, last: int) -> StorePath:
+    """One entry of a ledger; names sort as their numbers."""
+    return join(ledger(folder, incarnation), f"{epoch:010d}", f"{file_stem(last)}{_DOCUMENT}")
+
+
+def lock_file(folder: TableFolder) -> StorePath:
+    """The empty file that the lease of one landing folder's table is taken on."""
+    return StorePath(f"{join(control_folder(folder.mirror), 'locks', str(folder.path))}.lock")
+
+
+def table_of_document(name: str) -> str | None:
+    """The table whose control document has this file name, if it is one."""
+    return name.removesuffix(_DOCUMENT) if name.endswith(_DOCUMENT) else None
+
+
+def dropped_incarnations(mirror: str, name: TableName) -> StorePath:
+    """The folder of a table's dropped lives."""
+    return join(control_folder(mirror), "dropped", name.schema, name.table)
+
+
+def dropped_table(mirror: str, name: TableName, incarnation: Incarnation) -> StorePath:
+    """Where a dropped table waits for its retention to end."""
+    return join(dropped_incarnations(mirror, name), incarnation)
+
+
+def conversions(mirror: str) -> StorePath:
+    """Where change files that Spark cannot read lie as Parquet, for as long as a batch is read."""
+    return join(control_folder(mirror), "converted")
+
+
+def conversion(mirror: str, reading: str) -> StorePath:
+    """The parts of one reading of one batch."""
+    return join(conversions(mirror), reading)
+
+
+PART_NUMBER = 20
+"""Digits of either number in a part's name."""
+
+
+def converted_part(folder: StorePath, sequence: int, first_row: int) -> StorePath:
+    """A part's path: the change file's sequence, and the place of the part's first row in it."""
+    name = f"{sequence:0{PART_NUMBER}d}-{first_row:0{PART_NUMBER}d}.parquet"
+    return join(folder, name)

@@ -1,0 +1,119 @@
+"""The note that a commit carries survives its way through Delta's userMetadata."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openmirror.table.log import AppId, BatchRecord, Totals
+from openmirror.table.user_metadata import decode, encode
+
+BATCH_RECORD = BatchRecord(
+    operation="9b1d",
+    folder="sales/dbo.schema/Orders",
+    kind="merge",
+    first=7,
+    last=9,
+    files=3,
+    rows={"inserts": 5, "updates": 2, "deletes": 1},
+    bytes=4711,
+    totals=Totals(operations=88, bytes=123456),
+    landed_at=datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC),
+)
+
+whole = st.integers(min_value=0, max_value=2**63 - 1)
+batch_records = st.builds(
+    BatchRecord,
+    operation=st.text(),
+    folder=st.text(),
+    kind=st.text(),
+    first=whole,
+    last=whole,
+    files=whole,
+    rows=st.dictionaries(st.text(), whole, max_size=4),
+    bytes=whole,
+    totals=st.builds(Totals, operations=whole, bytes=whole),
+    landed_at=st.none() | st.datetimes(timezones=st.just(UTC)),
+    app_id=st.text().map(AppId),
+    started_at=st.none() | st.datetimes(timezones=st.just(UTC)),
+    schema_changed=st.booleans(),
+)
+
+
+@given(batch_records)
+def test_every_batch_record_comes_back_as_it_was(batch_record: BatchRecord) -> None:
+    assert decode(encode(batch_record)) == batch_record
+
+
+def test_a_batch_record_of_the_version_before_is_read_without_its_epoch() -> None:
+    value = json.loads(encode(BATCH_RECORD))
+    for later in ("epoch", "startedAt", "schemaChanged"):
+        del value[later]
+    assert decode(json.dumps(value)) == BATCH_RECORD
+
+
+def test_the_commit_time_is_left_to_the_log() -> None:
+    committed = replace(BATCH_RECORD, committed_at=datetime(2026, 1, 2, tzinfo=UTC))
+    assert encode(committed) == encode(BATCH_RECORD)
+
+
+@pytest.mark.parametrize(
+    "landed",
+    [
+        datetime(2026, 1, 2, 5, 4, 5, tzinfo=timezone(timedelta(hours=2))),  # another zone
+        datetime(2026, 1, 2, 3, 4, 5),  # noqa: DTZ001 - no zone means UTC
+    ],
+)
+def test_times_are_written_in_utc(landed: datetime) -> None:
+    text = encode(replace(BATCH_RECORD, landed_at=landed))
+    assert json.loads(text)["landedAt"] == "2026-01-02T03:04:05+00:00"
+
+
+def without(key: str) -> str:
+    value = json.loads(encode(BATCH_RECORD))
+    del value[key]
+    return json.dumps(value)
+
+
+def having(**changes: object) -> str:
+    return json.dumps({**json.loads(encode(BATCH_RECORD)), **changes})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",  # no metadata at all
+        "nightly load",  # a person's words
+        "17",  # JSON, but no object
+        "[]",
+        "null",
+        '{"engine": "other"}',  # a stranger's JSON
+        '{"openmirror": 1}',  # our key, and nothing else of ours
+        without("first"),
+        having(openmirror=2),  # a format that is yet to come
+        having(openmirror=True),  # True equals 1 in Python
+        having(first="7"),  # a number as text
+        having(rows=[1]),
+        having(rows={"inserts": 1.5}),
+        having(totals=None),
+        having(landedAt="yesterday"),
+        "[" * 100_000,  # deeper than Python can follow
+    ],
+)
+def test_what_is_not_a_batch_record_of_ours_is_none(text: str) -> None:
+    assert decode(text) is None
+
+
+@given(st.text())
+def test_no_text_makes_decode_raise(text: str) -> None:
+    decode(text)
+
+
+@pytest.mark.parametrize("key", ["rows", "bytes", "totals", "landedAt"])
+def test_what_a_batch_record_may_lack_has_a_default(key: str) -> None:
+    assert decode(without(key)) is not None

@@ -1,0 +1,266 @@
+"""Delimited text is read a few quiet seconds after its last write: not before, and hardly after."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from openmirror.deltalog import LogReplay
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.ingress.event_filter import Ignored, Woken, filter_event
+from openmirror.plan import Limits, plan
+from openmirror.plan.decisions import Pause, Reset, Wait, WaitKind
+from openmirror.ports import WorkItem
+from openmirror.ports.landing_events import EventKind, LandingEvent
+from openmirror.progress import ProgressEvent, TableWaiting
+from openmirror.protocol.names import ETag
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.draining import drain
+from openmirror.runtime.isolation import Reconciler
+from openmirror.runtime.runner import Runner, RunnerTiming
+from openmirror.runtime.sweeping import sweep
+from openmirror.runtime.workers import WorkerPool
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.stores.memory.work import MemoryLeases, MemoryWorkQueue
+from openmirror.table import layout
+from openmirror.table.layout import StorePath, join
+from openmirror.table.log import TableLog
+from tests.unit.paper import PaperEngine, land, table
+
+T = table("m", "T")
+PLACE = layout.table_folder(T)
+FIRST = f"{1:020d}.csv"
+PATIENCE = 20.0
+BRIEF = timedelta(seconds=0.5)
+
+
+class World:
+    """One table of text in memory; the clock stands still unless it `runs`."""
+
+    def __init__(
+        self, quiet_period: timedelta = timedelta(seconds=5), *, runs: bool = False
+    ) -> None:
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.reported: list[ProgressEvent] = []
+        clock = (lambda: datetime.now(UTC)) if runs else (lambda: self.now)
+        self.clock = clock
+        self.store = MemoryStore(clock)
+        self.engine = PaperEngine(self.store)
+        self.ports = RootPorts(
+            store=self.store,
+            inspector=ChangeFileInspector(self.store),
+            logs=LogReplay(self.store),
+            clock=clock,
+            limits=Limits(metadata_grace=timedelta(0), quiet_period=quiet_period),
+            emit=self.reported.append,
+        )
+        self.store.make_folder(layout.landing_zone("m"))
+        self.put("_metadata.json", json.dumps({"FileFormat": "CSV"}))
+
+    def put(self, name: str, content: str) -> ETag:
+        return self.store.put(join(PLACE, name), content.encode())
+
+    def decision(self) -> object:
+        observed = observe(self.ports, T).observed
+        return plan(observed, self.ports.limits, observed.at)
+
+    def settings(self, **ours: object) -> None:
+        target = {"type": "MountedRelationalDatabase", "typeProperties": {"format": "Delta"}}
+        document = {
+            "properties": {"source": {"type": "GenericMirror"}, "target": target},
+            "openmirror": ours,
+        }
+        self.store.put(StorePath(layout.mirror_settings("m")), json.dumps(document).encode())
+
+    def applied(self) -> int:
+        log = self.ports.logs.read(StorePath("lake/m/Tables/dbo/T"))
+        return log.live[1] if isinstance(log, TableLog) and log.live else 0
+
+    def waited(self) -> list[str]:
+        return [event.kind for event in self.reported if isinstance(event, TableWaiting)]
+
+
+def test_a_new_text_file_waits_until_it_was_left_alone_for_be_quiet() -> None:
+    world = World()
+    world.put(FIRST, "a\n1\n")
+    wait = world.decision()
+    assert isinstance(wait, Wait)
+    assert wait.waiting.kind is WaitKind.QUIET_PERIOD
+    assert wait.waiting.sequence == 1
+    assert wait.waiting.until == world.now + timedelta(seconds=5)
+    world.now += timedelta(seconds=4.999)
+    assert isinstance(world.decision(), Wait)
+    world.now += timedelta(seconds=0.001)
+    assert isinstance(world.decision(), Reset)
+
+
+def test_a_file_that_is_written_again_is_quiet_again() -> None:
+    world = World()
+    world.put(FIRST, "a\n1\n")
+    world.now += timedelta(seconds=4)
+    world.put(FIRST, "a\n1\n2\n")
+    world.now += timedelta(seconds=4)
+    assert isinstance(world.decision(), Wait)
+    world.now += timedelta(seconds=1)
+    assert isinstance(world.decision(), Reset)
+
+
+def test_half_a_file_is_no_problem_before_it_has_quiet() -> None:
+    world = World()
+    world.put(FIRST, 'a,"b')
+    assert isinstance(world.decision(), Wait)
+    world.put(FIRST, "a,a")
+    assert isinstance(world.decision(), Wait)
+    world.put(FIRST, "\0\1\2")
+    assert isinstance(world.decision(), Wait)
+    world.now += timedelta(seconds=5)
+    assert isinstance(world.decision(), Pause)
+
+
+def test_an_empty_text_file_is_incomplete_and_not_settling() -> None:
+    world = World()
+    world.put(FIRST, "")
+    world.now += timedelta(seconds=60)
+    wait = world.decision()
+    assert isinstance(wait, Wait)
+    assert wait.waiting.kind is WaitKind.INCOMPLETE
+
+
+def test_files_that_have_quiet_are_applied_before_one_that_has_not() -> None:
+    world = World()
+    world.put(FIRST, "a\n1\n")
+    world.now += timedelta(seconds=5)
+    world.put(f"{2:020d}.csv", "a\n2\n")
+    decision = world.decision()
+    assert isinstance(decision, Reset)
+    assert [file.name for file in decision.batch.files] == [FIRST]
+
+
+def test_be_quiet_of_the_table_wins_over_that_of_the_run() -> None:
+    world = World()
+    world.settings(quiet_period="0s")
+    world.put(FIRST, "a\n1\n")
+    assert isinstance(world.decision(), Reset)
+
+
+def test_parquet_says_itself_that_it_is_complete_and_does_not_be_quiet() -> None:
+    world = World()
+    world.put("_metadata.json", "{}")
+    land(world.store, T, 1)
+    assert isinstance(world.decision(), Reset)
+
+
+def test_the_event_filter_and_the_sweep_wake_up_for_a_file_that_is_quiet() -> None:
+    world = World()
+    etag = world.put(FIRST, "a\n1\n")
+    path = join(PLACE, FIRST)
+    event = LandingEvent(identity="e-1", kind=EventKind.FILE_WRITTEN, path=path, size=4, etag=etag)
+    assert filter_event(world.ports, event) == Woken((T,))
+    workers = WorkerPool(lambda folder: None, 1)
+    try:
+        assert sweep(world.ports, ["m"], workers).woken == [T]
+    finally:
+        workers.stop(1)
+
+
+def test_nobody_is_kept_or_started_for_text_that_is_reported_to_be_quiet_for_long() -> None:
+    world = World()
+    world.settings(quiet_period="10m")
+    etag = world.put(FIRST, "a\n1\n")
+    path = join(PLACE, FIRST)
+    event = LandingEvent(identity="e-1", kind=EventKind.FILE_WRITTEN, path=path, size=4, etag=etag)
+    answer = filter_event(world.ports, event)
+    assert isinstance(answer, Ignored), answer
+    done = drain(world.ports, world.engine, ["m"], workers=1)
+    assert [type(outcome) for outcome in done.stopped.values()] == [Wait]
+    workers = WorkerPool(lambda folder: None, 1)
+    try:
+        assert sweep(world.ports, ["m"], workers).woken == []
+        world.now += timedelta(minutes=10)
+        assert sweep(world.ports, ["m"], workers).woken == [T]
+    finally:
+        workers.stop(1)
+
+
+def _until(done: object) -> float:
+    """How long it took."""
+    begun = time.monotonic()
+    while not done():  # type: ignore[operator]
+        assert time.monotonic() - begun < PATIENCE, "it never came to that"
+        threading.Event().wait(0.005)
+    return time.monotonic() - begun
+
+
+def test_a_drain_sits_out_what_is_quiet() -> None:
+    world = World(BRIEF, runs=True)
+    world.put(FIRST, "a\n1\n")
+    done = drain(world.ports, world.engine, ["m"], workers=1)
+    assert not done.stopped
+    assert world.applied() == 1
+    assert set(world.waited()) == {"quiet_period"}
+
+
+def test_a_drain_leaves_a_file_that_grows_and_grows() -> None:
+    world = World(timedelta(seconds=60))
+    world.put(FIRST, "a\n1\n")
+
+    def write_on(event: ProgressEvent) -> None:
+        if isinstance(event, TableWaiting):
+            world.now += timedelta(seconds=59)
+            world.put(FIRST, "a\n" + "1\n" * len(world.reported))
+        world.reported.append(event)
+
+    ports = replace(world.ports, emit=write_on)
+    done = drain(ports, world.engine, ["m"], workers=1)
+    assert [type(outcome) for outcome in done.stopped.values()] == [Wait]
+    assert world.waited() == ["quiet_period"] * 3
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_process_that_stays_applies_each_file_as_it_is_quiet(count: int) -> None:
+    world = World(BRIEF, runs=True)
+    workers = WorkerPool(Reconciler(world.ports, world.engine), 1)
+    try:
+        for number in range(1, count + 1):
+            world.put(f"{number:020d}.csv", "a\n1\n")
+            workers.wake(T)
+            _until(lambda number=number: world.applied() == number)
+    finally:
+        workers.stop(5)
+
+
+@pytest.mark.parametrize(("quiet_period", "applied"), [("1s", 1), ("90s", 0)])
+def test_a_runner_that_would_be_idle_stays_for_a_file_that_is_quiet_soon(
+    quiet_period: str, applied: int
+) -> None:
+    world = World(runs=True)
+    world.settings(quiet_period=quiet_period)
+    queue = MemoryWorkQueue(world.clock)
+    never = timedelta(hours=1)
+    brisk = RunnerTiming(
+        idle=timedelta(milliseconds=50),
+        poll=timedelta(milliseconds=5),
+        keep=timedelta(milliseconds=50),
+        lease_delay=timedelta(milliseconds=20),
+        sweep=never,
+        status=never,
+        most_takes=5,
+    )
+    world.put(FIRST, "a\n1\n")
+    queue.send(WorkItem(T, "a test", "c1"))
+    leases = MemoryLeases(world.clock)
+    working = Runner(world.ports, world.engine, queue, leases, lambda: ["m"], 1, brisk)
+    try:
+        begun = time.monotonic()
+        while not working.is_idle():
+            assert time.monotonic() - begun < PATIENCE
+            working.serve(0.005)
+    finally:
+        working.stop()
+    assert world.applied() == applied
