@@ -13,7 +13,7 @@ from openmirror.ports.dead_letters import DeadLetter
 
 blueprint = func.Blueprint()  # type: ignore[no-untyped-call]
 
-_log = logging.getLogger("openmirror.letters")
+_log = logging.getLogger("openmirror.dead_letters")
 
 
 @blueprint.function_name("poison_events")
@@ -49,4 +49,4 @@ def dead_letters(timer: func.TimerRequest) -> None:
 
 
 def _say(dead_letter: DeadLetter) -> None:
-    _log.error("letter %s: %s", dead_letter.name, dead_letter.reason)
+    _log.error("dead letter %s: %s", dead_letter.name, dead_letter.reason)

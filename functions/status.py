@@ -140,7 +140,7 @@ def operate_verb(req: func.HttpRequest) -> func.HttpResponse:
 
 
 @blueprint.function_name("requeue")
-@blueprint.route(route="letters/requeue", methods=["POST"], auth_level=func.AuthLevel.ADMIN)
+@blueprint.route(route="dead-letters/requeue", methods=["POST"], auth_level=func.AuthLevel.ADMIN)
 def requeue_dead_letters(req: func.HttpRequest) -> func.HttpResponse:
     """Put messages that were given up back into their queues."""
     try:

@@ -13,7 +13,7 @@ param publishers array
 @description('GUID of the role that publishers get.')
 param publisherRole string
 
-@description('Who looks after it: {principalId, principalType}.')
+@description('Who operates it: {principalId, principalType}.')
 param operators array
 
 @description('Who may read the tables: {principalId, principalType}.')
@@ -128,7 +128,7 @@ resource operatesDeadLetters 'Microsoft.Authorization/roleAssignments@2022-04-01
     roleDefinitionId: blobReader
     principalId: operator.principalId
     principalType: operator.principalType
-    description: 'openmirror operator: read letters'
+    description: 'openmirror operator: read dead letters'
   }
 }]
 

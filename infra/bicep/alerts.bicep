@@ -1,4 +1,4 @@
-// Who is told when something stands still. The queries lie in infra/monitoring/alerts; the headings
+// Who gets a message when something stands still. The queries lie in infra/monitoring/alerts; the headings
 // that descriptions name are those of docs/OPERATIONS.md.
 
 @description('Name of the deployment; it begins the names of all rules.')
@@ -19,10 +19,10 @@ param systemTopicId string
 @description('Where mails go. Empty: alerts are shown in the portal only.')
 param alertEmail string
 
-@description('Minutes that the oldest file of a table may wait before it is told.')
+@description('Minutes that the oldest file of a table may wait before the alert.')
 param lagAlertMinutes int
 
-@description('Minutes that a number may be missing before it is told.')
+@description('Minutes that a number may be missing before the alert.')
 param gapAlertMinutes int
 
 var page = 'docs/OPERATIONS.md, Alerts'
@@ -133,10 +133,10 @@ var rules = [
     query: loadTextContent('../monitoring/alerts/functions-fail.kql')
   }
   {
-    name: 'letters-waiting'
-    title: 'letters are waiting'
+    name: 'dead-letters-waiting'
+    title: 'dead letters are waiting'
     meaning: 'Messages were given up (poison, or dead letters of Event Grid) and are kept for a person.'
-    section: 'Letters waiting'
+    section: 'Dead letters waiting'
     severity: 3
     window: 'PT30M'
     dimensions: [
@@ -148,7 +148,7 @@ var rules = [
         ]
       }
     ]
-    query: loadTextContent('../monitoring/alerts/letters-waiting.kql')
+    query: loadTextContent('../monitoring/alerts/dead-letters-waiting.kql')
   }
   {
     name: 'runner-fails'

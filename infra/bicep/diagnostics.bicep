@@ -1,4 +1,4 @@
-// What Azure itself tells of the parts, into the same workspace. Reads of storage are left out: the
+// What Azure itself logs of the parts, into the same workspace. Reads of storage are left out: the
 // sweep asks for every table each half minute, and each request would be a row that is paid for.
 
 @description('Resource id of the workspace.')
@@ -48,11 +48,11 @@ resource app 'Microsoft.Web/sites@2024-11-01' existing = {
 }
 
 resource databricks 'Microsoft.Databricks/workspaces@2024-05-01' existing = {
-  // Names are looked at also where the condition below leaves the setting out.
+  // Azure checks the names also where the condition below leaves the setting out.
   name: empty(databricksWorkspace) ? 'none' : databricksWorkspace
 }
 
-// Who wrote and who deleted what: the one question that neither tables nor letters can answer.
+// Who wrote and who deleted what: the one question that neither tables nor dead letters can answer.
 resource ofLake 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   scope: lake::blobs
   name: 'openmirror'
@@ -71,7 +71,7 @@ resource ofLake 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   }
 }
 
-resource ofLetters 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
+resource ofDeadLetters 'Microsoft.Insights/diagnosticSettings@2021-05-01-preview' = {
   scope: runtime::blobs
   name: 'openmirror'
   properties: {

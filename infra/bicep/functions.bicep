@@ -1,5 +1,5 @@
 // The Function App on its own Flex Consumption plan. The platform's roles must be in place before
-// it is made: its deployment storage is looked at then.
+// it is made: Azure checks its deployment storage then.
 
 @description('Name of the app; at most 32 characters, of which the host makes its id.')
 @maxLength(32)
@@ -72,7 +72,7 @@ var runnerSettings = startsRunner ? {
   DATABRICKS_HOST: databricksHost
 } : {}
 
-// Telemetry that costs more than it tells: a record of each call to storage, and a point of every
+// Telemetry that costs more than it shows: a record of each call to storage, and a point of every
 // figure each minute. The parameter `settings` may say otherwise.
 var thriftySettings = {
   OTEL_PYTHON_DISABLED_INSTRUMENTATIONS: 'azure_sdk,requests,urllib,urllib3,httpx'
@@ -124,10 +124,10 @@ resource plan 'Microsoft.Web/serverfarms@2024-11-01' = {
 
 resource app 'Microsoft.Web/sites@2024-11-01' = {
   // checkov:skip=CKV_AZURE_78: this plan has no FTP, and its password is switched off below
-  // checkov:skip=CKV_AZURE_222: people look at the status page, with a key; behind a private network only from the allowed addresses
+  // checkov:skip=CKV_AZURE_222: people open the status page, with a key; behind a private network only from the allowed addresses
   // checkov:skip=CKV_AZURE_17: callers show a key or sign in with Entra ID; they hold no certificates
   // checkov:skip=CKV_AZURE_212: the plan starts as many instances as there is work for, from none
-  // checkov:skip=CKV_AZURE_213: the plan watches its instances itself, and an alert tells when the app is silent
+  // checkov:skip=CKV_AZURE_213: the plan watches its instances itself, and an alert is raised when the app is silent
   name: name
   location: location
   tags: union(tags, {
@@ -186,7 +186,7 @@ resource appSettings 'Microsoft.Web/sites/config@2024-11-01' = {
   // checkov:skip=CKV_AZURE_66: failed requests are in Application Insights
   // checkov:skip=CKV_AZURE_80: no .NET runs here
   // checkov:skip=CKV_AZURE_88: the app mounts no share; its package lies in a container
-  // checkov:skip=CKV_AZURE_222: public access is said at the app itself
+  // checkov:skip=CKV_AZURE_222: public access is set at the app itself
   parent: app
   name: 'appsettings'
   properties: union(thriftySettings, settings, ownSettings, runnerSettings)

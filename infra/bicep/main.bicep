@@ -1,7 +1,7 @@
 // openmirror in one resource group: wiring only. What is made stands in the modules beside it.
 // Names are made of `name` and the resource group, so that a second run finds what the first made.
 
-@description('Name of this deployment, part of every resource\'s name: 3 to 12 lowercase letters and digits, a letter first. Two of them may share a resource group.')
+@description('Name of this deployment, part of every resource\'s name: 3 to 12 lowercase letters and digits, no digit first. Two of them may share a resource group.')
 @minLength(3)
 @maxLength(12)
 param name string = 'openmirror'
@@ -64,7 +64,7 @@ param publishers array = []
 @description('GUID of the role that publishers get on their mirror, under a condition. The default is Azure\'s Storage Blob Data Contributor, which may delete the whole container as well; publisher-role.json defines one that may not.')
 param publisherRole string = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
 
-@description('Who looks after it: a list of {principalId, principalType}. They read everything and may write into landing.')
+@description('Who operates it: a list of {principalId, principalType}. They read everything and may write into landing.')
 param operators array = []
 
 @description('Who may read the tables: a list of {principalId, principalType}.')
@@ -93,7 +93,7 @@ param addressPrefix string = '10.90.0.0/16'
 @description('Public IPv4 addresses or ranges that a private deployment lets in: publishers, and the machine that deploys.')
 param allowedAddresses array = []
 
-@description('Days that deleted files, letters and containers can be brought back. They are paid for until then.')
+@description('Days that deleted files, dead letters and containers can be brought back. They are paid for until then.')
 @minValue(1)
 @maxValue(365)
 param deletedDays int = 7
@@ -278,7 +278,7 @@ module functions 'functions.bicep' = {
   ]
 }
 
-// After the app, though it needs it not: Azure looks whether the topic may write dead letters, and
+// After the app, though it needs it not: Azure checks whether the topic may write dead letters, and
 // its roles have had the longest time to take hold by then.
 module events 'events.bicep' = {
   name: '${name}-events'
@@ -338,7 +338,7 @@ output OPENMIRROR_ROOT string = lake.outputs.dfsEndpoint
 @description('Queue endpoint of the runtime account.')
 output OPENMIRROR_QUEUES string = runtime.outputs.queueEndpoint
 
-@description('Blob endpoint of the runtime account, where letters are kept.')
+@description('Blob endpoint of the runtime account, where dead letters are kept.')
 output OPENMIRROR_DEAD_LETTERS string = runtime.outputs.blobEndpoint
 
 @description('Name of the lake account.')

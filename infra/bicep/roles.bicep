@@ -89,7 +89,7 @@ resource functionsOnLanding 'Microsoft.Authorization/roleAssignments@2022-04-01'
     roleDefinitionId: blobContributor
     principalId: functionsPrincipalId
     principalType: 'ServicePrincipal'
-    description: 'openmirror functions: read files at the door, move applied ones to the archive, delete old ones, write status files'
+    description: 'openmirror functions: read files for the event filter, move applied ones to the archive, delete old ones, write status files'
   }
 }
 
@@ -113,7 +113,7 @@ resource functionsOnLandingEvents 'Microsoft.Authorization/roleAssignments@2022-
     roleDefinitionId: queueContributor
     principalId: functionsPrincipalId
     principalType: 'ServicePrincipal'
-    description: 'openmirror functions: take events, put letters back'
+    description: 'openmirror functions: take events, requeue dead letters'
   }
 }
 
@@ -124,7 +124,7 @@ resource functionsOnLandingEventsPoison 'Microsoft.Authorization/roleAssignments
     roleDefinitionId: queueContributor
     principalId: functionsPrincipalId
     principalType: 'ServicePrincipal'
-    description: 'openmirror functions: bury events that cannot be handled, and keep them as letters'
+    description: 'openmirror functions: dead-letter events that cannot be handled, and keep them'
   }
 }
 
@@ -135,7 +135,7 @@ resource functionsOnTableWork 'Microsoft.Authorization/roleAssignments@2022-04-0
     roleDefinitionId: queueContributor
     principalId: functionsPrincipalId
     principalType: 'ServicePrincipal'
-    description: 'openmirror functions: ring for tables, see whether there is work, put letters back'
+    description: 'openmirror functions: wake up tables, see whether there is work, requeue dead letters'
   }
 }
 
@@ -146,7 +146,7 @@ resource functionsOnTableWorkPoison 'Microsoft.Authorization/roleAssignments@202
     roleDefinitionId: queueContributor
     principalId: functionsPrincipalId
     principalType: 'ServicePrincipal'
-    description: 'openmirror functions: keep what the runner gave up as letters'
+    description: 'openmirror functions: keep what the runner gave up as dead letters'
   }
 }
 
@@ -157,7 +157,7 @@ resource functionsOnDeadLetters 'Microsoft.Authorization/roleAssignments@2022-04
     roleDefinitionId: blobContributor
     principalId: functionsPrincipalId
     principalType: 'ServicePrincipal'
-    description: 'openmirror functions: keep letters, collect what Event Grid could not deliver'
+    description: 'openmirror functions: keep dead letters, collect what Event Grid could not deliver'
   }
 }
 
@@ -207,7 +207,7 @@ resource topicSends 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-resource topicBuries 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+resource topicOnDeadLetters 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   scope: runtimeStorage::blobs::deadLetters
   name: guid(runtimeStorage::blobs::deadLetters.id, topicPrincipalId, blobContributor)
   properties: {

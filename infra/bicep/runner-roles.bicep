@@ -85,7 +85,7 @@ resource writesLake 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
     roleDefinitionId: blobContributor
     principalId: principalId
     principalType: principalType
-    description: 'openmirror runner: write tables and control documents, move a dropped table aside'
+    description: 'openmirror runner: write tables and control documents, retain a dropped table'
   }
 }
 
@@ -107,18 +107,18 @@ resource takesWork 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
     roleDefinitionId: queueContributor
     principalId: principalId
     principalType: principalType
-    description: 'openmirror runner: take rings, give them back, ring anew'
+    description: 'openmirror runner: take work items, give them back, send new ones'
   }
 }
 
-resource buriesWork 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
+resource deadLettersWork 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   scope: runtimeStorage::queueService::tableWorkPoison
   name: guid(runtimeStorage::queueService::tableWorkPoison.id, principalId, queueContributor)
   properties: {
     roleDefinitionId: queueContributor
     principalId: principalId
     principalType: principalType
-    description: 'openmirror runner: bury rings that were taken in vain too often'
+    description: 'openmirror runner: dead-letter work items that were taken in vain too often'
   }
 }
 

@@ -1,4 +1,4 @@
-// The account of the machinery: queues, letters, the app's package and the host's own state. It is
+// The account of the machinery: queues, dead letters, the app's package and the host's own state. It is
 // a second one because the Functions host needs wide rights on its storage, and those must not
 // include data; and because queues want no hierarchical namespace.
 
@@ -20,7 +20,7 @@ param privateNetwork bool
 @description('Public addresses, or ranges of them, that may reach it all the same.')
 param allowedAddresses array
 
-@description('Days that deleted letters and packages can be brought back.')
+@description('Days that deleted dead letters and packages can be brought back.')
 param deletedDays int
 
 resource account 'Microsoft.Storage/storageAccounts@2025-08-01' = {
@@ -119,7 +119,7 @@ output id string = account.id
 @description('Name of the account.')
 output name string = account.name
 
-@description('Blob endpoint: host state and letters.')
+@description('Blob endpoint: host state and dead letters.')
 output blobEndpoint string = account.properties.primaryEndpoints.blob
 
 @description('Queue endpoint.')
@@ -131,7 +131,7 @@ output tableEndpoint string = account.properties.primaryEndpoints.table
 @description('Where the app\'s package lies.')
 output deploymentsUrl string = '${account.properties.primaryEndpoints.blob}${deployments.name}'
 
-@description('Container of letters.')
+@description('Container of dead letters.')
 output deadLettersContainer string = deadLetters.name
 
 @description('Queue that Event Grid fills.')

@@ -7,7 +7,7 @@ targetScope = 'subscription'
 @maxLength(90)
 param resourceGroupName string
 
-@description('Name of this deployment, part of every resource\'s name: 3 to 12 lowercase letters and digits, a letter first. Two of them may share a resource group.')
+@description('Name of this deployment, part of every resource\'s name: 3 to 12 lowercase letters and digits, no digit first. Two of them may share a resource group.')
 @minLength(3)
 @maxLength(12)
 param name string = 'openmirror'
@@ -70,7 +70,7 @@ param publishers array = []
 @description('GUID of the role that publishers get on their mirror, under a condition. The default is Azure\'s Storage Blob Data Contributor, which may delete the whole container as well; publisher-role.json defines one that may not.')
 param publisherRole string = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
 
-@description('Who looks after it: a list of {principalId, principalType}. They read everything and may write into landing.')
+@description('Who operates it: a list of {principalId, principalType}. They read everything and may write into landing.')
 param operators array = []
 
 @description('Who may read the tables: a list of {principalId, principalType}.')
@@ -99,7 +99,7 @@ param addressPrefix string = '10.90.0.0/16'
 @description('Public IPv4 addresses or ranges that a private deployment lets in: publishers, and the machine that deploys.')
 param allowedAddresses array = []
 
-@description('Days that deleted files, letters and containers can be brought back. They are paid for until then.')
+@description('Days that deleted files, dead letters and containers can be brought back. They are paid for until then.')
 @minValue(1)
 @maxValue(365)
 param deletedDays int = 7
@@ -158,7 +158,7 @@ output OPENMIRROR_ROOT string = main.outputs.OPENMIRROR_ROOT
 @description('Queue endpoint of the runtime account.')
 output OPENMIRROR_QUEUES string = main.outputs.OPENMIRROR_QUEUES
 
-@description('Blob endpoint of the runtime account, where letters are kept.')
+@description('Blob endpoint of the runtime account, where dead letters are kept.')
 output OPENMIRROR_DEAD_LETTERS string = main.outputs.OPENMIRROR_DEAD_LETTERS
 
 @description('Name of the lake account.')

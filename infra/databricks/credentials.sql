@@ -19,4 +19,4 @@
 GRANT ACCESS ON SERVICE CREDENTIAL `openmirror_service` TO `${RUNNER_CLIENT_ID}`;
 
 -- Nobody is granted the storage credential: the external locations use it, and who may use those is
--- said in locations.sql.
+-- explained in locations.sql.

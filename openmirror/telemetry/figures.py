@@ -1,4 +1,4 @@
-"""The metrics: what a commit did, how the tables of a mirror are, how many letters wait."""
+"""The metrics: what a commit did, how the tables of a mirror are, how many dead letters wait."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "oldest_pending_age_seconds": _OF_A_TABLE,
     "table_status": _OF_A_TABLE,
     "heartbeat": ("mirror",),
-    "letters_waiting": ("source",),
+    "dead_letters_waiting": ("source",),
 }
 """Every metric with its dimensions, in the order of docs/OPERATIONS.md."""
 
@@ -56,7 +56,7 @@ class Figures:
             "heartbeat", "{pass}", "Status passes over a mirror: a sign of life."
         )
         self._dead_letters = meter.create_gauge(
-            "letters_waiting", "{letter}", "Messages that were given up and are still kept."
+            "dead_letters_waiting", "{message}", "Messages that were given up and are still kept."
         )
 
     def of_commit(self, commit: TableOperation) -> None:

@@ -80,7 +80,9 @@ def function_settings(env: Mapping[str, str]) -> Settings:
     if settings.queues is None:
         wrong.append(f"{variable('queues')}__queueServiceUri is missing: the URL of the queues")
     if settings.dead_letters is None:
-        wrong.append(f"{variable('letters')}__blobServiceUri is missing: where letters are kept")
+        wrong.append(
+            f"{variable('dead_letters')}__blobServiceUri is missing: where dead letters are kept"
+        )
     host = env.get(WORKSPACE)
     if host and settings.job is None:
         wrong.append(f"{variable('job')} is missing: {WORKSPACE} is set, and names no job")

@@ -203,7 +203,7 @@ def test_the_names_that_are_asked_for_are_those_that_the_template_makes() -> Non
     [
         ({"name": "Mirror"}, 'name is "Mirror", but must be 3 to 12 lower-case'),
         ({"name": "ab"}, "3 to 12"),
-        ({"name": "1mirror"}, "a letter first"),
+        ({"name": "1mirror"}, "no digit first"),
         ({"colour": "red"}, "there is no parameter colour"),
         ({"location": 5}, "must be text"),
         ({"tags": {"a": 1}}, "an object of texts"),

@@ -40,7 +40,7 @@ def test_the_app_sends_tables_starts_and_dead_letters_in_its_identitys_name(
     }
     (dead_letter,) = sent.events(dead_letter_event.EVENT)
     assert set(dead_letter) == {*dead_letter_event.FIELDS, "logger_name"}
-    counts = {point["source"]: point["value"] for point in sent.metric("letters_waiting")}
+    counts = {point["source"]: point["value"] for point in sent.metric("dead_letters_waiting")}
     assert counts == {**dict.fromkeys(QUEUE_OF, 0), dead_letter["Source"]: 1}
     assert {item["tags"]["ai.cloud.role"] for item in sent.items} == {APP}
 

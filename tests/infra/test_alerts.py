@@ -120,7 +120,7 @@ FAULTS: dict[str, tuple[Callable[[System], None], set[str], dict[str, Any]]] = {
     "a zone cannot be listed": (unlisted, {"mirror-silent"}, {"Mirror": "sales"}),
     "the functions are stopped": (stopped, {"mirror-silent", "functions-silent"}, {}),
     "a function fails": (failing, {"functions-fail"}, {"Function": "cleanup"}),
-    "a message was given up": (given_up, {"letters-waiting"}, {"Source": "landing-events"}),
+    "a message was given up": (given_up, {"dead-letters-waiting"}, {"Source": "landing-events"}),
     "the job is refused": (refused, {"runner-fails"}, {"Outcome": "Refused", "Job": "8204417"}),
     "a run failed": (run_failed, {"runner-fails"}, {"Outcome": "Failed"}),
 }

@@ -42,8 +42,8 @@ READ_BY_THE_HOST: Mapping[str, str] = {
 }
 """Names that no Python reads, and what the platform reads them for."""
 OF_THE_FORM: Mapping[str, str] = {
-    f"{variable('letters')}__credential": "no trigger has this connection: it only looks like the "
-    "one beside it, and our own code takes no other kind",
+    f"{variable('dead_letters')}__credential": "no trigger has this connection: it only looks like "
+    "the one beside it, and our own code takes no other kind",
 }
 
 
@@ -198,7 +198,7 @@ def read_as_a_connection(env: Mapping[str, str]) -> set[str]:
     [
         variable("root"),
         f"{variable('queues')}__queueServiceUri",
-        f"{variable('letters')}__blobServiceUri",
+        f"{variable('dead_letters')}__blobServiceUri",
         variable("job"),
         WORKSPACE,
     ],

@@ -165,7 +165,9 @@ def test_queries_report_the_story_of_the_chain() -> None:
     (alert,) = found["alerts/table-paused"]
     assert problem["ErrorCode"] == alert["ErrorCode"] == "FileUnreadable"
     assert problem["Remedy"] == alert["Remedy"] == found["queries/table-grid"][0]["WhatToDo"]
-    assert len(found["queries/letters"]) == found["alerts/letters-waiting"][0]["DeadLetters"]
+    assert (
+        len(found["queries/dead-letters"]) == found["alerts/dead-letters-waiting"][0]["DeadLetters"]
+    )
     assert {row["Outcome"] for row in found["alerts/runner-fails"]} == {"Failed", "Refused"}
     assert any(row["RunPage"] for row in found["queries/runner-starts"])
     applied = sum(row["Rows"] for row in found["queries/table-grid"])

@@ -87,7 +87,7 @@ def test_runs_start_fail_and_are_refused_and_dead_letters_wait() -> None:
     assert {"Started", "Failed", "Refused"} <= {
         s["Outcome"] for s in reported(runner_start_event.EVENT)
     }
-    waiting = [row for row in tables()["AppMetrics"] if row["Name"] == "letters_waiting"]
+    waiting = [row for row in tables()["AppMetrics"] if row["Name"] == "dead_letters_waiting"]
     assert {row["Sum"] for row in waiting} == {0, len(reported(dead_letter_event.EVENT))}
 
 

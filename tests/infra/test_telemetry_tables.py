@@ -30,7 +30,7 @@ def item(kind: str, **data: Any) -> dict[str, Any]:
 
 CALL: dict[str, Any] = {"id": "i", "name": "n", "duration": "1.02:03:04.005", "success": True}
 ONE_OF_EACH = {
-    "EventData": {"name": "OpenmirrorLetter"},
+    "EventData": {"name": "OpenmirrorDeadLetter"},
     "MetricData": {"metrics": [{"name": "heartbeat", "value": 2, "count": 1}]},
     "MessageData": {"message": "paused m/T", "severityLevel": 2},
     "ExceptionData": {"exceptions": [{"typeName": "ValueError", "message": "no"}]},

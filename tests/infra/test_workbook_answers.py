@@ -110,7 +110,7 @@ def test_a_table_that_nobody_reports_of_is_silent_and_one_that_was_dropped_is_no
 
 def test_a_problem_is_listed_once_with_its_remedy_and_is_over_when_it_is() -> None:
     (row,) = ask("problems", day().workspace)
-    assert (row["ErrorCode"], row["State"]) == ("RowMarkerInvalid", "stands")
+    assert (row["ErrorCode"], row["State"]) == ("RowMarkerInvalid", "open")
     assert row["Remedy"] not in row["ErrorMessage"]
     assert "row 1 has __rowMarker__ = 3" in row["ErrorMessage"]
     healed = Workspace(NOW + timedelta(minutes=1), dict(day().workspace.tables))
@@ -174,7 +174,7 @@ def test_tables_of_one_name_in_two_mirrors_are_not_mixed_up() -> None:
     functions.report_statuses("sales", [paused])
     workspace.now += timedelta(seconds=1)
     problems = [(one["Mirror"], one["State"]) for one in ask("problems", workspace)]
-    assert sorted(problems) == [("copy", "over"), ("sales", "stands"), ("sales", "stands")]
+    assert sorted(problems) == [("copy", "over"), ("sales", "open"), ("sales", "open")]
     assert {one["ErrorMessage"].strip() for one in ask("problems", workspace)} == {
         "7.parquet is a folder.",
         "8.parquet is a folder.",

@@ -365,7 +365,7 @@ RULES: Mapping[str, str | Mutation] = {
     "The runner sweeps once at its start": Mutation(
         _no_first_sweep, test_working.test_the_first_sweep_applies_what_nobody_rang_for
     ),
-    # §12 Events and the door
+    # §12 Events and the event filter
     "Silence can only cost seconds": Mutation(
         _a_sweep_that_asks_nothing,
         at_the_door(test_event_filter.test_every_silence_costs_only_until_the_sweep),

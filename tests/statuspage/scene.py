@@ -14,8 +14,10 @@ from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.operate.overview import mirror_head, table_page
 from openmirror.operate.requests import Operator, hold
 from openmirror.plan import Limits
-from openmirror.ports import Counts
-from openmirror.protocol.names import TableFolder
+from openmirror.ports import BadFile, Counts
+from openmirror.protocol.names import ROW_MARKER_COLUMN, TableFolder
+from openmirror.protocol.rows import Marker
+from openmirror.protocol.rules import Broken, Code
 from openmirror.reconcile.reconciliation import reconcile_until_idle
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.sweeping import publish_all
@@ -30,10 +32,15 @@ WHERE = "https://contoso.dfs.core.windows.net"
 
 
 class _Engine(PaperEngine):
-    """Says that batches were as large as a real mirror's."""
+    """Reports batches as large as a real mirror's, and refuses files with a wrong row marker."""
 
     def read(self, batch: Any) -> Any:
         prepared = super().read(batch)
+        if isinstance(prepared, BadFile):
+            return prepared
+        for file in batch.files:
+            if bad := _wrong_marker(file.name, self._store.read(file.path).data):
+                return bad
         rows = 18_211 * (len(str(batch.folder)) % 7 + 1)
 
         class Large:
@@ -43,6 +50,16 @@ class _Engine(PaperEngine):
                 prepared.release()
 
         return Large()
+
+
+def _wrong_marker(name: str, data: bytes) -> BadFile | None:
+    """The file as bad if its first row has a marker that the protocol does not know."""
+    columns = pq.read_table(io.BytesIO(data)).to_pydict()
+    marker = columns.get(ROW_MARKER_COLUMN, [Marker.INSERT])[0]
+    if marker in list(Marker):
+        return None
+    detail = f"row 1 has {ROW_MARKER_COLUMN} = {marker}; allowed are 0, 1, 2 and 4"
+    return BadFile(name, Broken(Code.ROW_MARKER_INVALID, detail))
 
 
 class Scene:
@@ -89,7 +106,7 @@ class Scene:
 
 
 def undelivered() -> Undelivered:
-    """A message that was no event, and one whose table could not be visited."""
+    """A message that was no event, and one whose table could not be reconciled."""
     newest = (
         GivenUp(
             "landing-events/2026-11-21/7d0c", NOW - timedelta(minutes=9), "it is not JSON text"
@@ -97,7 +114,7 @@ def undelivered() -> Undelivered:
         GivenUp(
             "table-work/2026-11-21/41fe",
             NOW - timedelta(hours=4),
-            "visiting sales/rates failed again and again; see its status",
+            "reconciling sales/rates failed again and again; see its status",
         ),
     )
     return Undelivered(2, newest)

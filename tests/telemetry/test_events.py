@@ -161,7 +161,7 @@ def test_a_dead_letter_is_reported_by_its_name_and_why_it_was_given_up() -> None
     assert tuple(dead_letter_event.fields(dead_letter)) == dead_letter_event.FIELDS
     assert dead_letter_event.fields(dead_letter) == {
         "Source": "table-work",
-        "LetterName": "table-work/2026-11-21/id-1",
+        "DeadLetterName": "table-work/2026-11-21/id-1",
         "Reason": "no doorbell",
     }
 

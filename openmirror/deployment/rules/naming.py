@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from uuid import UUID, uuid5
 
 NAME = re.compile(r"[a-z][a-z0-9]{2,11}")
-NAME_RULE = "3 to 12 lower-case letters and digits, a letter first"
+NAME_RULE = "3 to 12 lower-case letters and digits, no digit first"
 DEFAULT_NAME = "openmirror"
 TAG = "openmirror"
 """The tag that every resource of a deployment has; its value is the deployment's `name`."""
@@ -19,12 +19,12 @@ _WORD = 0xFFFFFFFF
 _LONG = 0xFFFFFFFFFFFFFFFF
 _FIRST, _SECOND = 0x239B961B, 0xAB0E9789
 _GUIDS = UUID("11fb06fb-712d-4ddd-98c7-e71bbd588830")
-_DEAD_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
+_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 def tagged(tags: Mapping[str, str]) -> str | None:
     """The `name` of the deployment that a resource with these tags is of; None of none."""
-    # Azure keeps the case of a tag's name and does not tell it apart.
+    # Azure keeps the case of a tag's name and does not distinguish it.
     return next((value for tag, value in tags.items() if tag.lower() == TAG), None)
 
 
@@ -34,13 +34,13 @@ def guid(*parts: str) -> str:
 
 
 def unique_string(*parts: str) -> str:
-    """What Bicep's `uniqueString` answers: 13 letters of a 64-bit Murmur hash of all parts."""
+    """What Bicep's `uniqueString` answers: 13 characters of a 64-bit Murmur hash of all parts."""
     value = _murmur("-".join(parts).encode())
-    dead_letters = []
+    digits = []
     for _ in range(13):
-        dead_letters.append(_DEAD_LETTERS[value >> 59])
+        digits.append(_ALPHABET[value >> 59])
         value = (value << 5) & _LONG
-    return "".join(dead_letters)
+    return "".join(digits)
 
 
 def _murmur(data: bytes) -> int:

@@ -59,8 +59,8 @@ def check_queues(lengths: Mapping[str, int | None]) -> list[Finding]:
                 fault(
                     Check.QUEUES,
                     f"{length} message(s) lie in {queue}",
-                    "They were given up, and the function that keeps them as letters does not "
-                    "take them: see its invocations. Then docs/FUNCTIONS.md, Letters.",
+                    "They were given up, and the function that keeps them as dead letters does "
+                    "not take them: see its invocations. Then docs/FUNCTIONS.md, Dead letters.",
                 )
             )
         elif length > BACKLOG:
@@ -92,7 +92,7 @@ def check_dead_letters(names: Sequence[str] | None) -> list[Finding]:
             Check.DEAD_LETTERS,
             f"{len(names)} in the container {CONTAINER}, the newest {names[0]}",
             "No data is lost by them. Read why, put them back or delete them: "
-            "docs/FUNCTIONS.md, Letters.",
+            "docs/FUNCTIONS.md, Dead letters.",
         )
     ]
 

@@ -1,18 +1,22 @@
-"""A letter that was kept, as the event that workbook and alerts are made of. Pure."""
+"""A dead letter that was kept, as the event that workbook and alerts are made of. Pure."""
 
 from __future__ import annotations
 
 from openmirror.ports.dead_letters import DeadLetter
 from openmirror.ports.telemetry.custom_event import properties
 
-EVENT = "OpenmirrorLetter"
+EVENT = "OpenmirrorDeadLetter"
 
-FIELDS = ("Source", "LetterName", "Reason")
+FIELDS = ("Source", "DeadLetterName", "Reason")
 """Every property that the event has."""
 
 
 def fields(dead_letter: DeadLetter) -> dict[str, str]:
-    """The event's properties; a letter that is kept again has the same name."""
+    """The event's properties; a dead letter that is kept again has the same name."""
     return properties(
-        {"Source": dead_letter.source, "LetterName": dead_letter.name, "Reason": dead_letter.reason}
+        {
+            "Source": dead_letter.source,
+            "DeadLetterName": dead_letter.name,
+            "Reason": dead_letter.reason,
+        }
     )
