@@ -26,7 +26,7 @@ class WaitKind(StrEnum):
     """A number is missing before a file that is there."""
     INCOMPLETE = "incomplete"
     """The next file is still being written."""
-    QUIET_PERIOD = "quiet_period"
+    QUIET_PERIOD = "settle"
     """The next file is text: only a few quiet seconds tell that its writer is done."""
     METADATA = "metadata"
     """A new folder's `_metadata.json` may still come."""

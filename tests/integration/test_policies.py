@@ -301,7 +301,7 @@ def test_a_table_of_text_is_quiet_as_it_says_and_keeps_times_without_a_zone(
     columns = [{"Name": "id", "DataType": "Int64"}, {"Name": "at", "DataType": "DateTime"}]
     zone.metadata("t", {"FileFormat": "CSV", "SchemaDefinition": {"Columns": columns}})
     rows = b"id,at\n1,2026-03-29 02:30:00.5\n2,2026-03-29T02:30:00+02:00\n3,\n"
-    settings(zone, "dbo.t", zonelessTimestamps="ntz", quiet_period="9d")
+    settings(zone, "dbo.t", zonelessTimestamps="ntz", quietPeriod="9d")
     zone.put_bytes("t", file_name(1, "csv"), rows)
     waits = mirror.reconcile_until_idle("t")
     assert isinstance(waits, Wait)

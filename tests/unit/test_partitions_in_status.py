@@ -178,7 +178,7 @@ def test_a_good_file_of_text_that_only_is_quiet_cannot_be_skipped(root: Root) ->
     ahead = datetime.now(UTC).timestamp() + 3600
     os.utime(place, (ahead, ahead))  # as a clock that is fast would leave it
     waiting = root.table_status("Visits")["openmirror"]["waitingFor"]
-    assert (waiting["kind"], waiting["file"]) == ("quiet_period", "a.csv")
+    assert (waiting["kind"], waiting["file"]) == ("settle", "a.csv")
     refused = root.run("skip", "dbo.Visits", "--file", "a.csv", "--why", "x")
     assert refused.exit_code != 0
     assert "nothing stops at a.csv" in " ".join(refused.stderr.split())

@@ -144,7 +144,7 @@ def test_files_that_have_quiet_are_applied_before_one_that_has_not() -> None:
 
 def test_be_quiet_of_the_table_wins_over_that_of_the_run() -> None:
     world = World()
-    world.settings(quiet_period="0s")
+    world.settings(quietPeriod="0s")
     world.put(FIRST, "a\n1\n")
     assert isinstance(world.decision(), Reset)
 
@@ -171,7 +171,7 @@ def test_the_event_filter_and_the_sweep_wake_up_for_a_file_that_is_quiet() -> No
 
 def test_nobody_is_kept_or_started_for_text_that_is_reported_to_be_quiet_for_long() -> None:
     world = World()
-    world.settings(quiet_period="10m")
+    world.settings(quietPeriod="10m")
     etag = world.put(FIRST, "a\n1\n")
     path = join(PLACE, FIRST)
     event = LandingEvent(identity="e-1", kind=EventKind.FILE_WRITTEN, path=path, size=4, etag=etag)
@@ -203,7 +203,7 @@ def test_a_drain_sits_out_what_is_quiet() -> None:
     done = drain(world.ports, world.engine, ["m"], workers=1)
     assert not done.stopped
     assert world.applied() == 1
-    assert set(world.waited()) == {"quiet_period"}
+    assert set(world.waited()) == {"settle"}
 
 
 def test_a_drain_leaves_a_file_that_grows_and_grows() -> None:
@@ -219,7 +219,7 @@ def test_a_drain_leaves_a_file_that_grows_and_grows() -> None:
     ports = replace(world.ports, emit=write_on)
     done = drain(ports, world.engine, ["m"], workers=1)
     assert [type(outcome) for outcome in done.stopped.values()] == [Wait]
-    assert world.waited() == ["quiet_period"] * 3
+    assert world.waited() == ["settle"] * 3
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -240,7 +240,7 @@ def test_a_runner_that_would_be_idle_stays_for_a_file_that_is_quiet_soon(
     quiet_period: str, applied: int
 ) -> None:
     world = World(runs=True)
-    world.settings(quiet_period=quiet_period)
+    world.settings(quietPeriod=quiet_period)
     queue = MemoryWorkQueue(world.clock)
     never = timedelta(hours=1)
     brisk = RunnerTiming(

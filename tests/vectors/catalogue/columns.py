@@ -29,8 +29,8 @@ _WORDS = (
     *("_metadata", "_change_type", "_commit_version", "_commit_timestamp", "__index_level_0__"),
     *("_rowMarker__", "rowMarker", "${HOME}", "null", "select", "*", "s", "t.id", "_c0", "c1"),
 )
-# Letters that somebody has to escape somewhere.
-_DEAD_LETTERS = (
+# Characters that somebody has to escape somewhere.
+_CHARACTERS = (
     *("a\nb", 'a"b', "a'b", "a\\b", "a/b", "a%20b", "#", "a[0]", "a:b", " leading", "trailing "),
     *(".", "a..b", "caf\u00e9", "cafe\u0301", "\U0001f600", "\u0130", "stra\u00dfe", "STRASSE"),
     *("w" * 255, "-", "1", "a=b", "`"),
@@ -48,8 +48,8 @@ def _with_marker(names: tuple[str, ...]) -> Columns:
 def _any_names(name: str, title: str, names: tuple[str, ...]) -> object:
     """Columns of these names through an insert, an update, a delete and a new column."""
 
-    def row(dead_letter: str) -> tuple[str, ...]:
-        return tuple(f"{dead_letter}{n}" for n in range(len(names)))
+    def row(prefix: str) -> tuple[str, ...]:
+        return tuple(f"{prefix}{n}" for n in range(len(names)))
 
     half = names[: len(names) // 2]
     return vector(
@@ -189,5 +189,5 @@ CASES = [
         "Only __rowMarker__ is reserved: words of SQL, Spark and Delta are names like any other",
         _WORDS,
     ),
-    _any_names("columns/names-of-any-letters", "Any letter may stand in a name", _DEAD_LETTERS),
+    _any_names("columns/names-of-any-characters", "Any character may stand in a name", _CHARACTERS),
 ]

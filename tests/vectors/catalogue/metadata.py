@@ -20,7 +20,7 @@ from tests.vectors.catalogue.words import (
 _V = "m id:int64 v:string"
 _SEEN = "id:long v:string"
 _KEYED = json.dumps({"keyColumns": ["id"]})
-# Only a table with keys may be told to upsert, and only one with keys ends with a single row.
+# Only a table with keys may upsert, and only one with keys ends with a single row.
 _TWICE = file(1, _V, (4, 1, "a"), (4, 1, "b"))
 
 
@@ -207,7 +207,7 @@ CASES = [
     ),
     vector(
         "metadata/option-changed",
-        "The other options never change in one life of a folder",
+        "The other options never change in one incarnation of a folder",
         "4.4",
         step(keys("id"), file(1, _V, (0, 1, "a"))),
         step(keys("id", isUpsertDefaultRowMarker=True), file(2, "id:int64 v:string", (1, "b"))),
@@ -215,7 +215,7 @@ CASES = [
     ),
     vector(
         "metadata/emptied-later",
-        "Emptying the file changes nothing: what was pinned goes on",
+        "Emptying the file changes nothing: the frozen options go on",
         "4.4",
         step(keys("id"), file(1, _V, (0, 1, "a"))),
         step(meta(b""), file(2, _V, (1, 1, "b"))),

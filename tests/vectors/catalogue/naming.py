@@ -92,7 +92,7 @@ def _combined(found: str, *, partitioned: bool, upserts: bool) -> Vector:
         ("time", True): "3.1.1 3.2.5 5.2",
     }
     return vector(
-        f"filing/{found}-{'partitions' if partitioned else 'one-folder'}-{default}",
+        f"naming/{found}-{'partitions' if partitioned else 'one-folder'}-{default}",
         f"Files {where} that are found by their {how}, whose rows {default} without a marker",
         sections[found, partitioned],
         keys("id", **options),
@@ -127,7 +127,7 @@ _ODD_NAMES = [
 
 BY_TIME = [
     vector(
-        "filing/by-time-not-by-name",
+        "naming/by-time-not-by-name",
         "What was last written first is applied first, whatever it is called",
         "3.1.1",
         keys("id", **_TIME),
@@ -138,8 +138,8 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "last"), applied=4),
     ),
     vector(
-        "filing/by-time-equal-times",
-        "Equal times go by name, letter by letter: 10 comes before 9",
+        "naming/by-time-equal-times",
+        "Equal times go by name, character by character: 10 comes before 9",
         "3.1.1",
         keys("id", **_TIME),
         *(_named(f"{name}.parquet", 10, (4, 1, name)) for name in ("9", "10", "B", "a")),
@@ -148,7 +148,7 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "a"), (2, "later"), applied=6),
     ),
     vector(
-        "filing/by-time-late-file",
+        "naming/by-time-late-file",
         "A file that comes late with an older time is applied late",
         "3.1.2",
         step(
@@ -160,7 +160,7 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "twenty"), (2, "fifteen"), applied=3),
     ),
     vector(
-        "filing/by-time-any-name",
+        "naming/by-time-any-name",
         "A file may have any name that ends as it should, in any case",
         "3.1 3.3",
         keys("id", **_TIME),
@@ -174,7 +174,7 @@ BY_TIME = [
         names={"star.parquet": "a*b?c\\d.parquet"},
     ),
     vector(
-        "filing/by-time-other-extension",
+        "naming/by-time-other-extension",
         "What ends otherwise is no change file, and what begins with _ means nothing",
         "3.1 2.1",
         keys("id", **_TIME),
@@ -185,7 +185,7 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "a"), applied=1, warnings=("FileNameInvalid",)),
     ),
     vector(
-        "filing/by-time-still-written",
+        "naming/by-time-still-written",
         "A file that is still being written holds up nobody",
         "3.1.4 3.8",
         step(
@@ -198,7 +198,7 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "c"), (2, "d"), applied=3, state=waits("incomplete")),
     ),
     vector(
-        "filing/by-time-written-in-the-end",
+        "naming/by-time-written-in-the-end",
         "Once it is whole it is applied, after what was applied before",
         "3.1.4",
         step(
@@ -210,7 +210,7 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "c"), (9, "whole"), applied=2),
     ),
     vector(
-        "filing/by-time-never-written-to-its-end",
+        "naming/by-time-never-written-to-its-end",
         "Ten minutes after its last write it stops the table",
         "3.8",
         keys("id", **_TIME),
@@ -220,7 +220,7 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "a"), applied=1, state=paused("FileIncomplete", "b.parquet")),
     ),
     vector(
-        "filing/by-time-bad-file",
+        "naming/by-time-bad-file",
         "A bad file stops the table in front of it, by time",
         "3.1.1 3.8",
         keys("id", **_TIME),
@@ -230,7 +230,7 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "c"), applied=1, state=paused("FileUnreadable", "b.parquet")),
     ),
     vector(
-        "filing/by-time-skipped-file",
+        "naming/by-time-skipped-file",
         "A bad file that is passed over by hand holds up nothing any more",
         "3.1.1 3.8",
         step(
@@ -244,7 +244,7 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "d"), applied=3),
     ),
     vector(
-        "filing/by-time-mended-file",
+        "naming/by-time-mended-file",
         "A bad file is mended under its own name, and comes when its new time says",
         "3.1.1 3.6",
         step(
@@ -257,7 +257,7 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "b"), applied=3),
     ),
     vector(
-        "filing/by-time-applied-file-overwritten",
+        "naming/by-time-applied-file-overwritten",
         "A name that is used again while its file still lies there stops the table",
         "3.1.5",
         step(
@@ -271,7 +271,7 @@ BY_TIME = [
         ),
     ),
     vector(
-        "filing/by-time-name-used-before",
+        "naming/by-time-name-used-before",
         "A name that lies in the archive is never read again",
         "3.1.5",
         step(
@@ -284,7 +284,7 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "a"), (2, "c"), applied=3, warnings=("SequenceReused",)),
     ),
     vector(
-        "filing/by-time-reseed",
+        "naming/by-time-reseed",
         "A table that is built again has its files applied in the order of the first time",
         "3.1.2 3.3",
         step(
@@ -298,7 +298,7 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "five"), (2, "three"), (3, "one"), applied=5),
     ),
     vector(
-        "filing/by-time-new-folder",
+        "naming/by-time-new-folder",
         "In a folder that was made again every name is new",
         "3.1.5",
         step(
@@ -315,7 +315,7 @@ BY_TIME = [
         expected=expect(_SEEN, (3, "newer"), applied=2),
     ),
     vector(
-        "filing/by-time-folder-named-as-a-file",
+        "naming/by-time-folder-named-as-a-file",
         "A folder is not a change file, whatever it is called",
         "3.1.1 3.8",
         keys("id", **_TIME),
@@ -324,15 +324,15 @@ BY_TIME = [
         expected=expect(_SEEN, (1, "a"), applied=1, state=paused("NotAFile", "b.parquet")),
     ),
     vector(
-        "filing/by-time-declared-later",
-        "How files are found does not change in one life of a folder",
+        "naming/by-time-declared-later",
+        "How files are found does not change in one incarnation of a folder",
         "4.4",
         step(keys("id"), file(1, _BARE, (1, "a"))),
         step(keys("id", **_TIME), file(2, _BARE, (2, "b"))),
         expected=expect(_SEEN, (1, "a"), applied=1, state=paused("PinnedOptionChanged")),
     ),
     vector(
-        "filing/by-time-undeclared-later",
+        "naming/by-time-undeclared-later",
         "Taking _metadata.json away changes nothing about it",
         "4.4",
         step(keys("id", **_TIME), _named("a.parquet", 20, (4, 1, "a"))),
@@ -343,7 +343,7 @@ BY_TIME = [
 
 PARTITIONS = [
     vector(
-        "filing/partitions-each-with-its-sequence",
+        "naming/partitions-each-with-its-sequence",
         "Each partition counts from 1, and the oldest file that is next comes first",
         "3.2.1 3.2.2",
         keys("id", **_PARTS),
@@ -355,7 +355,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "five"), (2, "forty"), applied=4),
     ),
     vector(
-        "filing/partitions-a-key-that-moves",
+        "naming/partitions-a-key-that-moves",
         "A key that moves to another partition is deleted and inserted in the order of time",
         "3.2.2",
         keys("id", **_PARTS),
@@ -367,7 +367,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "back"), applied=5),
     ),
     vector(
-        "filing/partitions-equal-times",
+        "naming/partitions-equal-times",
         "At equal times partitions go by name; each one's numbers still count",
         "3.2.1 3.2.2",
         keys("id", **_PARTS),
@@ -377,7 +377,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "b2"), (2, "b"), (3, "b"), (4, "root"), applied=5),
     ),
     vector(
-        "filing/partitions-as-deep-as-you-like",
+        "naming/partitions-as-deep-as-you-like",
         "Partitions lie in partitions, and files on every level",
         "3.2 3.2.1",
         keys("id", **_PARTS),
@@ -392,7 +392,7 @@ PARTITIONS = [
         ),
     ),
     vector(
-        "filing/partitions-of-any-value",
+        "naming/partitions-of-any-value",
         "Values are written as publishers write them, and never read",
         "3.2 3.2.3",
         keys("id", **_PARTS),
@@ -401,7 +401,7 @@ PARTITIONS = [
         _in("Region=Côte d'Ivoire", 1, 3, (4, 3, "blanks")),
         _in("at=2024-02-29 12%3A00%3A00", 1, 4, (4, 4, "percent")),
         _in("at=2024-02-29 12%3A00%3A00/x=a=b", 1, 5, (4, 5, "twice")),
-        _in("名=値 [1]{2}", 1, 6, (4, 6, "other letters")),
+        _in("名=値 [1]{2}", 1, 6, (4, 6, "any script")),
         _in("d=2024.02.29", 1, 7, (4, 7, "dots")),
         _in("star=1", 1, 8, (4, 8, "star")),
         expected=expect(
@@ -411,7 +411,7 @@ PARTITIONS = [
             (3, "blanks"),
             (4, "percent"),
             (5, "twice"),
-            (6, "other letters"),
+            (6, "any script"),
             (7, "dots"),
             (8, "star"),
             applied=8,
@@ -419,7 +419,7 @@ PARTITIONS = [
         names={"star=1": "star=*?\\"},
     ),
     vector(
-        "filing/partitions-key-is-no-column",
+        "naming/partitions-key-is-no-column",
         "A partition's key does not become a column, and a column of that name is the files' own",
         "3.2.3",
         keys("id", **_PARTS),
@@ -435,7 +435,7 @@ PARTITIONS = [
         ),
     ),
     vector(
-        "filing/partitions-gap-in-one",
+        "naming/partitions-gap-in-one",
         "A number that is missing in one partition holds up that one alone",
         "3.2.1 3.4",
         step(
@@ -457,7 +457,7 @@ PARTITIONS = [
         ),
     ),
     vector(
-        "filing/partitions-gaps-in-several",
+        "naming/partitions-gaps-in-several",
         "Of several gaps status names the one that files have waited at for longest",
         "3.2.1",
         keys("id", **_PARTS),
@@ -468,7 +468,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (2, "b1"), applied=1, state=waits("gap", 2, _B)),
     ),
     vector(
-        "filing/partitions-gap-that-is-filled",
+        "naming/partitions-gap-that-is-filled",
         "A file that comes late is applied in its place, after what others were given meanwhile",
         "3.2.1 3.2.2",
         step(
@@ -480,7 +480,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "a2"), (2, "a1"), applied=3),
     ),
     vector(
-        "filing/partitions-gap-that-is-given-up",
+        "naming/partitions-gap-that-is-given-up",
         "An operator gives up numbers of one partition, and those of others still count",
         "3.2.1 3.4",
         step(
@@ -493,7 +493,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "a5"), applied=2, state=waits("gap", 1, _B)),
     ),
     vector(
-        "filing/partitions-gap-beside-them",
+        "naming/partitions-gap-beside-them",
         "So it is with the files that lie in no partition",
         "3.2.1 3.4",
         step(
@@ -505,7 +505,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "root"), applied=1, state=waits("gap", 1, _B)),
     ),
     vector(
-        "filing/partitions-still-written",
+        "naming/partitions-still-written",
         "A file that is still being written holds up its partition alone",
         "3.2.1 3.8",
         step(
@@ -519,7 +519,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "a1"), (2, "b2"), applied=3, state=waits("incomplete", 2, _A)),
     ),
     vector(
-        "filing/partitions-written-in-the-end",
+        "naming/partitions-written-in-the-end",
         "Once it is whole its partition goes on",
         "3.2.1 3.8",
         step(
@@ -532,7 +532,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (9, "a2"), applied=3),
     ),
     vector(
-        "filing/partitions-bad-file",
+        "naming/partitions-bad-file",
         "A bad file in one partition stops the table, since keys may move between them",
         "3.2.1 3.8",
         keys("id", **_PARTS),
@@ -549,7 +549,7 @@ PARTITIONS = [
         ),
     ),
     vector(
-        "filing/partitions-skipped-file",
+        "naming/partitions-skipped-file",
         "A bad file that is passed over leaves no gap in its partition",
         "3.2.1 3.8",
         step(
@@ -564,7 +564,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "a3"), (2, "b1"), (3, "a4"), applied=4),
     ),
     vector(
-        "filing/partitions-number-used-before",
+        "naming/partitions-number-used-before",
         "A number that a partition has used is never read again there",
         "3.2.1 3.2.4",
         step(
@@ -589,7 +589,7 @@ PARTITIONS = [
         ),
     ),
     vector(
-        "filing/partitions-overwritten",
+        "naming/partitions-overwritten",
         "An applied file of a partition that is overwritten stops the table",
         "3.2.1",
         step(keys("id", **_PARTS), *(_in(p, 1, 1, (4, 1, p)) for p in (_A, _B))),
@@ -599,7 +599,7 @@ PARTITIONS = [
         ),
     ),
     vector(
-        "filing/partitions-reseed",
+        "naming/partitions-reseed",
         "Built again, partitions are applied in the order of the first time",
         "3.2.2 3.3",
         step(
@@ -613,7 +613,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "b1"), (2, "b2"), (3, "a3"), applied=5),
     ),
     vector(
-        "filing/partitions-and-other-folders",
+        "naming/partitions-and-other-folders",
         "Folders that are not called Key=Value mean nothing, and neither does what lies in them",
         "3.2.4 2.1",
         keys("id", **_PARTS),
@@ -627,7 +627,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "a1"), applied=1, warnings=("FileNameInvalid",)),
     ),
     vector(
-        "filing/partitions-not-declared",
+        "naming/partitions-not-declared",
         "Without isPartitionEnabled such folders mean nothing",
         "3.2",
         keys("id"),
@@ -636,7 +636,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "root"), applied=1, warnings=("FileNameInvalid",)),
     ),
     vector(
-        "filing/partitions-declared-later",
+        "naming/partitions-declared-later",
         "Partitions are asked for at the beginning, or never",
         "4.4",
         step(keys("id"), _in("", 1, 1, (4, 1, "root"))),
@@ -650,7 +650,7 @@ PARTITIONS = [
         ),
     ),
     vector(
-        "filing/partitions-new-folder",
+        "naming/partitions-new-folder",
         "In a folder that was made again each partition begins at 1 again",
         "3.2.1",
         step(keys("id", **_PARTS), *(_in(_A, n, n, (4, n, "old")) for n in (1, 2))),
@@ -663,7 +663,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (5, "a1"), applied=2),
     ),
     vector(
-        "filing/partitions-folder-named-as-a-file",
+        "naming/partitions-folder-named-as-a-file",
         "A folder in a partition that is called as a change file is not one",
         "3.2.1 3.8",
         keys("id", **_PARTS),
@@ -672,7 +672,7 @@ PARTITIONS = [
         expected=expect(_SEEN, (1, "a1"), applied=1, state=paused("NotAFile", _number(_A, 2))),
     ),
     vector(
-        "filing/partitions-columns-that-grow",
+        "naming/partitions-columns-that-grow",
         "Files of all partitions make one schema",
         "3.2.2 6.2 6.3",
         keys("id", **_PARTS),
@@ -685,7 +685,7 @@ PARTITIONS = [
 
 BOTH = [
     vector(
-        "filing/both-are-only-places",
+        "naming/both-are-only-places",
         "Found by their time, files of all partitions make one order, without any gap",
         "3.2.5 3.1.1 3.1.3",
         keys("id", **_BOTH),
@@ -696,7 +696,7 @@ BOTH = [
         expected=expect(_SEEN, (1, "thirty"), (2, "twenty"), (3, "root"), applied=4),
     ),
     vector(
-        "filing/both-same-name-twice",
+        "naming/both-same-name-twice",
         "The same name in two partitions makes two files; equal times go by folder and name",
         "3.2.5 3.1.5",
         keys("id", **_BOTH),
@@ -705,7 +705,7 @@ BOTH = [
         expected=expect(_SEEN, (1, "root"), (2, "root"), applied=3),
     ),
     vector(
-        "filing/both-still-written",
+        "naming/both-still-written",
         "A file that is still being written holds up not even its partition",
         "3.2.5 3.1.4",
         keys("id", **_BOTH),
@@ -715,7 +715,7 @@ BOTH = [
         expected=expect(_SEEN, (1, "b"), (2, "c"), applied=2, state=waits("incomplete")),
     ),
     vector(
-        "filing/both-late-and-again",
+        "naming/both-late-and-again",
         "Late files, names of the archive and a rebuild, in partitions",
         "3.2.5 3.1.2 3.1.5",
         step(
@@ -732,7 +732,7 @@ BOTH = [
 
 TEXT = [
     vector(
-        "filing/text-by-time",
+        "naming/text-by-time",
         "Delimited text is found by its time as well",
         "3.1.1 4.6",
         keys("id", **_TIME, **_CSV, isUpsertDefaultRowMarker=True),
@@ -748,7 +748,7 @@ TEXT = [
         ),
     ),
     vector(
-        "filing/text-in-partitions",
+        "naming/text-in-partitions",
         "Delimited text in partitions, with an extension of its own",
         "3.2.1 4.6",
         keys("id", **_PARTS, **_CSV, FileExtension=".txt", isUpsertDefaultRowMarker=True),
@@ -765,7 +765,7 @@ TEXT = [
         ),
     ),
     vector(
-        "filing/text-both",
+        "naming/text-both",
         "Delimited text in partitions, found by its time",
         "3.2.5 4.6",
         keys("id", **_BOTH, **_CSV, isUpsertDefaultRowMarker=True),

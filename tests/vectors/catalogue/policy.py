@@ -78,7 +78,7 @@ CASES = [
     ),
     vector(
         "policy/one-table-otherwise",
-        "What is said of one table, in any casing, wins over what is said of the mirror",
+        "What is set for one table, in any casing, wins over what is set for the mirror",
         "5.1 2.2",
         keys("id"),
         file(1, "id:int64", (1,), (1,)),

@@ -102,7 +102,7 @@ CASES = [
     _after("rows/insert-of-an-absent-key", "0 adds a row", "5.1", [], [(0, 1, "a")], (1, "a")),
     _after(
         "rows/insert-of-a-present-key",
-        "0 adds a second row without looking",
+        "0 adds a second row without comparing keys",
         "5.1 5.3",
         [(1, "a")],
         [(0, 1, "b")],

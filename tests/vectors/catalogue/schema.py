@@ -135,13 +135,13 @@ NAMES = [
                 2,
                 "m _id:int64 kind:string sequence:int64 row:int64 c0:string marker:int64",
                 (1, 1, "A", 20, 30, "B", 0),
-                (4, 2, "delete", 0, 0, "plain_insert", 2),
+                (4, 2, "delete", 0, 0, "extra", 2),
             )
         ),
         expected=expect(
             "_id:long kind:string sequence:long row:long c0:string marker:long",
             (1, "A", 20, 30, "B", 0),
-            (2, "delete", 0, 0, "plain_insert", 2),
+            (2, "delete", 0, 0, "extra", 2),
             applied=2,
         ),
     ),
@@ -795,7 +795,7 @@ TYPES = [
     ),
     mapped(
         "types/arrows-own-schema",
-        "Arrow's own schema is not looked at: a duration is the integer that it is stored as",
+        "Arrow's own schema is ignored: a duration is the integer that it is stored as",
         {"d": pa.array([1_500_000, None], pa.duration("us"))},
         "d:long",
         *((1_500_000,), (None,)),

@@ -148,7 +148,7 @@ _DROP = [
 _RE_CREATED = [
     vector(
         "tables/re-created-at-once",
-        "A folder that was deleted and made again between two looks is another life of the table",
+        "A folder that was deleted and made again between two observations is another incarnation",
         "7.4",
         step(keys("id"), _FIRST, file(2, _IN, (2, "Bern"))),
         step(deleted(), keys("id"), file(1, _IN, _NEW)),
@@ -175,7 +175,7 @@ _RE_CREATED = [
     ),
     vector(
         "tables/re-created-twice",
-        "Each life starts from 1, and only the last one counts",
+        "Each incarnation starts from 1, and only the last one counts",
         "7.4",
         step(keys("id"), _FIRST),
         step(deleted(), keys("id"), file(1, _IN, (2, "Bern")), file(2, _IN, (3, "Riga"))),
@@ -221,7 +221,7 @@ _RE_CREATED = [
     ),
     vector(
         "tables/re-created-and-mended",
-        "The new life begins once its first file was replaced by a good one",
+        "The new incarnation begins once its first file was replaced by a good one",
         "7.4",
         step(keys("id"), _FIRST),
         step(deleted(), keys("id"), file(1, f"m {_IN}", (3, *_NEW))),
@@ -238,7 +238,7 @@ _RE_CREATED = [
     ),
     vector(
         "tables/re-created-with-other-columns",
-        "A new life has the columns and types of its own files only",
+        "A new incarnation has the columns and types of its own files only",
         "7.4 6.2",
         step(keys("id"), file(1, "id:int64 city:string open:bool", (1, "Oslo", True))),
         step(deleted(), keys("city"), file(1, "city:int32 `no:double", (3, 0.5))),
@@ -246,7 +246,7 @@ _RE_CREATED = [
     ),
     vector(
         "tables/re-created-with-other-keys",
-        "A new life matches rows by the keys that it declares",
+        "A new incarnation matches rows by the keys that it declares",
         "7.4 4.4",
         step(keys("id"), _FIRST),
         step(
@@ -259,7 +259,7 @@ _RE_CREATED = [
     ),
     vector(
         "tables/re-created-without-keys",
-        "A new life without _metadata.json takes inserts only, whatever the old one had",
+        "A new incarnation without _metadata.json takes inserts only, whatever the old one had",
         "7.4 4.4",
         step(keys("id"), _FIRST),
         step(deleted(), file(1, _IN, _NEW, _NEW), file(2, f"m {_IN}", (2, *_NEW))),
@@ -267,7 +267,7 @@ _RE_CREATED = [
     ),
     vector(
         "tables/re-created-with-another-default",
-        "What was pinned is pinned no more in a new life",
+        "Frozen options are frozen no more in a new incarnation",
         "7.4 4.4 5.2",
         step(keys("id"), _FIRST),
         step(
@@ -279,7 +279,7 @@ _RE_CREATED = [
     ),
     vector(
         "tables/re-created-as-text",
-        "A new life may be in another format",
+        "A new incarnation may be in another format",
         "7.4 4.3",
         step(keys("id"), _FIRST),
         step(
@@ -299,7 +299,7 @@ _RE_CREATED = [
     ),
     vector(
         "tables/re-created-after-a-problem",
-        "A problem of the old life is none of the new one",
+        "A problem of the old incarnation is none of the new one",
         "7.4",
         step(keys("id"), _FIRST, file(2, "id:string city:string", ("x", "Rome"))),
         step(deleted(), keys("id"), file(1, "id:string city:string", ("x", "Rome"))),
@@ -424,7 +424,7 @@ _NAMED = [
         ),
     ),
     vector(
-        "tables/default-schema-is-pinned",
+        "tables/default-schema-is-frozen",
         "Tables stay where they are when the default schema has another name later",
         "2.2",
         step(_FIRST),
@@ -457,7 +457,7 @@ _NAMED = [
     ),
 ]
 
-# Letters that mean something to a shell, a URL, SQL, Hadoop or Spark; none means anything here.
+# Characters that mean something to a shell, a URL, SQL, Hadoop or Spark; none means anything here.
 _ODD = (
     *(" leading and trailing ", "..dots. .", "a:b#c+d*e?f\"g'h", "a`b``c", "%", "a%20b%2Fc 100%"),
     *("a\\b\\", "a[1]{y,z}&b=c;d|e<f>", "~", "${HOME}", "-x,$x@^!(a)", "Orders.json", "caf\u00e9"),
@@ -466,8 +466,8 @@ _ODD = (
 )
 _NAMED.append(
     vector(
-        "tables/names-of-any-letters",
-        "Any letter may stand in a name, and means itself",
+        "tables/names-of-any-characters",
+        "Any character may stand in a name, and means itself",
         "2.2",
         *(file(1, "id:int64", (n,), folder=f"n{n}") for n in range(len(_ODD))),
         expected=tuple(

@@ -122,7 +122,7 @@ CASES = [
     ),
     _same(
         "extension-of-two-parts",
-        "An extension may name a compression, although content alone tells it",
+        "An extension may name a compression, although content alone decides it",
         meta({"FileExtension": "csv.gz"}),
         _text(gzip.compress(_LINES, mtime=0), extension="csv.gz"),
     ),
@@ -148,7 +148,7 @@ CASES = [
             ("semicolon", ";", ";"),
             ("bar", "|", "|"),
             ("tab", "\t", "\t"),
-            ("tab-as-two-letters", "\\t", "\t"),
+            ("tab-as-two-characters", "\\t", "\t"),
             ("caret", "^", "^"),
         )
     ),
@@ -186,7 +186,7 @@ CASES = [
     ),
     _reads(
         "quotes-that-are-single",
-        "Another quote leaves the usual one a letter",
+        "Another quote makes the usual one a plain character",
         _declared({"QuoteCharacter": "'"}),
         "a,b\n'1,2','it''s'\n\"3\",x\n",
         _AB,
@@ -212,7 +212,7 @@ CASES = [
     ),
     _reads(
         "escapes-by-slash",
-        "Another escape leaves the backslash a letter",
+        "Another escape makes the backslash a plain character",
         _declared({"EscapeCharacter": "/"}),
         'a,b\n"/"1//","\\"\n',
         _AB,
@@ -475,7 +475,7 @@ CASES = [
         {"FileFormatTypeProperties": {"Encoding": "base64"}},
     ),
     _refused(
-        "one-letter-two-meanings",
+        "one-character-two-meanings",
         "A separator that is the escape too",
         {"FileFormatTypeProperties": {"ColumnSeparator": "\\"}},
     ),

@@ -1,4 +1,4 @@
-"""§5.6: a column that guards rows against older changes."""
+"""§5.6: a version column, which keeps rows from being overwritten by older changes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _after(
 ) -> Vector:
     """A file of rows, then a file of changes to them."""
     return vector(
-        f"guards/{name}",
+        f"version-columns/{name}",
         title,
         "5.3 5.6",
         _versioned(),
@@ -51,11 +51,11 @@ def _after(
 def _of_type(
     name: str, kind: str, seen: str, low: Any, high: Any, shown: tuple[Any, Any]
 ) -> Vector:
-    """Rows guarded by each of two values, and an upsert with each of them over each."""
+    """Rows with each of two versions, and an upsert with each of them over each."""
     one, two = shown
     return vector(
-        f"guards/of-{name}",
-        f"A guard of type {seen}: {one} is lower than {two}",
+        f"version-columns/of-{name}",
+        f"A version of type {seen}: {one} is lower than {two}",
         "5.4 5.6",
         step(
             _versioned(),
@@ -85,7 +85,7 @@ def _of_type(
 
 
 def _timestamps(number: int, marker: int | None, *rows: tuple[int, int, int]) -> Item:
-    """Rows of an id, a guard so many microseconds after a moment, and a value."""
+    """Rows of an id, a version so many microseconds after a moment, and a value."""
     moment = datetime(2024, 2, 29, 23, 59, 59, tzinfo=UTC)
     columns: list[tuple[str, Any]] = [
         ("id", "int64"),
@@ -100,7 +100,7 @@ def _timestamps(number: int, marker: int | None, *rows: tuple[int, int, int]) ->
 
 def _refused(name: str, title: str, metadata: Item, code: str, protocol: str = "4.2") -> Vector:
     return vector(
-        f"guards/{name}",
+        f"version-columns/{name}",
         title,
         protocol,
         metadata,
@@ -135,7 +135,7 @@ CASES = [
         (2, 5, "c"),
     ),
     vector(
-        "guards/deletes-with-only-the-keys",
+        "version-columns/deletes-with-only-the-keys",
         "A delete from a file without the column counts for every row",
         "5.1 5.6",
         _versioned(),
@@ -153,7 +153,7 @@ CASES = [
         (4, -5, "d"),
     ),
     _after(
-        "inserts-are-never-guarded",
+        "inserts-compare-no-versions",
         "An insert adds a row, however old",
         [(1, 5, "a")],
         [(0, 1, 1, "b"), (0, 1, None, "c")],
@@ -182,7 +182,7 @@ CASES = [
         (3, 1, "new"),
     ),
     vector(
-        "guards/a-delete-that-leaves-some",
+        "version-columns/a-delete-that-leaves-some",
         "Rows of 3 and 9, a delete at 5 and an update at 1 leave 9",
         "5.5 5.6",
         step(
@@ -196,8 +196,8 @@ CASES = [
         expected=expect(_SEEN, (1, 9, "b"), (2, 1, "y"), (3, 2, "f"), applied=3),
     ),
     vector(
-        "guards/changes-of-a-batch-in-any-order",
-        "The greatest guard wins, and the last change among equals",
+        "version-columns/changes-of-a-batch-in-any-order",
+        "The greatest version wins, and the last change among equals",
         "5.5 5.6",
         step(
             _versioned(),
@@ -221,7 +221,7 @@ CASES = [
         ),
     ),
     vector(
-        "guards/a-file-without-the-column",
+        "version-columns/a-file-without-the-column",
         "Its rows are NULL there: its updates count only where the row is NULL too",
         "5.6 6.2",
         _versioned(),
@@ -230,7 +230,7 @@ CASES = [
         expected=expect(_SEEN, (1, 5, "a"), (2, None, "y"), (3, None, "z"), applied=2),
     ),
     vector(
-        "guards/a-column-that-comes-later",
+        "version-columns/a-column-that-comes-later",
         "Rows from before the column are NULL there, and give way to anything",
         "5.6 6.2",
         step(_versioned(), file(1, "id:int64", (1,), (2,), (3,))),
@@ -238,8 +238,8 @@ CASES = [
         expected=expect("id:long seq:long", (1, -9), (3, None), applied=2),
     ),
     vector(
-        "guards/a-column-that-never-comes",
-        "Without the column nothing is guarded",
+        "version-columns/a-column-that-never-comes",
+        "Without the column no versions are compared",
         "5.6",
         _versioned(),
         file(1, "id:int64 v:string", (1, "a"), (2, "b")),
@@ -247,7 +247,7 @@ CASES = [
         expected=expect("id:long v:string", (1, "x"), applied=2),
     ),
     vector(
-        "guards/a-column-that-grows",
+        "version-columns/a-column-that-grows",
         "Values are compared in the type that the column has grown to",
         "5.6 6.3",
         step(_versioned(), file(1, "id:int64 seq:int32", (1, 5), (2, 5), (3, 5))),
@@ -258,7 +258,7 @@ CASES = [
         expected=expect("id:long seq:long", (1, 5), (2, 2**31), (3, 5), applied=3),
     ),
     vector(
-        "guards/name-in-any-casing",
+        "version-columns/name-in-any-casing",
         "The column is found in any casing",
         "4.2 5.6 6.1",
         step(
@@ -268,8 +268,8 @@ CASES = [
         expected=expect("id:long Seq:long", (1, 5), (2, 6), applied=2),
     ),
     vector(
-        "guards/a-key-column-as-guard",
-        "Rows of one key all have the same value in it: nothing is guarded",
+        "version-columns/a-key-column-as-version-column",
+        "Rows of one key all have the same version, so every change counts",
         "5.6",
         _versioned("id", "seq"),
         file(1, "id:int64 seq:int64 v:string", (1, None, "a"), (1, 5, "b")),
@@ -277,8 +277,8 @@ CASES = [
         expected=expect(_SEEN, (1, None, "x"), (1, 4, "y"), applied=2),
     ),
     vector(
-        "guards/upsert-by-default",
-        "Rows without a marker that are upserts are guarded as such",
+        "version-columns/upsert-by-default",
+        "Rows without a marker that are upserts compare versions as upserts do",
         "5.2 5.6",
         _versioned(isUpsertDefaultRowMarker=True),
         file(1, "id:int64 seq:int64 v:string", (1, 5, "a"), (2, 5, "b")),
@@ -304,7 +304,7 @@ CASES = [
     ),
     _of_type("booleans", "bool", "boolean", False, True, (False, True)),
     vector(
-        "guards/of-timestamps-and-negative-zero",
+        "version-columns/of-timestamps-and-negative-zero",
         "Microseconds count; -0.0 and 0.0 are equal",
         "5.4 5.6",
         step(
@@ -347,19 +347,19 @@ CASES = [
         "4.2 5.6",
     ),
     _refused(
-        "the-marker-as-guard",
-        "The row marker guards nothing",
+        "the-marker-as-version-column",
+        "The row marker cannot be the version column",
         keys("id", ConditionalUpdateColumn="__ROWMARKER__"),
         "MetadataInvalid",
     ),
     _refused(
-        "a-list-as-guard",
+        "a-list-as-version-column",
         "ConditionalUpdateColumn is one name",
         keys("id", ConditionalUpdateColumn=["seq"]),
         "MetadataInvalid",
     ),
     vector(
-        "guards/no-name",
+        "version-columns/no-name",
         "An empty name, or null, is none",
         "4.2",
         step(keys("id", ConditionalUpdateColumn=""), file(1, _V, (0, 1, 5, "a"))),
@@ -367,15 +367,15 @@ CASES = [
         expected=expect(_SEEN, (1, 4, "b"), applied=2),
     ),
     vector(
-        "guards/changed-later",
-        "The guard never changes in one life of a folder",
+        "version-columns/changed-later",
+        "The version column never changes in one incarnation of a folder",
         "4.4 5.6",
         step(_versioned(), file(1, _V, (0, 1, 5, "a"))),
         step(keys("id"), file(2, _V, (1, 1, 4, "b"))),
         expected=expect(_SEEN, (1, 5, "a"), applied=1, state=paused("PinnedOptionChanged")),
     ),
     vector(
-        "guards/declared-later",
+        "version-columns/declared-later",
         "Nor is one declared for a table that was applied without",
         "4.4 5.6",
         step(meta({"keyColumns": ["id"]}), file(1, _V, (0, 1, 5, "a"))),

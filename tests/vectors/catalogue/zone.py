@@ -54,8 +54,8 @@ CASES = [
         "zone/names-with-percent", "A percent sign escapes nothing", "a%20b 100%", "dbo.a%20b 100%"
     ),
     _one(
-        "zone/names-that-look-like-patterns",
-        "Brackets, braces and number signs are letters like any other",
+        "zone/names-like-patterns",
+        "Brackets, braces and number signs are characters like any other",
         "a[1]{x,y} #2 'q' & $z",
         "dbo.a[1]{x,y} #2 'q' & $z",
     ),
