@@ -84,6 +84,16 @@ def is_of_this_incarnation(observed: ObservedState, decided: DecidedBatch) -> bo
     return (epoch.folder, epoch.incarnation) == (observed.folder, observed.incarnation)
 
 
+def is_being_replaced(observed: ObservedState) -> bool:
+    """Whether a replace by the folder as it is now was decided that the log does not have yet."""
+    decided = observed.control.decided
+    if decided is None or decided.kind is not BatchKind.REPLACE:
+        return False
+    log = observed.log if isinstance(observed.log, TableLog) else None
+    in_log = log is not None and decided.app_id in log.transactions
+    return is_of_this_incarnation(observed, decided) and not in_log
+
+
 def _is_next_of(decided: DecidedBatch, live: Epoch, applied: Position) -> bool:
     extends = decided.kind is BatchKind.EXTEND and decided.app_id == live.app_id
     return extends and decided.last > applied

@@ -48,6 +48,8 @@ OF_A_BATCH = [
     Step.BEFORE_COMMIT,
     Step.COMMITTED,
 ]
+OF_A_REPLACE = [Step.DECIDED, Step.WRITTEN_DOWN, Step.FENCED, Step.BEFORE_COMMIT]
+"""Where a replace is decided and not yet in the log."""
 
 
 BAD = b"bad"
@@ -398,6 +400,52 @@ def test_a_folder_that_is_created_again_under_a_runner_leaves_nothing_behind(tab
     assert table.applied == table.files
 
 
+def held_and_resumed(table: Table) -> None:
+    requests.hold(table.ports, FOLDER, OPERATOR)
+    requests.resume(table.ports, FOLDER, OPERATOR)
+
+
+def cleaned(table: Table) -> None:
+    table.clean()
+
+
+def failing(table: Table) -> None:
+    table.engine.failing = 1.0
+
+
+@pytest.mark.parametrize("step", OF_A_REPLACE)
+@pytest.mark.parametrize("meanwhile", [held_and_resumed, cleaned, failing])
+def test_whoever_writes_while_a_reseed_is_decided_makes_nothing_twice(
+    table: Table, step: Step, meanwhile: Callable[[Table], None]
+) -> None:
+    order = grown(table, 4)
+    table.reconcile_until_idle()
+    requests.reseed(table.ports, FOLDER, OPERATOR)
+    table.overtaken_at(step, lambda: meanwhile(table))
+    table.engine.failing = 0.0
+    assert isinstance(table.reconcile_until_idle(), Idle)
+    assert table.applied == order
+    order += grown(table, 5, first=5)
+    assert isinstance(table.reconcile_until_idle(), Idle)
+    assert table.applied == order
+    table.clean()
+    assert table.reseed() == order
+
+
+@pytest.mark.parametrize("step", OF_A_REPLACE)
+def test_what_a_reseed_reads_of_an_overwritten_file_is_known_whoever_writes_meanwhile(
+    table: Table, step: Step
+) -> None:
+    order = grown(table, 4)
+    table.reconcile_until_idle()
+    table.land(order[0])
+    assert isinstance(table.reconcile_until_idle(), Pause)
+    requests.reseed(table.ports, FOLDER, OPERATOR)
+    table.overtaken_at(step, lambda: held_and_resumed(table))
+    assert isinstance(table.reconcile_until_idle(), Idle)
+    assert table.applied == order
+
+
 def test_a_file_that_is_replaced_before_its_batch_was_applied_is_read_as_it_is_now() -> None:
     table = Table()
     table.land("a.parquet", "b.parquet")
@@ -454,6 +502,29 @@ def test_a_control_document_lost_amid_a_reseed_still_reads_the_archive_to_its_en
     table.land(*(more := names_of(table, 5, 5)))
     assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == order + more
+
+
+@pytest.mark.parametrize("step", OF_A_REPLACE)
+@pytest.mark.parametrize("other", [Step.DECIDED, Step.COMMITTED])
+def test_a_reseed_that_lands_after_its_control_document_was_lost_makes_nothing_twice(
+    table: Table, step: Step, other: Step
+) -> None:
+    order = grown(table, 4)
+    table.reconcile_until_idle()
+    requests.reseed(table.ports, FOLDER, OPERATOR)
+
+    def lost() -> None:
+        table.lose()
+        table.stopped_at(other)
+
+    table.overtaken_at(step, lost)
+    assert isinstance(table.reconcile_until_idle(), Idle)
+    assert table.applied == order
+    order += grown(table, 5, first=5)
+    assert isinstance(table.reconcile_until_idle(), Idle)
+    assert table.applied == order
+    table.clean()
+    assert table.reseed() == order
 
 
 def test_a_purge_deletes_old_archived_files_and_what_was_written_down_of_them(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from openmirror.plan.observed import ObservedState
+from openmirror.plan.opening import is_being_replaced
 from openmirror.plan.ordering import ordered_through
 from openmirror.plan.transitions.decided import to_fence
 from openmirror.plan.transitions.incarnations import with_record
@@ -57,17 +58,25 @@ def rebuilt_from_log(
 
 
 def has_forgotten(observed: ObservedState) -> bool:
-    """Whether files have their places for good that the control document does not know."""
+    """Whether files have their places for good that the control document does not know.
+
+    Once a replace is decided that has not landed, the document tells of that one, and rightly of
+    nothing that it replaces. What the ledger said instead would be the contents of before, and a
+    file that the replace reads anew would count as overwritten after it was applied.
+    """
     record = observed.record
-    return (
-        record is not None
-        and observed.naming.has_ledger
-        and record.known_through < ordered_through(observed)
-    )
+    if record is None or not observed.naming.has_ledger or is_being_replaced(observed):
+        return False
+    return record.known_through < ordered_through(observed)
 
 
 def remembered(observed: ObservedState, entries: Iterable[LedgerEntry]) -> ControlDocument | None:
-    """The document with what the ledger says of those files; None when it does not reach so far."""
+    """The document with what the ledger says of those files; None when it does not reach so far.
+
+    Each file is a batch of its own. A replace that was lost with the document may still land with
+    only some of them: a batch of all would count as never applied then, be forgotten with the next
+    one, and its files that still lie in the folder be applied again.
+    """
     record, through = observed.record, ordered_through(observed)
     assert record is not None
     stated = tuple(effective(entries, observed.naming, FENCED).values())
@@ -79,13 +88,16 @@ def remembered(observed: ObservedState, entries: Iterable[LedgerEntry]) -> Contr
         if observed.live
         else Epoch(observed.folder, record.incarnation, observed.control.epoch)
     )
-    batch = DecidedBatch(
-        kind=BatchKind.EXTEND,
-        app_id=epoch.app_id,
-        first=known[0].sequence,
-        last=through,
-        files=known,
+    batches = tuple(
+        DecidedBatch(
+            kind=BatchKind.EXTEND,
+            app_id=epoch.app_id,
+            first=manifest.sequence,
+            last=Position(manifest.sequence),
+            files=(manifest,),
+        )
+        for manifest in known
     )
     # It may have been lost in the middle of a reseed.
     until = Position(max(record.reseeding_until, *(manifest.sequence for manifest in stated)))
-    return with_record(observed.control, replace(record, batches=(batch,), reseeding_until=until))
+    return with_record(observed.control, replace(record, batches=batches, reseeding_until=until))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from openmirror.plan.observed import ObservedState
@@ -12,6 +14,7 @@ from openmirror.plan.transitions.rebuilt import (
     rebuilt_from_log,
     remembered,
 )
+from openmirror.protocol.names import Incarnation
 from openmirror.protocol.sequence import START, Position, Sequence
 from openmirror.table.control import BatchKind, IncarnationRecord, ManifestEntry
 from openmirror.table.ledger import LedgerEntry
@@ -75,6 +78,14 @@ def of_ledger(applied: int, **known: object) -> ObservedState:
     return observed(document, log=log(applied), naming=PARTITIONED)
 
 
+def with_a_replace(
+    at: ObservedState, number: int = 2, incarnation: Incarnation = RECORD
+) -> ObservedState:
+    """The same once a replace by files 1 and 2 is decided, by this or another life."""
+    decided = batch(1, 2, BatchKind.REPLACE, number, incarnation)
+    return replace(at, control=replace(at.control, decided=decided))
+
+
 @pytest.mark.parametrize(
     ("at", "is_forgotten"),
     [
@@ -82,6 +93,11 @@ def of_ledger(applied: int, **known: object) -> ObservedState:
         pytest.param(of_ledger(4, batches=(batch(1, 4),)), False, id="a batch tells of them"),
         pytest.param(
             observed(control(), log=log(4)), False, id="names tell, where no ledger has to"
+        ),
+        pytest.param(with_a_replace(of_ledger(4)), False, id="a replace of them is decided"),
+        pytest.param(with_a_replace(of_ledger(4), 1), True, id="the replace is in the log"),
+        pytest.param(
+            with_a_replace(of_ledger(4), 2, OTHER_LIFE), True, id="another life's replace"
         ),
     ],
 )
@@ -93,10 +109,9 @@ def test_the_ledger_gives_applied_files_their_places_back() -> None:
     after = remembered(of_ledger(3), [entry(1, 2), entry(3, 3), entry(4, 5)])
     assert after is not None
     assert after.record is not None
-    (known,) = after.record.batches
-    assert (known.kind, known.app_id) == (BatchKind.EXTEND, app(1))
-    assert (known.first, known.last) == (1, 3)
-    assert [file.sequence for file in known.files] == [1, 2, 3]
+    called = [f"A=1/{n}.parquet" for n in (1, 2, 3)]
+    one_each = [batch(n, n, files=[manifest(n, called=called[n - 1])]) for n in (1, 2, 3)]
+    assert list(after.record.batches) == one_each, "a replace may land that has only some of them"
     assert after.record.reseeding_until == 5, "it may have been lost in the middle of a reseed"
 
 
