@@ -40,7 +40,7 @@ def append(
 def replace(
     rows: DataFrame, batch: Batch, table: str, transaction: Transaction, batch_record: str
 ) -> dict[str, str]:
-    """Make the table these rows and nothing else, creating it where there is none.
+    """Make the table these rows and nothing else, creating it only where the batch may.
 
     Returns the properties that are still to be set, as `rewrite` does.
     """
@@ -190,25 +190,37 @@ def _create_or_replace(
         # Delta refuses a replace of the schema under both.
         deferred[CHANGE_DATA_FEED] = given.pop(CHANGE_DATA_FEED)
     if batch.features.clustering:
-        _create_or_replace_clustered(frame, table, given, batch.features.clustering)
+        _create_or_replace_clustered(
+            frame, table, given, batch.features.clustering, may_create=batch.may_create
+        )
         return deferred
     to = writer(frame, table, transaction, batch_record)
     for key, value in given.items():
         to = to.tableProperty(key, value)
-    to.createOrReplace()
+    if batch.may_create:
+        to.createOrReplace()
+    else:
+        # A table that was dropped meanwhile is retained with its log: there must be no other.
+        to.replace()
     return deferred
 
 
 def _create_or_replace_clustered(
-    frame: DataFrame, table: str, properties: Mapping[str, str], clustering: Iterable[str]
+    frame: DataFrame,
+    table: str,
+    properties: Mapping[str, str],
+    clustering: Iterable[str],
+    *,
+    may_create: bool,
 ) -> None:
     """By SQL, since a writer of frames cannot cluster; the session carries the transaction."""
     session, rows = frame.sparkSession, "rows_of_the_batch"
     frame.createOrReplaceTempView(rows)
     columns = ", ".join(map(quoted, clustering))
     given = f" TBLPROPERTIES ({properties_in_sql(properties.items())})" if properties else ""
+    create = "CREATE OR " if may_create else ""
     session.sql(
-        f"CREATE OR REPLACE TABLE delta.{quoted(table)} USING delta CLUSTER BY ({columns}){given} "
+        f"{create}REPLACE TABLE delta.{quoted(table)} USING delta CLUSTER BY ({columns}){given} "
         f"AS SELECT * FROM {rows}"
     )
     session.catalog.dropTempView(rows)

@@ -182,11 +182,18 @@ def test_a_first_replace_makes_the_table_with_its_schema_transaction_and_batch_r
     assert has(world, 1, 2)
 
 
-def test_an_extend_and_a_fence_create_no_table(world: World) -> None:
+def test_only_a_replace_that_may_creates_a_table(world: World) -> None:
     files = [world.land(1)]
-    for may in (False, True):
-        assert commit(world, batch(files, may_create=may)) is CommitResult.MISSING, may
-        assert world.log() is None, may
+    for kind, may in (
+        (BatchKind.EXTEND, False),
+        (BatchKind.EXTEND, True),
+        (BatchKind.REPLACE, False),
+    ):
+        assert commit(world, batch(files, kind, may_create=may)) is CommitResult.MISSING, (
+            kind,
+            may,
+        )
+        assert world.log() is None, (kind, may)
     assert record(world, 1, FENCED) is CommitResult.MISSING
     assert world.log() is None
 

@@ -200,12 +200,12 @@ def test_a_clustered_rewrite_loses_no_commit_that_lands_after_it_has_looked(
     write = committing._create_or_replace_clustered
     others = iter([2, 3])
 
-    def interrupted(*args: Any) -> None:
+    def interrupted(*args: Any, **more: Any) -> None:
         for number in others:
             row = fresh_session(mirror.spark).sql(f"SELECT {number}L AS id, {number} AS n")
             row.writeTo(f"delta.`{mirror.delta_path('t')}`").append()
         activate(args[0].sparkSession)
-        write(*args)
+        write(*args, **more)
 
     monkeypatch.setattr(committing, "_create_or_replace_clustered", interrupted)
     zone.put("t", 2, {"id": [4], "n": [2**40]})
