@@ -149,7 +149,7 @@ class Mirror:
         """Visit a table until nothing is left to do, failures included; the last decision."""
         for _ in range(MOST_RECONCILIATIONS):
             done = reconcile(self.ports, self.engine, self.table(path))
-            if not done.again:
+            if not done.reschedule:
                 return done.decision
         raise AssertionError(f"{path} is not at rest after {MOST_RECONCILIATIONS} visits: {done}")
 

@@ -37,7 +37,7 @@ class UnreadableTable:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ReconcileOutcome:
     """What a visit found, and when the next is due."""
 
     outcome: Decision | UnreadableTable
@@ -50,7 +50,7 @@ def reconcile_isolated(
     engine: TableEngine,
     folder: TableFolder,
     prepare: Callable[[], None] = lambda: None,
-) -> Outcome:
+) -> ReconcileOutcome:
     """One visit, after `prepare`; its failures stay with this table if others can go on."""
     try:
         # Before anything of a mirror is read by it: the default schema is pinned at first use.
@@ -59,21 +59,21 @@ def reconcile_isolated(
         done: Reconciled = reconcile(ports, engine, folder)
     except DocumentUnreadable as error:
         ports.emit(unreadable_event(folder, error))
-        return Outcome(Pause(Problem(code=error.code, detail=str(error))))
+        return ReconcileOutcome(Pause(Problem(code=error.code, detail=str(error))))
     except NotThere as error:
         ports.emit(unreadable_event(folder, error))
-        return Outcome(UnreadableTable(str(error)))
+        return ReconcileOutcome(UnreadableTable(str(error)))
     except Exception as error:
         if disposition_of(error, attempts=1) is Disposition.FAIL:
             raise
         reason = f"{type(error).__name__}: {error}"
         ports.emit(TableUnreadable(folder, reason))
         away = isinstance(error, Unavailable)
-        return Outcome(UnreadableTable(reason, may_pass=True, away=away))
+        return ReconcileOutcome(UnreadableTable(reason, may_pass=True, away=away))
     if isinstance(done.decision, Wait):
         waiting = done.decision.waiting
         ports.emit(TableWaiting(folder, waiting.kind, waiting.detail, waiting.until))
-    return Outcome(done.decision, done.reschedule, done.delay)
+    return ReconcileOutcome(done.decision, done.reschedule, done.delay)
 
 
 def unreadable_event(

@@ -26,7 +26,7 @@ from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.attempts import MOST_ATTEMPTS_AT_ONE_POSITION, Attempts
 from openmirror.runtime.isolation import (
     SHORTEST_WAIT,
-    Outcome,
+    ReconcileOutcome,
     UnreadableTable,
     reconcile_isolated,
 )
@@ -287,7 +287,7 @@ class Runner:
         self._messages.renew()
 
 
-def _failure(done: Outcome, attempts: int) -> str | None:
+def _failure(done: ReconcileOutcome, attempts: int) -> str | None:
     """Why a visit counts as failed, if it does."""
     if isinstance(done.outcome, UnreadableTable):
         return done.outcome.reason

@@ -16,9 +16,9 @@ from openmirror.ports import TableEngine
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.progress import EventSink, discard
 from openmirror.settings import Settings
-from openmirror.spark.java import java_output_captured, last_words, need_java
 from openmirror.stores.local.store import LocalStore
 from openmirror.wiring.azure import account_store
+from openmirror.wiring.java import java_output_captured, last_words, need_java
 from openmirror.wiring.local import Say, local_root, say_nothing
 
 if TYPE_CHECKING:

@@ -50,7 +50,7 @@ class Story:
         zone.landing.mkdir(parents=True)
         self._runner = Mirror(zone, spark)
         self._root = root
-        scenes = [(b, Scene(self._runner.parts, root, _name(b))) for b in BREACHES]
+        scenes = [(b, Scene(self._runner.ports, root, _name(b))) for b in BREACHES]
         for breach, scene in scenes:
             breach.before(scene)
         self._drain()
@@ -65,7 +65,7 @@ class Story:
 
     def _drain(self) -> None:
         mirrors = [_name(breach) for breach in BREACHES]
-        drain(self._runner.parts, self._runner.engine, mirrors, workers=4)
+        drain(self._runner.ports, self._runner.engine, mirrors, workers=4)
 
     def _seen(self, breach: Breach, folder: str, ids: tuple[int, ...]) -> Observation:
         words = ["status", "--json", "--root", str(self._root), "--mirror", _name(breach)]

@@ -70,7 +70,7 @@ class Stage:
             again = True
             while again:
                 done = reconcile_isolated(self.ports, self._engine, folder)
-                again, outcomes[folder] = done.again, done.outcome
+                again, outcomes[folder] = done.reschedule, done.outcome
         return outcomes.get(self.scene.table)
 
 

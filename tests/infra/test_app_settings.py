@@ -171,7 +171,7 @@ def test_no_setting_is_needed_that_is_not_given(running: Running) -> None:
     others = asked - set(reported()) - {variable("queues"), variable("dead_letters")}
     assert others, "the app asks for every setting that it knows"
     ports = function_app_context(reported())
-    ports.parts.store.close()
+    ports.ports.store.close()
 
 
 def read_as_a_connection(env: Mapping[str, str]) -> set[str]:

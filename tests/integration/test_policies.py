@@ -233,7 +233,7 @@ def test_a_late_runner_sets_nothing_of_a_table_that_was_made_anew_meanwhile(
             other.reconcile_until_idle("t")
 
     late = mirror.with_steps(made_anew)
-    assert reconcile(late.parts, late.engine, late.table("t")).again
+    assert reconcile(late.ports, late.engine, late.table("t")).reschedule
     assert mirror.rows("t") == [{"id": 7}]
     log = log_of(mirror, "t")
     assert (is_on(log, "DeletionVectors"), log.clustering) == (False, ())

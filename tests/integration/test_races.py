@@ -37,7 +37,7 @@ def _values(mirror: Mirror, table: str) -> list[tuple[int, str]]:
 
 def _batches_of(mirror: Mirror, files: int) -> Mirror:
     other = mirror.with_steps(lambda step: None)
-    other.parts = replace(other.parts, limits=replace(other.parts.limits, batch_files=files))
+    other.ports = replace(other.ports, limits=replace(other.ports.limits, batch_files=files))
     return other
 
 
@@ -63,7 +63,7 @@ def test_a_stalled_runner_cannot_apply_a_batch_that_another_one_finished(mirror:
         mirror.zone.put("t", 3, _changes((0, 3, "c")))
         with stalled_runner(mirror, "t", Step.BEFORE_COMMIT) as finish:
             other = _batches_of(mirror, 1)
-            reconcile(other.parts, other.engine, other.table("t"))
+            reconcile(other.ports, other.engine, other.table("t"))
             finish()
         mirror.reconcile_until_idle("t")
         assert _values(mirror, "t") == [(1, "a"), (2, "b"), (3, "c")]

@@ -56,7 +56,7 @@ def _dies_at(mirror: Mirror, step: Step, count: int) -> None:
     """Another runner of this process works like one of its own, and dies at this step."""
     death = Death(step, count)
     another = mirror.with_steps(death)
-    ports, engine = death.parts(another.parts), death.port(another.engine)
+    ports, engine = death.ports(another.ports), death.port(another.engine)
     with suppress(Killed):
         for _ in range(LOOKS_OF_A_DROP):
             drain(ports, engine, [MIRROR], MOST_LANES)

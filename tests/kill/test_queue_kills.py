@@ -72,7 +72,7 @@ class Account:
 
     def _dies_here_at(self, step: Step) -> None:
         settings, death = Settings.load(self.env), Death(step, len(self.tables))
-        ports, queue = death.parts(root_ports(settings)), death.port(short_lived(settings))
+        ports, queue = death.ports(root_ports(settings)), death.port(short_lived(settings))
         with root_engine(settings, self.env) as engine:
             held = death.leases(leases(settings))
             runner = working(settings, ports, death.port(engine), queue, held, [SWEPT])

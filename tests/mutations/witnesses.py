@@ -45,7 +45,7 @@ class Restful(Table):
     def reconcile_until_idle(self) -> object:
         for _ in range(MOST_RECONCILIATIONS):
             done = reconcile(self.ports, self.engine, FOLDER)
-            if not done.again or done.delay:
+            if not done.reschedule or done.delay:
                 return done.decision
         raise AssertionError(f"still at work after {MOST_RECONCILIATIONS} visits: {self.wrong}")
 

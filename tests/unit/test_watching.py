@@ -198,7 +198,7 @@ def test_wakes_before_a_observation_are_one_wake_up_in_the_order_of_the_first() 
 
 def test_a_wake_up_wakes_whoever_waits_for_one() -> None:
     waker = LocalWaker()
-    threading.Timer(0.05, waker.work_item, [ORDERS]).start()
+    threading.Timer(0.05, waker.wake, [ORDERS]).start()
     began = time.monotonic()
     assert waker.take(PATIENCE) == ORDERS
     assert time.monotonic() - began < PATIENCE / 2
