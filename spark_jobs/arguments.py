@@ -13,7 +13,7 @@ Every setting is an environment variable, such as OPENMIRROR_ROOT; --set wins ov
 has no environment of its own, all of them can be given so:
 
   openmirror-runner --root https://contoso.dfs.core.windows.net \\
-      --set queues__queueServiceUri=https://contosowork.queue.core.windows.net --set lanes=8
+      --set queues__queueServiceUri=https://contosowork.queue.core.windows.net --set workers=8
 
 Exit code: 0, also when tables wait or are paused; 1 when something could not be done.
 """
@@ -72,6 +72,6 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
 
 
 def _variable(name: str) -> str:
-    """`lanes` is OPENMIRROR_WORKERS; what follows two underscores keeps its case."""
+    """`workers` is OPENMIRROR_WORKERS; what follows two underscores keeps its case."""
     first, underscores, rest = name.partition("__")
     return PREFIX + first.upper() + underscores + rest

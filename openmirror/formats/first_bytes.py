@@ -29,9 +29,7 @@ def what_it_is(head: bytes) -> str:
     # The head may end in the middle of a character; anything else that is not UTF-8 is no text.
     text = head.decode("utf-8-sig", errors="ignore")
     cut = len(head) - len(text.encode()) - 3 * head.startswith(b"\xef\xbb\xbf")
-    if cut > 3 or not all(
-        dead_letter.isprintable() or dead_letter in "\r\n\t" for dead_letter in text
-    ):
+    if cut > 3 or not all(character.isprintable() or character in "\r\n\t" for character in text):
         return f"first bytes {head[:16].hex(' ')}"
     line = text.strip().splitlines()[0][:40] if text.strip() else ""
     kind = "JSON" if text.lstrip()[:1] in ("{", "[") else "CSV" if "," in line else "text"

@@ -17,7 +17,7 @@ from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional, quoted, s
 from openmirror.spark.pieces import MOST_LISTED, Naming, Piece, row_of, sequence_of
 from openmirror.spark.places import SparkPath
 
-_PATTERN_LETTERS = frozenset("\\[]{}*?")
+_PATTERN_CHARACTERS = frozenset("\\[]{}*?")
 _PATTERNS = "__globPaths__"
 _Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None, Naming, int, str]
 
@@ -93,14 +93,13 @@ def _must_be_read_alone(path: str) -> bool:
     hold such letters.
     """
     below = path.rpartition("://")[2]
-    return ":" in below and not _PATTERN_LETTERS.isdisjoint(below)
+    return ":" in below and not _PATTERN_CHARACTERS.isdisjoint(below)
 
 
 def _literal(path: str) -> str:
     """A path that means itself: to Spark, `a[1]` and `x{y}` are patterns."""
     return "".join(
-        "\\" + dead_letter if dead_letter in _PATTERN_LETTERS else dead_letter
-        for dead_letter in path
+        "\\" + character if character in _PATTERN_CHARACTERS else character for character in path
     )
 
 

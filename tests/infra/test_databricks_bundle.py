@@ -79,7 +79,7 @@ def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> 
         (RUNNER, "package_name: openmirror", "package_name: open-mirror", "no package open-mirror"),
         (RUNNER, "entry_point: openmirror-runner", "entry_point: runner", "no entry point runner"),
         (RUNNER, "--until-idle", "--until-empty", "unrecognized arguments: --until-empty"),
-        (RUNNER, "--until-idle", "--set, lanes=none", "OPENMIRROR_WORKERS"),
+        (RUNNER, "--until-idle", "--set, workers=none", "OPENMIRROR_WORKERS"),
         (RUNNER, "--until-idle", "--continuous", "belong together"),
         (RUNNER, '--root, "${var.root}"', "--mirror, sales", "root"),
         (

@@ -95,7 +95,7 @@ def test_an_option_wins_over_the_environment_and_is_named_when_it_is_wrong() -> 
     env = {"OPENMIRROR_WORKERS": "3"}
     assert Settings.load(env, {"workers": 5}).workers == 5
     assert Settings.load(env, {"workers": None}).workers == 3
-    with pytest.raises(CannotStart, match="--lanes is 0"):
+    with pytest.raises(CannotStart, match="--workers is 0"):
         Settings.load(env, {"workers": 0})
 
 

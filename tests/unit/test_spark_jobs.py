@@ -35,7 +35,7 @@ def test_until_idle_is_the_default_and_continuous_an_option() -> None:
 def test_a_setting_on_the_command_line_wins_over_the_environment() -> None:
     env = {"OPENMIRROR_WORKERS": "2", "OTHER": "stays"}
     url = "https://work.queue.core.windows.net"
-    given = parse(["--set", "lanes=8", "--set", f"queues__queueServiceUri={url}"], env).env
+    given = parse(["--set", "workers=8", "--set", f"queues__queueServiceUri={url}"], env).env
     assert given == {
         "OPENMIRROR_WORKERS": "8",
         "OPENMIRROR_QUEUES__queueServiceUri": url,
@@ -58,7 +58,7 @@ def test_a_wrong_command_line_ends_with_2(
 def test_a_wrong_setting_is_named_before_anything_is_started(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert run(["--set", "lanes=none"], {}) == 1
+    assert run(["--set", "workers=none"], {}) == 1
     assert "OPENMIRROR_WORKERS" in capsys.readouterr().err
 
 
@@ -98,7 +98,8 @@ def test_what_happens_is_one_line_with_time_severity_event_table_and_fields(
 # --- Imports and the wheel ----------------------------------------------------------------------
 
 _MAY = frozenset(
-    f"openmirror.{part}" for part in ("errors", "progress", "settings", "stopping", "wiring")
+    f"openmirror.{part}"
+    for part in ("errors", "progress", "runtime.stop_signals", "settings", "wiring")
 )
 
 

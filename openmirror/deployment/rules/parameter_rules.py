@@ -18,7 +18,7 @@ MEMORIES = (512, 2048, 4096)
 PRINCIPAL_TYPES = ("User", "Group", "ServicePrincipal")
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _SETTING = re.compile(r"(OPENMIRROR|OTEL)_[A-Z_]+")
-_PATTERN_LETTERS = "*?'\"{}\\/"
+_PATTERN_CHARACTERS = "*?'\"{}\\/"
 _INNER = tuple(
     ipaddress.IPv4Network(one)
     for one in ("10.0.0.0/8", "127.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
@@ -197,7 +197,7 @@ def mirror_refused(value: object) -> str | None:
         return "which is text"
     if is_reserved(value) or value.startswith("."):
         return f"which does not begin with _ or a dot, as {value!r} does"
-    if strange := [dead_letter for dead_letter in value if dead_letter in _PATTERN_LETTERS]:
+    if strange := [character for character in value if character in _PATTERN_CHARACTERS]:
         return f"which has no {strange[0]}, as {value!r} does"
     size = len(value.encode())
     return None if size <= MOST_NAME_BYTES else f"of at most {MOST_NAME_BYTES} bytes"
