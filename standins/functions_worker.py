@@ -167,7 +167,7 @@ def _die_at(step: str) -> None:
     """Have every process-wide part of the app die at a step."""
     from openmirror.wiring import functions
 
-    real: Callable[..., Any] = vars(functions)["root_parts"]
+    real: Callable[..., Any] = vars(functions)["root_ports"]
 
     def steps(reached: Any) -> None:
         if reached.value == step:
@@ -176,7 +176,7 @@ def _die_at(step: str) -> None:
     def root_ports(*args: Any, **more: Any) -> Any:
         return real(*args, **{**more, "steps": steps})
 
-    vars(functions)["root_parts"] = root_ports
+    vars(functions)["root_ports"] = root_ports
 
 
 async def serve(app: Path) -> None:
