@@ -27,7 +27,7 @@ from openmirror.protocol.sequence import (
     parse_change_file,
 )
 from openmirror.reconcile.delta_logs import with_logs
-from openmirror.reconcile.observing import (
+from openmirror.reconcile.reads import (
     Observation,
     first_reads,
     inspected,

@@ -27,7 +27,8 @@ from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.sequence import file_stem
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.mirrors import bulk_drop_guard
-from openmirror.reconcile.observing import observe, with_archive
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.reads import with_archive
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
 from openmirror.table.control import Act, ControlDocument, RequestKind

@@ -24,7 +24,7 @@ from openmirror.progress import BatchCommitted
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.epochs import fence_others
 from openmirror.reconcile.ledger_files import write_entry
-from openmirror.reconcile.observing import Observation
+from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout, user_metadata
 from openmirror.table.control import BatchKind, ControlDocument

@@ -13,7 +13,7 @@ from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.emit import emit_removed
 from openmirror.reconcile.epochs import fence_others
 from openmirror.reconcile.mirrors import take_confirmation
-from openmirror.reconcile.observing import Observation
+from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
 from openmirror.table.layout import StorePath

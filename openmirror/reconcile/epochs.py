@@ -12,7 +12,7 @@ from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import FENCED, Position
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.ledger_files import read_entries
-from openmirror.reconcile.observing import Observation
+from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table.control import ControlDocument, DecidedBatch, RequestKind
 from openmirror.table.layout import StorePath

@@ -34,7 +34,8 @@ from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.drop import drop_table, restore_table
 from openmirror.reconcile.emit import emit_learned, emit_opening
 from openmirror.reconcile.epochs import continue_epoch
-from openmirror.reconcile.observing import Observation, observe
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 
 

@@ -19,7 +19,7 @@ from openmirror.plan import ObservedState, batching, needs
 from openmirror.plan.decisions import Pause
 from openmirror.plan.observed import Limits
 from openmirror.ports import Listing
-from openmirror.reconcile import apply, drop, epochs, observing
+from openmirror.reconcile import apply, drop, epochs, observing, reads
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime import sweeping
 from openmirror.runtime.messages import Messages
@@ -70,7 +70,7 @@ def _the_archive_only_for_gaps() -> list[Patch]:
     def only_gaps(observed: ObservedState) -> bool:
         return observed.record is not None and any(needs._missing(observed))
 
-    return [(observing, "needs_archive", only_gaps)]
+    return [(reads, "needs_archive", only_gaps)]
 
 
 def _every_footer() -> list[Patch]:
@@ -83,7 +83,7 @@ def _every_footer() -> list[Patch]:
 
 
 def _facts_of_whatever_lies_there() -> list[Patch]:
-    inspected = observing.inspected
+    inspected = reads.inspected
 
     def trusting(ports: RootPorts, file: Any, observed: ObservedState) -> Any:
         class Inspector:

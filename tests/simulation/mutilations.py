@@ -22,6 +22,7 @@ from openmirror.reconcile import (
     ledger_order,
     observing,
     purge,
+    reads,
     reconciliation,
 )
 from openmirror.reconcile.documents import Documents, Stored
@@ -230,7 +231,7 @@ def without_the_ledger_when_files_are_read_again() -> list[Patch]:
 
 def without_restoring() -> list[Patch]:
     """A control document that is lost is not made anew from the ledger."""
-    return [(observing, "has_forgotten", lambda _: False)]
+    return [(reads, "has_forgotten", lambda _: False)]
 
 
 def without_a_new_epoch_after_a_loss() -> list[Patch]:

@@ -1,0 +1,137 @@
+"""The reads that a full and a partial observation have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere
+from openmirror.plan.facts import LandedFile
+from openmirror.plan.naming import text_of
+from openmirror.plan.needs import needs_archive
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.transitions.rebuilt import has_forgotten, made_anew, remembered
+from openmirror.ports import ABSENT, Absent, Entry, FileStore
+from openmirror.protocol.metadata import TableMetadata, parse_metadata
+from openmirror.protocol.names import METADATA_FILE, ETag, Incarnation, TableFolder, table_name
+from openmirror.protocol.rules import Broken
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.landed_files import list_landed
+from openmirror.reconcile.ledger_files import read_entries
+from openmirror.reconcile.ledger_order import in_ledger_order
+from openmirror.reconcile.mirrors import default_schema, policy_for, read_settings
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
+from openmirror.table.ledger import LedgerEntry
+
+
+@dataclass(frozen=True)
+class Observation:
+    """A look, and the ETag under which its control document may be written."""
+
+    observed: ObservedState
+    etag: ETag | Absent
+
+
+def first_reads(ports: RootPorts, folder: TableFolder) -> Observation:
+    """What every look begins with: incarnation, control document, settings of the mirror.
+
+    Raises DocumentUnreadable.
+    """
+    store, documents = ports.store, Documents(ports.store)
+    incarnation = store.incarnation(layout.table_folder(folder))
+    stored = documents.table(folder)
+    # Settings before the schema that they name: settings that are mended between the two reads
+    # then cannot pass together with a schema from before.
+    settings, policy_etag = read_settings(store, folder.mirror)
+    name = table_name(folder.path, default_schema(store, folder.mirror))
+    table = layout.delta_table(folder.mirror, name)
+    observed = ObservedState(
+        folder=folder,
+        name=name,
+        table=table,
+        at=ports.clock(),
+        incarnation=incarnation,
+        control=stored.value,
+        policy=policy_for(settings, name),
+        policy_etag=policy_etag,
+    )
+    return Observation(observed, stored.etag)
+
+
+def read_metadata(
+    store: FileStore, landing: StorePath
+) -> tuple[TableMetadata | Broken | None, ETag | None]:
+    """What `_metadata.json` says, None for an empty one; raises NotThere without the file."""
+    content = store.read(layout.join(landing, METADATA_FILE))
+    if not content.data.strip():
+        return None, content.etag
+    return parse_metadata(content.data), content.etag
+
+
+def with_archive(ports: RootPorts, observed: ObservedState) -> ObservedState:
+    """The look with archived files where the table needs them, and without names used before."""
+    if observed.incarnation is None:
+        return observed
+    if observed.naming.has_ledger:
+        return in_ledger_order(ports, observed)
+    if not needs_archive(observed):
+        return observed
+    archive = layout.archive_folder(observed.folder)
+    try:
+        listed = list_landed(ports.store, archive, observed.naming)
+    except NotThere:
+        return observed
+    # The archived content is the one that was applied; a number that came again is not read.
+    through = observed.record.archived_through if observed.record else 0
+    landed = {number: file for number, file in observed.files.items() if number > through}
+    # A move that died half way has left one file under both names: it is still to be moved.
+    archived = {
+        file.sequence: file
+        for file in listed.files
+        if file.sequence not in landed or landed[file.sequence].etag != file.etag
+    }
+    return replace(observed, files=dict(sorted({**landed, **archived}.items())))
+
+
+def inspected(ports: RootPorts, file: LandedFile, observed: ObservedState) -> LandedFile:
+    """The file with its facts; raises ConditionFailed when it has another content by now."""
+    entry = Entry(file.name, file.is_folder, file.size, file.modified, file.etag)
+    facts = ports.inspector.inspect(file.path, entry, text_of(observed))
+    if facts.etag != file.etag:
+        raise ConditionFailed(f"{file.path} changed while it was looked at")
+    return replace(file, facts=facts)
+
+
+def rebuilt(ports: RootPorts, observed: ObservedState, etag: ETag | Absent) -> ObservedState:
+    """A control document that is lost beside a log or a ledger of ours is made anew.
+
+    Raises DocumentUnreadable when the ledger is lost as well: nobody knows then which of the files
+    in the folder were applied.
+    """
+    entries: list[LedgerEntry] = []
+    if (
+        observed.naming.has_ledger
+        and observed.incarnation
+        and (etag is ABSENT or has_forgotten(observed))
+    ):
+        entries = read_entries(ports.store, observed.folder, observed.incarnation)
+    if entries and is_rewritten(ports, Observation(observed, etag)):
+        raise ConditionFailed(f"the control document of {observed.folder} was written meanwhile")
+    if etag is ABSENT:
+        observed = replace(observed, control=made_anew(observed, entries))
+    if has_forgotten(observed):
+        control = remembered(observed, entries)
+        if control is None:
+            place = layout.ledger(observed.folder, observed.incarnation or Incarnation(""))
+            raise DocumentUnreadable(
+                f"{place} does not tell which files were applied, and neither does the control "
+                "document; delete the folder and create it again, with all its data"
+            )
+        observed = replace(observed, control=control)
+    return observed
+
+
+def is_rewritten(ports: RootPorts, seen: Observation) -> bool:
+    """Whether entries of the ledger may be newer than the document that was read before them."""
+    return Documents(ports.store).table(seen.observed.folder).etag != seen.etag
