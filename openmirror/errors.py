@@ -5,7 +5,7 @@ A broken promise of a publisher or an operator is a value, `Problem`. Surprises 
     OpenmirrorError
     ├── NotThere               a file or folder that a call needs is missing
     ├── AlreadyThere           a create or a move found its destination taken
-    ├── ConditionFailed        a conditional write or move lost its race: look again
+    ├── ConditionFailed        a conditional write or move lost its race: observe again
     ├── DocumentUnreadable     a control document that this version cannot read
     │   └── NameRefused        a table folder of whose name no document can be called
     ├── RootLocked             another process holds this local root
@@ -42,7 +42,7 @@ class AlreadyThere(OpenmirrorError):
 
 
 class ConditionFailed(OpenmirrorError):
-    """A conditional write or move lost its race; the caller looks again."""
+    """A conditional write or move lost its race; the caller observes again."""
 
 
 class DocumentUnreadable(OpenmirrorError):
@@ -94,15 +94,15 @@ class Disposition(StrEnum):
     PAUSE = "pause"
     """Stop this table until what is wrong has changed; every other table goes on."""
     FAIL = "fail"
-    """Stop the program: nothing can be trusted until a person has looked."""
+    """Stop the program: nothing can be trusted until a person has examined it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """A broken promise that pauses a table, bound to what it was judged by.
+    """A broken promise that pauses a table, bound to what it was found in.
 
     It counts only while the incarnation, the file's ETag and the ETags of the two documents
-    are still the ones it was judged by; so a replaced file resumes its table by itself.
+    are still the ones it was found in; so a replaced file resumes its table by itself.
     """
 
     code: Code
@@ -168,7 +168,7 @@ def disposition_of(error: BaseException, attempts: int) -> Disposition:
     """The one place that decides between retry, pause and fail.
 
     `attempts` counts failures in a row on the same files, this one included. The retry list is
-    short: a lost race is looked at again, a service that is away is asked until it is back,
+    short: a lost race is observed again, a service that is away is asked until it is back,
     anything else is tried twice more. What says that the program itself cannot go on (memory, a
     lock, a right that it lacks, an unreadable document) is never retried blindly.
     """
@@ -183,15 +183,17 @@ def disposition_of(error: BaseException, attempts: int) -> Disposition:
     return Disposition.RETRY if attempts < MOST_ATTEMPTS else Disposition.PAUSE
 
 
-def problem_from(broken: Broken, **problem_of: object) -> Problem:
-    """A broken rule as a problem, bound to what it was judged by."""
-    return Problem(code=broken.code, detail=broken.detail, **problem_of)  # type: ignore[arg-type]
+def problem_from(broken: Broken, **bound_to: object) -> Problem:
+    """A broken rule as a problem, bound to what it was found in."""
+    return Problem(code=broken.code, detail=broken.detail, **bound_to)  # type: ignore[arg-type]
 
 
 SOLUTIONS: dict[Code, str] = {
-    Code.METADATA_INVALID: "Write a valid _metadata.json; the table looks again when it changes.",
+    Code.METADATA_INVALID: (
+        "Write a valid _metadata.json; the table is checked again when it changes."
+    ),
     Code.MIRROR_SETTINGS_INVALID: (
-        "Correct mirroring.json; every table looks again when it changes."
+        "Correct mirroring.json; every table is checked again when it changes."
     ),
     Code.KEY_COLUMNS_CHANGED: (
         "Restore the former keyColumns, or delete and re-create the table folder with a new "
@@ -202,8 +204,8 @@ SOLUTIONS: dict[Code, str] = {
         "`openmirror reseed` rebuilds from the files that are still there."
     ),
     Code.KEY_COLUMNS_UNDECLARED: (
-        "Declare keyColumns in _metadata.json (the table looks again by itself), or publish only "
-        "inserts."
+        "Declare keyColumns in _metadata.json (the table is checked again by itself), or "
+        "publish only inserts."
     ),
     Code.KEY_COLUMN_MISSING: (
         "Replace the file, under the same name, by one that has every key column, or "
@@ -280,7 +282,7 @@ SOLUTIONS: dict[Code, str] = {
     Code.METADATA_REPAIRED: "Write valid JSON; other readers of the file may refuse it.",
     Code.CONTROL_DOCUMENT_REBUILT: (
         "Nothing to do: the table goes on under a new epoch. Skips and holds are gone, and without "
-        "a ledger the digests of the files that were applied before."
+        "a ledger the manifests of the files that were applied before."
     ),
     Code.TABLE_SETTING_UNMET: (
         "Take the setting back in mirroring.json, or let the publisher change the column; the rest "

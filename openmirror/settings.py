@@ -137,11 +137,11 @@ class Settings(BaseModel):
         default=8,
         ge=1,
         le=64,
-        description="Tables of a storage account that one pass looks at at the same time.",
+        description="Tables of a storage account that one pass observes at the same time.",
     )
     sweep_interval: Interval = Field(
         default=timedelta(seconds=30),
-        description="How often `up` looks at every table, whatever it has heard of changes.",
+        description="How often `up` observes every table, whatever it has heard of changes.",
     )
     cleanup_interval: Interval = Field(
         default=timedelta(minutes=10),
@@ -170,7 +170,7 @@ class Settings(BaseModel):
     )
     runner_sweep: Interval = Field(
         default=timedelta(minutes=5),
-        description="How often a runner looks at every table itself; it does so at its start too.",
+        description="How often a runner observes every table itself; it does so at its start too.",
     )
     runner_status: Interval = Field(
         default=timedelta(seconds=30),
@@ -179,7 +179,7 @@ class Settings(BaseModel):
     status_repeat: Interval = Field(
         default=timedelta(minutes=15),
         le=timedelta(minutes=30),
-        description="How often telemetry tells again what has not changed; a table that is silent "
+        description="How often telemetry repeats what has not changed; a table that is silent "
         "for 45 minutes is taken for gone.",
     )
     lease_delay: Interval = Field(
@@ -189,7 +189,7 @@ class Settings(BaseModel):
     most_takes: int = Field(
         default=5,
         ge=1,
-        description="How often a message may be taken in vain before it is buried as poison.",
+        description="How often a message may be taken in vain before it is dead-lettered.",
     )
     catalog: str | None = Field(
         default=None,
@@ -263,12 +263,12 @@ class Settings(BaseModel):
             for name in cls.model_fields
             if name not in _CONNECTIONS and env.get(variable(name))
         }
-        stated = {name: value for name, value in (overrides or {}).items() if value is not None}
+        options = {name: value for name, value in (overrides or {}).items() if value is not None}
         connections, wrong = _connections(env)
         try:
-            settings = cls.model_validate({**given, **connections, **stated})
+            settings = cls.model_validate({**given, **connections, **options})
         except ValidationError as error:
-            wrong += _in_words(error, stated)
+            wrong += _in_words(error, options)
         else:
             if not wrong:
                 return settings
@@ -348,7 +348,7 @@ _ALLOWED = {
 }
 
 
-def _in_words(error: ValidationError, stated: Mapping[str, object]) -> list[str]:
+def _in_words(error: ValidationError, options: Mapping[str, object]) -> list[str]:
     lines = []
     for item in error.errors():
         field = str(item["loc"][0])
@@ -356,7 +356,7 @@ def _in_words(error: ValidationError, stated: Mapping[str, object]) -> list[str]
             lines.append(f"there is no setting {field}")
             continue
         option = _OPTIONS.get(field, "--" + field.replace("_", "-"))
-        where = option if field in stated else variable(field)
+        where = option if field in options else variable(field)
         given = (
             "not shown"
             if field in _SECRET

@@ -2,5 +2,5 @@
 
 Files lie in the root as plain files, where the local form of the product expects them, so that
 whoever mirrors the root sees what publishers write through HTTP. What it does not imitate is
-said in docs/ENDPOINT.md.
+listed in docs/ENDPOINT.md.
 """

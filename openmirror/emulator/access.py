@@ -30,7 +30,7 @@ _SKEW_SECONDS = 300
 
 @dataclass(frozen=True)
 class Credentials:
-    """What requests are judged by."""
+    """What requests are checked against."""
 
     account: str
     key: str | None

@@ -1,6 +1,6 @@
-"""When the file system made a file or folder, which tells it from another with its number.
+"""When the file system made a file or folder: with its number, that identifies it.
 
-Inode numbers are given again as soon as they are free. Python's own stat does not tell the time
+Inode numbers are given again as soon as they are free. Python's own stat does not have the time
 of birth on Linux, so the system is asked directly.
 """
 
@@ -52,7 +52,7 @@ def _statx() -> ctypes._NamedFuncPointer | None:
 
 
 def identity_of(path: str | int, facts: os.stat_result) -> Identity:
-    """Who is at this path or descriptor; `facts` is what `os.stat` said of the same."""
+    """Who is at this path or descriptor; `facts` is what `os.stat` returned for the same."""
     born = getattr(facts, "st_birthtime", None)
     if born is not None:
         return Identity(facts.st_ino, int(born * _SECOND))

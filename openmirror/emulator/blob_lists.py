@@ -109,10 +109,10 @@ def _times(node: Node) -> dict[str, str]:
 
 
 def _lease(node: Node) -> dict[str, str]:
-    stated = leased(node.facts, time.time())
+    lease = leased(node.facts, time.time())
     return {
-        "LeaseStatus": stated["x-ms-lease-status"],
-        "LeaseState": stated["x-ms-lease-state"],
+        "LeaseStatus": lease["x-ms-lease-status"],
+        "LeaseState": lease["x-ms-lease-state"],
     }
 
 

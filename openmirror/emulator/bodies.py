@@ -51,10 +51,10 @@ class Body:
 
     def md5(self) -> str:
         """As Content-MD5 has it."""
-        digest = hashlib.md5(usedforsecurity=False)
+        md5 = hashlib.md5(usedforsecurity=False)
         for piece in self.pieces():
-            digest.update(piece)
-        return base64.b64encode(digest.digest()).decode()
+            md5.update(piece)
+        return base64.b64encode(md5.digest()).decode()
 
 
 def copy_range(source: int, start: int, target: int, offset: int, length: int) -> None:

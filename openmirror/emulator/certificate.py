@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _VALID = timedelta(days=825)
-"""The longest that systems accept of a certificate that they were told to trust."""
+"""The longest that systems accept of a certificate that a user made them trust."""
 _LEFT = timedelta(days=30)
 _HERE = ("localhost", "*.localhost", "127.0.0.1", "::1")
 
@@ -22,7 +22,7 @@ _HERE = ("localhost", "*.localhost", "127.0.0.1", "::1")
 def certificate(folder: Path, hosts: Iterable[str]) -> tuple[Path, Path]:
     """The certificate for this machine's names and these hosts, and its key; kept in a folder.
 
-    Made anew when it ends within a month, or lacks a host. Clients must be told to trust it.
+    Made anew when it ends within a month, or lacks a host. Clients must be made to trust it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     made, key = folder / "certificate.pem", folder / "certificate.key"

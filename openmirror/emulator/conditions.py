@@ -69,7 +69,7 @@ class Conditions:
 
 
 def _whole(node: Node) -> datetime:
-    """When it was modified, as precisely as clients are told."""
+    """When it was modified, as precisely as the headers that clients see."""
     return datetime.fromtimestamp(node.modified // _SECOND, UTC)
 
 

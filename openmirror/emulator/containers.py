@@ -59,7 +59,7 @@ def set_metadata(account: Account, call: Call) -> Reply:
 
 
 def delete(account: Account, call: Call) -> Reply:
-    """Delete a container with all in it; as in Azure, no event tells of its files."""
+    """Delete a container with all in it; as in Azure, there is no event for its files."""
     with account.gate():
         node = account.disk.require_container(call.address)
         Conditions.of(call).check_write(node)

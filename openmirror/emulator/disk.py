@@ -13,7 +13,7 @@ from openmirror.emulator.addresses import Address, check_container_name
 from openmirror.emulator.birth import Identity, identity_of
 from openmirror.emulator.errors import Fault, RefusedCall
 from openmirror.emulator.facts import Facts
-from openmirror.emulator.names import is_hidden, is_text, reported
+from openmirror.emulator.names import in_azures_words, is_hidden, is_text
 from openmirror.emulator.nodes import Node
 from openmirror.emulator.state import EndpointState
 from openmirror.emulator.ticks import Ticks
@@ -48,7 +48,7 @@ class Disk:
 
     def find(self, address: Address) -> Node | None:
         """What lies there; None for nothing, and for what is hidden."""
-        with reported(address):
+        with in_azures_words(address):
             path = self.path_of(address)
             try:
                 facts = path.stat()
@@ -104,7 +104,7 @@ class Disk:
             self.make_parents(address)
         self._refuse_hidden(address, is_folder=True)
         path = self.path_of(address)
-        with reported(address):
+        with in_azures_words(address):
             path.mkdir()
         identity = identity_of(os.fspath(path), path.stat())
         born = self._ticks.next()
@@ -129,7 +129,7 @@ class Disk:
         # Only a time that always grows keeps an ETag from coming back with a reused inode.
         written = self._ticks.next(old.written if old else 0)
         os.utime(content, ns=(written, written))
-        with reported(address):
+        with in_azures_words(address):
             beside = self._beside(content, path)
             identity = identity_of(os.fspath(beside), beside.stat())
             # Before the name: a crash in between must not leave a file without its facts.
@@ -153,7 +153,7 @@ class Disk:
         """Give a file or folder another name, in place of what has that name."""
         self._refuse_hidden(destination, is_folder=source.is_folder)
         old = self.find(destination)
-        with reported(destination):
+        with in_azures_words(destination):
             if old is not None and old.is_folder:
                 # rename(2) only takes the place of a folder without hidden files.
                 throw_away(self.remove(old))
@@ -176,7 +176,7 @@ class Disk:
 
     def open(self, node: Node) -> int:
         """A descriptor for reading this very content; raises Refused when it is gone."""
-        with reported(node.address):
+        with in_azures_words(node.address):
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
             return os.open(self.path_of(node.address), flags)
 

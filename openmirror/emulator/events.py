@@ -67,7 +67,7 @@ class Announcer:
         self._say(call, "BlobCreated", api, node.address, data, _DFS_FILE if call.dfs else "")
 
     def folder_created(self, call: Call, node: Node) -> None:
-        """A folder was made on purpose; those made above a file are not told of."""
+        """A folder was made on purpose; those made above a file have no event."""
         data = {"eTag": node.etag, "url": self._url(call, node.address)}
         self._say(call, "DirectoryCreated", "CreateDirectory", node.address, data, _DFS_NAMES)
 

@@ -22,7 +22,7 @@ def is_hidden(name: str, *, is_folder: bool) -> bool:
 
 
 def is_text(name: str) -> bool:
-    """A name in another encoding than UTF-8 cannot be said in any answer."""
+    """Whether a name is UTF-8; in another encoding no answer can have it."""
     try:
         name.encode()
     except UnicodeEncodeError:
@@ -31,8 +31,8 @@ def is_text(name: str) -> bool:
 
 
 @contextmanager
-def reported(address: Address) -> Iterator[None]:
-    """Say what the system says of an address in Azure's words."""
+def in_azures_words(address: Address) -> Iterator[None]:
+    """Turn the system's errors about an address into Azure's."""
     try:
         yield
     except FileExistsError as error:

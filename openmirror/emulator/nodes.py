@@ -25,7 +25,7 @@ class Node:
 
     @property
     def created(self) -> int:
-        """Nanoseconds since 1970; another one for each life under the same name."""
+        """Nanoseconds since 1970; another one each time the name is created again."""
         return self.facts.created or self.identity.birth or self.written
 
     @property
@@ -36,8 +36,8 @@ class Node:
     @property
     def etag(self) -> str:
         """Without quotes; another one after every write, whoever wrote."""
-        reported = f"{self.identity.inode} {self.size} {self.modified}"
-        return f"0x8{hashlib.blake2b(reported.encode(), digest_size=8).hexdigest()[:15].upper()}"
+        content = f"{self.identity.inode} {self.size} {self.modified}".encode()
+        return f"0x8{hashlib.blake2b(content, digest_size=8).hexdigest()[:15].upper()}"
 
     @property
     def quoted_etag(self) -> str:

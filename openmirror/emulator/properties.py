@@ -17,7 +17,7 @@ from openmirror.emulator.nodes import Node
 from openmirror.emulator.ticks import http_date
 
 FOLDER_MARK = "hdi_isfolder"
-"""The metadata by which Blob clients tell a folder."""
+"""The metadata by which Blob clients recognize a folder."""
 DEFAULT_TYPE = "application/octet-stream"
 
 _META = "x-ms-meta-"
@@ -69,9 +69,7 @@ def sent_access(call: Call, access: Access, *, is_folder: bool) -> Access:
         umask = _octal(call.header("x-ms-umask")) if "x-ms-umask" in call.headers else 0
         mode = _mode(permissions)
         full = _FULL_FOLDER if is_folder else _FULL_FILE
-        access = replace(
-            access, permissions=_dead_letters((full if mode is None else mode) & ~umask)
-        )
+        access = replace(access, permissions=_symbolic((full if mode is None else mode) & ~umask))
     return replace(
         access,
         owner=_one_line(call, "x-ms-owner") or access.owner,
@@ -134,7 +132,7 @@ def leased(facts: Facts, now: float) -> dict[str, str]:
 
 
 def access_of(node: Node) -> dict[str, str]:
-    """Owner, group and permissions as letters."""
+    """Owner, group and permissions, as in `rwxr-x---`."""
     access = node.facts.access
     return {
         "x-ms-owner": access.owner,
@@ -146,17 +144,17 @@ def access_of(node: Node) -> dict[str, str]:
 def permissions_of(node: Node) -> str:
     """As `rwxr-x---`, with a plus for an ACL that says more."""
     full = _FULL_FOLDER if node.is_folder else _FULL_FILE
-    letters = node.facts.access.permissions or _dead_letters(full & ~_UMASK)
+    shown = node.facts.access.permissions or _symbolic(full & ~_UMASK)
     extended = node.facts.access.acl.count(",") > 2
-    return f"{letters}+" if extended else letters
+    return f"{shown}+" if extended else shown
 
 
 def acl_of(node: Node) -> str:
     """The ACL that was set, or the one that the permissions amount to."""
     if node.facts.access.acl:
         return node.facts.access.acl
-    letters = permissions_of(node)
-    return f"user::{letters[:3]},group::{letters[3:6]},other::{letters[6:9]}"
+    shown = permissions_of(node)
+    return f"user::{shown[:3]},group::{shown[3:6]},other::{shown[6:9]}"
 
 
 def _encoded(header: str) -> Mapping[str, str]:
@@ -198,15 +196,15 @@ def _octal(text: str | None) -> int:
 
 
 def _mode(text: str) -> int | None:
-    """Four octal digits, or nine letters."""
+    """The mode in four octal digits, or in the symbolic form `rwxr-x---`."""
     if re.fullmatch(r"[0-7]{3,4}", text):
         return int(text, 8)
     if re.fullmatch(r"([r-][w-][x-]){2}[r-][w-][xtT-]\+?", text):
-        return sum(1 << (8 - index) for index, letter in enumerate(text[:9]) if letter in "rwxt")
+        return sum(1 << (8 - index) for index, flag in enumerate(text[:9]) if flag in "rwxt")
     raise RefusedCall(Fault.INVALID_HEADER, f"x-ms-permissions: {text!r}")
 
 
-def _dead_letters(mode: int) -> str:
+def _symbolic(mode: int) -> str:
     return "".join(
-        letter if mode >> (8 - index) & 1 else "-" for index, letter in enumerate("rwxrwxrwx")
+        flag if mode >> (8 - index) & 1 else "-" for index, flag in enumerate("rwxrwxrwx")
     )

@@ -61,8 +61,8 @@ def _part(call: Call, node: Node, fd: int) -> Reply:
     if call.header("x-ms-range-get-content-md5") == "true":
         if end - first > _MOST_HASHED:
             raise RefusedCall(Fault.INVALID_HEADER, "an MD5 is made of ranges up to 4 MiB")
-        digest = hashlib.md5(os.pread(fd, end - first, first), usedforsecurity=False)
-        headers["content-md5"] = base64.b64encode(digest.digest()).decode()
+        md5 = hashlib.md5(os.pread(fd, end - first, first), usedforsecurity=False)
+        headers["content-md5"] = base64.b64encode(md5.digest()).decode()
     return Reply(206, headers, FilePart(fd, first, end - first))
 
 

@@ -75,7 +75,7 @@ _BLOB_PATH: dict[tuple[str, str], CallHandler] = {
 def speaks_dfs(query: Mapping[str, str], headers: Mapping[str, str]) -> bool:
     """Whether a request is meant for the DFS endpoint, since one address serves both.
 
-    Where a request looks the same on both, the host says it, or else the client's own name.
+    Where a request is the same on both, the host says it, or else the client's own name.
     """
     host = headers.get("host", "")
     if ".dfs." in host or ".blob." in host:

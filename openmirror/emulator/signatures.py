@@ -46,8 +46,8 @@ def is_signed(
     resource = f"/{account}{raw_path}{_query(query)}"
     for ours in _header_orders(headers):
         text = "\n".join((method, *standard, *ours, resource))
-        digest = hmac.new(key, text.encode(), hashlib.sha256).digest()
-        if hmac.compare_digest(base64.b64encode(digest), signature.encode()):
+        expected = hmac.new(key, text.encode(), hashlib.sha256).digest()
+        if hmac.compare_digest(base64.b64encode(expected), signature.encode()):
             return True
     return False
 

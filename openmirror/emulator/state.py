@@ -74,9 +74,9 @@ class EndpointState:
             self._database = _opened(file)
         except sqlite3.DatabaseError as error:
             # Nobody's data are in it; what was remembered has defaults.
-            aside = file.with_suffix(".damaged")
-            _log.warning("%s is damaged (%s); it is now %s", file, error, aside)
-            file.replace(aside)
+            damaged = file.with_suffix(".damaged")
+            _log.warning("%s is damaged (%s); it is now %s", file, error, damaged)
+            file.replace(damaged)
             for part in ("-wal", "-shm"):
                 file.with_name(f"{file.name}{part}").unlink(missing_ok=True)
             self._database = _opened(file)

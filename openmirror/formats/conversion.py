@@ -49,7 +49,7 @@ class FileConverter:
         """
         facts = file.facts
         if facts is None:
-            raise ValueError(f"{file.path} was planned without a look into it")
+            raise ValueError(f"{file.path} was planned without its facts")
         schema = _schema(facts)
         content, raw = open_stored(self._store, file.path, facts.etag)
         parts: list[Part] = []

@@ -95,14 +95,14 @@ class _Section(BaseModel):
 
 
 class Switches(_Section):
-    """What can be said of all tables of a mirror, and of one; what is left out is not said."""
+    """What can be set for all tables of a mirror, and for one; what is left out is not set."""
 
     model_config = ConfigDict(extra="forbid")
 
     insert: InsertPolicy | None = Field(
         default=None,
         description="What row marker 0, and a row without a marker, does in a table with key "
-        "columns. as-is (default): adds a row without looking, as the protocol says. upsert: the "
+        "columns. as-is (default): always adds a row, as the protocol says. upsert: the "
         "same as marker 4, so that a row that is sent again makes no duplicate. Tables without "
         "key columns take inserts as they are.",
     )
@@ -146,7 +146,7 @@ class Switches(_Section):
 
 
 class TableSwitches(Switches):
-    """What is said of one table; it wins over what is said of the mirror."""
+    """What is set for one table; it wins over what is set for the mirror."""
 
     model_config = ConfigDict(title="One table")
 
@@ -165,7 +165,7 @@ class TableSwitches(Switches):
 
 
 class MirrorSwitches(Switches):
-    """Our own section: what is said of every table of the mirror, and of single ones."""
+    """Our own section: what is set for every table of the mirror, and for single ones."""
 
     model_config = ConfigDict(title="The section of openmirror")
 
@@ -174,7 +174,7 @@ class MirrorSwitches(Switches):
         AfterValidator(_different_tables),
     ] = Field(
         default_factory=dict,
-        description="What is said of single tables, by their names: schema.table, in any casing; "
+        description="What is set for single tables, by their names: schema.table, in any casing; "
         "a part with a dot goes in backquotes, dbo.`orders.2024`. Tables that are not there yet "
         "may be named.",
     )
@@ -189,7 +189,7 @@ class TypeProperties(_Section):
         default="dbo",
         min_length=1,
         pattern=r"^[^/]+$",
-        description="The schema of landing folders that have none; pinned when the mirror is "
+        description="The schema of landing folders that have none; frozen when the mirror is "
         "first used.",
     )
     retention_in_days: int = Field(

@@ -22,7 +22,7 @@ from openmirror.protocol.json_text import parse_json
 from openmirror.protocol.names import TableName
 from openmirror.protocol.rules import Broken, Code
 
-_Said = TypeVar("_Said")
+_Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Mirroring:
     policy: TablePolicy
     """What they say of every table."""
     tables: Mapping[TableName, TablePolicy] = field(default_factory=dict)
-    """What they say of single ones, by folded name; the mirror's own words are in it."""
+    """What they say of single ones, by folded name; the mirror's own settings are in it."""
 
     def policy_of(self, name: TableName) -> TablePolicy:
         """What they say of one table."""
@@ -55,7 +55,7 @@ def parse_mirroring(content: bytes) -> Mirroring | Broken:
         default_schema=fabric.default_schema,
         policy=_policy(fabric, ours),
         tables={
-            table_of(name): _policy(fabric, ours, stated) for name, stated in ours.tables.items()
+            table_of(name): _policy(fabric, ours, table) for name, table in ours.tables.items()
         },
     )
 
@@ -63,7 +63,7 @@ def parse_mirroring(content: bytes) -> Mirroring | Broken:
 def _policy(
     fabric: TypeProperties, mirror: Switches, table: TableSwitches | None = None
 ) -> TablePolicy:
-    """What a table's own words say; where they say nothing the mirror's, else the default."""
+    """A table's own settings; where they say nothing the mirror's, else the default."""
     own = table or TableSwitches()
     usual = TablePolicy()
     clustering = _first(own.clustering, mirror.clustering)
@@ -82,5 +82,5 @@ def _policy(
     )
 
 
-def _first(own: _Said | None, mirror: _Said | None) -> _Said | None:
+def _first(own: _Value | None, mirror: _Value | None) -> _Value | None:
     return mirror if own is None else own

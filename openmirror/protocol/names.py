@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import NewType
 
 Incarnation = NewType("Incarnation", str)
-"""One life of a table folder, from its creation to its deletion."""
+"""The identity of one table folder, from its creation to its deletion; a folder that is created
+again under the same name has another one."""
 
 ETag = NewType("ETag", str)
 """The store's opaque mark of one content of one file; it changes with every write."""

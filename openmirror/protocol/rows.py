@@ -51,7 +51,7 @@ class Table:
     columns: list[str]
     _rows: dict[tuple[Value, ...], list[Row]]
     version_column: str | None = None
-    """The column that guards rows against older changes (PROTOCOL §5.6)."""
+    """The `ConditionalUpdateColumn`: older changes do not count for a row (PROTOCOL §5.6)."""
 
     @property
     def rows(self) -> list[dict[str, Value]]:
@@ -74,7 +74,7 @@ def interpret(
 ) -> Table:
     """The table that these files in this order give; the definition of "right" (PROTOCOL §5.3).
 
-    Values of the guard must be of one type, which can be ordered.
+    Values of the version column must be of one type, which can be ordered.
     """
     table = empty_table(key_columns, version_column)
     for file in files:

@@ -62,7 +62,7 @@ _MOST_DIGITS = 38
 
 
 def duplicate_column(names: Iterable[str]) -> Broken | None:
-    """Two names in one file that a case-blind table cannot tell apart (PROTOCOL §6.1)."""
+    """Two names in one file that are the same in a case-blind table (PROTOCOL §6.1)."""
     seen: dict[str, str] = {}
     for name in names:
         if fold_case(name) in seen:

@@ -77,8 +77,8 @@ def parse_change_file(
             return NotAChangeFile(f"a change file's number has exactly {_DIGITS} digits")
         return NotAChangeFile(f"a change file is called <{_DIGITS} digits>.{extension}")
     if not is_right:
-        stated = "" if extension == PARQUET else ", as _metadata.json says"
-        return NotAChangeFile(f"this table's change files end in .{extension}{stated}")
+        why = "" if extension == PARQUET else ", as _metadata.json says"
+        return NotAChangeFile(f"this table's change files end in .{extension}{why}")
     number = int(match[1])
     if number == 0:
         return NotAChangeFile("the first change file has the number 1")

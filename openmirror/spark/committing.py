@@ -81,7 +81,7 @@ def merge(
     if evolves:
         builder = builder.withSchemaEvolution()
     version_column = version_column_of(batch)
-    # Rows of a table that gets its guard with this batch are NULL there, and give way to any.
+    # Where this batch adds the version column, the table's rows are NULL there: any change counts.
     name = (
         quoted(version_column.name)
         if version_column and version_column not in batch.union.added

@@ -21,7 +21,7 @@ DECIDING = {
     "spark.sql.storeAssignmentPolicy": "ANSI",
     # Names that differ in case only are one column by the protocol.
     "spark.sql.caseSensitive": "false",
-    # Or Spark reads a name like `${x}` as a variable, and writes to another place than it was told.
+    # Or Spark reads a name like `${x}` as a variable, and writes to another place.
     "spark.sql.variable.substitute": "false",
     # Or a quoted name is a pattern, and finds other columns.
     "spark.sql.parser.quotedRegexColumnNames": "false",
@@ -92,7 +92,7 @@ _ARROW = " -> "
 
 
 def of_application() -> dict[str, str]:
-    """What decides, as an application is told at its start.
+    """What decides, as the configuration of an application at its start.
 
     For the sessions that Delta makes by itself; and so that there is little to set in each of ours.
     """

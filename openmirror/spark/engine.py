@@ -23,7 +23,7 @@ from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
 from openmirror.spark.interpreting import interpreted
 from openmirror.spark.markers import count_markers, counts_without_reading
 from openmirror.spark.pieces import PartsByFile, pieces
-from openmirror.spark.places import SparkPath
+from openmirror.spark.places import SparkPaths
 from openmirror.spark.reading import read_changes
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
 from openmirror.spark.version_column import version_column_of
@@ -61,7 +61,7 @@ class SparkEngine:
     def __init__(
         self,
         spark: SparkSession,
-        spark_path: SparkPath,
+        spark_path: SparkPaths,
         converter: Converter,
         settings: Mapping[str, str] | None = None,
         *,

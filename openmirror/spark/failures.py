@@ -1,4 +1,4 @@
-"""Telling a file that cannot be read from a failure that is nobody's fault."""
+"""Distinguishes a file that cannot be read from a failure that is nobody's fault."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile
 from openmirror.protocol.rules import Broken, Code
 from openmirror.spark.pieces import Naming, Piece
-from openmirror.spark.places import SparkPath
+from openmirror.spark.places import SparkPaths
 
 _GONE = ("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST")
 _UNREADABLE = "FAILED_READ_FILE"
@@ -37,10 +37,10 @@ class Failure:
 
 
 @contextmanager
-def reading_files(batch: Batch, spark_path: SparkPath, read: Iterable[Piece]) -> Iterator[Failure]:
-    """Turn Spark's word on a damaged file into BadFile, and on a missing one into NotThere.
+def reading_files(batch: Batch, spark_path: SparkPaths, read: Iterable[Piece]) -> Iterator[Failure]:
+    """Turn Spark's error about a damaged file into BadFile, and about a missing one into NotThere.
 
-    A footer that parses does not prove that the pages behind it do; only reading them tells.
+    A footer that parses does not prove that the pages behind it do; only reading them does.
     `read` are the pieces of the batch's files; a damaged part of ours is no publisher's doing.
     """
     failure = Failure()
@@ -61,9 +61,9 @@ def reading_files(batch: Batch, spark_path: SparkPath, read: Iterable[Piece]) ->
         raise
 
 
-def _landed(stated: str, spark_path: SparkPath, read: Iterable[Piece]) -> LandedFile | None:
-    """The change file whose path Spark says, quoted as a URI; None for a part of one."""
-    path = unquote(stated)
+def _landed(uri: str, spark_path: SparkPaths, read: Iterable[Piece]) -> LandedFile | None:
+    """The change file whose path Spark names, quoted as a URI; None for a part of one."""
+    path = unquote(uri)
     for piece in read:
         # Spark puts as many slashes behind a scheme as it likes, so only what follows is compared.
         _, _, rest = spark_path(piece.path).rpartition("://")
@@ -103,20 +103,20 @@ def _answer(what: str, error: PySparkException | Py4JJavaError) -> OpenmirrorErr
         if not name.endswith("AbfsRestOperationException"):
             continue
         status = int(cause.getStatusCode())
-        stated = str(cause.getMessage()).strip().partition("\n")[0][:300]
+        answer = str(cause.getMessage()).strip().partition("\n")[0][:300]
         if status == 404:
-            return NotThere(f"{what}: something went while Spark was at it: {stated}")
+            return NotThere(f"{what}: something went while Spark was at it: {answer}")
         if status == 412:
             return ConditionFailed(
-                f"{what}: something was replaced while Spark was at it: {stated}"
+                f"{what}: something was replaced while Spark was at it: {answer}"
             )
         if status in (401, 403):
             return AccessDenied(
                 f"{what}: Spark is denied access to the storage account. Its identity needs the "
-                f"role 'Storage Blob Data Contributor' there: {stated}"
+                f"role 'Storage Blob Data Contributor' there: {answer}"
             )
         if status <= 0 or status in (408, 429) or status >= 500:
-            return Unavailable(f"{what}: the storage account does not serve Spark now: {stated}")
+            return Unavailable(f"{what}: the storage account does not serve Spark now: {answer}")
     return None
 
 

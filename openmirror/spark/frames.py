@@ -1,4 +1,4 @@
-"""How a batch looks inside Spark: data columns by position, and three columns of ours.
+"""The columns of a batch inside Spark: data columns by position, and three columns of ours.
 
 User columns are called c0, c1 … while a batch is folded, so that no name a publisher may choose
 (dots, backquotes, our own names in another case) ever has to be quoted or can clash.

@@ -34,7 +34,9 @@ def interpreted(
     keys: Sequence[str],
     version_column: str,
 ) -> DataFrame | None:
-    """A `delete` of each entangled key, and its rows after the batch as `extra`; None without any.
+    """A `delete` of each non-foldable key, and its rows after the batch as plain inserts.
+
+    None when there is no such key.
 
     `present` has the table's rows by position; None where the batch starts from no rows. It must
     be read lazily: inside the transaction that commits what comes out.
@@ -51,25 +53,27 @@ def interpreted(
     change = F.struct(SEQUENCE, ROW, MARKER, F.struct(*data).alias("values"))
     by_key = rows.groupBy(GROUP).agg(F.sort_array(F.collect_list(change)).alias("changes"))
     kind = non_foldable.schema[version_column].dataType
-    version_columns = F.transform(
+    versions = F.transform(
         "changes", lambda one: as_python_orders(one["values"][version_column], kind)
     )
     changes, left = F.col("changes"), F.col("left")
-    after = by_key.select(changes, left_of(changes[MARKER], version_columns).alias("left")).select(
+    after = by_key.select(changes, left_of(changes[MARKER], versions).alias("left")).select(
         F.explode(F.transform(left, lambda at: changes[at]["values"])).alias("values")
     )
-    extras = after.select(*(F.col("values")[name].alias(name) for name in data), _is(PLAIN_INSERT))
-    # What stands for the deletes must count for every row, so it has no guard's value.
+    plain_inserts = after.select(
+        *(F.col("values")[name].alias(name) for name in data), _is(PLAIN_INSERT)
+    )
+    # The deletes must count for every row, so they have no value in the version column.
     nothing = F.lit(None).cast(kind).alias(version_column)
     deletes = one_of_each.select(
         *(nothing if name == version_column else F.col(name) for name in data), _is(DELETE)
     )
-    return deletes.unionByName(extras).withColumn(MAY_INSERT, F.lit(False))
+    return deletes.unionByName(plain_inserts).withColumn(MAY_INSERT, F.lit(False))
 
 
-def left_of(markers: Column, version_columns: Column) -> Column:
+def left_of(markers: Column, versions: Column) -> Column:
     """`rows_left` of arrays. Not by Arrow, for which Spark wants pandas at hand."""
-    return F.udf(rows_left, ArrayType(IntegerType()), useArrow=False)(markers, version_columns)
+    return F.udf(rows_left, ArrayType(IntegerType()), useArrow=False)(markers, versions)
 
 
 def as_python_orders(value: Column, kind: DataType) -> Column:
@@ -88,7 +92,7 @@ def _is(kind: str) -> Column:
 def _as_inserts(
     present: DataFrame, wanted: DataFrame, data: Sequence[str], keys: Sequence[str]
 ) -> DataFrame:
-    """The table's rows of the wanted keys, as inserts before all changes: these need no guard."""
+    """The table's rows of the wanted keys, as inserts before all changes: these need no version."""
     same_key = F.lit(True)
     for key in keys:
         same_key = same_key & F.col(key).eqNullSafe(F.col(f"of_{key}"))

@@ -45,7 +45,7 @@ class JarsError(CannotStart):
 
 @dataclass(frozen=True)
 class Jar:
-    """One Maven artefact, pinned by its content."""
+    """One Maven artefact, identified by the SHA-256 of its content."""
 
     group: str
     name: str
@@ -133,7 +133,7 @@ def _ivy() -> Path:
 
 
 def _repository(mirror: str | None) -> list[str]:
-    """Tell our Ivy settings of a mirror's root URL, if there is one."""
+    """The options that give our Ivy settings a mirror's root URL, if there is one."""
     if not mirror:
         return []
     # Ivy puts a path right behind the root.
@@ -142,7 +142,7 @@ def _repository(mirror: str | None) -> list[str]:
 
 
 def _proxies(proxies: Mapping[str, str]) -> list[str]:
-    """Tell Java of the proxies that the environment names, which it does not look at by itself."""
+    """Java's options for the proxies that the environment names: it reads none from there."""
     options = []
     for scheme in ("http", "https"):
         proxy = urlsplit(proxies.get(scheme, ""))

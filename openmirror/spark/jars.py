@@ -1,4 +1,4 @@
-"""The jars that Spark lacks: pinned, fetched once from Maven into a cache, then used offline.
+"""The jars that Spark lacks: of fixed content, fetched once from Maven, then used offline.
 
 The Python package of Delta Lake has no jars, and Spark's own way to get them
 (`spark.jars.packages`) resolves them again at every start. So they are fetched before there is any
@@ -93,7 +93,7 @@ def resolve(
 ) -> tuple[Path, ...]:
     """Give the jars in the cache, in the order of `jars`; fetch them first if any is not as it was.
 
-    `say` hears one line before anything slow. A cache that is whole is only looked at (names and
+    `say` hears one line before anything slow. A cache that is whole is only checked (names and
     sizes), without network or lock. Runs side by side fetch once. Raises JarsError.
     """
     # A relative class path would mean something else wherever Spark's Java is started.
@@ -153,17 +153,17 @@ def _fill(folder: Path, jars: Sequence[Jar], fetch: Fetch) -> None:
 
 
 def _checked(jar: Jar, path: Path) -> dict[str, str | int]:
-    """Describe a fetched jar for the manifest; raises JarsError unless it is the pinned one."""
+    """Describe a fetched jar for the manifest; raises JarsError unless its content is right."""
     if not path.is_file():
         raise JarsError(f"{jar.file} was not delivered. {NETWORK_REMEDY}")
     content = path.read_bytes()
-    manifest = hashlib.sha256(content).hexdigest()
-    if manifest != jar.sha256:
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != jar.sha256:
         raise JarsError(
-            f"{jar.file} is not the published file: its SHA-256 is {manifest}, not {jar.sha256}. "
+            f"{jar.file} is not the published file: its SHA-256 is {sha256}, not {jar.sha256}. "
             f"Something between here and Maven changes files: check {MIRROR_VARIABLE} and proxies"
         )
-    return {"name": jar.file, "size": len(content), "sha256": manifest}
+    return {"name": jar.file, "size": len(content), "sha256": sha256}
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, quoted
 from openmirror.spark.pieces import Piece
-from openmirror.spark.places import SparkPath
+from openmirror.spark.places import SparkPaths
 from openmirror.spark.reading import open_pieces
 
 
@@ -31,7 +31,7 @@ def counts_without_reading(batch: Batch) -> Counts | None:
 
 def count_markers(
     session: SparkSession,
-    spark_path: SparkPath,
+    spark_path: SparkPaths,
     changes: DataFrame,
     batch: Batch,
     read: Sequence[Piece],
@@ -71,7 +71,7 @@ def _sequence(row: Row) -> int:
 
 def _broken(
     session: SparkSession,
-    spark_path: SparkPath,
+    spark_path: SparkPaths,
     read: Sequence[Piece],
     row: int,
     allowed: list[int],

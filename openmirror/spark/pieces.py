@@ -1,7 +1,7 @@
 """What Spark reads for a change file: the file itself, or the parts it was converted to.
 
 This is the one place that knows how Spark spells a path, and how the place of a row in its change
-file is told: a file's name is the publisher's, so no number is ever read from it unless it is
+file is found: a file's name is the publisher's, so no number is ever read from it unless it is
 the file's own sequence.
 """
 
@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from openmirror.plan.facts import LandedFile
 from openmirror.ports import Part
 from openmirror.protocol.sequence import Sequence as Number
-from openmirror.spark.places import SparkPath
+from openmirror.spark.places import SparkPaths
 from openmirror.table.layout import PART_NUMBER, StorePath, name_of
 
 _DIGITS = 20
@@ -28,7 +28,7 @@ MOST_LISTED = 100
 
 
 class Naming(Enum):
-    """How the place of a row in its change file is told."""
+    """How the place of a row in its change file is found."""
 
     OWN = "own"
     """The name begins with the file's own sequence."""
@@ -81,7 +81,7 @@ def spelled(session: SparkSession, path: str) -> str:
 
 
 def sequence_of(
-    session: SparkSession, spark_path: SparkPath, read: Sequence[Piece], metadata: Column
+    session: SparkSession, spark_path: SparkPaths, read: Sequence[Piece], metadata: Column
 ) -> Column:
     """The sequence of each row of pieces with one naming, as bigint."""
     if read[0].naming is not Naming.LISTED:

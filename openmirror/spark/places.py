@@ -7,21 +7,21 @@ from collections.abc import Callable
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.table.layout import StorePath
 
-SparkPath = Callable[[StorePath], str]
-"""A path below the root as Spark names it: a local path, or a URI. Every letter means itself:
-Hadoop reads no escapes in the path of a URI that it is given as text."""
+SparkPaths = Callable[[StorePath], str]
+"""Translates a path below the root to Spark's name of it: a local path, or a URI. Every character
+means itself: Hadoop reads no escapes in the path of a URI that it is given as text."""
 
 _EMULATED_SUFFIX = ".dfs.core.windows.net"
 """What Spark's driver wants to see behind an emulated account's name, whatever cloud it is."""
 
 
-def local_spark_paths(root: str) -> SparkPath:
+def local_spark_paths(root: str) -> SparkPaths:
     """Below a folder of this machine."""
     base = root.rstrip("/")
     return lambda path: f"{base}/{path}"
 
 
-def account_spark_paths(account: AccountUrl) -> SparkPath:
+def account_spark_paths(account: AccountUrl) -> SparkPaths:
     """Below a storage account, by the ABFS driver; the path's first part is the container."""
     scheme = "abfss" if account.is_secure else "abfs"
     host = abfs_host(account)

@@ -1,4 +1,4 @@
-"""Reading change files of differing schemas into one frame, in an order that can be told."""
+"""Reading change files of differing schemas into one frame, with the place of each row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional, quoted, sql_type
 from openmirror.spark.pieces import MOST_LISTED, Naming, Piece, row_of, sequence_of
-from openmirror.spark.places import SparkPath
+from openmirror.spark.places import SparkPaths
 
 _PATTERN_CHARACTERS = frozenset("\\[]{}*?")
 _PATTERNS = "__globPaths__"
@@ -23,7 +23,7 @@ _Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None, Naming, int,
 
 
 def read_changes(
-    session: SparkSession, spark_path: SparkPath, batch: Batch, read: Sequence[Piece]
+    session: SparkSession, spark_path: SparkPaths, batch: Batch, read: Sequence[Piece]
 ) -> DataFrame:
     """Every row of a batch's files as c0…, sequence, row, marker; lazy. `read` is their pieces.
 
@@ -41,7 +41,7 @@ def read_changes(
     return changes
 
 
-def _by_shape(spark_path: SparkPath, read: Iterable[Piece]) -> dict[_Shape, list[Piece]]:
+def _by_shape(spark_path: SparkPaths, read: Iterable[Piece]) -> dict[_Shape, list[Piece]]:
     shapes: dict[_Shape, list[Piece]] = {}
     listed = 0
     for piece in read:
@@ -56,7 +56,7 @@ def _by_shape(spark_path: SparkPath, read: Iterable[Piece]) -> dict[_Shape, list
 
 
 def _read_shape(
-    session: SparkSession, spark_path: SparkPath, read: list[Piece], batch: Batch
+    session: SparkSession, spark_path: SparkPaths, read: list[Piece], batch: Batch
 ) -> DataFrame:
     facts = _facts(read[0].file)
     frame = open_pieces(session, spark_path, read)
@@ -70,7 +70,7 @@ def _read_shape(
     )
 
 
-def open_pieces(session: SparkSession, spark_path: SparkPath, read: Sequence[Piece]) -> DataFrame:
+def open_pieces(session: SparkSession, spark_path: SparkPaths, read: Sequence[Piece]) -> DataFrame:
     """Pieces of one shape, with their own columns. The one place where a path is handed to Spark.
 
     Each path is a file's own, so a folder `Key=Value` above it makes no column.
@@ -87,10 +87,10 @@ def open_pieces(session: SparkSession, spark_path: SparkPath, read: Sequence[Pie
 
 
 def _must_be_read_alone(path: str) -> bool:
-    """Whether a path has a pattern's letter and a colon, which Hadoop's patterns cannot have.
+    """Whether a path has a pattern's character and a colon, which Hadoop's patterns cannot have.
 
     Spark's switch against patterns is no help for several: it reads every file twice once two paths
-    hold such letters.
+    hold such characters.
     """
     below = path.rpartition("://")[2]
     return ":" in below and not _PATTERN_CHARACTERS.isdisjoint(below)
@@ -126,5 +126,5 @@ def _marker(facts: FileFacts, batch: Batch) -> Column:
 
 def _facts(file: LandedFile) -> FileFacts:
     if file.facts is None:
-        raise ValueError(f"{file.path} was planned without a look into it")
+        raise ValueError(f"{file.path} was planned without its facts")
     return file.facts

@@ -14,7 +14,7 @@ from openmirror.ports import BadFile, CommitResult, Prepared, TableEngine, Trans
 from openmirror.progress import EventSink, RegistrationFailed
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import quoted
-from openmirror.spark.places import SparkPath
+from openmirror.spark.places import SparkPaths
 from openmirror.spark.transacting import fresh_session
 from openmirror.table.layout import StorePath
 
@@ -26,7 +26,7 @@ class Catalog:
     """
 
     def __init__(
-        self, spark: SparkSession, spark_path: SparkPath, name: str, settings: Mapping[str, str]
+        self, spark: SparkSession, spark_path: SparkPaths, name: str, settings: Mapping[str, str]
     ) -> None:
         self._spark = spark
         self._spark_path = spark_path

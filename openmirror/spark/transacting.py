@@ -83,7 +83,7 @@ def writer(
 
 
 class Outcome:
-    """Holds how a commit ended; DONE unless an exception said otherwise."""
+    """Holds how a commit ended; DONE unless there was an exception that means something else."""
 
     def __init__(self) -> None:
         self.result = CommitResult.DONE

@@ -1,4 +1,4 @@
-"""Which column guards a table in Spark, and when a change counts for a row (PROTOCOL §5.6)."""
+"""A table's version column in Spark, and when a change counts for a row (PROTOCOL §5.6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from openmirror.spark.folding import DELETE, UPDATE
 
 
 def version_column_of(batch: Batch) -> TableColumn | None:
-    """The column that guards this batch's rows; None where a guard could make no difference.
+    """The version column for this batch's rows; None where it could make no difference.
 
     It makes none while neither table nor files have the column: then every value is NULL. Nor
     does a key column: rows of one key all have the same value in it.
@@ -24,12 +24,12 @@ def version_column_of(batch: Batch) -> TableColumn | None:
 
 
 def delete_counts(change: Column, row: Column) -> Column:
-    """Whether a delete with this guard removes a row with that one; NULL says no."""
+    """Whether a delete with this version removes a row with that one; NULL means no."""
     return change.isNull() | row.isNull() | (change >= row)
 
 
 def update_counts(change: Column, row: Column) -> Column:
-    """Whether an update or upsert with this guard replaces a row with that one; NULL says no."""
+    """Whether an update or upsert with this version replaces a row with that one; NULL means no."""
     return row.isNull() | (change >= row)
 
 

@@ -1,22 +1,23 @@
-"""Folding under a guard: one MERGE for all keys but those that only the interpreter can tell.
+"""Folding with a version column: one MERGE for all keys but those that need the interpreter.
 
-For one key, with d its last delete without a guard's value (it removes every row, PROTOCOL §5.6),
+A *version* is a value of the version column; it is ordered as PROTOCOL §5.6 says. For one key,
+with d its last delete without a version (it removes every row, PROTOCOL §5.6),
 let the changes after d, or all of them, be *alive*. As long as no update comes after a delete
 among them, each row of the key fares by itself, whatever other rows there are:
 
-- An update takes a row over when its guard is not lower than the row's. So after several updates
-  a row has the values of u, the last of those with the greatest guard, or its own if that is
-  greater still. In the same way a row is gone when the greatest guard of the deletes, x, is not
-  lower than the guard it then has.
-- Rows of the table meet u and x of all alive changes. If x is not lower than u, whatever u takes
-  over goes again: the merge row is `delete` with x's guard. Else x removes nothing that is not
-  u's already: the merge row is `update` with u. Both are guarded against the row when they match.
+- An update replaces a row when its version is not lower than the row's. So after several updates
+  a row has the values of u, the last of those with the greatest version, or its own if that is
+  greater still. In the same way a row is gone when the greatest version of the deletes, x, is not
+  lower than the version it then has.
+- Rows of the table meet u and x of all alive changes. If x is not lower than u, whatever u
+  replaces goes again: the merge row is `delete` with x's version. Else x removes nothing that is
+  not u's already: the merge row is `update` with u. Both compare versions with the row they match.
 - An inserted row meets only u and x of the changes after it.
 - Where the first alive change is an update and no row is there, it adds one, which then meets u
   and x like any other row.
 
 An update after a delete adds a row only if that delete left none, and that depends on each row of
-the table: such a key is *entangled*, and goes through the interpreter.
+the table: such a key is *non-foldable*, and goes through the interpreter.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _UPDATES = (Marker.UPDATE.value, Marker.UPSERT.value)
 
 @dataclass(frozen=True)
 class VersionedFold:
-    """A batch folded under a guard."""
+    """A batch folded with a version column."""
 
     folded: DataFrame
-    """Data columns, `kind` and `may_insert`, of all keys that are not entangled."""
+    """Data columns, `kind` and `may_insert`, of all foldable keys."""
     non_foldable: DataFrame
     """Data columns, `sequence`, `row`, `marker`, and `group`, one value for each key."""
 
@@ -49,13 +50,13 @@ class VersionedFold:
 def fold_versioned(
     changes: DataFrame, data: Sequence[str], keys: Sequence[str], version_column: str
 ) -> VersionedFold:
-    """Fold by keys; `guard` is the position of the column that guards rows."""
-    reported = _with_key_facts(changes, data, keys, version_column)
+    """Fold by keys; `version_column` is the version column's name by position, such as c3."""
+    with_facts = _with_key_facts(changes, data, keys, version_column)
     non_foldable = F.col("last_update") > F.col("first_delete")
     is_non_foldable = F.coalesce(non_foldable, F.lit(False))
     return VersionedFold(
-        _merge_rows(reported.where(~is_non_foldable), data, version_column),
-        reported.where(is_non_foldable).select(
+        _merge_rows(with_facts.where(~is_non_foldable), data, version_column),
+        with_facts.where(is_non_foldable).select(
             *data, F.col("at")[SEQUENCE].alias(SEQUENCE), F.col("at")[ROW].alias(ROW), MARKER, GROUP
         ),
     )
@@ -70,14 +71,14 @@ def _with_key_facts(
         Window.unboundedPreceding, Window.currentRow
     )
     marker, at = F.col(MARKER), F.col("at")
-    unguarded = (marker == Marker.DELETE.value) & F.col(version_column).isNull()
+    unversioned = (marker == Marker.DELETE.value) & F.col(version_column).isNull()
     started = changes.select(*data, marker, F.struct(SEQUENCE, ROW).alias("at")).select(
-        *data, marker, at, F.max(F.when(unguarded, at)).over(by_key).alias("d")
+        *data, marker, at, F.max(F.when(unversioned, at)).over(by_key).alias("d")
     )
     is_alive = F.col("d").isNull() | (at > F.col("d"))
     alive = F.col("alive")
     update, delete = alive & marker.isin(*_UPDATES), alive & (marker == Marker.DELETE.value)
-    rank = F.struct(F.col(version_column).alias("version_column"), at)
+    rank = F.struct(F.col(version_column).alias("version"), at)
     return (
         started.where(is_alive | (at == F.col("d")))
         .select(*data, marker, at, "d", is_alive.alias("alive"))
@@ -100,16 +101,16 @@ def _with_key_facts(
     )
 
 
-def _merge_rows(reported: DataFrame, data: Sequence[str], version_column: str) -> DataFrame:
+def _merge_rows(with_facts: DataFrame, data: Sequence[str], version_column: str) -> DataFrame:
     marker, at, alive, d = F.col(MARKER), F.col("at"), F.col("alive"), F.col("d")
     u, x = F.col("u"), F.col("x")
     inserts = alive & (marker == Marker.INSERT.value)
     own, later = F.col(version_column), F.col("u_from_here")
-    taken_over = inserts & later.isNotNull() & _not_lower(later["version_column"], own)
-    at_last = F.when(taken_over, later["version_column"]).otherwise(own)
+    taken_over = inserts & later.isNotNull() & _not_lower(later["version"], own)
+    at_last = F.when(taken_over, later["version"]).otherwise(own)
     is_gone = _removes(F.col("x_from_here"), at_last)
     starts_with_update = F.col("first").isin(*_UPDATES)
-    u_goes = _removes(x, u["version_column"])
+    u_goes = _removes(x, u["version"])
     is_u = F.coalesce(alive & (at == u["at"]), F.lit(False))
     is_x = F.coalesce(alive & (at == x["at"]), F.lit(False))
     kind = (
@@ -123,15 +124,13 @@ def _merge_rows(reported: DataFrame, data: Sequence[str], version_column: str) -
         F.when(taken_over, F.col("u_values")[name]).otherwise(F.col(name)).alias(name)
         for name in data
     ]
-    rows = reported.select(*values, kind.alias(KIND), starts_with_update.alias(MAY_INSERT))
+    rows = with_facts.select(*values, kind.alias(KIND), starts_with_update.alias(MAY_INSERT))
     return rows.where(F.col(KIND).isNotNull())
 
 
-def _removes(x: Column, version_column: Column) -> Column:
-    """Whether deletes of which x is the greatest remove a row of this guard; false without any."""
-    return x.isNotNull() & F.coalesce(
-        delete_counts(x["version_column"], version_column), F.lit(False)
-    )
+def _removes(x: Column, version: Column) -> Column:
+    """Whether deletes of which x is the greatest remove a row of this version; false without x."""
+    return x.isNotNull() & F.coalesce(delete_counts(x["version"], version), F.lit(False))
 
 
 def _not_lower(one: Column, other: Column) -> Column:

@@ -25,7 +25,7 @@ _MOST_SHOWN = 4000
 def need_java() -> None:
     """Raise CannotStart, with the remedy, unless there is a Java that Spark runs on.
 
-    Only looks at files: Spark itself would fail much later, in words that do not help.
+    Only reads files: Spark itself would fail much later, in words that do not help.
     """
     home = os.environ.get("JAVA_HOME")
     java = Path(home, "bin", "java") if home else Path(shutil.which("java") or "no-java")
@@ -41,16 +41,16 @@ def need_java() -> None:
 
 @contextmanager
 def java_output_captured() -> Iterator[IO[bytes]]:
-    """Let a Java that starts meanwhile write its messages into a file, which is answered.
+    """Let a Java that starts meanwhile write its messages into a file, which is yielded.
 
-    It greets with warnings about loggers and host names that tell an operator nothing.
+    It greets with warnings about loggers and host names that are of no use to an operator.
     """
-    with tempfile.TemporaryFile() as retained:
+    with tempfile.TemporaryFile() as captured:
         sys.stderr.flush()
         terminal = os.dup(2)
-        os.dup2(retained.fileno(), 2)
+        os.dup2(captured.fileno(), 2)
         try:
-            yield retained
+            yield captured
         finally:
             sys.stderr.flush()
             os.dup2(terminal, 2)
@@ -58,7 +58,7 @@ def java_output_captured() -> Iterator[IO[bytes]]:
 
 
 def last_words(output: IO[bytes]) -> str:
-    """The end of what was put aside."""
+    """The end of the captured output."""
     size = output.seek(0, os.SEEK_END)
     output.seek(max(0, size - _MOST_SHOWN))
     return output.read().decode(errors="replace").strip()

@@ -24,7 +24,7 @@ from openmirror.wiring.local import Say, local_root, say_nothing
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from openmirror.spark.places import SparkPath
+    from openmirror.spark.places import SparkPaths
 
 
 @contextmanager
@@ -70,7 +70,7 @@ def root_engine(
 def _registering(
     settings: Settings,
     spark: SparkSession,
-    spark_path: SparkPath,
+    spark_path: SparkPaths,
     own: Mapping[str, str],
     emit: EventSink,
 ) -> TableEngine:
@@ -83,7 +83,7 @@ def _registering(
     return Registering(engine, Catalog(spark, spark_path, settings.catalog, own), emit)
 
 
-def _reach(settings: Settings, env: Mapping[str, str]) -> tuple[SparkPath, dict[str, str]]:
+def _reach(settings: Settings, env: Mapping[str, str]) -> tuple[SparkPaths, dict[str, str]]:
     """Where Spark finds what lies below the root, and its Hadoop settings for that."""
     from openmirror.spark.access import abfs_settings
     from openmirror.spark.places import account_spark_paths, local_spark_paths
@@ -151,7 +151,7 @@ def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> S
 def _engine(
     settings: Settings,
     spark: SparkSession,
-    spark_path: SparkPath,
+    spark_path: SparkPaths,
     own: Mapping[str, str] | None = None,
 ) -> TableEngine:
     from openmirror.spark.engine import SparkEngine

@@ -14,7 +14,7 @@ from openmirror.ports import LogReader
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import FENCED, START, Position
 from openmirror.spark.failures import spark_is_alive
-from openmirror.spark.places import SparkPath
+from openmirror.spark.places import SparkPaths
 from openmirror.table.layout import StorePath
 from openmirror.table.log import AppId, BatchRecord, BrokenLog, TableLog
 from openmirror.table.user_metadata import decode
@@ -43,7 +43,7 @@ class DeltaLogReader:
     damaged log are not ours, and to it remains without a commit are no table.
     """
 
-    def __init__(self, spark: SparkSession, place: SparkPath, otherwise: LogReader) -> None:
+    def __init__(self, spark: SparkSession, place: SparkPaths, otherwise: LogReader) -> None:
         self._spark = spark
         self._place = place
         self._otherwise = otherwise

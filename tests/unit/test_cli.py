@@ -187,11 +187,13 @@ def test_drain_exits_3_when_a_table_is_paused_and_says_what_to_do(root: Root) ->
 @pytest.mark.parametrize("verb", ["drain", "up"])
 def test_no_mirror_whose_settings_are_wrong_is_started(root: Root, verb: str) -> None:
     root.land(ORDERS, 1)
-    root.store.write(layout.mirror_settings("m"), b'{"openmirror": {"insert": 1, "settle": -1}}')
+    root.store.write(
+        layout.mirror_settings("m"), b'{"openmirror": {"insert": 1, "quietPeriod": -1}}'
+    )
     result = root.run(verb)
     assert result.exit_code == 1
     assert "m: mirroring.json: openmirror.insert is 1, but must be 'as-is' or" in result.stderr
-    assert "openmirror.settle is -1, but must be a number of seconds" in result.stderr
+    assert "openmirror.quietPeriod is -1, but must be a number of seconds" in result.stderr
 
 
 def test_wrong_settings_of_one_mirror_hold_up_no_other(root: Root) -> None:

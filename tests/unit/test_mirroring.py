@@ -64,7 +64,7 @@ def test_every_switch_is_stated_of_the_mirror_and_of_a_table_over_it() -> None:
                 "deletionVectors": True,
                 "clustering": ["id"],
                 "dropGrace": "2h",
-                "quiet_period": 30,
+                "quietPeriod": 30,
                 "tables": {
                     "DBO.orders": {
                         "insert": "as-is",
@@ -73,11 +73,11 @@ def test_every_switch_is_stated_of_the_mirror_and_of_a_table_over_it() -> None:
                         "deletionVectors": False,
                         "clustering": [],
                         "dropGrace": "0",
-                        "quiet_period": 0.5,
+                        "quietPeriod": 0.5,
                         "enableDeltaChangeDataFeed": False,
                         "retentionInDays": 30,
                     },
-                    "dbo.`a.b`": {"quiet_period": "1m"},
+                    "dbo.`a.b`": {"quietPeriod": "1m"},
                 },
             },
         }
@@ -129,7 +129,9 @@ def test_waits_of_a_table_win_over_those_of_the_run() -> None:
 
 
 DURATION = "a number of seconds, or one with a unit: 30, 30s, 10m, 2h, 7d"
-SWITCHES = "insert, typeChange, zonelessTimestamps, deletionVectors, clustering, dropGrace, settle"
+SWITCHES = (
+    "insert, typeChange, zonelessTimestamps, deletionVectors, clustering, dropGrace, quietPeriod"
+)
 
 
 @pytest.mark.parametrize(
@@ -147,9 +149,9 @@ SWITCHES = "insert, typeChange, zonelessTimestamps, deletionVectors, clustering,
         ({"clustering": [""]}, 'clustering[0] is "", but must be a name that is not empty'),
         ({"clustering": list("abcde")}, "but must be at most 4 of them"),
         ({"clustering": ["a", "A"]}, "must be column names that differ by more than their case"),
-        ({"quiet_period": -1}, f"settle is -1, but must be {DURATION}"),
-        ({"quiet_period": True}, f"settle is true, but must be {DURATION}"),
-        ({"quiet_period": [3]}, f"settle is [3], but must be {DURATION}"),
+        ({"quietPeriod": -1}, f"quietPeriod is -1, but must be {DURATION}"),
+        ({"quietPeriod": True}, f"quietPeriod is true, but must be {DURATION}"),
+        ({"quietPeriod": [3]}, f"quietPeriod is [3], but must be {DURATION}"),
         ({"dropGrace": "soon"}, f'dropGrace is "soon", but must be {DURATION}'),
         ({"dropGrace": "99999d"}, 'dropGrace is "99999d", but must be at most 3650d'),
         ({"dropGrace": 1e300}, "but must be at most 3650d"),
@@ -193,8 +195,8 @@ def test_a_mistake_is_named_with_its_place_and_what_is_allowed(
         (b"", "mirroring.json is not JSON at line 1, column 1"),
         (b"\xff{}", "mirroring.json is not UTF-8 text"),
         (b"[" * 100_000, "mirroring.json is nested too deep"),
-        (b'{"openmirror": {"settle": 1' + b"0" * 5000 + b"}}", "mirroring.json"),
-        (b'{"openmirror": {"settle": NaN}}', f"settle is NaN, but must be {DURATION}"),
+        (b'{"openmirror": {"quietPeriod": 1' + b"0" * 5000 + b"}}", "mirroring.json"),
+        (b'{"openmirror": {"quietPeriod": NaN}}', f"quietPeriod is NaN, but must be {DURATION}"),
     ],
 )
 def test_no_content_gets_through_or_stops_the_program(document: object, detail: str) -> None:
@@ -202,11 +204,11 @@ def test_no_content_gets_through_or_stops_the_program(document: object, detail: 
 
 
 def test_all_mistakes_are_reported_at_once_and_from_the_sixth_on_counted() -> None:
-    reported = wrong({"openmirror": {"typeChange": 1, "insert": 1, "quiet_period": "x"}})
+    reported = wrong({"openmirror": {"typeChange": 1, "insert": 1, "quietPeriod": "x"}})
     assert [part.split()[0] for part in reported.removeprefix("mirroring.json: ").split("; ")] == [
         "openmirror.insert",
         "openmirror.typeChange",
-        "openmirror.settle",
+        "openmirror.quietPeriod",
     ]
     many = wrong({"openmirror": {"tables": {f"a.t{n}": {"insert": 1} for n in range(9)}}})
     assert many.endswith("; and 4 more")

@@ -492,7 +492,7 @@ def test_the_json_of_status_is_the_contract() -> None:
         control=applied(2**53),
     )
     table = status_of(replace(seen, metadata=Broken(Code.METADATA_INVALID, "not JSON")))
-    solution = "Write a valid _metadata.json; the table looks again when it changes."
+    solution = "Write a valid _metadata.json; the table is checked again when it changes."
     assert to_json([table]) == {
         "data": [
             {

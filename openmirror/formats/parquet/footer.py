@@ -18,7 +18,7 @@ from openmirror.formats.parquet.types import ParquetType
 
 MAGIC = b"PAR1"
 
-# One entry of the footer's metadata as Thrift writes it: a key of twelve letters, then its value.
+# One entry of the footer's metadata as Thrift writes it: a key of 12 characters, then its value.
 _ARROWS_OWN = b"\x18\x0cARROW:schema\x18"
 _UNKNOWN = b"\x18\x0cARROW-schema\x18"
 

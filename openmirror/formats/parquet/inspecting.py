@@ -30,7 +30,7 @@ class _Changed(Exception):
 
 
 class ParquetInspector:
-    """What of Parquet can be told without its rows; safe to share between threads."""
+    """What is known of a Parquet file without its rows; safe to share between threads."""
 
     def __init__(self, store: FileStore, remember: int = 4096) -> None:
         self._store = store

@@ -30,7 +30,7 @@ TYPES: dict[TextType, ColumnType] = {
     TextType.INT16: ColumnType("short"),
     TextType.INT32: ColumnType("integer"),
     TextType.INT64: ColumnType("long"),
-    # Its zone is not told by the type; a value that has one was brought to UTC.
+    # The type says nothing of a zone; a value that has one was brought to UTC.
     TextType.DATE_TIME: ColumnType("timestamp_ntz"),
     TextType.DATE: ColumnType("date"),
     TextType.TIME: ColumnType("string"),

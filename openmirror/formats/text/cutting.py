@@ -36,8 +36,8 @@ def cut_columns(text: str, dialect: Dialect, count: int) -> list[Any]:
 def _is_plain(text: str, dialect: Dialect) -> bool:
     """Whether pyarrow's own reader, which is faster, cuts these rows as the protocol says.
 
-    It would let an escape change any letter, inside quotes and outside. Malformed quotes it would
-    let pass, but they never come here.
+    It would let an escape change any character, inside quotes and outside. Malformed quotes it
+    would let pass, but they never come here.
     """
     separator, quote, escape = dialect.text.separator, dialect.text.quote, dialect.escape
     if not (separator.isascii() and (separator.isprintable() or separator == "\t")):

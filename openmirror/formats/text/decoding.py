@@ -34,7 +34,7 @@ class Undecodable(Exception):
 def decoded(blocks: Iterator[bytes], encoding: str, *, is_all: bool = True) -> Iterator[str]:
     """Text in blocks, without its byte order mark; raises Undecodable, and what `blocks` raises.
 
-    Unless it `is_all` there is, the last letter may be cut. A mark of any Unicode encoding wins
+    Unless it `is_all` there is, the last character may be cut. A mark of any Unicode encoding wins
     over the encoding that is declared, which must be one that `text_encoding` knows.
     """
     head = b""
@@ -77,7 +77,7 @@ def _all(
 
 
 def _before(error: UnicodeDecodeError, encoding: str) -> str:
-    """The text before bytes that cannot be decoded, as far as that can be told."""
+    """The text before bytes that cannot be decoded, as far as that is known."""
     good = bytes(error.object[: error.start])
     return good.decode(encoding, errors="ignore")
 

@@ -2,7 +2,7 @@
 
 A value that begins with the quote is quoted: separators and line ends in it are its own, a doubled
 quote is one quote, and the escape takes quotes and itself, but nothing else, out of their meaning.
-Everywhere else quotes and escapes are letters.
+Everywhere else quotes and escapes are plain characters.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Dialect:
 
     @property
     def escape(self) -> str:
-        """The escape where it is another letter than the quote, else nothing."""
+        """The escape where it is another character than the quote, else nothing."""
         return (
             "" if not self.text.quote or self.text.escape == self.text.quote else self.text.escape
         )
@@ -118,7 +118,7 @@ class Dialect:
     @cached_property
     def _value(self) -> str:
         separator, quote, escape = (
-            re.escape(letter) for letter in (self.text.separator, self.text.quote, self.escape)
+            re.escape(mark) for mark in (self.text.separator, self.text.quote, self.escape)
         )
         if not quote:
             return rf"[^{separator}\r\n]*+"

@@ -36,7 +36,7 @@ class _Changed(Exception):
 
 
 class TextInspector:
-    """What of delimited text can be told without its rows; safe to share between threads."""
+    """What is known of delimited text without its rows; safe to share between threads."""
 
     def __init__(self, store: FileStore, remember: int = 4096) -> None:
         self._store = store
@@ -118,7 +118,7 @@ def _header(source: TextSource, dialect: Dialect) -> tuple[list[str], int] | Non
 
 
 def _strange(names: list[str]) -> str | None:
-    """A letter that no name of a column has, and other data than text soon shows."""
+    """A character that no name of a column has, and other data than text soon shows."""
     return next((c for name in names for c in name if ord(c) < 32 and c not in "\t\r\n"), None)
 
 
@@ -137,8 +137,8 @@ def _rows(rest: str, source: TextSource, columns: int, size: int, packing: str |
     count = line_ends(lines) + (lines[-1:] not in ("", "\r", "\n"))
     if source.is_all and source.is_ended and source.failure is None:
         return count
-    letters = size * _UNPACKED if packing else size
-    return max(1, count * letters // max(1, len(rest)))
+    characters = size * _UNPACKED if packing else size
+    return max(1, count * characters // max(1, len(rest)))
 
 
 def _of_header(etag: ETag, names: list[str], text: TextFormat, rows: int) -> FileFacts:

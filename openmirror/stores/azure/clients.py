@@ -23,12 +23,12 @@ _BLOCK = 256 << 10
 _CONNECTIONS = 64
 """Connections that are kept: as many threads may ask at once, and a new one costs a handshake."""
 RETRIES = 3
-"""After about 2, 4 and 8 seconds; the SDK would wait minutes, longer than a function lives."""
+"""After about 2, 4 and 8 seconds; the SDK would wait minutes, longer than a function may run."""
 
 
 def options() -> dict[str, Any]:
     """What every client of the SDK is made with."""
-    # At INFO it tells of each request, headers and all.
+    # At INFO it logs each request, headers and all.
     for name in ("azure", "azure.identity"):
         logger = logging.getLogger(name)
         if logger.level == logging.NOTSET:
@@ -54,16 +54,16 @@ def _transport(**kept: Any) -> RequestsTransport:
 class ServerDate(threading.local):
     """The clock of the service, as it came with the last answer that this thread got."""
 
-    _stated: str | None = None
+    _date: str | None = None
 
     def __call__(self, response: Any) -> None:
         """Hear an answer: the SDK's `raw_response_hook`."""
-        self._stated = response.http_response.headers.get("Date")
+        self._date = response.http_response.headers.get("Date")
 
     def now(self) -> datetime:
         """The service's time, in whole seconds; this machine's when it did not say."""
         try:
-            return parsedate_to_datetime(self._stated or "").astimezone(UTC)
+            return parsedate_to_datetime(self._date or "").astimezone(UTC)
         except ValueError:
             return datetime.now(UTC)
 

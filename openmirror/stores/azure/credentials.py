@@ -30,7 +30,7 @@ def identity(
 ) -> TokenCredential:
     """Managed identity in Azure, `az login` elsewhere; raises CannotStart over http.
 
-    `given` is a credential that this process was told to use for everything.
+    `given` is a credential that this process must use for everything.
     """
     if not secure:
         raise CannotStart(
@@ -62,8 +62,8 @@ class RefusalsApart:
             status = error.status_code
             if status is None:
                 raise
-            stated = f"no token was given ({status}): {error.message}"
+            reason = f"no token was given ({status}): {error.message}"
         # 404 and 410 are answers of a machine's own service of tokens while it is replaced.
         if status in (404, 408, 410, 429) or status >= 500:
-            raise ServiceRequestError(stated)
-        raise ClientAuthenticationError(stated)
+            raise ServiceRequestError(reason)
+        raise ClientAuthenticationError(reason)

@@ -1,4 +1,4 @@
-"""The ports of letters over one blob container, and over the queues that letters go back to."""
+"""The ports of dead letters over one blob container, and over the queues they are requeued to."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SUFFIX = ".json"
 
 
 class BlobDeadLetters:
-    """Letters as blobs `<source>/<date>/<identity>.json`, and the dead letters beside them.
+    """Dead letters as blobs `<source>/<date>/<identity>.json`, beside Event Grid's own.
 
     Every method raises AccessDenied when the account refuses, and Unavailable when it still cannot
     be reached after the SDK's retries.
@@ -53,7 +53,7 @@ class BlobDeadLetters:
         self._service.close()
 
     def keep(self, dead_letter: DeadLetter) -> None:
-        """Keep a letter, making the container where it is missing."""
+        """Keep a dead letter, making the container where it is missing."""
         path = dead_letter.name + _SUFFIX
         with in_our_words(f"{CONTAINER}/{path}"):
             try:
@@ -68,14 +68,14 @@ class BlobDeadLetters:
         """Whether there is a container at all."""
         with in_our_words(CONTAINER):
             try:
-                # Listing asks for no other role than looking for letters does.
+                # Listing takes no other role than reading dead letters does.
                 next(iter(self._container.list_blobs(results_per_page=1)), None)
             except ResourceNotFoundError:
                 return False
         return True
 
     def names(self) -> list[str]:
-        """The names of all letters, the newest first."""
+        """The names of all dead letters, the newest first."""
         found = []
         for source in self._sources:
             for blob in self._listed(f"{source}/"):
@@ -85,16 +85,16 @@ class BlobDeadLetters:
         return [name for _, name in sorted(found, reverse=True)]
 
     def read(self, name: str) -> DeadLetter:
-        """One letter; raises NotThere when there is none of this name."""
+        """One dead letter; raises NotThere when there is none of this name."""
         # A name comes from an operator: it must not lead to anything else.
         if not _NAME.fullmatch(name) or name.partition("/")[0] not in self._sources:
-            raise NotThere(f"there is no letter {name}")
-        with in_our_words(f"letter {name}"):
+            raise NotThere(f"there is no dead letter {name}")
+        with in_our_words(f"dead letter {name}"):
             data = self._container.download_blob(name + _SUFFIX).readall()
         return _decode(data)
 
     def delete(self, name: str) -> None:
-        """Forget a letter; harmless when it is gone."""
+        """Delete a dead letter; harmless when it is gone."""
         _delete(self._container, name + _SUFFIX)
 
     def _listed(self, prefix: str) -> Iterator[Any]:
@@ -105,12 +105,12 @@ class BlobDeadLetters:
                 return
 
     def undelivered_events(self) -> BlobUndeliveredEvents:
-        """What Event Grid has written into the same container."""
+        """The events that Event Grid could not deliver and wrote into the same container."""
         return BlobUndeliveredEvents(self._container, self._sources)
 
 
 class BlobUndeliveredEvents:
-    """Everything in the container that is no letter of ours."""
+    """Everything in the container that is no dead letter of ours: Event Grid's own."""
 
     def __init__(self, container: ContainerClient, sources: Collection[str]) -> None:
         self._container = container
@@ -173,7 +173,9 @@ def blob_service(connection: Connection, **extra: Any) -> BlobServiceClient:
         try:
             return BlobServiceClient.from_connection_string(connection.text, **kept)
         except ValueError as error:
-            raise CannotStart(f"the connection string of the letters is wrong: {error}") from None
+            raise CannotStart(
+                f"the connection string of the dead letters is wrong: {error}"
+            ) from None
     url = connection.service or ""
     secure = AccountUrl.parse(url.replace(".blob.", ".", 1)).is_secure
     credential = kept.pop("credential", None) or identity(

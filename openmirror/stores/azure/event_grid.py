@@ -66,7 +66,7 @@ def _landing(
 ) -> ReadEvent:
     known = REPORTED_AS.get(str(kind))
     if known is None:
-        return OtherEvent(str(identity), f"events of the type {kind} tell nothing of tables")
+        return OtherEvent(str(identity), f"events of the type {kind} do not concern tables")
     path = _from_subject(subject)
     if path is None:
         return NoEvent(f"its subject names no blob: {str(subject)[:200]!r}")
@@ -87,7 +87,7 @@ def _landing(
 
 
 def _from_subject(subject: object) -> StorePath | None:
-    """A subject holds the path as it is: what looks encoded in it belongs to a name."""
+    """A subject holds the path as it is: what seems encoded in it belongs to a name."""
     if not isinstance(subject, str) or not subject.startswith(CONTAINERS):
         return None
     container, found, path = subject.removeprefix(CONTAINERS).partition(BLOBS)

@@ -55,7 +55,7 @@ def in_our_words(what: str, role: str = BLOB_ROLE) -> Iterator[None]:
     except HttpResponseError as error:
         if error.status_code is None and isinstance(error, ClientAuthenticationError):
             raise _no_token(what, error) from error
-        ours = _reported(what, role, error)
+        ours = _translated(what, role, error)
         if ours is None:
             raise
         raise ours from error
@@ -76,24 +76,24 @@ def passes(error: AzureError) -> bool:
     return code_of(error) in _PASSING
 
 
-def _reported(what: str, role: str, error: HttpResponseError) -> OpenmirrorError | None:
+def _translated(what: str, role: str, error: HttpResponseError) -> OpenmirrorError | None:
     status, code = error.status_code or 0, code_of(error)
-    stated = f" ({code})" if code else ""
+    code_text = f" ({code})" if code else ""
     if status == 404:
-        return NotThere(f"there is no {what}{stated}")
+        return NotThere(f"there is no {what}{code_text}")
     if status in (401, 403):
         return _denied(what, role, code)
     if status == 412:
-        return ConditionFailed(f"{what} is no longer as it was when it was looked at{stated}")
+        return ConditionFailed(f"{what} has changed since it was read{code_text}")
     if error.status_code is None:
         # An answer that broke off, after all of the SDK's tries to read it.
         return Unavailable(f"{what}: the storage service's answer was lost: {error.message}")
     if status in (408, 429) or status >= 500 or passes(error):
-        return Unavailable(f"{what}: the storage service answers {status}{stated}")
+        return Unavailable(f"{what}: the storage service answers {status}{code_text}")
     if status == 409:
-        return AlreadyThere(f"{what} is taken{stated}")
+        return AlreadyThere(f"{what} is taken{code_text}")
     if status == 414 or code in _BAD_NAME:
-        return WrongRequest(f"the storage service does not take {what!r}{stated}")
+        return WrongRequest(f"the storage service does not take {what!r}{code_text}")
     return None
 
 

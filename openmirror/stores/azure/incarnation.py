@@ -1,8 +1,8 @@
-"""Which life of a folder this is: the time of its creation, which only its parent's listing has.
+"""A folder's incarnation: the time of its creation, which only its parent's listing has.
 
 The header of a folder has its creation time in whole seconds, too coarse for a folder that is
-deleted and made again at once. The ETag in the same header is another one for each life, so it
-tells whether a creation time that was listed before is still this folder's.
+deleted and made again at once. The ETag in the same header differs for each incarnation, so it
+shows whether a creation time that was listed before is still this folder's.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Incarnations:
     def _listed_first(self, where: ContainerPath) -> Child | None:
         """The folder, when its parent's listing from its own name on begins with it."""
         parent, _, name = where.path.rpartition("/")
-        # Without a parent, or with a file for one, there is no folder: a look at it says so.
+        # Without a parent, or with a file for one, there is no folder: its header says so.
         with suppress(ResourceNotFoundError, ResourceExistsError):
             for page in pages(
                 self._clients, ContainerPath(where.container, parent), start=name, most=1

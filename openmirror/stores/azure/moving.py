@@ -1,4 +1,4 @@
-"""Renames, which the service does atomically; what it refuses is told apart afterwards."""
+"""Renames, which the service does atomically; why it refused is found out afterwards."""
 
 from __future__ import annotations
 

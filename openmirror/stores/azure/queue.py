@@ -71,14 +71,14 @@ class StorageWorkQueue:
         return self._hidden_for
 
     def send(self, work_item: WorkItem, delay: timedelta = timedelta()) -> None:
-        """Ring, or ring after a delay."""
-        with self._reported(self._queue):
+        """Send a work item, visible at once or after a delay."""
+        with self._translated(self._queue):
             _send(self._queue, encode(work_item), visibility_timeout=_seconds(delay))
 
     def take(self, most: int) -> list[Taken]:
         """At most so many messages that are there now."""
         taken: list[Taken] = []
-        with self._reported(self._queue):
+        with self._translated(self._queue):
             while len(taken) < most:
                 asked = min(most - len(taken), _MOST_AT_ONCE)
                 got = self._page(asked)
@@ -115,7 +115,7 @@ class StorageWorkQueue:
 
     def delete(self, taken: Taken) -> None:
         """It is done; harmless when it has come back, or is gone."""
-        with self._reported(self._queue):
+        with self._translated(self._queue):
             try:
                 self._queue.delete_message(taken.identity, taken.receipt)
             except HttpResponseError as error:
@@ -124,14 +124,14 @@ class StorageWorkQueue:
 
     def dead_letter(self, taken: Taken, why: str) -> None:
         """Copy it to the poison queue, then delete it: a crash leaves it in both, never in none."""
-        with self._reported(self._poison):
+        with self._translated(self._poison):
             dead_lettered = encode_dead_lettered(DeadLettered(taken.body, why))
             _send(self._poison, dead_lettered, time_to_live=_FOR_EVER)
         self.delete(taken)
 
     def length(self) -> int:
         """About how many messages there are, those that are hidden among them."""
-        with self._reported(self._queue):
+        with self._translated(self._queue):
             try:
                 found = self._queue.get_queue_properties()
             except ResourceNotFoundError:
@@ -139,7 +139,7 @@ class StorageWorkQueue:
             return int(found.approximate_message_count or 0)
 
     def _update(self, taken: Taken, hidden: timedelta) -> str | None:
-        with self._reported(self._queue):
+        with self._translated(self._queue):
             try:
                 done = self._queue.update_message(
                     taken.identity, taken.receipt, visibility_timeout=_seconds(hidden)
@@ -150,7 +150,7 @@ class StorageWorkQueue:
                 raise
         return str(done.pop_receipt)
 
-    def _reported(self, queue: QueueClient) -> Any:
+    def _translated(self, queue: QueueClient) -> Any:
         return in_our_words(f"the queue {queue.queue_name}", QUEUE_ROLE)
 
 

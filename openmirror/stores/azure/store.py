@@ -63,7 +63,7 @@ class AzureStore:
                     entries += (child.entry for child in page.children)
             except ResourceExistsError as error:
                 # A file may have this name, or that of a folder above. Any other conflict passes:
-                # taken for a missing folder, it would make a table look as if it had no log.
+                # taken for a missing folder, it would make a table seem to have no log.
                 self._need_folder(where)
                 raise Unavailable(f"{folder} cannot be listed now: {error.message}") from error
             if not entries:

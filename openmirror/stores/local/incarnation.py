@@ -1,4 +1,4 @@
-"""The identity of one life of a folder, kept in a file that dies with the folder."""
+"""The identity of one incarnation of a folder, kept in a file that dies with the folder."""
 
 from __future__ import annotations
 

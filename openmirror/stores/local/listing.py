@@ -17,7 +17,7 @@ from openmirror.stores.local.paths import OURS, etag_of, opened
 def list_once(folder: Path, *, still: bool) -> Listing | None:
     """All children by name; None when the folder was replaced, or with `still` when it changed."""
     with opened(folder) as fd:
-        # Taken first, so that no file ever looks older than it is.
+        # Taken first, so that no file ever seems older than it is.
         at = datetime.now(UTC)
         before = os.fstat(fd)
         entries = _entries(fd)

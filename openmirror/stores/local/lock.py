@@ -28,7 +28,7 @@ def hold_root(
 ) -> Iterator[None]:
     """Hold a root alone; the operating system lets go of it when this process dies, however.
 
-    Waits for another holder, telling `say` once. Raises RootLocked when that takes longer than
+    Waits for another holder, calling `say` once. Raises RootLocked when that takes longer than
     `wait_seconds`, CannotStart when the root is missing or cannot be locked.
     """
     fd = _opened(root)
@@ -60,7 +60,7 @@ def _opened(root: Path) -> int:
 
 def _wait(fd: int, root: Path, wait_seconds: float, say: Callable[[str], None]) -> None:
     until = time.monotonic() + wait_seconds
-    reported = False
+    is_said = False
     while not _taken(fd, root):
         left = until - time.monotonic()
         holder = _holder(fd)
@@ -69,9 +69,9 @@ def _wait(fd: int, root: Path, wait_seconds: float, say: Callable[[str], None]) 
                 f"{root} is in use by {holder}. Wait until it ends or stop it; status, validate, "
                 "pause, resume, retry, skip and reseed work beside it"
             )
-        if not reported:
+        if not is_said:
             say(f"{root} is in use by {holder}; waiting up to {wait_seconds:g} s")
-            reported = True
+            is_said = True
         time.sleep(min(left, _SECONDS_BETWEEN_TRIES))
 
 

@@ -55,7 +55,7 @@ def move(start: Path, end: Path, etag: ETag, steps: Steps) -> None:
 def _held(file: int, path: Path) -> Iterator[None]:
     """Two movers of one file could each undo the other's name for it.
 
-    The loser does not wait: it has to look again anyway.
+    The loser does not wait: it has to observe again anyway.
     """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -72,7 +72,7 @@ def _destination(source: Path, source_fd: int, folder: Path) -> Iterator[int]:
     """The opened folder of a destination, made if missing.
 
     Below the source's folder it is reached through that very folder: the path may by now lead
-    into another life of it.
+    into another incarnation of it.
     """
     if not folder.is_relative_to(source):
         make_folders(folder)
@@ -113,25 +113,25 @@ def _link(name: str, here: int, new_name: str, there: int, file: os.stat_result)
 def _take_away(name: str, folder: int, etag: ETag) -> bool:
     """Remove a name whose content is kept elsewhere; False when it has another content by now.
 
-    unlink(2) cannot compare, so the name is first put aside: what came in between is put back.
+    unlink(2) cannot compare, so the name is first renamed: what came in between is put back.
     """
     now = facts_of(name, folder)
     if now is None:
         return True
     if etag_of(now) != etag:
         return False
-    retained = f"{OURS}{uuid4().hex}"
+    renamed = f"{OURS}{uuid4().hex}"
     try:
-        os.rename(name, retained, src_dir_fd=folder, dst_dir_fd=folder)
+        os.rename(name, renamed, src_dir_fd=folder, dst_dir_fd=folder)
     except FileNotFoundError:
         return True
-    taken = os.stat(retained, dir_fd=folder)
+    taken = os.stat(renamed, dir_fd=folder)
     if stat.S_ISDIR(taken.st_mode):
-        os.rename(retained, name, src_dir_fd=folder, dst_dir_fd=folder)
+        os.rename(renamed, name, src_dir_fd=folder, dst_dir_fd=folder)
         return False
     if etag_of(taken) != etag:
         # Unless something still newer has taken the name.
         with suppress(FileExistsError):
-            os.link(retained, name, src_dir_fd=folder, dst_dir_fd=folder)
-    os.unlink(retained, dir_fd=folder)
+            os.link(renamed, name, src_dir_fd=folder, dst_dir_fd=folder)
+    os.unlink(renamed, dir_fd=folder)
     return etag_of(taken) == etag

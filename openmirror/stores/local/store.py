@@ -73,7 +73,7 @@ class LocalStore:
                 if identity := identify_once(there, self._lock):
                     return identity
             except (FileNotFoundError, NotADirectoryError):
-                # Deleted under our hands; what stands here now, if anything, is another life.
+                # Deleted under our hands; what is here now, if anything, is another incarnation.
                 if not there.is_dir():
                     return None
         raise ConditionFailed(f"{folder} was replaced again and again while it was identified")

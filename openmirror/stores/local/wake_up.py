@@ -1,4 +1,4 @@
-"""The Doorbell port within one process."""
+"""The Waker port within one process."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from openmirror.protocol.names import TableFolder
 
 
 class LocalWaker:
-    """Rings of one process, each folder at most once in line; safe to share between threads."""
+    """Wake-ups of one process, each folder queued at most once; safe to share between threads."""
 
     def __init__(self) -> None:
-        # A dict is an ordered set: a folder that rings again keeps its place in the line.
+        # A dict is an ordered set: a folder that is woken again keeps its place in the queue.
         self._woken: dict[TableFolder, None] = {}
         self._changed = threading.Condition()
 
     def wake(self, folder: TableFolder) -> None:
-        """Ask for a look at this folder, unless somebody has and nobody has looked yet."""
+        """Queue this folder to be reconciled, unless it is queued already."""
         with self._changed:
             self._woken[folder] = None
             self._changed.notify()

@@ -40,7 +40,7 @@ class Wide(Enum):
 def heard(changed: PurePath) -> TableFolder | Wide | None:
     """Whom a change below `landing` concerns; `changed` is relative to it.
 
-    None for what no look at a table depends on: status files, the archive, staging.
+    None for what no observation of a table depends on: status files, the archive, staging.
     """
     parts = changed.parts
     below = parts[3:]
@@ -68,7 +68,7 @@ def _is_not_read(name: str) -> bool:
 
 
 class LandingWatch:
-    """Rings for every table folder in which something changes; a context manager.
+    """Wakes every table folder in which something changes; a context manager.
 
     `sweep` is called when a change may concern several tables, or when changes were missed;
     `trouble` when watching is impossible, which leaves everything to the sweep.
@@ -106,15 +106,15 @@ class LandingWatch:
         self._thread.join(5)
 
     def _run(self) -> None:
-        reported = False
+        is_reported = False
         while not self._stop.is_set():
             if self._landing.is_dir():
                 try:
                     self._listen()
                 except (OSError, RuntimeError) as error:  # watchfiles' own errors are RuntimeErrors
-                    if not reported:
+                    if not is_reported:
                         self._trouble(f"changes in {self._landing} cannot be heard: {error}")
-                    reported = True
+                    is_reported = True
             # `landing` is not there yet, or was taken away.
             self._stop.wait(_SECONDS_BETWEEN_TRIES)
 

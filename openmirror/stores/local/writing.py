@@ -31,7 +31,7 @@ def replace(
             is_folder = old is not None and stat.S_ISDIR(old.st_mode)
             now = ABSENT if old is None or is_folder else etag_of(old)
             if only_if not in (None, now):
-                raise ConditionFailed(f"{file} is no longer as it was when it was looked at")
+                raise ConditionFailed(f"{file} has changed since it was read")
             if is_folder:
                 raise AlreadyThere(f"{file} is a folder")
             # Inodes are reused at once and the kernel's file times stand still for some

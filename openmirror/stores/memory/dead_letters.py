@@ -1,4 +1,4 @@
-"""The ports of letters within one process, for tests."""
+"""The ports of dead letters within one process, for tests."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from openmirror.ports.dead_letters import DeadLetter, UndeliveredEvent
 
 
 class MemoryDeadLetters:
-    """Letters of one process."""
+    """Dead letters of one process."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._dead_letters: dict[str, DeadLetter] = {}
 
     def keep(self, dead_letter: DeadLetter) -> None:
-        """Keep a letter; keeping it again changes nothing."""
+        """Keep a dead letter; keeping it again changes nothing."""
         with self._lock:
             self._dead_letters[dead_letter.name] = dead_letter
 
     def names(self) -> list[str]:
-        """The names of all letters, the newest first."""
+        """The names of all dead letters, the newest first."""
         with self._lock:
             newest = sorted(
                 self._dead_letters.values(), key=lambda dead_letter: dead_letter.at, reverse=True
@@ -29,20 +29,20 @@ class MemoryDeadLetters:
             return [dead_letter.name for dead_letter in newest]
 
     def read(self, name: str) -> DeadLetter:
-        """One letter; raises NotThere without it."""
+        """One dead letter; raises NotThere without it."""
         with self._lock:
             if name not in self._dead_letters:
-                raise NotThere(f"there is no letter {name}")
+                raise NotThere(f"there is no dead letter {name}")
             return self._dead_letters[name]
 
     def delete(self, name: str) -> None:
-        """Forget a letter; harmless when it is gone."""
+        """Delete a dead letter; harmless when it is gone."""
         with self._lock:
             self._dead_letters.pop(name, None)
 
 
 class MemoryUndeliveredEvents:
-    """Event Grid's dead letters in one process."""
+    """Events that Event Grid could not deliver, in one process."""
 
     def __init__(self) -> None:
         self.blobs: dict[str, bytes] = {}

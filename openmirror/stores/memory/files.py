@@ -83,7 +83,7 @@ class MemoryStore:
             else:
                 holds = only_if is None or (old is not None and old.entry.etag == only_if)
             if not holds:
-                raise ConditionFailed(f"{path} is no longer as it was when it was looked at")
+                raise ConditionFailed(f"{path} has changed since it was read")
             if folder is None:
                 folder = self._made(parent, now)
             if name in folder.folders:

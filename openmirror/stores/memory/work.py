@@ -40,12 +40,12 @@ class MemoryWorkQueue:
 
     @property
     def dead_lettered(self) -> list[tuple[str, str]]:
-        """Each message that was buried, and why."""
+        """Each message that was dead-lettered, and why."""
         with self._lock:
             return list(self._dead_lettered)
 
     def send(self, work_item: WorkItem, delay: timedelta = timedelta()) -> None:
-        """Ring, or ring after a delay."""
+        """Send a work item, visible at once or after a delay."""
         self.put(encode(work_item), delay)
 
     def put(self, body: str, delay: timedelta = timedelta()) -> None:
@@ -81,7 +81,7 @@ class MemoryWorkQueue:
                 del self._messages[taken.identity]
 
     def dead_letter(self, taken: Taken, why: str) -> None:
-        """Move it to `buried`; stays where it is when it has come back, or is gone."""
+        """Move it to `dead_lettered`; stays where it is when it has come back, or is gone."""
         with self._lock:
             if message := self._held(taken):
                 self._dead_lettered.append((message.body, why))
