@@ -2,8 +2,8 @@
 # Deploys openmirror into a resource group, or brings what is there to this checkout's version.
 #
 # The order is safe for a system that is at work, and no change is lost in between, because nothing
-# is only in memory: files stay in the landing zone, events wait in their queue for the app, doorbells
-# in theirs for the runner, and what was applied stands in the Delta logs. So:
+# is only in memory: files stay in the landing zone, events wait in their queue for the app, work
+# items in theirs for the runner, and what was applied stands in the Delta logs. So:
 #   1. the template   queues, roles and settings are there before anybody needs them; a deployment
 #                     over a running one changes only what differs.
 #   2. the runner     it reads all that an older app writes. A run that goes on with the old wheel
@@ -24,7 +24,7 @@ Deploys openmirror into a resource group that exists, or upgrades what is there.
 subscription, deploys infra/bicep/main.bicep, then the runner (a Databricks bundle), then the
 Function App, and verifies all of it; with a file that it lands and takes away again, if the parameter
 file names operators, who may land one, and a runner is known that takes it up. It stops at the first
-step that fails, and says what was done and how to go on. Running it again is always safe.
+step that fails, and shows what was done and how to go on. Running it again is always safe.
 
   --resource-group GROUP      where to; make one with: az group create --name GROUP --location REGION
   --parameters FILE           the template's parameters [infra/bicep/small.parameters.json]
@@ -40,10 +40,10 @@ step that fails, and says what was done and how to go on. Running it again is al
   --help                      this text
 
 You need az (logged in, with the subscription chosen), git, Python, and for the runner the
-databricks command line. The job that the runner's bundle makes is told to the app by itself, and
-stays told; a databricksJobId in the parameter file counts more, an empty one as well: then nobody
-starts a run. The deployment is called what the parameter `name` says, openmirror without one, and the
-verbs take the same as --name.
+databricks command line. The job that the runner's bundle makes becomes a setting of the app by
+itself, and stays one; a databricksJobId in the parameter file counts more, an empty one as well:
+then nobody starts a run. The deployment has the name in the parameter `name`, openmirror without one,
+and the verbs take the same as --name.
 USAGE
 }
 
@@ -53,7 +53,7 @@ say() { printf 'deploy: %s\n' "$*" >&2; }
 
 refuse() {
     say "$1"
-    say 'scripts/deploy.sh --help says what there is.'
+    say 'scripts/deploy.sh --help lists the options.'
     exit 2
 }
 
@@ -98,7 +98,7 @@ fi
 begun='' # whether anything may have been changed
 finished=''
 
-# stop WHAT REMEDY: a step failed; its own words stand above.
+# stop WHAT REMEDY: a step failed; its own output is above.
 stop() {
     say "this failed: $1"
     if [ -n "$finished" ]; then
@@ -113,7 +113,7 @@ stop() {
     exit 1
 }
 
-# step WHAT REMEDY COMMAND...: say it, do it, or stop.
+# step WHAT REMEDY COMMAND...: show it, do it, or stop.
 step() {
     what=$1
     remedy=$2
@@ -125,13 +125,13 @@ step() {
 finish() { finished="$finished
   - $1"; }
 
-# parameter NAME: what the parameter file gives it, after a '='; nothing where it does not say.
+# parameter NAME: what the parameter file gives it, after a '='; nothing where it gives none.
 parameter() {
     "$python" -I -S -c 'import json, sys
 file, name = sys.argv[1:]
-said = json.load(open(file, encoding="utf-8"))["parameters"].get(name, {}).get("value")
-if said is not None:
-    print("=" + (said if isinstance(said, str) else json.dumps(said)))' "$parameters" "$1"
+value = json.load(open(file, encoding="utf-8"))["parameters"].get(name, {}).get("value")
+if value is not None:
+    print("=" + (value if isinstance(value, str) else json.dumps(value)))' "$parameters" "$1"
 }
 
 # previous NAME: what the last deployment of this `name` was given for it, or nothing. It may have
@@ -146,11 +146,11 @@ mine = [one for one in every if given(one, "name", "openmirror") == ours]
 print(given(max(mine, key=lambda one: one["at"]), wanted) if mine else "")' "$name" "$1"
 }
 
-# output NAME: of the deployment. Azure spells some first letters small: functioN_APP.
+# output NAME: of the deployment. Azure spells some names partly in lower case: functioN_APP.
 output() {
     printf '%s' "$outputs" | "$python" -I -S -c 'import json, sys
-said = {name.upper(): one["value"] for name, one in (json.load(sys.stdin) or {}).items()}
-print(said.get(sys.argv[1], ""))' "$1"
+values = {name.upper(): one["value"] for name, one in (json.load(sys.stdin) or {}).items()}
+print(values.get(sys.argv[1], ""))' "$1"
 }
 
 deploy_template() {
@@ -174,9 +174,9 @@ upload_app() {
 
 # --- Check ----------------------------------------------------------------------------------------
 
-say "looking at the resource group $group"
+say "reading the resource group $group"
 az group show --name "$group" --output none ||
-    stop 'looking at the resource group' \
+    stop 'reading the resource group' \
         "Log in with: az login. If it is not there: az group create --name '$group' --location REGION"
 
 step 'asking whether the subscription has what is needed' \
@@ -189,23 +189,23 @@ named=$(parameter name) || stop "$read_failed" \
 name=${named#=}
 [ -n "$name" ] || name=openmirror
 operators=$(parameter operators)
-workspace_said=$(parameter databricksWorkspaceUrl)
-job_said=$(parameter databricksJobId)
+workspace_given=$(parameter databricksWorkspaceUrl)
+job_given=$(parameter databricksJobId)
 
-# A job that was told to the app before stays told, unless the file says otherwise: that there is
-# none, or by naming another workspace, where the number means nothing.
+# A job that the app had as a setting before stays one, unless the file changes that: by an empty
+# number, or by naming another workspace, where the number means nothing.
 read_failed='reading what was deployed before'
 earlier=$(az deployment group list --resource-group "$group" --output json \
     --query '[].{at: properties.timestamp, given: properties.parameters}') ||
     stop "$read_failed" 'The error stands above.'
-told_workspace=$(previous databricksWorkspaceUrl) || stop "$read_failed" 'The error stands above.'
-told_job=$(previous databricksJobId)
-workspace=${workspace_said#=}
-[ -n "$workspace_said" ] || workspace=$told_workspace
-if [ -n "$workspace" ] && [ -n "$told_workspace" ] &&
-    [ "${workspace%/}" != "${told_workspace%/}" ]; then told_job=''; fi
-job=${job_said#=}
-[ -n "$job_said" ] || job=$told_job
+earlier_workspace=$(previous databricksWorkspaceUrl) || stop "$read_failed" 'The error stands above.'
+earlier_job=$(previous databricksJobId)
+workspace=${workspace_given#=}
+[ -n "$workspace_given" ] || workspace=$earlier_workspace
+if [ -n "$workspace" ] && [ -n "$earlier_workspace" ] &&
+    [ "${workspace%/}" != "${earlier_workspace%/}" ]; then earlier_job=''; fi
+job=${job_given#=}
+[ -n "$job_given" ] || job=$earlier_job
 
 if [ -n "$what_if" ]; then
     step 'asking what the template would change' 'The error stands above.' \
@@ -268,20 +268,20 @@ print("" if always else jobs["runner"]["id"], host)') ||
         stop 'asking for the number of the job' 'The bundle has no job called runner.'
     made=${found%% *}
     [ -n "$made" ] || at_work=yes
-    # What the parameter file says of it is somebody's decision; a number from before may be gone.
-    if [ -z "$job_said" ] && [ "$made" != "$job" ]; then
+    # A number in the parameter file is somebody's decision; a number from before may be gone.
+    if [ -z "$job_given" ] && [ "$made" != "$job" ]; then
         job=$made
         : "${workspace:=${found#* }}"
         : "${workspace:=$DATABRICKS_HOST}"
         if [ -z "$job" ]; then
-            step 'telling the app that its runner is always on' \
+            step 'setting the app to start no job, since its runner is always on' \
                 'Each resource that failed is named above.' deploy_template
             finish 'the app starts no job'
         elif [ -z "$workspace" ]; then
-            stop "telling the app to start job $job" \
+            stop "setting the app to start job $job" \
                 'Which workspace it is in is not known: give databricksWorkspaceUrl in the parameter file.'
         else
-            step "telling the app to start job $job" \
+            step "setting the app to start job $job" \
                 'Each resource that failed is named above.' deploy_template
             finish "the app knows job $job"
         fi

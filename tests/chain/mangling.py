@@ -1,4 +1,4 @@
-"""Event Grid at its worst: events that are lost, told twice, and out of order."""
+"""Event Grid at its worst: events that are lost, sent twice, and out of order."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ def applied(parts: Chain) -> dict[TableFolder, int]:
 
 
 def commits(parts: Chain, folder: TableFolder) -> list[int]:
-    """The numbers that the runner told to have committed, in order."""
+    """The numbers that the runner reported as committed, in order."""
     return [
         number
         for event in parts.emitted

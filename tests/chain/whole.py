@@ -72,7 +72,7 @@ def chain(
 ) -> Iterator[Chain]:
     """Start all of it over a root; files of the stand-ins go below the folder.
 
-    When it is left, everything that functions and runner told has arrived.
+    When it is left, everything that functions and runner emitted has arrived.
     """
     with (
         running(folder) as azurite,

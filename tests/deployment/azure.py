@@ -65,7 +65,7 @@ def plain(value: Any) -> Any:
 
 @dataclass
 class Azure:
-    """One subscription with one resource group; what tests change and look at."""
+    """One subscription with one resource group; what tests change and read."""
 
     url: str = ""
     groups: dict[str, str] = field(default_factory=lambda: {NAME: "westeurope"})
@@ -138,7 +138,7 @@ class Azure:
                 "properties": {"provisioningState": "Succeeded", **plain(resource.properties)},
             }
         elif _is_listed(resource):
-            self.resources.append(_standing(resource, made))
+            self.resources.append(_listed(resource, made))
 
     def _assign(self, one: Deployed) -> None:
         self.assignments.append(
@@ -337,7 +337,7 @@ def _is_listed(resource: Deployed) -> bool:
     return bool(_TOP.match(resource.type)) or "virtualNetworkLinks" in resource.type
 
 
-def _standing(resource: Deployed, made: Deployment) -> dict[str, Any]:
+def _listed(resource: Deployed, made: Deployment) -> dict[str, Any]:
     body = plain(dict(resource.body))
     recorded = {
         "id": resource.id,

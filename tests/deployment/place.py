@@ -42,7 +42,7 @@ DEAD_LETTERS = "dead-letters"
 
 @dataclass
 class Place:
-    """What `openmirror azure verify` looks at."""
+    """What `openmirror azure verify` checks."""
 
     azure: Azure
     clients: ManagementClients

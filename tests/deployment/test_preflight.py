@@ -1,4 +1,4 @@
-"""Before a deployment: what would make it fail is said, with what to do about it."""
+"""Before a deployment: what would make it fail is listed, with its remedy."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_an_empty_group_in_a_good_subscription_is_fine(findings: Any) -> None:
     }
 
 
-def test_nothing_is_changed_by_looking(azure: Azure, findings: Any) -> None:
+def test_nothing_is_changed_by_checking(azure: Azure, findings: Any) -> None:
     azure.deploy(bicep())
     findings()
     changing = [

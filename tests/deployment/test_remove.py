@@ -1,4 +1,4 @@
-"""Removing a deployment: the data stays unless told otherwise, and nothing half is left."""
+"""Removing a deployment: the data stays by default, and nothing half is left."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_lock_on_the_data_alone_is_in_nobodys_way(azure: Azure, openmirror: An
     done = openmirror("--yes")
     assert done.exit_code == 0, done.output
     assert azure.resources == [lake_of(azure)]
-    # Roles on what is locked cannot be taken away either, which is said.
+    # Roles on what is locked cannot be taken away either, which is shown.
     assert "a role stays" in done.stderr
     assert "az role assignment delete" in done.stderr
 

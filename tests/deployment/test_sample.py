@@ -1,4 +1,4 @@
-"""The sample's whole way: landed by verify, told, rung, applied by Spark, read, and taken away."""
+"""The sample's whole way: landed by verify, queued, applied by Spark, read, and taken away."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _is(place: Place, grant: Grant, stated: dict[str, Any]) -> bool:
     )
 
 
-def test_the_roles_that_are_looked_for_are_those_that_the_bicep_files_give() -> None:
+def test_the_roles_that_are_checked_are_those_that_the_bicep_files_give() -> None:
     made = bicep()
     outputs = Outputs.read({name: str(plain(value)) for name, value in made.outputs.items()})
     assert isinstance(outputs, Outputs)
@@ -167,13 +167,13 @@ def test_a_function_that_is_switched_off_is_named_with_its_setting(place: Place)
     assert bad["remedy"].endswith(f"--setting-names {setting}")
 
 
-def test_the_functions_that_are_looked_for_are_those_of_the_app() -> None:
+def test_the_functions_that_are_checked_are_those_of_the_app() -> None:
     from function_app import app
 
     assert {one.get_function_name() for one in app.get_functions()} == FUNCTIONS
 
 
-def test_the_settings_that_are_looked_for_are_among_those_that_the_bicep_files_give() -> None:
+def test_the_settings_that_are_checked_are_among_those_that_the_bicep_files_give() -> None:
     (config,) = bicep().of("Microsoft.Web/sites/config")
     assert set(NEEDED_SETTINGS) <= set(config.properties)
 
@@ -202,7 +202,10 @@ def test_a_lost_event_subscription_is_named(place: Place) -> None:
         ({"queueName": "table-work"}, "leads to"),
         ({"includedEventTypes": [*REPORTED_AS][1:]}, "lets no BlobCreated through"),
         ({"includedEventTypes": [*REPORTED_AS][:-1]}, "lets no DirectoryDeleted through"),
-        ({"subjectBeginsWith": f"{LANDING_SUBJECT}sales/"}, "tells only of /blobServices/default"),
+        (
+            {"subjectBeginsWith": f"{LANDING_SUBJECT}sales/"},
+            "delivers only events of /blobServices/default",
+        ),
     ],
 )
 def test_an_event_subscription_that_does_not_deliver_is_named(
@@ -225,7 +228,7 @@ def test_an_event_subscription_without_a_filter_reports_enough_and_too_much(plac
     subscription["properties"]["filter"] = {}
     bad = place.bad()
     assert (bad["check"], bad["verdict"]) == ("events", "warning")
-    assert "tells of more than the landing zones" in bad["what"]
+    assert "delivers events of more than the landing zones" in bad["what"]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +241,7 @@ def test_a_deployment_that_did_not_succeed_is_reported(place: Place, state: str,
     assert says in bad["what"]
 
 
-def test_without_a_deployment_nothing_else_is_looked_at(place: Place) -> None:
+def test_without_a_deployment_nothing_else_is_checked(place: Place) -> None:
     place.azure.deployments.clear()
     (only,) = place.found()
     assert (only["check"], only["verdict"]) == ("deployment", "fault")
@@ -252,7 +255,7 @@ def test_the_deployment_that_azd_made_is_found_under_its_own_name(place: Place) 
     assert {one["verdict"] for one in place.found("--no-sample")} == {"ok"}
 
 
-def test_of_two_deployments_in_a_group_each_is_looked_at_by_its_name(place: Place) -> None:
+def test_of_two_deployments_in_a_group_each_is_checked_by_its_name(place: Place) -> None:
     second = place.azure.remembered("second", bicep(name="second"), "Failed")
     second["properties"]["outputs"] = {}
     place.azure.deployments.append(second)
@@ -438,7 +441,7 @@ def test_a_runner_that_fails_is_named_with_where_its_log_is(place: Place) -> Non
         ("DATABRICKS_HOST", "https://[adb", "must be the https:// URL"),
     ],
 )
-def test_a_wrong_setting_of_the_job_is_a_finding_and_all_else_is_still_looked_at(
+def test_a_wrong_setting_of_the_job_is_a_finding_and_all_else_is_still_checked(
     place: Place, monkeypatch: pytest.MonkeyPatch, setting: str, value: str, says: str
 ) -> None:
     monkeypatch.setattr(deployment, "workspace", workspace)
@@ -465,7 +468,7 @@ def test_accounts_that_cannot_be_opened_are_a_finding(place: Place) -> None:
     assert shown(found)["runner"] == ["ok"]
 
 
-def test_what_was_found_is_shown_also_when_the_rest_cannot_be_looked_at(place: Place) -> None:
+def test_what_was_found_is_shown_also_when_the_rest_cannot_be_checked(place: Place) -> None:
     def meanwhile(_: str) -> None:
         place.azure.stranger = True
 
@@ -478,7 +481,7 @@ def test_what_was_found_is_shown_also_when_the_rest_cannot_be_looked_at(place: P
 
 
 def test_work_that_no_run_takes_is_reported(place: Place) -> None:
-    place.queues.get_queue_client(WORK_QUEUE).send_message("ring")
+    place.queues.get_queue_client(WORK_QUEUE).send_message("work")
     bad = place.bad()
     assert (bad["check"], bad["verdict"]) == ("runner", "warning")
     assert "1 message(s) wait in table-work, and no run of the job is active" in bad["what"]
@@ -510,7 +513,7 @@ def test_events_that_nobody_takes_are_stated(place: Place) -> None:
 def test_a_wake_up_that_no_runner_takes_is_stated(place: Place) -> None:
     place.on_sleep = place.swept
     found = stuck(place, "1s")
-    assert "doorbell message(s) lie in the queue, and no runner takes them" in found["what"]
+    assert "work item(s) lie in the queue, and no runner takes them" in found["what"]
     assert "start_runner" in found["remedy"]
     assert place.slept >= timedelta(seconds=2)
 

@@ -1,4 +1,4 @@
-"""The door over a storage account by the real SDKs: what it writes down is what a look sees."""
+"""The event filter over a storage account by the real SDKs: what it records is what is observed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ORDERS = table("m", "Sales.schema/Orders 100% [1]#")
 
 
 class World:
-    """A publisher with the real SDK, and the door behind the events that the account raises."""
+    """A publisher with the real SDK, and the event filter behind the account's events."""
 
     def __init__(self, server: EndpointServer) -> None:
         self.server = server
@@ -63,7 +63,7 @@ class World:
         return self.write(f"{number:020d}.parquet", buffer.getvalue())
 
     def answers(self) -> list[Answer]:
-        """What the door says to the events since the last time, as Event Grid would tell them."""
+        """What the event filter decides on the events since the last call."""
         reported, self.seen = self.server.events[self.seen :], len(self.server.events)
 
         starter = Starter(self.work, None, utc_now)

@@ -117,7 +117,7 @@ def test_a_dead_letter_that_is_put_back_is_handled(
     assert dead_letters.names() == []
 
 
-def test_killed_between_judging_and_waking_the_message_comes_back_and_nothing_is_lost(
+def test_killed_between_filtering_and_waking_the_message_comes_back_and_nothing_is_lost(
     settings: dict[str, str], app: FunctionsHost, queues: Queues, publisher: Publisher
 ) -> None:
     publisher.metadata()

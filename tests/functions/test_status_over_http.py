@@ -1,4 +1,4 @@
-"""Status, verbs and letters by the real Functions runtime, and what it sends of them."""
+"""Status, verbs and dead letters by the real Functions runtime, and what it sends of them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_dead_letter_is_shown_and_put_back(
 def test_the_platform_sends_what_a_function_reports_and_nothing_twice(
     settings: dict[str, str], root: Path
 ) -> None:
-    folder = table("told", "Orders")
+    folder = table("reporting", "Orders")
     applied(root, folder)
     hold(local_ports(Settings(root=root)), folder, Operator("ann"))
     with ingestion() as sent:
@@ -103,9 +103,11 @@ def test_the_platform_sends_what_a_function_reports_and_nothing_twice(
         with host(env) as app:
             for _ in range(2):
                 assert app.timer("sweep").error is None
-        stopped = [o for o in sent.operations if o["Mirror"] == "told"]
+        stopped = [o for o in sent.operations if o["Mirror"] == "reporting"]
         assert [o["OperationName"] for o in stopped] == ["StopTable"]
-        beats = [beat["value"] for beat in sent.metric("heartbeat") if beat["mirror"] == "told"]
+        beats = [
+            beat["value"] for beat in sent.metric("heartbeat") if beat["mirror"] == "reporting"
+        ]
         assert sum(beats) == 2
-        status = [p for p in sent.metric("table_status") if p["mirror"] == "told"]
+        status = [p for p in sent.metric("table_status") if p["mirror"] == "reporting"]
         assert [point["value"] for point in status] == [3]

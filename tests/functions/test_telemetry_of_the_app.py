@@ -51,7 +51,7 @@ def test_the_app_sends_tables_starts_and_dead_letters_in_its_identitys_name(
 
 
 def quiet_libraries() -> dict[str, str]:
-    """The setting by which docs/OPERATIONS.md leaves out what libraries tell of storage."""
+    """The setting by which docs/OPERATIONS.md leaves out what libraries emit of storage."""
     operations = (ROOT / "docs" / "OPERATIONS.md").read_text()
     found = re.search(r"`(OTEL_PYTHON_DISABLED_INSTRUMENTATIONS)=([\w,]+)`", operations)
     assert found is not None

@@ -26,7 +26,7 @@ PREFIX = f"Request[{_BLOBS}:prefix]"
 """Of a listing: the path of the folder that is listed."""
 CONTAINER = "Resource[Microsoft.Storage/storageAccounts/blobServices/containers:name]"
 LIST = "Blob.List"
-"""The one suboperation of reading that is told apart here; what is no listing has none."""
+"""The one suboperation of reading that is distinguished here; what is no listing has none."""
 
 
 class NotUnderstood(Exception):

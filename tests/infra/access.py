@@ -9,7 +9,7 @@ The Data Lake endpoint has no such table of its own. Where the documents leave o
 several actions it asks for, both ends are kept: what is `surely` enough, and what `maybe` is. So an
 operation is allowed or refused here only where it is so whichever holds; all else is neither.
 
-- A listing gives the folder as the prefix; with or without its last slash is not said.
+- A listing gives the folder as the prefix; with or without its last slash is not documented.
 - Making a file, appending and flushing: `write`, `add/action`, or both.
 - A rename: `move/action` on both ends, or `delete` of the source and a write of the destination. A
   signature with either of these renames, as the testers of Storage Explorer found.

@@ -1,8 +1,8 @@
 """A deployment at work on this machine, with all that each identity asks of storage written down.
 
-The account is the local endpoint, queues and letters are Azurite's, the Function App runs in the
-real runtime library, and the runner keeps the books without Spark. Each identity has addresses of
-its own, so that what comes in by one was asked by it.
+The account is the local endpoint, queues and dead letters are Azurite's, the Function App runs in
+the real runtime library, and the runner keeps the books without Spark. Each identity has addresses
+of its own, so that what comes in by one was asked by it.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ class Identity:
     """Where one identity finds the services."""
 
     lake: Recorded
-    letters: Recorded
+    dead_letters: Recorded
     queues: Recorded
 
     def asked(self) -> list[tuple[Request, Operation]]:
         """All that it has asked so far, with what storage asks the roles for."""
         readers: list[tuple[Recorded, Callable[[Request], Operation]]] = [
             (self.lake, of_the_lake),
-            (self.letters, of_the_dead_letters),
+            (self.dead_letters, of_the_dead_letters),
             (self.queues, of_the_queues),
         ]
         return [(one, read(one)) for recorded, read in readers for one in list(recorded.requests)]
@@ -129,7 +129,7 @@ class Deployment:
     def requeue(self) -> None:
         self._http("requeue", {}, {"all": True})
 
-    def look(self) -> None:
+    def open_status_page(self) -> None:
         """Somebody opens the status page, and asks Fabric's two calls."""
         assert self.app.http("status").value["status"] == 200
         for call in ("getMirroringStatus", "getTablesMirroringStatus"):
@@ -170,7 +170,7 @@ class Deployment:
         back = timedelta(days=days)
         if dropped := document.get("dropped"):
             dropped["at"] = (datetime.fromisoformat(dropped["at"]) - back).isoformat()
-        for one in (document.get("life") or {}).get("archived", ()):
+        for one in (document.get("record") or {}).get("archived", ()):
             one["hour"] = (datetime.fromisoformat(one["hour"]) - back).isoformat()
         path.write_text(json.dumps(document))
 
@@ -185,7 +185,7 @@ def settings_of(identity: Identity, server: EndpointServer, azurite: Azurite) ->
     """Its app settings, with the emulators' keys in place of identities."""
     text = (
         f"DefaultEndpointsProtocol=http;AccountName={azurite.account};AccountKey={azurite.key};"
-        f"BlobEndpoint={identity.letters.url};QueueEndpoint={identity.queues.url};"
+        f"BlobEndpoint={identity.dead_letters.url};QueueEndpoint={identity.queues.url};"
     )
     return {
         "OPENMIRROR_ROOT": identity.lake.url,
@@ -206,11 +206,11 @@ def at_work(root: Path, azurite: Azurite) -> Iterator[Deployment]:
         _make(azurite)
 
         def identity() -> Identity:
-            lake, letters, queues = (
+            lake, dead_letters, queues = (
                 stack.enter_context(recording(url))
                 for url in (f"{server.url}/{server.account}", azurite.blob_url, azurite.queue_url)
             )
-            return Identity(lake, letters, queues)
+            return Identity(lake, dead_letters, queues)
 
         functions, runner, publisher = identity(), identity(), identity()
         queues = stack.enter_context(

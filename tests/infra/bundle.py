@@ -264,12 +264,12 @@ def _libraries(job: Mapping[str, Any], bundle: Bundle) -> Iterator[str]:
     if wheels != [f"../{source}" for source in sources]:
         yield f"installs {wheels}, and the bundle uploads {sources}"
     given = {Requirement(item["pypi"]["package"]) for item in task["libraries"] if "pypi" in item}
-    wanted = {pin for pin in pinned("azure") if pin.name not in NOT_THE_RUNNERS}
+    wanted = {pin for pin in required("azure") if pin.name not in NOT_THE_RUNNERS}
     yield from (f"does not install {pin}" for pin in sorted(wanted - given, key=str))
-    yield from (f"installs {pin}, which nobody pinned" for pin in sorted(given - wanted, key=str))
+    yield from (f"installs {pin}, which nobody requires" for pin in sorted(given - wanted, key=str))
 
 
-def pinned(extra: str) -> list[Requirement]:
+def required(extra: str) -> list[Requirement]:
     """What pyproject.toml pins under an extra."""
     return [Requirement(text) for text in _project()["optional-dependencies"][extra]]
 

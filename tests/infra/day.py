@@ -1,7 +1,7 @@
 """Some hours of two mirrors, one of which has had every trouble: what the preview shows.
 
 Tables, problems and words are the engine's own, over a root in memory; telemetry is what our code
-sends of them. Only what the platform itself tells (invocations, Event Grid) is written down here.
+sends of them. Only what the platform itself emits (invocations, Event Grid) is written down here.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STEP = timedelta(minutes=10)
 
 
 class Day:
-    """The mirrors `sales` and `flights`, a runner and the functions, and what they have told."""
+    """The mirrors `sales` and `flights`, a runner and the functions, and what they have emitted."""
 
     def __init__(self) -> None:
         self.workspace = Workspace(NOW - timedelta(hours=HOURS))
@@ -64,18 +64,18 @@ class Day:
         self.at(began)
 
     def passed(self) -> None:
-        """A status pass over both mirrors, and what the platform tells meanwhile."""
+        """A status pass over both mirrors, and what the platform emits meanwhile."""
         publish_all(self.scene.ports, ["sales", "flights"])
         self.functions.dead_letters_waiting(self._dead_letters)
         for function in ("sweep", "start_runner", "landing", "dead_letters"):
             self.workspace.request(function)
 
     def given_up(self, source: str, identity: str, reason: str) -> None:
-        """A message becomes a letter."""
-        letter = DeadLetter(
+        """A message is dead-lettered."""
+        dead_letter = DeadLetter(
             source=source, identity=identity, at=self.workspace.now, reason=reason, body=b"{"
         )
-        self.functions.dead_letter_kept(letter)
+        self.functions.dead_letter_kept(dead_letter)
         self._dead_letters[source] += 1
 
     def run(self, number: int, failed: str = "") -> None:

@@ -1,4 +1,4 @@
-"""Whatever functions, runner, operators and publishers do to storage, in one life of a mirror."""
+"""Whatever functions, runner, operators and publishers do to storage, in one run of a mirror."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def everything_happens(work: Deployment) -> None:
     _dead_letters(work)
     _drop_and_bring_back(work, orders)
     work.timer("sweep")
-    work.look()
+    work.open_status_page()
     _publisher_observes(work)
 
 
 def _land_and_archive(work: Deployment, orders: TableFolder, ledger: TableFolder) -> None:
-    """Told, swept, applied, archived and purged."""
+    """Reported, swept, applied, archived and purged."""
     work.describe(orders)
     work.describe(ledger, fileDetectionStrategy="LastUpdateTimeFileDetection")
     work.land(orders, 1, 2)
@@ -54,7 +54,7 @@ def _land_and_archive(work: Deployment, orders: TableFolder, ledger: TableFolder
 
 
 def _stop_and_go_on(work: Deployment, orders: TableFolder) -> None:
-    """A problem that the door finds, a gap, and the operator's verbs."""
+    """A problem that the event filter finds, a gap, and the operator's verbs."""
     name, bad = "Sales.Orders", f"{4:020d}.parquet"
     work.publish(orders, bad, rows(other=[1]))
     work.reported()
@@ -94,7 +94,7 @@ def _dead_letters(work: Deployment) -> None:
     with QueueServiceClient.from_connection_string(text) as queues:
         for name in (EVENTS_QUEUE, WORK_QUEUE):
             queues.get_queue_client(name).send_message("no message")
-    work.run()  # buries the one
+    work.run()  # dead-letters the one
     work.reported()  # gives up the other, and keeps both
     with BlobServiceClient.from_connection_string(text) as blobs:
         container = blobs.get_container_client(DEAD_LETTERS)
@@ -102,7 +102,7 @@ def _dead_letters(work: Deployment) -> None:
             "TOPIC/SUBSCRIPTION/2026/11/21/9/x.json", b'[{"deadLetterReason": "x"}]'
         )
         work.timer("dead_letters")
-        work.look()
+        work.open_status_page()
         work.requeue()
     with QueueServiceClient.from_connection_string(text) as queues:
         for name in QUEUES:
@@ -142,7 +142,7 @@ def _see_that_a_run_is_active(work: Deployment) -> None:
 
 
 def _clear_a_conversion(work: Deployment) -> None:
-    """What a runner left behind a day ago, but for the day: the account tells when it was made."""
+    """What a runner left behind a day ago, but for the day: the account dates it itself."""
     left = work.server.root / layout.conversion(MIRROR, "broken-off")
     left.mkdir(parents=True)
     ports = root_ports(Settings.load(settings_of(work.functions, work.server, work.azurite)))

@@ -42,7 +42,7 @@ class System:
             )
             for folder in (ORDERS, PRICES)
         }
-        self.letters = 0
+        self.dead_letters = 0
         self.failing: set[str] = set()
         self.unlisted: set[str] = set()
         self.outcome: Any = AlreadyActive("1")
@@ -69,11 +69,13 @@ class System:
                 wrong = function in self.failing
                 stated = "AccessDenied: the role is missing" if wrong else ""
                 self.workspace.request(function, ok=not wrong, stated=stated)
-            self.functions.dead_letters_waiting({"landing-events": self.letters, "event-grid": 0})
+            self.functions.dead_letters_waiting(
+                {"landing-events": self.dead_letters, "event-grid": 0}
+            )
             self.functions.asked_for_runner("8204417", self.outcome)
 
     def firing(self, name: str) -> list[dict[str, Any]]:
-        """What a rule finds now, over no more than it looks back."""
+        """What a rule finds now, over no more than its window."""
         back = timedelta(minutes=minutes(rules()[name].properties["windowSize"]))
         seen = {
             one: [row for row in rows if row["TimeGenerated"] > self.workspace.now - back]

@@ -1,7 +1,7 @@
 """Records what a deployment sends: `python -m tests.infra.record_telemetry`, with Spark.
 
 Every part is the real one or its stand-in. Nothing that is kept was made up: two mirrors with
-tables that run, wait, pause, are held and are dropped; a letter; a run of the job that failed.
+tables that run, wait, pause, are held and are dropped; a dead letter; a run of the job that failed.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class Story:
             self.wait(8)
 
     def come_to_rest(self) -> None:
-        """All is applied that can be, and it is told so."""
+        """All is applied that can be, and that is reported."""
         self.until(lambda: all(self.applied(table) == self._next[table] - 1 for table in RUNNING))
         for function in ("dead_letters", "cleanup"):
             self.timer(function)
@@ -152,7 +152,7 @@ def good(result: Result) -> None:
 
 
 def is_kept(item: Mapping[str, Any]) -> bool:
-    """Whether queries or people look for it; what libraries tell of themselves is left out."""
+    """Whether queries or people search for it; what libraries emit of themselves is left out."""
     data = item["data"]["baseData"]
     match item["data"]["baseType"]:
         case "MetricData":
@@ -193,7 +193,7 @@ _TAGS = frozenset(
 _MANY = frozenset(
     {kind.name for kind in (WorkItemTaken, SweepFoundWork, BatchStarted, BatchCommitted)}
 )
-"""Lines of the runner's log for each batch; its events and spans tell the same."""
+"""Lines of the runner's log for each batch; its events and spans hold the same."""
 
 
 def record(seconds: float) -> list[dict[str, Any]]:

@@ -43,7 +43,7 @@ class Workspace:
         return Signals(sinks, REPEAT, lambda: self.now.timestamp())
 
     def request(self, function: str, *, ok: bool = True, stated: str = "", code: str = "") -> None:
-        """One invocation of a function, as the platform tells of it."""
+        """One invocation of a function, as the platform records it."""
         trace = f"{len(self.tables.get('AppRequests', ())):032x}"
         self.add(
             "AppRequests",

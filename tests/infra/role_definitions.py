@@ -40,7 +40,7 @@ class Role:
 
 @cache  # a few dozen actions, asked hundreds of thousands of times
 def _any(action: str, patterns: frozenset[str]) -> bool:
-    # Azure tells no case in the names of operations, and `*` crosses slashes.
+    # Azure ignores case in the names of operations, and `*` crosses slashes.
     return any(fnmatchcase(action.lower(), pattern.lower()) for pattern in patterns)
 
 

@@ -1,7 +1,7 @@
 """Who may do what, where: least privilege as a table, and what of it does not hold.
 
-What each may do is said by the parts of a path, in Python; what each can do comes from the
-assignments and their conditions. Whatever is not said to be allowed is to be refused.
+What each may do is defined by the parts of a path, in Python; what each can do comes from the
+assignments and their conditions. Whatever is not allowed there is to be refused.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ EVERYBODY = (FUNCTIONS, RUNNER, FURTHER, TOPIC, SALES, SALES2, CRM, OPERATOR, RE
 MIRRORS = {SALES: "sales", SALES2: "sales2", CRM: "crm"}
 
 landing, lake = Files(LAKE, LANDING_CONTAINER), Files(LAKE, LAKE_CONTAINER)
-letters = Files(RUNTIME, DEAD_LETTERS)
+dead_letters = Files(RUNTIME, DEAD_LETTERS)
 package, hosts = Files(RUNTIME, "deployments"), Files(RUNTIME, "azure-webjobs-hosts")
-CONTAINERS = (landing, lake, letters, package, hosts)
+CONTAINERS = (landing, lake, dead_letters, package, hosts)
 events, work = Messages(EVENTS_QUEUE), Messages(WORK_QUEUE)
 poison_events, poison_work = (Messages(queue.name + POISON_SUFFIX) for queue in (events, work))
 QUEUES = (events, poison_events, work, poison_work)
@@ -80,7 +80,7 @@ ON_FILES: Mapping[str, Mapping[Files, May]] = {
     FUNCTIONS: {
         landing: May(anywhere, anywhere),
         lake: May(anywhere, in_each_mirror("_openmirror")),
-        **dict.fromkeys((letters, package, hosts), May(anywhere, anywhere)),
+        **dict.fromkeys((dead_letters, package, hosts), May(anywhere, anywhere)),
     },
     **{
         runner: {
@@ -89,27 +89,27 @@ ON_FILES: Mapping[str, Mapping[Files, May]] = {
         }
         for runner in (RUNNER, FURTHER)
     },
-    TOPIC: {letters: May(anywhere, anywhere)},
+    TOPIC: {dead_letters: May(anywhere, anywhere)},
     **{
         publisher: {landing: May(below(mirror), below(mirror, "Files", "LandingZone"))}
         for publisher, mirror in MIRRORS.items()
     },
-    OPERATOR: {landing: May(anywhere, anywhere), lake: May(anywhere), letters: May(anywhere)},
+    OPERATOR: {landing: May(anywhere, anywhere), lake: May(anywhere), dead_letters: May(anywhere)},
     READER: {lake: May(anywhere)},
 }
 ON_QUEUES: Mapping[str, Mapping[Messages, frozenset[str]]] = {
-    FUNCTIONS: dict.fromkeys(QUEUES, frozenset({"send", "take", "look"})),
+    FUNCTIONS: dict.fromkeys(QUEUES, frozenset({"send", "take", "peek"})),
     **{
-        runner: dict.fromkeys((work, poison_work), frozenset({"send", "take", "look"}))
+        runner: dict.fromkeys((work, poison_work), frozenset({"send", "take", "peek"}))
         for runner in (RUNNER, FURTHER)
     },
     TOPIC: {events: frozenset({"send"})},
-    OPERATOR: dict.fromkeys(QUEUES, frozenset({"look"})),
+    OPERATOR: dict.fromkeys(QUEUES, frozenset({"peek"})),
 }
 BEYOND_NEED: Mapping[str, tuple[Files, ...]] = {
     FUNCTIONS: CONTAINERS,
     **dict.fromkeys((RUNNER, FURTHER), (landing, lake)),
-    TOPIC: (letters,),
+    TOPIC: (dead_letters,),
     **dict.fromkeys(MIRRORS, (landing,)),
     OPERATOR: (landing,),
 }
@@ -213,7 +213,7 @@ def _queue(who: str, queue: Messages, may: frozenset[str]) -> Iterator[Row]:
     for operation in (queue.take(), queue.renew(), queue.delete(), queue.clear()):
         yield Row(who, operation, "take" in may)
     for operation in (queue.peek(), queue.count()):
-        yield Row(who, operation, "look" in may)
+        yield Row(who, operation, "peek" in may)
 
 
 def _one(what: str, scope: Scope, action: str, *, is_data: bool) -> Operation:

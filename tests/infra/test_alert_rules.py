@@ -78,7 +78,7 @@ def test_a_rule_observations_back_as_far_as_its_query(name: str) -> None:
     assert all(one <= back for one in asked)
     assert back <= 2 * 1440
     if "OpenmirrorTableStatus" in texts("alerts")[name]:
-        assert back >= 60, "a status that does not change is told every 15 to 30 minutes"
+        assert back >= 60, "a status that does not change is emitted every 15 to 30 minutes"
 
 
 def test_metric_rules_watch_what_event_grid_counts() -> None:

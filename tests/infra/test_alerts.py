@@ -81,15 +81,15 @@ def failing(system: System) -> None:
 
 
 def given_up(system: System) -> None:
-    letter = DeadLetter(
+    dead_letter = DeadLetter(
         source="landing-events",
         identity="7d0c",
         at=system.workspace.now,
         reason="no JSON",
         body=b"",
     )
-    system.functions.dead_letter_kept(letter)
-    system.letters = 1
+    system.functions.dead_letter_kept(dead_letter)
+    system.dead_letters = 1
 
 
 def refused(system: System) -> None:
@@ -102,7 +102,7 @@ def run_failed(system: System) -> None:
 
 def healed(system: System) -> None:
     system.stands()
-    system.workspace.silent, system.letters = False, 0
+    system.workspace.silent, system.dead_letters = False, 0
     system.failing, system.unlisted = set(), set()
     system.outcome = Started("2")
 
@@ -213,7 +213,7 @@ def test_no_telemetry_at_all_is_reported() -> None:
 
 
 def test_a_gap_that_began_before_the_window_is_still_seen() -> None:
-    """Its time may be longer than the window: the event tells since when."""
+    """Its time may be longer than the window: the event has the time of its begin."""
     system = System()
     gap(system)
     system.live(300)

@@ -129,9 +129,9 @@ def running(
             done = [
                 app.timer(name) for name in ("sweep", "start_runner", "cleanup", "dead_letters")
             ]
-            done += [app.queue("poison_work", "no ring", identity="id-1"), app.http("status")]
+            done += [app.queue("poison_work", "no work item", identity="id-1"), app.http("status")]
             ran = Running(done, jobs, place / "read", set(app.functions))
-        # Now it has ended, and all that it had to tell has arrived.
+        # Now it has ended, and all that it emits has arrived.
         ran.reported = len(sent.items)
         yield ran
 
@@ -170,8 +170,8 @@ def test_no_setting_is_needed_that_is_not_given(running: Running) -> None:
     asked = {name for name in running.names() if name.startswith((PREFIX, "DATABRICKS_"))}
     others = asked - set(reported()) - {variable("queues"), variable("dead_letters")}
     assert others, "the app asks for every setting that it knows"
-    ports = function_app_context(reported())
-    ports.ports.store.close()
+    context = function_app_context(reported())
+    context.ports.store.close()
 
 
 def read_as_a_connection(env: Mapping[str, str]) -> set[str]:
@@ -215,7 +215,7 @@ def test_the_triggers_connection_is_the_one_that_our_own_code_reads() -> None:
     names = set(reported())
     assert f"{bindings.QUEUES}__queueServiceUri" in names
     assert variable("queues") == bindings.QUEUES
-    # The host tells no case in what follows the name; neither does our own code.
+    # The host ignores case in what follows the name; neither does our own code.
     shouted = {
         key.upper() if key.startswith(f"{bindings.QUEUES}__") else key: value
         for key, value in reported().items()

@@ -142,7 +142,7 @@ def test_a_parameter_file_makes_a_deployment_that_azure_takes(folder, file):
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
-def test_whatever_is_looked_up_is_made_before(folder, variant):
+def test_whatever_is_read_is_made_before(folder, variant):
     deployment = expand(folder, variant)
 
     assert deployment.existing
@@ -297,7 +297,7 @@ LOST = {
 
 
 @pytest.mark.parametrize(("file", "old", "new", "reported"), LOST.values(), ids=LOST)
-def test_what_is_looked_up_and_not_there_is_reported(folder, file, old, new, reported):
+def test_what_is_read_and_not_there_is_reported(folder, file, old, new, reported):
     wrong = folder.changed(file, old, new)
 
     findings = order(wrong, expand(wrong, PRIVATE))

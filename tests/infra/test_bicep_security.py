@@ -1,4 +1,4 @@
-"""No key, no secret, no open door: what the files hold, and what would stand by their values."""
+"""No key, no secret, no open way in: what the files hold, and what would stand by their values."""
 
 from __future__ import annotations
 
@@ -60,19 +60,19 @@ PLANTED_TEXT = {
         "runtime.bicep",
         "output id string = account.id",
         "output id string = account.listKeys().keys[0].value",
-        "output id tells a secret",
+        "output id shows a secret",
     ),
     "a secure parameter in an output": (
         "lake.bicep",
         "output id string = account.id",
         "output id string = word\n\n@description('Secret.')\n@secure()\nparam word string",
-        "output id tells a secret",
+        "output id shows a secret",
     ),
     "a secure parameter in an output by way of a variable": (
         "lake.bicep",
         "output id string = account.id",
         "output id string = all\n\n@secure()\nparam word string\nvar all = 'it is ${word}'",
-        "output id tells a secret",
+        "output id shows a secret",
     ),
     "a key in a setting": (
         "functions.bicep",

@@ -45,20 +45,20 @@ def test_azure_accepts_every_value_that_parameters_lead_to(folder, variant):
     assert [str(each) for each in valuecheck(expand(folder, variant))] == []
 
 
-def test_azure_accepts_every_value_that_a_parameter_admits(folder):
-    admitted = [
+def test_azure_accepts_every_value_that_a_parameter_allows(folder):
+    allowed = [
         {parameter.name: value}
         for parameter in folder.templates["main.bicep"].parameters.values()
         for value in parameter.allowed or ()
     ]
 
-    assert len(admitted) > 5
-    for each in admitted:
+    assert len(allowed) > 5
+    for each in allowed:
         assert [str(found) for found in valuecheck(expand(folder, each))] == [], each
 
 
 WRONG_VALUES = {
-    "a parameter that admits what Azure does not": (
+    "a parameter that allows what Azure does not": (
         "main.bicep",
         "'Standard_LRS'\n",
         "'Standard_LSR'\n",

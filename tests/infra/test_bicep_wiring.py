@@ -166,7 +166,7 @@ WRONG_FILES = {
     "a number for a text": ({"name": {"value": 12}}, "name is of type string, not int"),
     "a value that is not allowed": (
         {"pythonVersion": {"value": "3.9"}},
-        "pythonVersion admits 3.11, 3.12, 3.13, not 3.9",
+        "pythonVersion allows 3.11, 3.12, 3.13, not 3.9",
     ),
     "a name that is too long": (
         {"name": {"value": "openmirror123"}},
@@ -282,7 +282,7 @@ PLANTED = {
         "main.bicep",
         "param pythonVersion string = '3.13'",
         "param pythonVersion string = '3.14'",
-        "pythonVersion admits 3.11, 3.12, 3.13, not 3.14",
+        "pythonVersion allows 3.11, 3.12, 3.13, not 3.14",
     ),
     "a default that is too long": (
         "main.bicep",

@@ -1,4 +1,4 @@
-"""The Databricks bundle: a runner that is started once, told of, and given no secret."""
+"""The Databricks bundle: a runner that is started once, reported, and given no secret."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from databricks.sdk.service.jobs import JobSettings
 from openmirror.databricks.runner_job import DatabricksJob
 from openmirror.ports.jobs import AlreadyActive, Started
 from tests.databricks_stub import JOB, jobs_api
-from tests.infra.bundle import FILE, GIVEN, NOT_THE_RUNNERS, ROOT, breaches, pinned, read
+from tests.infra.bundle import FILE, GIVEN, NOT_THE_RUNNERS, ROOT, breaches, read, required
 
 RUNNER, CONTINUOUS = "resources/runner.job.yml", "resources/continuous.job.yml"
 
@@ -34,7 +34,7 @@ def test_it_has_a_job_on_demand_and_one_that_is_always_on() -> None:
 
 
 def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> None:
-    assert set(NOT_THE_RUNNERS) < {pin.name for pin in pinned("azure")}
+    assert set(NOT_THE_RUNNERS) < {pin.name for pin in required("azure")}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> 
             "../dist/openmirror-0.0.*.whl",
             "does not install dist",
         ),
-        (RUNNER, "azure-storage-queue==12.18.1", "azure-storage-queue==12.0.0", "nobody pinned"),
+        (RUNNER, "azure-storage-queue==12.18.1", "azure-storage-queue==12.0.0", "nobody requires"),
         (RUNNER, "            - pypi: { package: azure-identity==1.27.0 }\n", "", "azure-identity"),
         (
             RUNNER,

@@ -30,7 +30,7 @@ here={folder}
     env -0 | grep -z -e ^BUNDLE_ -e ^DATABRICKS_
     printf '\\n%s\\n' {end}
 }} >>"$here/calls"
-said=" ${{0##*/}} $* "
+words=" ${{0##*/}} $* "
 {answers}
 """
 _ANSWER = """
@@ -102,7 +102,7 @@ class Deploying:
     def answer(
         self, words: Sequence[str], *, out: str = "", code: int = 0, times: int = 99
     ) -> None:
-        """What a stand-in says to a call with these words in it; the last that was told counts."""
+        """What a stand-in answers to a call with these words in it; the last answer counts."""
         self.answers.insert(0, (words, out, code, times))
 
     def before(self, *deployments: Mapping[str, str]) -> None:
@@ -156,7 +156,7 @@ class Deploying:
         for number, (words, out, code, times) in enumerate(self.answers):
             (self.folder / f"left.{number}").write_text(str(times))
             matches = "".join(
-                f' && [ -z "${{said##*{shlex.quote(f" {word} ")}*}}" ]' for word in words
+                f' && [ -z "${{words##*{shlex.quote(f" {word} ")}*}}" ]' for word in words
             )
             rules += _ANSWER.format(number=number, matches=matches, out=shlex.quote(out), code=code)
         return _STAND_IN.format(
@@ -173,7 +173,7 @@ class Deploying:
             )
 
     def changes(self) -> list[str]:
-        """The calls that change something or judge it, by their first words."""
+        """The calls that change something or check it, by their first words."""
         kinds = {
             ("dev", "openmirror", "azure", "preflight"): "preflight",
             ("az", "deployment", "group", "what-if"): "what-if",
@@ -192,7 +192,7 @@ class Deploying:
 
     @property
     def templates(self) -> list[list[str]]:
-        """What is said of Databricks to each deployment of the template."""
+        """The Databricks parameters of each deployment of the template."""
         return [call[-2:] for call in self.calls if call[:4] == [*CREATE]]
 
     def call(self, *words: str) -> list[str]:

@@ -148,7 +148,7 @@ def test_every_setting_that_the_app_is_given_stands_in_the_docs() -> None:
 def passes(event: Event) -> bool:
     """Whether the subscription's filter lets an event through, as Event Grid documents it.
 
-    Advanced filters on text tell no case, and several of them must all hold.
+    Advanced filters on text ignore case, and several of them must all hold.
     """
     wanted = subscription().properties["filter"]
     subject = str(event["subject"])
@@ -171,7 +171,7 @@ def test_the_local_endpoint_subscribes_to_the_same_types() -> None:
 
 @dataclass
 class World:
-    """A publisher, the door behind all events of the account, and what openmirror writes itself."""
+    """A publisher, the event filter behind the account's events, and what openmirror writes."""
 
     server: EndpointServer
     ports: RootPorts
@@ -180,7 +180,7 @@ class World:
     work: MemoryWorkQueue = field(default_factory=lambda: MemoryWorkQueue(utc_now))
 
     def reported(self, act: Callable[[], object]) -> list[tuple[Event, Answer]]:
-        """The events of something that is done, and what the door says to each at once."""
+        """The events of an act, and what the event filter decides on each at once."""
         self.server.events.clear()
         act()
         reported = list(self.server.events)

@@ -33,12 +33,12 @@ def asked(
         jobs_api() as jobs,
         endpoint_server(tmp_path / "account", account=account_of_its_own()) as server,
         recording(server.url) as lake,
-        recording(azurite.blob_url) as letters,
+        recording(azurite.blob_url) as dead_letters,
         recording(azurite.queue_url) as queues,
     ):
-        watched = replace(azurite, blob_url=letters.url, queue_url=queues.url)
+        watched = replace(azurite, blob_url=dead_letters.url, queue_url=queues.url)
         with place(azure, clients, replace(server, url=lake.url), watched, jobs, monkeypatch) as it:
-            made_here = [recorded.requests for recorded in (lake, letters, queues)]
+            made_here = [recorded.requests for recorded in (lake, dead_letters, queues)]
             for requests in made_here:
                 requests.clear()
             found = it.found("--timeout", "2s")

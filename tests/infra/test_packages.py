@@ -173,7 +173,9 @@ def test_everything_beside_the_app_is_named_in_funcignore() -> None:
     """Azure's own tools publish the checkout's folder, and know nothing but this list."""
     done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True)
     if done.returncode:
-        pytest.skip("without git, what stands here by chance cannot be told from what belongs here")
+        pytest.skip(
+            "without git, what lies here by chance cannot be distinguished from what belongs here"
+        )
     tracked = set(filter(None, done.stdout.split("\0")))
     patterns = ignored(ROOT)
     published = {name for name in tracked if not is_ignored(name, patterns)}

@@ -1,4 +1,4 @@
-"""Least privilege, replayed: nobody may do more than is said, and all that they do they may."""
+"""Least privilege, replayed: nobody may do more than is defined, and all that they do they may."""
 
 from __future__ import annotations
 
@@ -243,7 +243,7 @@ WIDER = {
 
 
 COVERED = {
-    # The host's rights on the whole account hold letters today, and need not for ever.
+    # The host's rights on the whole account hold dead letters today, and need not for ever.
     (FUNCTIONS, BLOB_CONTRIBUTOR, ("runtime", "blob", "dead-letters")),
 }
 """What another assignment covers as well, and why it may stand."""

@@ -1,4 +1,4 @@
-"""What docs/RUNNER.md tells people to write down is what the programs read."""
+"""What docs/RUNNER.md has people write down is what the programs read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from configparser import RawConfigParser
 from openmirror.settings import Settings
 from openmirror.wiring.telemetry import AUTHENTICATION, _asks_for_an_identity
 from spark_jobs.arguments import parse
-from tests.infra.bundle import GIVEN, OF_TELEMETRY, ROOT, pinned, read
+from tests.infra.bundle import GIVEN, OF_TELEMETRY, ROOT, read, required
 
 PAGE = (ROOT / "docs" / "RUNNER.md").read_text()
 _DATABRICKS = PAGE.partition("\n## Databricks\n")[2].partition("\n## ")[0]
@@ -56,7 +56,7 @@ def test_the_unit_starts_a_runner_and_lets_it_end_well() -> None:
     program, *arguments = shlex.split(service["ExecStart"])
     assert program.rpartition("/")[2] == "openmirror-runner"
     assert parse(arguments, {}).continuous
-    # Were Spark ended with it, visits underway could not be finished.
+    # Were Spark ended with it, reconciliations underway could not be finished.
     assert service["KillMode"] == "mixed"
     assert int(service["TimeoutStopSec"]) > 8
     assert f"`{service['EnvironmentFile']}`" in _MACHINE
@@ -68,13 +68,13 @@ def test_the_pins_that_the_page_shows_are_those_of_the_project() -> None:
     project = (ROOT / "pyproject.toml").read_text()
     for name, version in rows:
         assert f'"{name}=={version}"' in project
-    assert {name for name, _ in rows} & {pin.name for pin in pinned("azure")}
+    assert {name for name, _ in rows} & {pin.name for pin in required("azure")}
 
 
 def test_the_runtime_that_the_page_calls_default_is_the_bundles() -> None:
     default = read().top["variables"]["spark_version"]["default"]
     major = default.partition(".")[0]
-    [spark] = [pin for pin in pinned("spark") if pin.name == "pyspark"]
+    [spark] = [pin for pin in required("spark") if pin.name == "pyspark"]
     row = next(line for line in PAGE.splitlines() if line.startswith("| 4.2 |"))
     assert f"| {major}, the bundle's default |" in row
     assert str(spark.specifier).startswith("==4.2.")

@@ -1,4 +1,4 @@
-"""What Unity Catalog is told: two credentials, two locations, and the least that a runner needs."""
+"""What Unity Catalog is given: two credentials, two locations, and what a runner needs."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Site:
         settings = Settings(root=root, metadata_grace=timedelta(0), drop_grace=timedelta(0))
         self.ports: RootPorts = wiring.local_ports(settings)
         self.dead_letters = MemoryDeadLetters()
-        self.post = MemoryRequeuer()
+        self.requeuer = MemoryRequeuer()
 
     @property
     def store(self) -> FileStore:
@@ -332,7 +332,7 @@ def _dead_letter(identity: str) -> DeadLetter:
         source="table-work",
         identity=identity,
         at=datetime.now(UTC),
-        reason="<b>it</b> is no doorbell message",
+        reason="<b>it</b> is no work item",
         body=b"no",
     )
 
@@ -342,7 +342,7 @@ def test_what_was_given_up_is_on_the_page_and_can_be_put_back(site: Site) -> Non
         site.dead_letters.keep(_dead_letter(identity))
     text = site.ask("status", "GET").get_body().decode()
     assert "3 messages were given up" in text
-    assert "&lt;b&gt;it&lt;/b&gt; is no doorbell message" in text
+    assert "&lt;b&gt;it&lt;/b&gt; is no work item" in text
     name = _dead_letter("two").name
     assert name in text
     back = site.ask("requeue", body={"dead_letter": name})
@@ -350,7 +350,7 @@ def test_what_was_given_up_is_on_the_page_and_can_be_put_back(site: Site) -> Non
         202,
         {"data": [{"dead_letter": name, "done": "put back"}]},
     )
-    assert site.post.sent == [("table-work", b"no")]
+    assert site.requeuer.sent == [("table-work", b"no")]
     gone = site.ask("requeue", body={"dead_letter": name})
     assert (gone.status_code, stated(gone)["errorCode"]) == (404, "ItemNotFound")
     assert site.ask("requeue", body={}).status_code == 400

@@ -1,4 +1,4 @@
-"""The status page in a real browser: every state is told, and nothing of a publisher's runs."""
+"""The status page in a real browser: every state is shown, and nothing of a publisher's runs."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Killed(BaseException):
 
 @dataclass
 class Heard:
-    """Telemetry that keeps everything it is told, repeats as well."""
+    """Telemetry that keeps everything that is reported, repeats as well."""
 
     operations: list[TableOperation] = field(default_factory=list)
     standings: dict[str, Sequence[TableStatusEvent]] = field(default_factory=dict)
@@ -68,7 +68,7 @@ class Heard:
 
 
 class Store(MemoryStore):
-    """A store that tells of each write before it is done."""
+    """A store that announces each write before it is done."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         super().__init__(clock)
@@ -109,7 +109,7 @@ class World:
         self.store.write(join(place, f"{number:020d}.parquet"), buffer.getvalue())
 
     def run(self, ports: RootPorts, *folders: TableFolder, engine: Any = None) -> None:
-        """Visit tables until nothing is left to do, then a status pass."""
+        """Reconcile tables until nothing is left to do, then a status pass."""
         for folder in folders or (ORDERS,):
             reconcile_until_idle(ports, engine or PaperEngine(self.store), folder)
         publish_all(ports, ["m"])

@@ -1,4 +1,4 @@
-"""What telemetry is told of a mirror: every operation at least once, under one identity."""
+"""What is emitted of a mirror: every operation at least once, under one identity."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_new_columns_are_an_operation_of_their_own(world: World, heard: Heard) -
     assert heard.names == [*FIRST_INCARNATION, "ReplicatingSchema", "Replicating"]
 
 
-def test_looking_again_reports_nothing(world: World, heard: Heard) -> None:
+def test_observing_again_reports_nothing(world: World, heard: Heard) -> None:
     world.land(ORDERS, 1)
     world.run(world.ports(heard))
     reported = len(heard.operations)
@@ -120,7 +120,7 @@ def test_two_runners_report_of_one_commit_under_one_identity(world: World) -> No
     world.land(ORDERS, 1)
     first, second = Heard(), Heard()
     reconcile(world.ports(first), PaperEngine(world.store), ORDERS)
-    # Both look before either has saved what it saw.
+    # Both observe before either has saved what it saw.
     inner = world.ports(second)
 
     def overtaken(path: StorePath, data: bytes) -> None:
@@ -295,8 +295,8 @@ def test_a_dead_letter_is_reported_once_it_is_kept_and_again_by_who_finds_it_aga
 ) -> None:
     dead_letters, at = MemoryDeadLetters(), datetime(2026, 11, 21, tzinfo=UTC)
     first = keep_event(dead_letters, read_events, "id-1", b"no event", at, heard)
-    second = keep_work_item(dead_letters, "id-2", b"no doorbell", at, heard)
-    keep_work_item(dead_letters, "id-2", b"no doorbell", at, heard)
+    second = keep_work_item(dead_letters, "id-2", b"no work item", at, heard)
+    keep_work_item(dead_letters, "id-2", b"no work item", at, heard)
     assert heard.dead_letters == [first, second, second]
     dead = MemoryUndeliveredEvents()
     dead.blobs["topic/1.json"] = b'[{"deadLetterReason": "MaxDeliveryAttemptsExceeded"}]'
@@ -310,7 +310,7 @@ def test_how_many_dead_letters_wait_is_reported_for_every_source_and_0_as_well(
     dead_letters, at = MemoryDeadLetters(), datetime(2026, 11, 21, tzinfo=UTC)
     count(dead_letters, heard)
     for number in range(2):
-        keep_work_item(dead_letters, f"id-{number}", b"no doorbell", at)
+        keep_work_item(dead_letters, f"id-{number}", b"no work item", at)
     count(dead_letters, heard)
     assert heard.waiting == [
         {"landing-events": 0, "table-work": 0, "event-grid": 0},

@@ -156,13 +156,13 @@ def test_a_start_that_was_none_is_not_reported(outcome: StartOutcome) -> None:
 
 def test_a_dead_letter_is_reported_by_its_name_and_why_it_was_given_up() -> None:
     dead_letter = DeadLetter(
-        source="table-work", identity="id-1", at=AT, reason="no doorbell", body=b"{}"
+        source="table-work", identity="id-1", at=AT, reason="no work item", body=b"{}"
     )
     assert tuple(dead_letter_event.fields(dead_letter)) == dead_letter_event.FIELDS
     assert dead_letter_event.fields(dead_letter) == {
         "Source": "table-work",
         "DeadLetterName": "table-work/2026-11-21/id-1",
-        "Reason": "no doorbell",
+        "Reason": "no work item",
     }
 
 

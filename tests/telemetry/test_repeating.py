@@ -1,4 +1,4 @@
-"""What has not changed is told rarely, and nothing that has is forgotten."""
+"""What has not changed is emitted rarely, and nothing that has is forgotten."""
 
 from __future__ import annotations
 
@@ -83,5 +83,5 @@ def test_of_more_than_can_be_reported_at_once_all_get_their_turn(
         due = retelling.due("m", {n: Stated("good", clock.now) for n in range(many)})
         assert len(due) <= MOST_AT_ONCE
         seen += due
-    # The third turn has come to those that were never told before it repeats any.
+    # The third turn has come to those that were never emitted before it repeats any.
     assert set(seen) == set(range(many))

@@ -259,7 +259,7 @@ def test_a_status_that_does_not_change_is_sent_once_and_its_gauges_every_time(
 
 
 class Answers:
-    """A job whose platform answers as it is told to."""
+    """A job whose platform answers as it was set to."""
 
     identity = "77"
 
@@ -289,7 +289,9 @@ def test_a_start_is_sent_when_its_outcome_is_another_one(world: World, sent: Ing
         for outcome in outcomes:
             world.now += SURE_FOR
             assert starter.start_if_needed() == outcome
-            assert starter.start_if_needed() == outcome  # from memory, and told no second time
+            assert (
+                starter.start_if_needed() == outcome
+            )  # from memory, and not emitted a second time
     starts = sent.events(runner_start_event.EVENT)
     assert [start["Outcome"] for start in starts] == ["Started", "Failed", "Refused", "Refused"]
     assert starts[1]["Detail"] == "run 1 ended with E; the next in 50 s"

@@ -81,9 +81,7 @@ def check_stuck(stuck: Stuck) -> Finding:
     if stuck.job is not None and stuck.job.failed and not stuck.job.active:
         return _runner(f"{after}: the last run of the job failed: {stuck.job.last}", stuck.job)
     if stuck.work:
-        what = (
-            f"{after}: {stuck.work} doorbell message(s) lie in the queue, and no runner takes them"
-        )
+        what = f"{after}: {stuck.work} work item(s) lie in the queue, and no runner takes them"
         return _runner(what, stuck.job)
     if not stuck.was_swept:
         return fault(

@@ -39,11 +39,11 @@ def check_events(outputs: Outputs, found: EventSubscription | None) -> list[Find
         what = f"the event subscription {name} lets no {kinds} through"
         return [fault(Check.EVENTS, what, f"{_DEPLOY} {_SWEEP}")]
     if not LANDING_SUBJECT.startswith(found.subject):
-        what = f"the event subscription {name} tells only of {found.subject}"
+        what = f"the event subscription {name} delivers only events of {found.subject}"
         return [fault(Check.EVENTS, what, f"{_DEPLOY} {_SWEEP}")]
     if found.subject != LANDING_SUBJECT:
-        what = f"the event subscription {name} tells of more than the landing zones"
-        return [warning(Check.EVENTS, what, f"{_DEPLOY} What it need not tell costs calls.")]
+        what = f"the event subscription {name} delivers events of more than the landing zones"
+        return [warning(Check.EVENTS, what, f"{_DEPLOY} Events that nobody needs cost calls.")]
     return [ok(Check.EVENTS, f"{name} leads to {where}")]
 
 

@@ -11,7 +11,7 @@ def refusal(parameter: Parameter, value: Expression) -> str | None:
         case Text(value=plain) | Number(value=plain) if plain not in (
             parameter.allowed or (plain,)
         ):
-            return f"admits {', '.join(map(str, parameter.allowed or ()))}, not {plain}"
+            return f"allows {', '.join(map(str, parameter.allowed or ()))}, not {plain}"
         case Number(value=number):
             return _out_of(parameter, number, "Value", str(number))
         case Text(value=text):

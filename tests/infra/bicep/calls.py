@@ -29,7 +29,7 @@ def calls(folder: Folder, template: Template) -> Iterator[Finding]:
         default, what = parameter.default, f"default of {parameter.name}"
         if default is not None:
             yield from check.fits(default, check.view, parameter.type, what)
-            yield from check.admits(parameter, default, check.view)
+            yield from check.allows(parameter, default, check.view)
     for output in template.outputs.values():
         yield from check.fits(output.value, check.view, output.type, f"output {output.name}")
 
@@ -65,7 +65,7 @@ class _Calls:
                 continue
             what = f"parameter {name} of {module.path}"
             yield from self.fits(entry.value, view, parameter.type, what)
-            yield from self.admits(parameter, entry.value, view)
+            yield from self.allows(parameter, entry.value, view)
         for name, parameter in target.parameters.items():
             if parameter.required and given.get(name) is None:
                 yield self.found(module, f"parameter {name} of {module.path} is not given")
@@ -78,7 +78,7 @@ class _Calls:
             if wanted is not None and kind not in (None, wanted) and not nullable:
                 yield self.found(value, f"{what} is of type {declared}, and gets {kind}")
 
-    def admits(self, parameter: Parameter, value: Expression, view: View) -> Iterator[Finding]:
+    def allows(self, parameter: Parameter, value: Expression, view: View) -> Iterator[Finding]:
         """Whether what is written out is among a parameter's values, and within its bounds."""
         for seen in view.sources(value):
             why = refusal(parameter, seen.expression)
@@ -93,5 +93,5 @@ class _Calls:
                 more = set(passed.allowed or ()) - set(parameter.allowed)
                 if passed.allowed is None or more:
                     yield self.found(
-                        value, f"{parameter.name} admits fewer values than {passed.name}"
+                        value, f"{parameter.name} allows fewer values than {passed.name}"
                     )

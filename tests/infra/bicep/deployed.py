@@ -36,7 +36,7 @@ class Deployed:
 
 @dataclass(frozen=True)
 class Deployment:
-    """Everything that a template and its modules make, look up, and tell."""
+    """Everything that a template and its modules make, look up, and return."""
 
     resources: tuple[Deployed, ...]
     existing: tuple[Deployed, ...]

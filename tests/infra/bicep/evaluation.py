@@ -14,7 +14,7 @@ from typing import Any
 
 
 class Later(str):
-    """Something that Azure says when a resource stands; its text tells which thing of which one."""
+    """A value that Azure knows once a resource is there; its text names value and resource."""
 
     __slots__ = ()
 
@@ -33,8 +33,8 @@ def text(value: Any) -> str:
 
 def unique_string(*parts: Any) -> str:
     """Thirteen letters and digits of the same alphabet; not the ones that Azure would give."""
-    digest = hashlib.sha256("\x00".join(map(text, parts)).encode()).digest()
-    return base64.b32encode(digest).decode().lower()[:13]
+    hashed = hashlib.sha256("\x00".join(map(text, parts)).encode()).digest()
+    return base64.b32encode(hashed).decode().lower()[:13]
 
 
 def guid(*parts: Any) -> str:

@@ -60,7 +60,7 @@ def expand(
     template: str = "main.bicep",
     group: str = GROUP,
 ) -> Deployment:
-    """What a deployment with these parameters makes. `group` is the scope that it is told."""
+    """What a deployment with these parameters makes. `group` is the scope that it is given."""
     made: list[Deployed] = []
     scope = group if folder.templates[template].scope == "resourceGroup" else SUBSCRIPTION
     run = _Run(folder, folder.templates[template], dict(parameters or {}), scope, made, "")

@@ -110,7 +110,7 @@ def _new(models: ModuleType, model: type) -> Record:
 
 
 def _leaf(models: ModuleType, model: type) -> Record:
-    """One kind of a told-apart object, which is not told apart again."""
+    """One kind of a discriminated object, which is not discriminated again."""
     whole = _record(models, model)
     return Record(name=whole.name, find=whole.find)
 

@@ -1,4 +1,4 @@
-"""Whether Azure takes the names that a deployment gives, and tells its resources apart by them."""
+"""Whether Azure takes the names that a deployment gives, and keeps its resources apart by them."""
 
 from __future__ import annotations
 

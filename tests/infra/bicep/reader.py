@@ -32,7 +32,7 @@ _Declared = TypeVar("_Declared", Parameter, Variable, Resource, Module, Output)
 
 
 def read(path: str, text: str) -> Template:
-    """One file; `path` is only what its findings are told under."""
+    """One file; `path` is only what its findings are listed under."""
     root = tree_sitter.Parser(_LANGUAGE).parse(text.encode()).root_node
     if root.has_error:
         raise NotBicep(f"{path}:{_first_error(root)}: the grammar does not know this")

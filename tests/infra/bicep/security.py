@@ -60,7 +60,7 @@ MUST: dict[str, dict[str, Any]] = {
 
 
 def written(folder: Folder) -> list[Finding]:
-    """Keys that are read, secrets that are told, and hosts of one cloud, in the text itself."""
+    """Keys that are read, secrets that are shown, and hosts of one cloud, in the text itself."""
     return sorted(
         {
             finding
@@ -96,7 +96,7 @@ def _reported(folder: Folder, template: Template) -> Iterator[Finding]:
     """Outputs stay readable in the history of deployments, so none may hold what is secure."""
     for output in template.outputs.values():
         if _secure(folder, template, output.value):
-            yield Finding(template.path, output.line, f"output {output.name} tells a secret")
+            yield Finding(template.path, output.line, f"output {output.name} shows a secret")
 
 
 def _secure(folder: Folder, template: Template, value: Expression) -> bool:
@@ -130,9 +130,9 @@ def values(folder: Folder, deployment: Deployment, *, private: bool) -> list[Fin
             each.name
             for each in deployment.of("Microsoft.Web/sites/basicPublishingCredentialsPolicies")
         }
-        for door in ("ftp", "scm"):
-            if f"{app.name}/{door}" not in of_app:
-                findings.append(Finding(app.path, app.line, f"a password opens {door}"))
+        for way in ("ftp", "scm"):
+            if f"{app.name}/{way}" not in of_app:
+                findings.append(Finding(app.path, app.line, f"a password opens {way}"))
     return sorted(set(findings))
 
 
@@ -168,7 +168,7 @@ def _role(folder: Folder, role: Deployed) -> Iterator[Finding]:
     if "/providers/" not in role.scope:
         yield Finding(role.path, role.line, "a role is given on a whole resource group")
     if not given.get("principalType"):
-        # Without it Azure looks a new principal up, and does not find it for minutes.
+        # Without it Azure does a look-up of a new principal, and does not find it for minutes.
         yield Finding(role.path, role.line, "a role without principalType")
     if given.get("condition") and given.get("conditionVersion") != "2.0":
         line = _line(folder, role, "properties.condition")

@@ -47,7 +47,7 @@ class Field:
 class Record:
     """An object with given names; found when asked for, since some refer back to themselves.
 
-    Where one field tells kinds apart, `kinds` holds the record of each of its values.
+    Where one field names the kind, `kinds` holds the record of each of its values.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Whether every resource is of a type that exists, and holds what Azure accepts there.
 
-What is written out is judged strictly, through variables, loops and both arms of conditions. What
+What is written out is checked strictly, through variables, loops and both arms of conditions. What
 is known at the deployment only (a reference, a parameter of type object) is passed over.
 """
 
@@ -156,7 +156,7 @@ class _Check:
                     if word not in values:
                         yield self.found(
                             value.line,
-                            f"{what} is one of {_reported(values)}; {name} admits {word!r}",
+                            f"{what} is one of {_reported(values)}; {name} allows {word!r}",
                         )
                 yield from self.kind(value, view, shape, what)
             case _:

@@ -1,7 +1,7 @@
 """Whether Azure takes the values that parameters lead to, where the text alone does not show it.
 
 The same shapes as in `typecheck`, held against the resources of a deployment: a word that one file
-admits and another hands to Azure is seen here only.
+allows and another hands to Azure is seen here only.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ class View:
 
 
 def kind_of_type(written: str) -> str | None:
-    """The kind that a declared type admits, or None for one that this does not know."""
+    """The kind that a declared type allows, or None for one that this does not know."""
     plain = written.removesuffix("?")
     if plain.endswith("[]"):
         return "array"

@@ -62,7 +62,7 @@ class Asked:
         self._loader.command_name = self.name
         invocation.data["command_string"] = self.name
         self._loader.load_arguments(self.name)
-        # The options that a command needs unless --ids is given are only told before this event.
+        # The options that a command needs unless --ids is given are only known before this event.
         self.needed = {
             option
             for argument in table[self.name].arguments.values()

@@ -1,4 +1,4 @@
-"""Where the repository tells people, or a script, to run az, azd or databricks."""
+"""Where the repository has people, or a script, run az, azd or databricks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SPAN = re.compile(r"(?<!`)`((?:az|azd|databricks) [^`\n]+)`(?!`)")
 _SHELLS = ("sh", "bash", "shell", "console")
 _BEFORE = {"if", "then", "else", "elif", "do", "while", "until", "!", "{", "exec", "time"}
 _ASSIGNMENT = re.compile(r"^\w+=")
-# What looks at a name, or says it, and runs nothing.
+# What reads or shows a name, and runs nothing.
 _NAMES_ONLY = {"command", "for", "echo", "printf", "say", "fail", "need", "export", "set", "in"}
 
 
@@ -81,7 +81,7 @@ def _typed(session: str) -> str:
 
 
 def shown_in_script(text: str, place: str) -> Iterator[Reported]:
-    """What a script runs, and what it tells people to run."""
+    """What a script runs, and what it asks people to run."""
     every = list(simple_commands(text))
     yield from _run_by(iter(every), place)
     for simple in every:
@@ -104,7 +104,7 @@ def _run_by(commands: Iterator[Simple], place: str) -> Iterator[Reported]:
 
 
 def shown_in_messages(source: str, place: str) -> Iterator[Reported]:
-    """What messages of a module tell people to run; its docstrings tell nobody anything."""
+    """What messages of a module ask people to run; its docstrings ask nobody."""
     tree = ast.parse(source)
     passed = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):

@@ -79,7 +79,7 @@ def _options(stated: dict[str, dict[str, Any]]) -> tuple[Option, ...]:
 
 
 _UNKNOWN = re.compile(r"[$<…]|\b[A-Z]{2,}\b")
-"""What stands for a value that is not written down, so that it cannot be judged."""
+"""What stands for a value that is not written down, so that it cannot be checked."""
 
 
 _WRITING_DOWN = {"az": "./dev check-infra --record"}

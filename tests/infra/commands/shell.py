@@ -95,7 +95,7 @@ class _Reader:
         return stated
 
     def piece(self, *, quoted: bool) -> str:
-        """One letter, quotation or expansion."""
+        """One character, quotation or expansion."""
         if self.peek(2) == "\\\n":
             self.take(2)
             return ""

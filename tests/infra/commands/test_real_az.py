@@ -1,4 +1,4 @@
-"""The real az takes every line that we tell people to run, and the table of its options holds.
+"""The real az takes every line that we ask people to run, and the table of its options holds.
 
 `./dev check-infra` makes the venv that this needs; nothing is run, and nobody is asked.
 """
