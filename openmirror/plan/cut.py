@@ -72,7 +72,7 @@ def cut_batch(
     limits: Limits,
     now: datetime,
 ) -> Cut:
-    """The longest run of good files after a position, within the limits (ARCHITECTURE §4)."""
+    """The longest run of good files after a position, within the limits (ARCHITECTURE §3)."""
     assert observed.record is not None  # only a folder that is there is cut
     files: list[LandedFile] = []
     schema, rows, size = table, 0, 0

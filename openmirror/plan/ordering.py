@@ -1,4 +1,4 @@
-"""Which file has which place: by its own name, or by the ledger (ARCHITECTURE §13)."""
+"""Which file has which place: by its own name, or by the ledger (INTERNALS §9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the Delta path is this folder's to write (ARCHITECTURE §6)."""
+"""Whether the Delta path is this folder's to write (INTERNALS §3)."""
 
 from __future__ import annotations
 

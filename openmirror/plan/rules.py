@@ -40,7 +40,7 @@ FOUND_BY_APPLYING = frozenset(
 
 
 def still_holds(observed: ObservedState, problem: Problem) -> bool:
-    """Whether a problem that no look can see is to be believed (ARCHITECTURE §5).
+    """Whether a problem that no look can see is to be believed (INTERNALS §2).
 
     Every other problem is judged anew by each look, so that it ends with its cause.
     """

@@ -1,4 +1,4 @@
-"""`plan`: one pure, total function from a look to what happens next (ARCHITECTURE §4)."""
+"""`plan`: one pure, total function from a look to what happens next (ARCHITECTURE §3)."""
 
 from __future__ import annotations
 

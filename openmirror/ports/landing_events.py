@@ -1,7 +1,7 @@
 """What a storage account tells of its landing container, and which table folder that concerns.
 
 Events are doorbells: they may come late, twice, in any order or not at all, and what they say is
-never trusted (ARCHITECTURE §3).
+never trusted (ARCHITECTURE §2).
 """
 
 from __future__ import annotations

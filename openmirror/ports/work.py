@@ -1,7 +1,7 @@
 """Work that crosses processes: the queue of doorbell rings, and the lease of a table.
 
 Both only save work. A ring that is lost, repeated or late changes no result, and so does a lease
-that was lost without anybody noticing (ARCHITECTURE §4).
+that was lost without anybody noticing (ARCHITECTURE §3).
 """
 
 from __future__ import annotations

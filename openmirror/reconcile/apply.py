@@ -1,4 +1,4 @@
-"""Applying one batch: read, check, decide, commit once (ARCHITECTURE §4)."""
+"""Applying one batch: read, check, decide, commit once (ARCHITECTURE §3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dropping a table whose folder is gone, and bringing it back (ARCHITECTURE §6)."""
+"""Dropping a table whose folder is gone, and bringing it back (INTERNALS §3)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class TableLeases:
     """Leases that are kept until their table is settled; safe to share between threads.
 
     They save work and nothing else. So a lease that cannot be had, because the store of leases
-    fails, stops no table: two runners on one table are harmless (ARCHITECTURE §4).
+    fails, stops no table: two runners on one table are harmless (ARCHITECTURE §3).
     """
 
     def __init__(self, ports: RootPorts, leases: Leases) -> None:

@@ -1,4 +1,4 @@
-"""Where everything lies below a root: the storage contract (docs/ARCHITECTURE.md)."""
+"""Where everything lies below a root: the storage contract (INTERNALS §1)."""
 
 from __future__ import annotations
 

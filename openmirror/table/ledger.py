@@ -1,4 +1,4 @@
-"""The ledger of a table whose files are not ordered by their names (ARCHITECTURE §13).
+"""The ledger of a table whose files are not ordered by their names (INTERNALS §9).
 
 Each file gets the next number when the batch that it is in is decided. An entry is one batch; it
 is called by the number of its last file, which is the version of the batch's Delta transaction.

@@ -77,7 +77,10 @@ def _every_footer() -> list[Patch]:
     inspect = observing._with_facts
 
     def all_of_them(ports: RootPorts, observed: ObservedState) -> ObservedState:
-        return inspect(replace(ports, limits=Limits(10**9, 10**9, 10**18)), observed)
+        return inspect(
+            replace(ports, limits=Limits(batch_files=10**9, batch_rows=10**9, batch_bytes=10**18)),
+            observed,
+        )
 
     return [(observing, "_with_facts", all_of_them)]
 
@@ -293,9 +296,9 @@ RULES: Mapping[str, str | Mutation] = {
     "A missing folder is an error of the store, never an empty list": Mutation(
         _a_missing_folder_is_an_empty_list, witnesses.an_unreadable_zone_is_no_deleted_table
     ),
-    "A number missing in the folder is looked for in the archive": "the_archive",
-    "The archive is also listed for a replace, until a reseed has come as far as before, and when "
-    "an applied file looks overwritten": Mutation(
+    "A number missing in the folder is searched in the archive": "the_archive",
+    "The archive is also listed for a replace, until a reseed has come as far as "
+    "before, and when an applied file seems overwritten": Mutation(
         _the_archive_only_for_gaps,
         lambda: test_lost_moves.test_a_reseed_reads_what_was_applied_and_not_what_came_again(
             (1, 2, 3)
@@ -308,11 +311,11 @@ RULES: Mapping[str, str | Mutation] = {
         _facts_of_whatever_lies_there, witnesses.facts_are_of_the_content_that_was_listed
     ),
     # §4 Apply
-    "Rows are held before the second look": "rows_held_before_the_second_look",
+    "Rows are held before the second observation": "rows_held_before_the_second_look",
     "A decided batch is applied exactly so before any other of its epoch": "decided_batches",
     "The document is written under its ETag": "the_etag_of_the_document",
-    'A conflict is "look again", never an error': "looking_again_after_a_conflict",
-    "Only a replace may create a table": Mutation(
+    'A conflict is "observe again", never an error': "looking_again_after_a_conflict",
+    "Only a replace may create a table, and only where the observation found none": Mutation(
         _an_append_that_creates, witnesses.an_append_makes_no_table_where_one_was_dropped
     ),
     "A file above a batch limit is a batch of its own": Mutation(
@@ -331,8 +334,8 @@ RULES: Mapping[str, str | Mutation] = {
         _any_log_is_the_same, witnesses.fences_that_began_in_one_log_do_not_end_in_another
     ),
     # §10 The runner
-    "A message is deleted only by a visit that began after it was taken, and that left nothing to "
-    "do": Mutation(
+    "A message is deleted only by a reconciliation that began after it was taken, and"
+    " that left nothing to do": Mutation(
         _quiet_with_whatever_has_come,
         test_working.test_a_message_taken_during_a_reconcile_causes_one_more_and_is_deleted_only_after_that,
     ),
@@ -340,25 +343,25 @@ RULES: Mapping[str, str | Mutation] = {
         _nothing_is_renewed,
         test_working.test_messages_of_a_table_at_work_are_renewed_until_it_is_quiet,
     ),
-    "A table that waits, is paused or held is settled: its messages are deleted, and its lease is "
-    "released": Mutation(
+    "A table that waits, is paused or held is idle: its messages are deleted, and its"
+    " lease is released": Mutation(
         _nothing_is_quiet,
         test_working.test_waiting_paused_and_held_tables_are_left_and_the_run_ends_well,
     ),
-    "A failure gives the messages back with a delay; the fifth take buries them": Mutation(
+    "A failure gives the messages back with a delay; the fifth take dead-letters them": Mutation(
         _nothing_is_dead_lettered_for_its_failures,
         test_working.test_a_table_that_cannot_be_looked_at_gives_its_message_back_and_is_dead_lettered_at_last,
     ),
-    "A service that is away, a lease that is taken and a stop ring anew and delete the old "
-    "message": Mutation(
+    "A service that is away, a lease that is taken and a stop send a new work item "
+    "and delete the old message": Mutation(
         _what_others_do_counts_as_failure,
         test_working.test_a_service_that_is_away_is_asked_until_it_is_back_and_buries_nothing,
     ),
-    "A text that is no message is buried at once, with why": Mutation(
+    "A text that is no message is dead-lettered at once, with why": Mutation(
         _what_is_no_message_is_left,
         test_working.test_a_text_that_is_no_wake_up_is_dead_lettered_at_once_and_says_why,
     ),
-    "A ring for a table that another runner has does not count as work": Mutation(
+    "A wake-up for a table that another runner has does not count as work": Mutation(
         _a_table_of_others_is_work,
         test_working.test_a_runner_does_not_wait_for_a_table_that_another_one_has,
     ),
@@ -370,22 +373,22 @@ RULES: Mapping[str, str | Mutation] = {
         _a_sweep_that_asks_nothing,
         at_the_door(test_event_filter.test_every_silence_costs_only_until_the_sweep),
     ),
-    "The door judges the next file, not the announced one": Mutation(
+    "The event filter checks the next file, not the announced one": Mutation(
         _the_announced_file_is_checked,
         at_the_door(
             test_event_filter.test_a_bad_file_behind_pending_ones_wakes_so_that_those_are_applied
         ),
     ),
-    "An applied file that looks overwritten is rung for, not paused": Mutation(
+    "An applied file that seems overwritten is enqueued, not paused": Mutation(
         _the_event_filter_pauses_for_what_observations_overwritten,
         at_the_door(test_event_filter.test_a_file_that_was_overwritten_after_it_was_applied_wakes),
     ),
-    "What the door writes down is true, if not always the first thing that a full look would say: "
-    "an overwritten applied file comes before it": Mutation(
+    "What the event filter writes down is true, if not always the first thing that a "
+    "full observation would find: an overwritten applied file comes before it": Mutation(
         _what_was_found_first_stays,
         witnesses.the_sweep_puts_an_overwritten_applied_file_before_what_the_event_filter_found,
     ),
-    "How old a file is, only a listing tells: at the door it was just written": Mutation(
+    "How old a file is, only a listing shows: the event filter takes it as just written": Mutation(
         _files_are_old_at_the_event_filter,
         at_the_door(
             test_event_filter.test_files_behind_one_that_is_still_being_written_stay_silent
@@ -399,21 +402,21 @@ IN_PROSE: Mapping[str, str] = {
     "fences": "To **fence** an epoch is to commit a MERGE that matches no row",
     "the_second_look": "What was read is what was planned, or start over.",
     "the_newest_epoch_rule": "the log's live epoch is not the newest that was decided",
-    "the_fence_before_a_drop": "The fences come first, so that a runner which still holds a batch "
-    "cannot finish it, here or aside.",
-    "digests_in_cleanup": "batches whose files are not all archived, with the digests they were "
-    "read with",
+    "the_fence_before_a_drop": "The fences come first, so that a runner which still holds a "
+    "batch cannot finish it, at the path or in the retained table.",
+    "digests_in_cleanup": "batches whose files are not all archived, with the manifests they "
+    "were read with",
     "the_etag_of_a_move": "under the source's ETag",
-    "the_order_of_a_cleaning_look": "Cleanup looks with the listing **last**",
+    "the_order_of_a_cleaning_look": "Cleanup observes with the listing **last**",
     "the_ledger": "whoever finds the batch decided writes it again, and finds it there",
     "writing_down_before_the_commit": "It is written by conditional create between *decide* and "
     "*commit*",
     "places_by_name": "applied files and those of the decided batch have theirs for good, by name",
-    "names_used_before": "**Names used before** are told by the numbers of their partition",
+    "names_used_before": "**Names used before** are known by the numbers of their partition",
     "superseding": "what that one had written down behind it is void",
     "the_ledger_when_files_are_read_again": "by a reseed, which applies the same files in the same "
     "order again",
-    "restoring": "by a look that found the control document lost",
+    "restoring": "by an observation that found the control document lost",
     "a_new_epoch_after_a_loss": "the table goes on under a new epoch, and every earlier one is "
     "fenced",
 }

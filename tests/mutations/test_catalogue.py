@@ -1,4 +1,4 @@
-"""Every rule of ARCHITECTURE has a mistake that breaks it, and every mistake is noticed."""
+"""Every rule of the documents has a mistake that breaks it, and every mistake is noticed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from tests.mutations.catalogue import IN_PROSE, RULES, Mutation, patched
 from tests.simulation.mutilations import MUTILATIONS
 from tests.unit import test_working
 
-ARCHITECTURE = Path(__file__).parents[2] / "docs" / "ARCHITECTURE.md"
+DOCS = Path(__file__).parents[2] / "docs"
+TEXT = "\n".join(
+    (DOCS / name).read_text(encoding="utf-8") for name in ("ARCHITECTURE.md", "INTERNALS.md")
+)
 HEADER = "| Rule | The disaster it avoids |"
 DIRECTED = {rule: entry for rule, entry in RULES.items() if isinstance(entry, Mutation)}
 OWN = [
@@ -27,7 +30,7 @@ FAST_PATIENCE = 2.0
 
 
 def rules_in_tables() -> Iterator[str]:
-    lines = iter(ARCHITECTURE.read_text(encoding="utf-8").splitlines())
+    lines = iter(TEXT.splitlines())
     for line in lines:
         if line != HEADER:
             continue
@@ -45,9 +48,9 @@ def test_every_rule_of_the_tables_has_a_mutation_and_every_mutation_a_rule() -> 
 
 
 def test_every_mutation_of_random_schedules_breaks_a_rule_that_is_written_down() -> None:
-    text = " ".join(ARCHITECTURE.read_text(encoding="utf-8").split())
+    text = " ".join(TEXT.split())
     for name, quoted in IN_PROSE.items():
-        assert quoted in text, f"{name}: ARCHITECTURE does not say {quoted!r}"
+        assert quoted in text, f"{name}: the documents do not say {quoted!r}"
     named = [entry for entry in RULES.values() if isinstance(entry, str)]
     assert sorted([*named, *IN_PROSE]) == sorted(MUTILATIONS)
 

@@ -12,6 +12,6 @@ from openmirror.table.control import ControlDocument
 def refused(control: ControlDocument, problem: Problem, at: datetime) -> ControlDocument:
     """The document with the problem that a batch's data has: the next plan stops before that file.
 
-    It is remembered, so that bad data is not read again every few seconds (ARCHITECTURE §5).
+    It is remembered, so that bad data is not read again every few seconds (INTERNALS §2).
     """
     return replace(control, problem=replace(problem, since=at))
