@@ -291,7 +291,7 @@ def at_the_door(test: Callable[[test_event_filter.World], None]) -> Callable[[],
 
 RULES: Mapping[str, str | Mutation] = {
     # §4 Look
-    "Applied is read **after** the listing": "the_order_of_a_look",
+    "Applied is read **after** the listing": "the_order_of_an_observation",
     "Incarnation first and last": "the_incarnation_again",
     "A missing folder is an error of the store, never an empty list": Mutation(
         _a_missing_folder_is_an_empty_list, witnesses.an_unreadable_zone_is_no_deleted_table
@@ -311,7 +311,7 @@ RULES: Mapping[str, str | Mutation] = {
         _facts_of_whatever_lies_there, witnesses.facts_are_of_the_content_that_was_listed
     ),
     # §4 Apply
-    "Rows are held before the second observation": "rows_held_before_the_second_look",
+    "Rows are held before the second observation": "rows_held_before_the_second_observation",
     "A decided batch is applied exactly so before any other of its epoch": "decided_batches",
     "The document is written under its ETag": "the_etag_of_the_document",
     'A conflict is "observe again", never an error': "looking_again_after_a_conflict",
@@ -400,14 +400,14 @@ random schedules notice (`tests/simulation/mutilations.py`)."""
 
 IN_PROSE: Mapping[str, str] = {
     "fences": "To **fence** an epoch is to commit a MERGE that matches no row",
-    "the_second_look": "What was read is what was planned, or start over.",
+    "the_second_observation": "What was read is what was planned, or start over.",
     "the_newest_epoch_rule": "the log's live epoch is not the newest that was decided",
     "the_fence_before_a_drop": "The fences come first, so that a runner which still holds a "
     "batch cannot finish it, at the path or in the retained table.",
-    "digests_in_cleanup": "batches whose files are not all archived, with the manifests they "
+    "manifests_in_cleanup": "batches whose files are not all archived, with the manifests they "
     "were read with",
     "the_etag_of_a_move": "under the source's ETag",
-    "the_order_of_a_cleaning_look": "Cleanup observes with the listing **last**",
+    "the_order_of_a_cleaning_observation": "Cleanup observes with the listing **last**",
     "the_ledger": "whoever finds the batch decided writes it again, and finds it there",
     "writing_down_before_the_commit": "It is written by conditional create between *decide* and "
     "*commit*",

@@ -303,9 +303,9 @@ _RETURNING: dict[str, Any] = {
 
 CHOSEN: dict[str, dict[str, Any]] = {
     **dict.fromkeys(MUTILATIONS, _RESTLESS),
-    "digests_in_cleanup": _CHANGING,
+    "manifests_in_cleanup": _CHANGING,
     "the_etag_of_a_move": _CHANGING,
-    "the_order_of_a_look": _EMPTYING,
+    "the_order_of_an_observation": _EMPTYING,
     "the_newest_epoch_rule": _RETURNING,
 }
 """The kind of schedule in which each guard matters most."""
@@ -349,14 +349,14 @@ NOTICED_BY: dict[str, int] = {
     "fences": 1,
     "fences_of_epochs_that_never_committed": 1,
     "the_fence_before_a_drop": 41,
-    "the_second_look": 61,
-    "rows_held_before_the_second_look": 87,
+    "the_second_observation": 61,
+    "rows_held_before_the_second_observation": 87,
     "the_etag_of_the_document": 4,
     "looking_again_after_a_conflict": 0,
-    "digests_in_cleanup": 0,
+    "manifests_in_cleanup": 0,
     "the_etag_of_a_move": 6,
     "the_incarnation_again": 118,
-    "the_order_of_a_look": 71,
+    "the_order_of_an_observation": 71,
     "the_newest_epoch_rule": 3,
     "the_archive": 159,
     "the_ledger": 0,

@@ -82,7 +82,7 @@ MOST_SEEDS = 700
 """So many schedules a guard gets to show that it is needed, where the one that is written down does
 not show it any more."""
 
-UNSEEN = {"the_order_of_a_cleaning_look"}
+UNSEEN = {"the_order_of_a_cleaning_observation"}
 """Nothing can notice it: the digests that a cleaning look compares come from the control document,
 which is read before the listing in either order, so a file of them that is absent was moved."""
 
