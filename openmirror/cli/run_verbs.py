@@ -69,7 +69,7 @@ def up(
         say("starting Spark")
         with (
             wiring.local_engine(settings, say) as engine,
-            stop_signals(stated=AFTER_BATCHES) as stop,
+            stop_signals(message=AFTER_BATCHES) as stop,
             emitting(watched, os.environ, "up", settings.status_repeat) as reported,
             wiring.up(
                 settings,
@@ -134,7 +134,7 @@ def drain(root: RootOption = None, mirror: Mirrors = None) -> None:
         say("starting Spark")
         with (
             wiring.local_engine(settings, say) as engine,
-            stop_signals(stated=AFTER_BATCHES, interrupt=True),
+            stop_signals(message=AFTER_BATCHES, interrupt=True),
             emitting(watched, os.environ, "drain", settings.status_repeat) as reported,
         ):
             try:

@@ -80,7 +80,7 @@ def serve(
         if warning := exposure(settings):
             say(warning)
         say("Ctrl-C stops")
-        with stop_signals(stated=_STOPPING) as stop:
+        with stop_signals(message=_STOPPING) as stop:
             stop.wait()
     say("stopped")
 

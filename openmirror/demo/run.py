@@ -68,7 +68,7 @@ def _mirror_all(
             publishing(opened.root, scope, screen.hear, opened.key) as publisher,
             screen.shown(),
             opened.start() as running,
-            stop_signals(stated=AFTER_BATCHES) as stop,
+            stop_signals(message=AFTER_BATCHES) as stop,
         ):
             screen.say("mirroring")
             done = _Done(opened.ports, publisher, tracker)

@@ -33,7 +33,7 @@ EVENT_GRID = "event-grid"
 """The source of what Event Grid could not deliver."""
 
 QUEUE_OF = {EVENTS_QUEUE: EVENTS_QUEUE, WORK_QUEUE: WORK_QUEUE, EVENT_GRID: EVENTS_QUEUE}
-"""Where a letter of each source goes when it is put back."""
+"""The queue that a dead letter of each source is put back into."""
 
 ReadEvents = Callable[[bytes], Sequence[ReadEvent]]
 
@@ -49,7 +49,7 @@ def keep_event(
     at: datetime,
     telemetry: Telemetry = _NOBODY,
 ) -> DeadLetter:
-    """Keep a message of the queue of landing events, saying what is wrong with it."""
+    """Keep a message of the queue of landing events, with what is wrong with it."""
     body = plain(body)
     wrong = [event.reason for event in read(body) if isinstance(event, NoEvent)]
     reason = wrong[0] if wrong else "handling it failed again and again; see the function's errors"
@@ -66,7 +66,7 @@ def keep_work_item(
     at: datetime,
     telemetry: Telemetry = _NOBODY,
 ) -> DeadLetter:
-    """Keep a message of the work queue as it was sent, saying whose it is and why it was buried."""
+    """Keep a message of the work queue as it was sent, with its table and why it was given up."""
     body = plain(body)
     if dead_lettered := decode_dead_lettered(body.decode("utf-8", "replace")):
         body = dead_lettered.body.encode()
@@ -74,15 +74,15 @@ def keep_work_item(
     if dead_lettered:
         reason = f"{work_item.folder}: {dead_lettered.why}" if work_item else dead_lettered.why
     elif work_item:
-        reason = f"visiting {work_item.folder} failed again and again; see its status"
+        reason = f"reconciling {work_item.folder} failed again and again; see its status"
     else:
-        reason = "it is no doorbell message"
+        reason = "it is no work item"
     dead_letter = DeadLetter(source=WORK_QUEUE, identity=identity, at=at, reason=reason, body=body)
     return _kept(dead_letters, dead_letter, telemetry)
 
 
 def _kept(dead_letters: DeadLetters, dead_letter: DeadLetter, telemetry: Telemetry) -> DeadLetter:
-    """Told only then: who dies in between finds the message again, and tells it."""
+    """Keep it, then emit it: after a crash in between the message is kept and emitted again."""
     dead_letters.keep(dead_letter)
     telemetry.dead_letter_kept(dead_letter)
     return dead_letter
@@ -95,9 +95,9 @@ MOST_AT_ONCE = 500
 def collect(
     dead_letters: DeadLetters, dead: UndeliveredEvents, at: datetime, telemetry: Telemetry = _NOBODY
 ) -> list[DeadLetter]:
-    """Keep what Event Grid gave up, so that all letters lie in one place.
+    """Keep what Event Grid gave up, so that all dead letters lie in one place.
 
-    A pass that dies half way leaves a letter in both places; the next one makes it one.
+    A pass that dies half way leaves one in both places; the next pass mends that.
     """
     kept = []
     for found in dead.waiting(MOST_AT_ONCE):
@@ -107,7 +107,7 @@ def collect(
 
 
 def count(dead_letters: DeadLetters, telemetry: Telemetry) -> Mapping[str, int]:
-    """How many letters there are of each source, 0 as well; tells it."""
+    """How many dead letters there are of each source, 0 as well; emits the counts."""
     found = Counter(name.partition("/")[0] for name in dead_letters.names())
     counts = {source: found[source] for source in QUEUE_OF}
     telemetry.dead_letters_waiting(counts)
@@ -117,10 +117,10 @@ def count(dead_letters: DeadLetters, telemetry: Telemetry) -> Mapping[str, int]:
 def _from_event_grid(found: UndeliveredEvent, at: datetime) -> DeadLetter:
     events = _events(found.body)
     first: Mapping[str, object] = events[0] if events else {}
-    stated = {key.lower(): value for key, value in first.items()}
-    why = stated.get("deadletterreason") or "Event Grid gave no reason"
-    attempts = stated.get("deliveryattempts")
-    outcome = stated.get("lastdeliveryoutcome")
+    properties = {key.lower(): value for key, value in first.items()}
+    why = properties.get("deadletterreason") or "Event Grid gave no reason"
+    attempts = properties.get("deliveryattempts")
+    outcome = properties.get("lastdeliveryoutcome")
     reason = f"{len(events)} event(s): {why}"
     if attempts is not None:
         reason += f" after {attempts} attempts"
@@ -129,7 +129,7 @@ def _from_event_grid(found: UndeliveredEvent, at: datetime) -> DeadLetter:
     return DeadLetter(
         source=EVENT_GRID,
         identity=str(uuid5(NAMESPACE_URL, found.path)),
-        at=_moment(stated.get("publishtime")) or at,
+        at=_moment(properties.get("publishtime")) or at,
         reason=reason,
         body=found.body,
     )
@@ -154,14 +154,14 @@ def _moment(text: object) -> datetime | None:
 
 @dataclass(frozen=True)
 class DeadLetterPage:
-    """What status shows of the letters."""
+    """What the status page shows of the dead letters."""
 
     count: int
     newest: tuple[DeadLetter, ...]
 
 
 def dead_letter_page(dead_letters: DeadLetters, most: int = 10) -> DeadLetterPage:
-    """How many letters there are, and the newest of them."""
+    """How many dead letters there are, and the newest of them."""
     names = dead_letters.names()
     return DeadLetterPage(len(names), tuple(islice(_still_there(dead_letters, names), most)))
 
@@ -173,9 +173,9 @@ def _still_there(dead_letters: DeadLetters, names: Iterable[str]) -> Iterator[De
 
 
 def requeue(dead_letters: DeadLetters, requeuer: Requeuer, name: str) -> DeadLetter:
-    """Put a letter back into its queue and forget it; a crash in between may repeat it.
+    """Put a dead letter back into its queue and delete it; a crash in between may repeat it.
 
-    Raises NotThere when there is no such letter.
+    Raises NotThere when there is no such dead letter.
     """
     dead_letter = dead_letters.read(name)
     for body in _messages(dead_letter):
@@ -185,7 +185,7 @@ def requeue(dead_letters: DeadLetters, requeuer: Requeuer, name: str) -> DeadLet
 
 
 def _messages(dead_letter: DeadLetter) -> Iterator[bytes]:
-    """What Event Grid dead-letters together may be too much for one message of a queue."""
+    """The messages to send: one for each event, since all together may exceed a queue's message."""
     events = _events(dead_letter.body) if dead_letter.source == EVENT_GRID else []
     if not events:
         yield dead_letter.body

@@ -1,8 +1,8 @@
-"""The door: what one landing event means for its table, before any engine is started.
+"""The event filter: what one landing event means for its table, before any engine is started.
 
-The rules are the plan's own, over a glance instead of a look. Every answer but a ring can only
-cost seconds and never a change: the sweep asks the same question of every table, with the full
-look. And a ring too many costs only a look.
+The rules are the plan's own, over a partial observation instead of a full one. Every answer but a
+wake-up can only cost seconds and never a change: the sweep asks the same question of every table,
+with a full observation. And a wake-up too many costs only an observation.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from openmirror.table import layout
 
 @dataclass(frozen=True)
 class Woken:
-    """A runner is asked to look at these tables."""
+    """A runner is asked to reconcile these tables."""
 
     folders: tuple[TableFolder, ...]
 
@@ -58,10 +58,10 @@ Answer = Woken | Ignored | Found
 
 
 def handle_event(ports: RootPorts, work: WorkQueue, event: LandingEvent) -> Answer:
-    """Answer one event, and ring where the answer says so.
+    """Filter one event, and send a work item for each table that has to be woken.
 
-    Raises what the queue raises when it takes no ring, and AccessDenied: the event must then be
-    handed in again.
+    Raises what the queue raises when it takes no work item, and AccessDenied: the event must then
+    be delivered again.
     """
     answer = filter_event(ports, event)
     ports.steps(Step.FILTERED)
@@ -72,7 +72,7 @@ def handle_event(ports: RootPorts, work: WorkQueue, event: LandingEvent) -> Answ
 
 
 def filter_event(ports: RootPorts, event: LandingEvent) -> Answer:
-    """What one event means, without ringing; a problem that is found is written down."""
+    """What one event means; sends nothing, but records a problem that is found."""
     if event.may_grow:
         return Ignored("the file was only opened for writing: it is still empty")
     if event.kind is not EventKind.FOLDER_RENAMED or event.source is None:
@@ -109,7 +109,7 @@ def _inner_folder(ports: RootPorts, event: LandingEvent, folder: TableFolder, na
         return _at_table(ports, folder, None)  # with whatever files it holds
     is_named_as_file = read_name(ANY_FILE, name) is not None and "." in name
     if is_named_as_file and event.kind is not EventKind.FOLDER_DELETED:
-        return Woken((folder,))  # a folder where a file should be: a look says so
+        return Woken((folder,))  # a folder where a file should be: an observation shows it
     return Ignored("it is a folder inside a table folder")
 
 
@@ -120,7 +120,7 @@ def _at_table(ports: RootPorts, folder: TableFolder, announced: str | None) -> A
     except DocumentUnreadable as error:
         return Ignored(str(error))
     except (NotThere, ConditionFailed, Unavailable):
-        # It changes while it is judged, or cannot be read now: whoever looks next knows more.
+        # It changes while it is observed, or cannot be read now: the next observation shows more.
         return Woken((folder,))
 
 
@@ -144,7 +144,7 @@ def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | No
         case Pause(problem) if problem.same_as(recorded):
             return Ignored(f"the table is paused: {problem.code.value}")
         case Pause(problem) if problem.code is Code.APPLIED_FILE_CHANGED:
-            return Woken((observed.folder,))  # only the archive tells whether it was overwritten
+            return Woken((observed.folder,))  # only the archive shows whether it was overwritten
         case Pause(problem):
             if (
                 ports.store.incarnation(layout.table_folder(observed.folder))
@@ -164,7 +164,7 @@ def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | No
 
 
 def _in_a_ledger(partial: PartialObservation, announced: str | None) -> Answer:
-    """What can be told without the order of all files; the rest takes a whole look."""
+    """What can be decided without the order of all files; the rest takes a full observation."""
     observed = partial.observed
     if observed.control.hold:
         return Ignored(f"the table is held by {observed.control.hold.by}")

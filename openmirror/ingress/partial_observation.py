@@ -1,8 +1,8 @@
-"""`glance`: a look at the few files that one event concerns, at a cost flat in the folder's size.
+"""A partial observation: the few files that one event concerns, at a cost that is always the same.
 
-It reads what a look reads, in the same order, except for the listing: instead of all files it sees
-the announced one, the one before it, the next to apply, and the one that the table is paused over.
-A plan of it may miss what other files would say, and never sees what is not there.
+It reads what a full observation reads, in the same order, except for the listing: instead of all
+files it reads the announced one, the one before it, the next to apply, and the one that the table
+is paused over. A plan of it may miss what other files would show, and never sees what is not there.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from openmirror.table.log import BrokenLog
 
 @dataclass(frozen=True)
 class PartialObservation:
-    """A look at a few files, and the number that is missing before the announced one."""
+    """The observed state with a few files, and the number missing before the announced one."""
 
     seen: Observation
     missing: Sequence | None = None
@@ -62,9 +62,9 @@ class PartialObservation:
 def observe_partially(
     ports: RootPorts, folder: TableFolder, announced: str | None
 ) -> PartialObservation:
-    """See what one event may have changed for a table; the name is given from its folder on.
+    """Observe what one event may have changed; `announced` is a path relative to the table folder.
 
-    Raises DocumentUnreadable; ConditionFailed or NotThere when something changed underfoot.
+    Raises DocumentUnreadable; ConditionFailed or NotThere when something changed meanwhile.
     """
     seen = first_reads(ports, folder)
     observed = seen.observed
@@ -89,7 +89,7 @@ def observe_partially(
     for name in (own, _numbered(observed, paused_over)):
         if name is not None:
             observed = _with_file(ports, observed, landing, name)
-    # As in every look, applied is read after the files that may be pending.
+    # As in every observation, applied is read after the files that may be pending.
     observed = rebuilt(ports, with_logs(ports, observed), seen.etag)
     if isinstance(observed.log, BrokenLog):
         return PartialObservation(replace(seen, observed=observed))
@@ -106,7 +106,7 @@ def _numbered(observed: ObservedState, name: str | None) -> ChangeFileName | Non
 def _with_names(
     ports: RootPorts, observed: ObservedState, landing: StorePath, names: list[str]
 ) -> ObservedState:
-    """The look with these files at any place: only a whole look knows the ledger's order."""
+    """The observed state with these files in any order: only a full observation knows theirs."""
     files: dict[Sequence, LandedFile] = {}
     for number, name in enumerate(names, start=1):
         if isinstance(read_name(observed.naming, name), ParsedName):
@@ -201,7 +201,7 @@ def _missing_in_partition(
 def _with_next(
     ports: RootPorts, observed: ObservedState, landing: StorePath, announced: ChangeFileName | None
 ) -> ObservedState:
-    """The look with the file that comes next, inspected; unchanged where a number is missing."""
+    """The observed state with the next file inspected; unchanged where a number is missing."""
     record = observed.record
     assert record is not None
     extension = announced.extension if announced else observed.naming.extension

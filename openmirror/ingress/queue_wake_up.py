@@ -1,4 +1,4 @@
-"""The Doorbell port over a work queue: a ring for a runner in another process."""
+"""The Waker port over a work queue: wakes a runner in another process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from openmirror.protocol.names import TableFolder
 
 
 class QueueWaker:
-    """Rings by sending; saying for people what made it ring."""
+    """Wakes by sending a work item, with its reason for people."""
 
     def __init__(self, queue: WorkQueue, reason: str, correlation: str = "") -> None:
         self._queue = queue
@@ -15,5 +15,5 @@ class QueueWaker:
         self._correlation = correlation
 
     def wake(self, folder: TableFolder) -> None:
-        """Ask for a look at this folder."""
+        """Ask for a reconciliation of this folder."""
         self._queue.send(WorkItem(folder, self._reason, self._correlation))

@@ -1,4 +1,4 @@
-"""Receiving landing events: each is judged at the door, and a runner is started when one rang."""
+"""Receiving landing events: each passes the event filter, and a runner is started when needed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Received:
     no_events: tuple[NoEvent, ...]
     """Parts of the message that are no event; the message has to be kept."""
     started: StartOutcome | None
-    """What came of looking for a runner; None when nothing rang."""
+    """What came of asking for a runner; None when no event woke a table."""
 
 
 def receive(
@@ -29,8 +29,8 @@ def receive(
 ) -> Received:
     """Answer every event of a message; events of other types are passed over.
 
-    Raises what the queue raises when it takes no ring, and AccessDenied. The message must then come
-    again, which repeats harmless rings.
+    Raises what the queue raises when it takes no work item, and AccessDenied. The message must then
+    be delivered again, which repeats work items and does no harm.
     """
     answers: list[tuple[LandingEvent, Answer]] = []
     no_events: list[NoEvent] = []

@@ -1,4 +1,4 @@
-"""Seeing that a runner is there when there is work, and that none is when there is not."""
+"""Starting a runner when there is work, and none when there is not."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Observe, decide, act: bringing one table from what was sent to what is applied."""
+"""The reconcile loop of one table: observe what was sent and applied, plan, and act."""

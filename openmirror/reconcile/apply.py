@@ -36,8 +36,8 @@ def apply_batch(
 ) -> Problem | None:
     """Apply a planned batch, or return the problem that its data has.
 
-    Whatever happens underway, the caller looks again. Raises ConditionFailed when another runner
-    decided first, and whatever the engine raises for a failed read or commit.
+    Whatever happens underway, the caller observes the table again. Raises ConditionFailed when
+    another runner decided first, and whatever the engine raises for a failed read or commit.
     """
     started = ports.clock()
     read = engine.read(batch)
@@ -55,7 +55,7 @@ def apply_batch(
 
 
 def is_unchanged(ports: RootPorts, batch: Batch) -> bool:
-    """Whether what was read is what was planned: same life of the folder, same ETags."""
+    """Whether what was read is what was planned: same incarnation of the folder, same ETags."""
     landing = layout.table_folder(batch.folder)
     found = {}
     try:
@@ -100,7 +100,7 @@ def _decide_and_commit(
     result = engine.commit(batch, prepared, transaction, user_metadata.encode(batch_record))
     ports.steps(Step.COMMITTED)
     log = ports.logs.read(batch.table) if result is CommitResult.DONE else None
-    # Delta skips a repeated transaction in silence: only the log says whose commit it has.
+    # Delta skips a repeated transaction in silence: only the log shows whose commit it has.
     if (
         isinstance(log, TableLog)
         and log.batch_record
@@ -110,9 +110,10 @@ def _decide_and_commit(
 
 
 def _may_alter(ports: RootPorts, batch: Batch) -> bool:
-    """Whether the table is still this epoch's, where properties are set of it before the commit.
+    """Whether the table still belongs to this epoch, if the batch alters it before the commit.
 
-    No transaction keeps these from a table that was made anew since the look.
+    Properties and types are altered without a transaction, so nothing else would keep them from a
+    table that was re-created since it was observed.
     """
     if batch.kind is not BatchKind.EXTEND or not (batch.features.is_due or batch.union.widened):
         return True

@@ -34,7 +34,7 @@ class Cleaned:
 
 
 def clean_table(ports: RootPorts, folder: TableFolder, *, dry_run: bool = False) -> Cleaned:
-    """Clean one table; with `dry_run` say what would go, and touch nothing.
+    """Clean one table; with `dry_run` only return what would be done.
 
     Raises NotThere when the landing zone cannot be listed.
     """

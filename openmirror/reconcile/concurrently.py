@@ -1,4 +1,4 @@
-"""Looking at many tables at the same time, where each look waits for a far store."""
+"""Observing many tables at the same time, where each observation waits for a remote store."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _Found = TypeVar("_Found")
 def side_by_side(
     ports: RootPorts, items: Iterable[_Item], observe: Callable[[_Item], _Found]
 ) -> list[_Found]:
-    """What `look` finds for each item, in their order; at most `looks_at_once` at a time.
+    """What `observe` returns for each item, in their order; `concurrent_observations` at a time.
 
-    Raises what the first of them raised that did, and begins no further one then.
+    Raises the error of the first item that failed, in their order, and begins no further one then.
     """
     if ports.concurrent_observations == 1:
         return [observe(item) for item in items]
-    with ThreadPoolExecutor(ports.concurrent_observations, thread_name_prefix="look") as pool:
+    with ThreadPoolExecutor(ports.concurrent_observations, thread_name_prefix="observe") as pool:
         underway = [pool.submit(observe, item) for item in items]
         try:
             return [one.result() for one in underway]

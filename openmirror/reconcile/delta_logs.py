@@ -1,4 +1,4 @@
-"""The logs that a look reads: the table's own, that of a dropped life, that of a rival."""
+"""The Delta logs that are observed: the table's own, that of a retained table, that of a rival."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from openmirror.table.log import BrokenLog, TableLog
 
 
 def with_logs(ports: RootPorts, observed: ObservedState) -> ObservedState:
-    """The look with the table's log, or where there is none that of its dropped life."""
+    """The observed state with the table's log, or without one that of the retained table."""
     log = ports.logs.read(observed.table)
     retained = find_retained(ports, observed) if log is None else None
     return replace(observed, log=log, retained=retained)
 
 
 def find_retained(ports: RootPorts, observed: ObservedState) -> TableLog | BrokenLog | None:
-    """The log of the newest dropped life of this table, if one waits for its retention to end."""
+    """The log of this table's newest retained incarnation, if one was dropped and still kept."""
     records = layout.dropped_incarnations(observed.folder.mirror, observed.name)
     try:
         listing = ports.store.list_folder(records)
@@ -45,8 +45,9 @@ def _newest_epoch(log: TableLog | BrokenLog) -> int:
 
 
 def with_mirror(ports: RootPorts, observed: ObservedState) -> ObservedState:
+    """The observed state with what other folders of the mirror decide: bulk drops, a rival."""
     if observed.incarnation is None:
-        # The brake reads much, and never asks about a folder whose table is gone already.
+        # The bulk-drop guard reads much, and never holds back a folder whose table is gone.
         needs_yes = has_table(observed.control) and observed.folder in bulk_drop_guard(
             ports, observed.folder.mirror
         )

@@ -19,7 +19,7 @@ from openmirror.table.layout import StorePath
 Document = TypeVar("Document", ControlDocument, MirrorDocument)
 
 
-# Building a codec takes as long as a thousand reads, and every look makes a Documents.
+# Building a codec takes as long as a thousand reads, and every observation makes a Documents.
 @cache
 def _table_codec() -> TypeAdapter[ControlDocument]:
     return TypeAdapter(ControlDocument)

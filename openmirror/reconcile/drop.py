@@ -21,11 +21,11 @@ from openmirror.table.log import TableLog
 
 
 def drop_table(ports: RootPorts, engine: TableEngine, seen: Observation) -> None:
-    """Fence every epoch that was ever decided, then move the table aside with its log.
+    """Fence every epoch that was ever decided, then move the table with its log to be retained.
 
     The fences come first: a runner that still holds a batch of this table can then not finish it,
-    here or aside. One that was decided and has not committed yet is fenced too, or its replace
-    could land just before the move.
+    at either path. An epoch that was decided and has not committed yet is fenced too, or its
+    replace could land just before the move.
     """
     observed = seen.observed
     if not fence_others(ports, engine, observed.table, observed.control, None, None):
@@ -41,9 +41,9 @@ def drop_table(ports: RootPorts, engine: TableEngine, seen: Observation) -> None
     try:
         ports.store.move_folder(observed.table, destination)
     except NotThere:
-        return  # another runner moved it; the next look says how things stand
+        return  # another runner moved it; the next observation shows the result
     except AlreadyThere:
-        # A stalled runner's log of the same life: keep both, under the epoch that tells them apart.
+        # A stalled runner's log of the same incarnation: keep both, the second named by its epoch.
         destination = StorePath(f"{destination}.{observed.control.epoch}")
         ports.store.move_folder(observed.table, destination)
     ports.steps(Step.DROPPED)
@@ -58,7 +58,7 @@ def _last_record(log: object) -> Incarnation:
 
 
 def restore_table(ports: RootPorts, seen: Observation, decision: Restore) -> None:
-    """Move a dropped table back to its place; the next look replaces or continues it there.
+    """Move a retained table back; the next reconciliation replaces or continues it there.
 
     An operator's `undrop` holds the table in the same step, or the missing folder would drop it
     again.

@@ -1,7 +1,8 @@
-"""Telling telemetry what happened, before it is written down: once written, nobody would say it.
+"""What a reconciliation emits to telemetry, always before the control document records it.
 
-So a crash in between makes the next process tell it, with the same identity, and a repeat is
-recognised by it. Who only reads status tells nothing.
+Once recorded, nothing would emit it any more. So after a crash in between the next process emits
+it, under the same identity, by which a repetition is recognised. Commands that only read status
+emit nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from openmirror.table.log import AppId, BatchRecord, Epoch, TableLog
 
 
 def emit_learned(ports: RootPorts, observed: ObservedState, learned: ControlDocument) -> None:
-    """Tell what `learned`, about to be saved, knows and the document of this look does not."""
+    """Emit what `learned`, about to be saved, has and the observed control document has not."""
     before = observed.control
     if learned.applied != before.applied:
         if (batch_record := _unreported(observed)) and batch_record.app_id:
@@ -42,7 +43,7 @@ def emit_learned(ports: RootPorts, observed: ObservedState, learned: ControlDocu
 
 
 def _unreported(observed: ObservedState) -> BatchRecord | None:
-    """The newest commit of this folder, if the control document does not know of it yet.
+    """The newest commit of this folder, if the control document does not have it yet.
 
     There is never more than one: whoever decides the next batch has saved this one before.
     """
@@ -112,7 +113,7 @@ def _replicating_began(observed: ObservedState, applied: Applied) -> TableOperat
 def _failed(observed: ObservedState, problem: Problem) -> TableOperation:
     at = problem.since or observed.at
     control = observed.control
-    # An operator's act lets the same problem come anew; without one, a repeat is a repeat.
+    # After an operator's act the same problem counts as a new one; without, as a repetition.
     last_act = control.acts[-1].at if control.acts else None
     return TableOperation(
         name=OperationName.FAIL_TABLE,
@@ -138,11 +139,11 @@ def _failed(observed: ObservedState, problem: Problem) -> TableOperation:
 
 
 def emit_opening(ports: RootPorts, observed: ObservedState, batch: Batch) -> None:
-    """Tell that a table is about to be made, or made anew, by this batch."""
+    """Emit that this batch is about to create or replace the table, if it is."""
     if batch.kind is not BatchKind.REPLACE:
         return
     names = [OperationName.ADD_TABLE] if batch.may_create else []
-    # Once decided, the request is gone and the life remembers.
+    # Once decided, the request is gone; the incarnation's record has it.
     reseeds = observed.control.asks_for(RequestKind.RESEED) or (
         observed.record is not None and observed.record.reseeding_until > START
     )
@@ -166,7 +167,7 @@ def emit_opening(ports: RootPorts, observed: ObservedState, batch: Batch) -> Non
 def emit_removed(
     ports: RootPorts, observed: ObservedState, incarnation: Incarnation, at: datetime
 ) -> None:
-    """Tell that a table is about to be moved aside."""
+    """Emit that a table is about to be dropped."""
     ports.telemetry.happened(
         TableOperation(
             name=OperationName.REMOVE_TABLE,
@@ -181,10 +182,10 @@ def emit_removed(
 
 
 def emit_statuses(ports: RootPorts, mirror: str, tables: Sequence[TableStatus]) -> None:
-    """Tell how the tables of a mirror stand, and which of them somebody holds.
+    """Emit the status of a mirror's tables, and an operation for each that is held.
 
     A hold is written by whoever asks for it, often a command that has no telemetry; so it is
-    told by those who find it, under one identity.
+    emitted by every process that finds it, under one identity.
     """
     for table in tables:
         if isinstance(table.stage, OnHold):
@@ -204,7 +205,7 @@ def emit_statuses(ports: RootPorts, mirror: str, tables: Sequence[TableStatus]) 
 
 
 def status_event_of(table: TableStatus) -> TableStatusEvent:
-    """What telemetry is told of a table's status: what the status page shows of it."""
+    """The event for a table's status: what the status page shows of it."""
     problem = table.problem
     waits = [table.waiting_for.waiting] if table.waiting_for else []
     waits += table.other_waits
@@ -231,10 +232,10 @@ def status_event_of(table: TableStatus) -> TableStatusEvent:
     )
 
 
-def _text(stated: Trouble | Warn) -> str:
-    """What it is about, and where; what to do stands beside it."""
-    where = f"{stated.file}: " if stated.file and stated.file not in stated.detail else ""
-    return where + stated.detail.rstrip(".")
+def _text(issue: Trouble | Warn) -> str:
+    """The detail of a problem or warning, after its file unless the detail names it."""
+    where = f"{issue.file}: " if issue.file and issue.file not in issue.detail else ""
+    return where + issue.detail.rstrip(".")
 
 
 def health(table: TableStatus) -> Health:

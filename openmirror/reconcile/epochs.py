@@ -28,13 +28,14 @@ def fence_others(
     opening: AppId | None,
     create: TableSchema | None,
 ) -> bool:
-    """Close every epoch that may still have a runner somewhere, in the one log at this path.
+    """Fence every epoch that may still have a runner somewhere, in the one log at this path.
 
-    `opening` is the one that is about to begin; None when the table is dropped.
+    `opening` is the epoch that is about to begin; None when the table is dropped. `create` is the
+    schema to create a missing table with; None where a missing table is no table of ours.
 
-    False when the log was not there, changed its identity underway, or another runner was
-    faster: then nothing may be committed, and the caller looks again. An epoch that never
-    committed is fenced as well: its runner may be stalled just before its first commit.
+    False when the log was not there, changed its identity meanwhile, or another runner was
+    faster: then nothing may be committed, and the caller observes the table again. An epoch that
+    never committed is fenced as well: its runner may be stalled just before its first commit.
     """
     log = ports.logs.read(table)
     live = [log.live[0].app_id] if isinstance(log, TableLog) and log.live else []
@@ -80,7 +81,7 @@ def continue_epoch(
 
 
 def _entries_before(ports: RootPorts, observed: ObservedState) -> list[LedgerEntry]:
-    """The ledger of the life that an adoption goes on from, if it was copied as well."""
+    """The ledger of the incarnation that an adoption continues, if it was copied as well."""
     before = before_adoption(observed)
     if before is None or not observed.naming.has_ledger:
         return []
@@ -94,5 +95,5 @@ def _position_before_fence(
     if not isinstance(log, TableLog):
         return None
     before = log.last_fenced
-    # A replace of another life may have landed just before its fence: its rows are not ours.
+    # A replace of another incarnation may have landed just before its fence: not our rows.
     return before[1] if before and continues_incarnation_of(decided, before[0]) else None

@@ -1,4 +1,4 @@
-"""Which folders have a table in its place, without reading every control document each time."""
+"""Which folders have a table that is not dropped, cached by their control documents' ETags."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def has_table(control: ControlDocument) -> bool:
 
 
 class KnownTables:
-    """What control documents said of this, by their ETags; safe to share between threads.
+    """Whether each folder has a table, by its control document's ETag; safe between threads.
 
-    The brake asks it of every table of a mirror, for each table whose folder is missing.
+    The bulk-drop guard asks it of every table of a mirror, for each table whose folder is missing.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class KnownTables:
         try:
             stored = documents.table(folder)
         except DocumentUnreadable:
-            return True  # to count one too many asks too often; a table is never dropped by it
+            return True  # one too many only asks a person too often; it drops nothing
         found = has_table(stored.value)
         with self._lock:
             self._known[folder] = (stored.etag, found)

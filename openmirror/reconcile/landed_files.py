@@ -23,7 +23,7 @@ from openmirror.table.layout import StorePath
 
 @dataclass(frozen=True)
 class Landed:
-    """What one folder holds, partitions and all."""
+    """The change files of one folder and of its partition folders."""
 
     at: datetime
     files: tuple[LandedFile, ...]
@@ -44,9 +44,9 @@ def sorted_out(
     *,
     archived: bool = False,
 ) -> Landed:
-    """The change files of a folder that was listed; partition folders are listed here.
+    """The change files of a listed folder; partition folders inside it are listed here.
 
-    Raises NotThere when a partition folder goes meanwhile.
+    Raises NotThere when a partition folder is deleted meanwhile.
     """
     found: list[LandedFile] = []
     unexpected_names: list[UnexpectedName] = []
@@ -71,7 +71,7 @@ def sorted_out(
                     found.append(_landed(folder, entry, name, parsed, naming, archived=archived))
     files = tuple(sorted(found, key=lambda file: file.name))
     return Landed(
-        listing.at, files, tuple(sorted(unexpected_names, key=lambda oddity: oddity.name))
+        listing.at, files, tuple(sorted(unexpected_names, key=lambda unexpected: unexpected.name))
     )
 
 

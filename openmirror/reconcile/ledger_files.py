@@ -1,4 +1,4 @@
-"""Ledgers in the control area: entries that are created once, and read when order is in doubt."""
+"""Ledger files: entries that are created once, and read only when order is in doubt."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ def _codec() -> TypeAdapter[LedgerEntry]:
 
 
 def write_entry(store: FileStore, batch: Batch) -> None:
-    """Write a decided batch down, before its first commit; whoever comes second finds it there.
+    """Write a decided batch's ledger entry before its first commit; a second writer finds it there.
 
-    Raises ConditionFailed when another batch is written there: the control document that decided
-    it was lost, and the next look restores it from the ledger.
+    Does nothing for a table without a ledger. Raises ConditionFailed when the entry is there with
+    other files: the control document that decided those was lost, and the next observation rebuilds
+    it from the ledger.
     """
     naming = naming_of(batch.frozen)
     if not naming.has_ledger:
@@ -51,7 +52,7 @@ def write_entry(store: FileStore, batch: Batch) -> None:
 def read_entries(
     store: FileStore, folder: TableFolder, incarnation: Incarnation
 ) -> list[LedgerEntry]:
-    """Every entry of one life's ledger, by epoch and number; none where there is no ledger."""
+    """Every entry of one incarnation's ledger, by epoch and number; none without a ledger."""
     place = layout.ledger(folder, incarnation)
     try:
         epochs = store.list_folder(place).entries

@@ -1,4 +1,4 @@
-"""What only a table with a ledger has to read: its archive, its ledger, and names used before."""
+"""What is read only of a table with a ledger: its archive, its ledger, and names used before."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from openmirror.table.ledger import effective
 
 
 def in_ledger_order(ports: RootPorts, observed: ObservedState) -> ObservedState:
-    """The look with its files in the ledger's order, whatever has to be read for that.
+    """The observed state with its files in the ledger's order, whatever has to be read for that.
 
-    Most looks read nothing here. A table that is read again from its beginning needs archive and
-    ledger; a file that is found by its time may have a name that was used before.
+    Most observations read nothing here. A table that is read again from its beginning needs archive
+    and ledger; a file that is found by its time may have a name that was used before.
     """
     reread = _reread(ports, observed) if rereads(observed) else None
     observed = in_order(observed, reread=reread)
@@ -63,7 +63,7 @@ def _doubtful(ports: RootPorts, observed: ObservedState) -> Iterator[str]:
     if changed is not None and changed.problem.file is not None:
         yield changed.problem.file
     if observed.naming.is_numbered or observed.record is None:
-        return  # a number that was used before is told by the numbers
+        return  # a number that was used before shows by itself
     for item in islice(
         pending(observed, observed.record, reads_from(observed)), ports.limits.batch_files + 1
     ):

@@ -14,7 +14,7 @@ _KEPT = timedelta(days=1)
 
 
 def clear_leftovers(ports: RootPorts, mirror: str, *, dry_run: bool = False) -> tuple[str, ...]:
-    """Delete what conversions of a mirror left behind a day ago; with `dry_run` only say it.
+    """Delete what conversions of a mirror left behind a day ago; with `dry_run` only list it.
 
     Returns the names of their folders. Nothing that is decided or applied depends on them.
     """

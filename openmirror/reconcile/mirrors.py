@@ -1,4 +1,4 @@
-"""One mirror as a whole: its settings, its document, its brake."""
+"""One mirror as a whole: its settings, its document, its bulk-drop guard."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from openmirror.table.control import MirrorDocument
 
 
 def read_settings(store: FileStore, mirror: str) -> tuple[Mirroring | Broken, ETag | None]:
-    """mirroring.json, or what an empty one says, with the ETag that judgements are bound to.
+    """The parsed mirroring.json, an empty one where there is none, or the rule that it breaks.
 
-    The ETag is None without a file.
+    With the file's ETag, which problems are bound to; None without a file.
     """
     try:
         content = store.read(layout.mirror_settings(mirror))
@@ -32,18 +32,20 @@ def read_settings(store: FileStore, mirror: str) -> tuple[Mirroring | Broken, ET
 
 
 def policy_for(settings: Mirroring | Broken, name: TableName) -> TablePolicy | Broken:
-    """What the settings of a mirror say for one table."""
+    """The policy that the settings of a mirror give one table, or the rule that they break."""
     return settings if isinstance(settings, Broken) else settings.policy_of(name)
 
 
 def wrong_settings(store: FileStore, mirrors: Iterable[str]) -> dict[str, str]:
     """The mirrors whose mirroring.json is refused, and what is wrong with each."""
     read = {mirror: read_settings(store, mirror)[0] for mirror in mirrors}
-    return {mirror: stated.detail for mirror, stated in read.items() if isinstance(stated, Broken)}
+    return {
+        mirror: settings.detail for mirror, settings in read.items() if isinstance(settings, Broken)
+    }
 
 
 def default_schema(store: FileStore, mirror: str) -> str:
-    """The pinned default schema, or what would be pinned now; reads only."""
+    """The mirror's frozen default schema, or the one that would be frozen now; reads only."""
     stored = Documents(store).mirror(mirror)
     if stored.etag is not ABSENT:
         return stored.value.default_schema
@@ -56,14 +58,14 @@ def _declared_schema(store: FileStore, mirror: str) -> str | None:
 
 
 def open_mirror(store: FileStore, mirror: str) -> MirrorDocument:
-    """Pin the default schema and the landing zone's identity when a mirror is first used."""
+    """Freeze the default schema and the landing zone's identity when a mirror is first used."""
     documents = Documents(store)
     stored = documents.mirror(mirror)
     if stored.etag is not ABSENT:
         return stored.value
     schema = _declared_schema(store, mirror)
     if schema is None:
-        return stored.value  # not pinned yet: every table of the mirror says what is wrong
+        return stored.value  # not frozen yet: every table of the mirror shows what is wrong
     zone = store.incarnation(layout.landing_zone(mirror))
     value = MirrorDocument(default_schema=schema, zone=zone)
     try:
@@ -73,7 +75,7 @@ def open_mirror(store: FileStore, mirror: str) -> MirrorDocument:
 
 
 def take_confirmation(store: FileStore, folder: TableFolder) -> None:
-    """Use up an operator's yes: a table that comes back later must not be dropped by it."""
+    """Use up an operator's confirmation: a table that comes back must not be dropped by it."""
     documents = Documents(store)
     stored = documents.mirror(folder.mirror)
     left = used_up(stored.value, folder)
@@ -82,7 +84,7 @@ def take_confirmation(store: FileStore, folder: TableFolder) -> None:
 
 
 def bulk_drop_guard(ports: RootPorts, mirror: str) -> frozenset[TableFolder]:
-    """The tables of a mirror that may not be dropped before a person has said yes."""
+    """The tables of a mirror that may not be dropped before a person has confirmed it."""
     documents = Documents(ports.store)
     document = documents.mirror(mirror).value
     tables = frozenset(

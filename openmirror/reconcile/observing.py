@@ -33,24 +33,24 @@ from openmirror.table import layout
 from openmirror.table.layout import StorePath
 
 MOST_OBSERVATIONS = 20
-"""A table that changes under so many looks in a row is somebody's error."""
+"""A table that changes during so many observations in a row is somebody's error."""
 
 
 def observe(ports: RootPorts, folder: TableFolder, *, listing_last: bool = False) -> Observation:
-    """One true look at a table; looks again while it changes underfoot.
+    """One consistent observation of a table; starts over while the table changes meanwhile.
 
     Order of reads: incarnation, control document, listing, applied, incarnation again. Applied
     comes after the listing, because a file is only moved away after it was applied. Cleanup asks
     for `listing_last`: there, what is absent must have been moved before.
 
-    Raises NotThere when the landing zone itself cannot be listed, ConditionFailed when the table
-    never stood still.
+    Raises NotThere when the landing zone itself cannot be listed, DocumentUnreadable when the
+    control document cannot be read, ConditionFailed when the table changed each time.
     """
     for _ in range(MOST_OBSERVATIONS):
         seen = _observe_once(ports, folder, listing_last)
         if seen is not None:
             return seen
-    raise ConditionFailed(f"{folder} changed under {MOST_OBSERVATIONS} looks in a row")
+    raise ConditionFailed(f"{folder} changed during {MOST_OBSERVATIONS} observations in a row")
 
 
 def _observe_once(ports: RootPorts, folder: TableFolder, listing_last: bool) -> Observation | None:
@@ -81,7 +81,7 @@ def _observe_once(ports: RootPorts, folder: TableFolder, listing_last: bool) -> 
 
 def _with_listing(ports: RootPorts, observed: ObservedState, landing: StorePath) -> ObservedState:
     if observed.incarnation is None:
-        # The zone must be readable, and say itself that the folder is gone.
+        # Only a zone that can be listed shows that the folder is gone.
         if observed.folder in landed_folders(ports.store, observed.folder.mirror):
             raise ConditionFailed(f"{landing} has come back")
         return observed

@@ -18,7 +18,7 @@ from openmirror.table.ledger import effective
 def archived_through(
     ports: RootPorts, observed: ObservedState, through: int
 ) -> Iterator[StorePath]:
-    """Archived files up to a number, and the entries of the ledger that speak of nothing else."""
+    """Archived files up to a number, then the ledger's entries that list only such files."""
     if through <= 0 or observed.incarnation is None:
         return
     archive = layout.archive_folder(observed.folder)
@@ -31,13 +31,13 @@ def archived_through(
         return
     entries = read_entries(ports.store, observed.folder, observed.incarnation)
     number = {name: d.sequence for name, d in effective(entries, observed.naming, FENCED).items()}
-    # A name that lies in the folder came again: the archive is all that tells.
+    # A name that lies in the folder was used again: only the archived file shows that.
     there = {file.name for file in observed.landed}
     old = (f for f in files if number.get(f.name, through + 1) <= through and f.name not in there)
     yield from (file.path for file in old)
-    # Last: what a purge leaves behind when it dies, the next one finds again. An entry of a file
-    # that still lies in the folder is all that tells, should the control document be lost, and the
-    # newest one tells how far the ledger goes.
+    # Entries last: what a purge leaves behind when it dies, the next one finds by them. Kept are
+    # the entry of a file that still lies in the folder, from which a lost control document is
+    # rebuilt, and the newest one, which says how far the ledger goes.
     newest = max((entry.last for entry in entries), default=0)
     for entry in entries:
         kept = entry.last == newest or any(entry.name in there for entry in entry.files)

@@ -27,14 +27,14 @@ from openmirror.table.ledger import LedgerEntry
 
 @dataclass(frozen=True)
 class Observation:
-    """A look, and the ETag under which its control document may be written."""
+    """An observed state, and the ETag under which its control document may be written."""
 
     observed: ObservedState
     etag: ETag | Absent
 
 
 def first_reads(ports: RootPorts, folder: TableFolder) -> Observation:
-    """What every look begins with: incarnation, control document, settings of the mirror.
+    """What every observation begins with: incarnation, control document, settings of the mirror.
 
     Raises DocumentUnreadable.
     """
@@ -62,7 +62,7 @@ def first_reads(ports: RootPorts, folder: TableFolder) -> Observation:
 def read_metadata(
     store: FileStore, landing: StorePath
 ) -> tuple[TableMetadata | Broken | None, ETag | None]:
-    """What `_metadata.json` says, None for an empty one; raises NotThere without the file."""
+    """What `_metadata.json` declares, None for an empty one; raises NotThere without the file."""
     content = store.read(layout.join(landing, METADATA_FILE))
     if not content.data.strip():
         return None, content.etag
@@ -70,7 +70,7 @@ def read_metadata(
 
 
 def with_archive(ports: RootPorts, observed: ObservedState) -> ObservedState:
-    """The look with archived files where the table needs them, and without names used before."""
+    """The observed state with archived files where needed, and without names used before."""
     if observed.incarnation is None:
         return observed
     if observed.naming.has_ledger:
@@ -99,15 +99,15 @@ def inspected(ports: RootPorts, file: LandedFile, observed: ObservedState) -> La
     entry = Entry(file.name, file.is_folder, file.size, file.modified, file.etag)
     facts = ports.inspector.inspect(file.path, entry, text_of(observed))
     if facts.etag != file.etag:
-        raise ConditionFailed(f"{file.path} changed while it was looked at")
+        raise ConditionFailed(f"{file.path} changed while it was inspected")
     return replace(file, facts=facts)
 
 
 def rebuilt(ports: RootPorts, observed: ObservedState, etag: ETag | Absent) -> ObservedState:
-    """A control document that is lost beside a log or a ledger of ours is made anew.
+    """The observed state; its control document is rebuilt if lost beside our log or ledger.
 
-    Raises DocumentUnreadable when the ledger is lost as well: nobody knows then which of the files
-    in the folder were applied.
+    Raises DocumentUnreadable when the ledger is lost as well: then nothing shows which of the
+    files in the folder were applied.
     """
     entries: list[LedgerEntry] = []
     if (
@@ -125,7 +125,7 @@ def rebuilt(ports: RootPorts, observed: ObservedState, etag: ETag | Absent) -> O
         if control is None:
             place = layout.ledger(observed.folder, observed.incarnation or Incarnation(""))
             raise DocumentUnreadable(
-                f"{place} does not tell which files were applied, and neither does the control "
+                f"{place} does not show which files were applied, and neither does the control "
                 "document; delete the folder and create it again, with all its data"
             )
         observed = replace(observed, control=control)
@@ -133,5 +133,5 @@ def rebuilt(ports: RootPorts, observed: ObservedState, etag: ETag | Absent) -> O
 
 
 def is_rewritten(ports: RootPorts, seen: Observation) -> bool:
-    """Whether entries of the ledger may be newer than the document that was read before them."""
+    """Whether the control document was written since, so that ledger entries may be newer."""
     return Documents(ports.store).table(seen.observed.folder).etag != seen.etag

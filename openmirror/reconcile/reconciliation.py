@@ -1,4 +1,4 @@
-"""One visit: look, plan, act. Everything that moves a table forward goes through here."""
+"""One reconciliation: observe, plan, act. Whatever moves a table forward goes through here."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ from openmirror.reconcile.root_ports import RootPorts
 
 @dataclass(frozen=True)
 class Reconciled:
-    """What one visit found, and when the next one is due."""
+    """What one reconciliation decided, and whether and when the next one is due."""
 
     decision: Decision
     reschedule: bool
     """Whether something was done, so that more may follow."""
     delay: timedelta = timedelta()
-    """How long to leave the table alone before looking again, after a failure."""
+    """How long to leave the table alone before the next one, after a failure; else zero."""
 
 
 def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Reconciled:
-    """Look at one table and do the one thing that its plan says.
+    """Observe one table and do the one thing that its plan says.
 
     Raises NotThere when the landing zone cannot be listed, DocumentUnreadable when the table's
     control document cannot be read, Unavailable when a service is away, and what `disposition_of`
@@ -64,17 +64,16 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
         seen = save_learned(ports, seen, decision)
         return _act(ports, engine, seen, decision)
     except (ConditionFailed, NotThere):
-        return Reconciled(
-            decision, reschedule=True
-        )  # lost a race: what is true now shows the next look
+        # A lost race is nobody's mistake: the next observation shows what is true now.
+        return Reconciled(decision, reschedule=True)
     except Unavailable:
-        raise  # whatever these files are like: their failures are not counted by it
-    except Exception as error:  # noqa: BLE001 - the one place that judges surprises of one table
+        raise  # a service that is away must not count as a failure of these files
+    except Exception as error:  # noqa: BLE001 - the one place that counts a table's failures
         return _failed(ports, folder, decision, error)
 
 
 def reconcile_until_idle(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Reconciled:
-    """Visit a table until there is nothing to do now, or a failure asks for a pause."""
+    """Reconcile a table until there is nothing to do now, or a failure asks for a delay."""
     while True:
         done = reconcile(ports, engine, folder)
         if not done.reschedule or done.delay:
@@ -105,13 +104,13 @@ def _act(
 
 
 def _emit_pause(ports: RootPorts, observed: ObservedState, problem: Problem) -> None:
-    """Report a problem that has just been written down, unless it was known before."""
+    """Emit a problem that the control document has just got, unless it was known before."""
     if not problem.same_as(observed.control.problem):
         ports.emit(TablePaused(observed.folder, problem.code, problem.detail, problem.file))
 
 
 def save_learned(ports: RootPorts, seen: Observation, decision: Decision) -> Observation:
-    """Write down what this look taught, when it taught something.
+    """Save what this observation adds to the control document, if anything.
 
     Raises ConditionFailed when somebody else wrote the control document first.
     """

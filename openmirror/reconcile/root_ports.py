@@ -1,4 +1,4 @@
-"""The ports that every service works with, handed over by wiring."""
+"""The ports that reconciliation and everything around it works with, made by wiring."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from openmirror.reconcile.known_tables import KnownTables
 
 @dataclass(frozen=True, kw_only=True)
 class RootPorts:
-    """One root, seen through its ports."""
+    """The ports and limits of one root."""
 
     store: FileStore
     inspector: Inspector
@@ -30,10 +30,10 @@ class RootPorts:
     limits: Limits = Limits()
     steps: Steps = no_steps
     emit: EventSink = discard
-    """Where events of progress go."""
+    """Where progress events go."""
     telemetry: Telemetry = NoTelemetry()
     concurrent_observations: int = 1
-    """Tables that one pass looks at at the same time: more than one where a look waits for others,
-    as over a network."""
+    """How many tables one pass observes at the same time: more than one where an observation waits
+    for a network."""
     recorded: KnownTables = field(default_factory=KnownTables, compare=False, repr=False)
-    """What is remembered of the tables that a mirror has."""
+    """Which folders have a table, as far as it was read before."""

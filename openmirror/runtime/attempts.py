@@ -1,4 +1,4 @@
-"""Telling a table that gets on from one that is visited again and again in vain."""
+"""Counting reconciliations of a table that get no further than the one before."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from openmirror.plan.decisions import Apply, Reset
 from openmirror.protocol.names import TableFolder
 
 MOST_ATTEMPTS_AT_ONE_POSITION = 20
-"""A table that changes under so many batches in a row is somebody's error."""
+"""A table that changes during so many batches in a row is somebody's error."""
 
 
 class Attempts:
-    """Counts visits of each table that end as the one before; safe to share between threads."""
+    """Counts each table's reconciliations that end as the one before; safe between threads."""
 
     def __init__(self) -> None:
         self._attempts: dict[TableFolder, tuple[object, int]] = {}
         self._lock = threading.Lock()
 
     def count(self, folder: TableFolder, outcome: object) -> int:
-        """How often in a row, this time among them, a table was visited without getting further."""
-        at = outcome.batch.applied if isinstance(outcome, (Apply, Reset)) else None
-        report_statuses = (type(outcome), at)
+        """How often in a row, this time included, a table was reconciled and got no further."""
+        position = outcome.batch.applied if isinstance(outcome, (Apply, Reset)) else None
+        reached = (type(outcome), position)
         with self._lock:
             before, count = self._attempts.get(folder, (None, 0))
-            count = count + 1 if before == report_statuses else 1
-            self._attempts[folder] = (report_statuses, count)
+            count = count + 1 if before == reached else 1
+            self._attempts[folder] = (reached, count)
         return count
 
     def forget(self, folder: TableFolder) -> None:

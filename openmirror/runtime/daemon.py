@@ -1,4 +1,4 @@
-"""Everything that a process which stays does: visits, sweeps, cleanup and status, side by side."""
+"""All that a long-running process does: reconciling, sweeps, cleanup and status, side by side."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from openmirror.runtime.workers import SECONDS_TO_FINISH, WorkerPool
 
 @dataclass(frozen=True)
 class Intervals:
-    """How often what time starts is done."""
+    """How often each periodic task runs."""
 
     sweep: timedelta
     cleanup: timedelta
@@ -26,7 +26,7 @@ class Intervals:
 
 
 class Daemon:
-    """Runs beside the main thread, which serves it until it stops it."""
+    """A worker pool and periodic tasks; the main thread calls `serve` until it calls `stop`."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Daemon:
         )
 
     def serve(self, seconds: float) -> None:
-        """Hand a ring to the lanes, waiting at most so long for one.
+        """Hand one wake-up to the workers, waiting at most so long for one.
 
-        Raises what nothing can go on after.
+        Raises the error that ended a worker or a timer: nothing can go on after it.
         """
         folder = self._waker.take(seconds)
         if folder is not None:
@@ -65,15 +65,15 @@ class Daemon:
             timer.check()
 
     def wake(self, folder: TableFolder) -> None:
-        """Look at this table soon."""
+        """Reconcile this table soon."""
         self._waker.wake(folder)
 
     def sweep(self) -> None:
-        """Look at every table soon."""
+        """Sweep soon: observe every table."""
         self._sweep.now()
 
     def stop(self) -> frozenset[TableFolder]:
-        """Stop within seconds; answers the tables whose batch had to be abandoned."""
+        """Stop within seconds; returns the tables whose batch had to be abandoned."""
         abandoned = self._workers.stop(SECONDS_TO_FINISH)
         for timer in self._timers:
             timer.stop(1.0)

@@ -28,7 +28,7 @@ from openmirror.table import layout
 
 @dataclass(frozen=True)
 class DrainResult:
-    """How every table stood when a drain left it."""
+    """The last outcome of every table when a drain left it."""
 
     outcomes: Mapping[TableFolder, Decision | UnreadableTable]
     unreadable_mirrors: Mapping[str, str] = field(default_factory=dict)
@@ -36,7 +36,7 @@ class DrainResult:
 
     @property
     def has_failed(self) -> bool:
-        """Whether something could not be looked at."""
+        """Whether some table or mirror could not be observed."""
         lost = any(isinstance(outcome, UnreadableTable) for outcome in self.outcomes.values())
         return lost or bool(self.unreadable_mirrors)
 
@@ -53,7 +53,7 @@ class DrainResult:
 _LONGEST_QUIET_PERIOD = timedelta(minutes=1)
 """A text file that grows for longer than this is not sat out: nobody knows when it will end."""
 _LONGEST_WAIT = timedelta(seconds=1)
-"""What is waited for may come before its time is up, and nobody rings in a drain."""
+"""What is waited for may come before its time is up, and a drain gets no wake-ups."""
 
 
 def drain(
@@ -61,7 +61,7 @@ def drain(
 ) -> DrainResult:
     """Apply everything that is there now, and return.
 
-    Each table is left once it has passed what lay in its folder at its first visit, so a
+    Each table is left once it has passed what lay in its folder at its first reconciliation, so a
     publisher that is faster than we are cannot keep this going.
     """
     draining = _Draining(ports, engine)
@@ -87,7 +87,7 @@ def drain(
 
 @dataclass(frozen=True)
 class _There:
-    """What a folder held at the first visit."""
+    """What a folder held at the first reconciliation."""
 
     incarnation: Incarnation | None
     names: frozenset[str]
@@ -95,7 +95,7 @@ class _There:
 
 
 class _Draining:
-    """Visits tables until what was there is applied."""
+    """Reconciles tables until what was there is applied."""
 
     def __init__(self, ports: RootPorts, engine: TableEngine) -> None:
         self.outcomes: dict[TableFolder, Decision | UnreadableTable] = {}
@@ -103,7 +103,7 @@ class _Draining:
         self._engine = engine
         self._there: dict[TableFolder, _There] = {}
         self._waiting_out: dict[tuple[TableFolder, str | None], datetime] = {}
-        """When each file that settles would first have been done with it."""
+        """When the quiet period of each text file would first have ended."""
         self._attempts = Attempts()
         self._lock = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""Visiting tables so that the failure of one stays with that one."""
+"""Reconciling tables so that the failure of one stays with that one."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from openmirror.runtime.workers import Reschedule
 
 @dataclass(frozen=True)
 class UnreadableTable:
-    """A table that could not even be looked at, and why."""
+    """A table that could not be observed, and why."""
 
     reason: str
     may_pass: bool = False
     """Whether another try may succeed without anybody doing anything."""
     away: bool = False
-    """Whether a service could not be reached, which says nothing about the table."""
+    """Whether a service could not be reached, which is no failure of the table."""
 
 
 @dataclass(frozen=True)
 class ReconcileOutcome:
-    """What a visit found, and when the next is due."""
+    """What one reconciliation decided, and whether and when the next one is due."""
 
     outcome: Decision | UnreadableTable
     reschedule: bool = False
@@ -51,9 +51,9 @@ def reconcile_isolated(
     folder: TableFolder,
     prepare: Callable[[], None] = lambda: None,
 ) -> ReconcileOutcome:
-    """One visit, after `prepare`; its failures stay with this table if others can go on."""
+    """One reconciliation, after `prepare`; failures stay with this table if others can go on."""
     try:
-        # Before anything of a mirror is read by it: the default schema is pinned at first use.
+        # First, since a mirror's folders are read by its default schema: it is frozen at first use.
         open_mirror(ports.store, folder.mirror)
         prepare()
         done: Reconciled = reconcile(ports, engine, folder)
@@ -86,18 +86,18 @@ def unreadable_event(
 
 
 SHORTEST_WAIT = timedelta(milliseconds=50)
-"""So that two clocks that differ a little do not make a lane spin."""
+"""So that two clocks that differ a little do not make a worker spin."""
 
 
 class Reconciler:
-    """Visits tables for a process that stays: every wait that ends by itself sets an alarm."""
+    """Reconciles for a long-running process: a wait that ends by itself is rescheduled."""
 
     def __init__(self, ports: RootPorts, engine: TableEngine) -> None:
         self._ports = ports
         self._engine = engine
 
     def __call__(self, folder: TableFolder) -> Reschedule | None:
-        """Visit once; the sweep comes back to a table that could not be looked at."""
+        """Reconcile once; a table that could not be observed is left to the sweep."""
         done = reconcile_isolated(self._ports, self._engine, folder)
         if isinstance(done.outcome, Wait) and done.outcome.waiting.until:
             left = done.outcome.waiting.until - self._ports.clock()

@@ -13,7 +13,7 @@ from openmirror.reconcile.root_ports import RootPorts
 
 
 class TableLeases:
-    """Leases that are kept until their table is settled; safe to share between threads.
+    """Leases that are kept until their table is idle; safe to share between threads.
 
     They save work and nothing else. So a lease that cannot be had, because the store of leases
     fails, stops no table: two runners on one table are harmless (ARCHITECTURE §3).
@@ -32,7 +32,7 @@ class TableLeases:
                 return True
         try:
             lease = self._leases.take(folder)
-        except Exception as error:  # noqa: BLE001 - judged there
+        except Exception as error:  # noqa: BLE001 - _report raises it again if it is fatal
             self._report(folder, LeaseOperation.ACQUIRE, error)
             return True
         if lease is None:
@@ -42,16 +42,16 @@ class TableLeases:
         return True
 
     def renew(self) -> None:
-        """Keep every lease; one that was lost is forgotten, and asked for again by the next visit.
+        """Renew every lease; one that was lost is taken again by the table's next reconciliation.
 
-        A visit underway goes on: its commit lands once, or not at all.
+        A reconciliation underway goes on: its commit lands once, or not at all.
         """
         with self._lock:
             ours = list(self._ours.items())
         for folder, lease in ours:
             try:
                 kept = lease.renew()
-            except Exception as error:  # noqa: BLE001 - judged there
+            except Exception as error:  # noqa: BLE001 - _report raises it again if it is fatal
                 self._report(folder, LeaseOperation.RENEW, error)
                 continue
             if not kept:
@@ -70,7 +70,7 @@ class TableLeases:
             if lease is not None:
                 try:
                     lease.release()
-                except Exception as error:  # noqa: BLE001 - judged there
+                except Exception as error:  # noqa: BLE001 - _report raises it again if it is fatal
                     self._report(folder, LeaseOperation.RELEASE, error)
 
     def release_all(self) -> None:

@@ -1,4 +1,4 @@
-"""The doorbell messages that a runner has taken, until each is deleted, given back or buried."""
+"""The work items that a runner has taken, until each is deleted, given back or dead-lettered."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Message:
 class Messages:
     """Taken messages by table; safe to share between threads.
 
-    A queue that fails is trouble that others are told of, and nothing more: a message that could
-    not be deleted comes back, and one that could not be renewed as well.
+    A failure of the queue is emitted as an event, and nothing more: a message that could not be
+    deleted comes back, and one that could not be renewed as well.
     """
 
     def __init__(self, ports: RootPorts, queue: WorkQueue) -> None:
@@ -45,7 +45,8 @@ class Messages:
     def add(self, taken: Taken, work_item: WorkItem) -> None:
         """Keep a message for its table; one that came back although it is here gets a new receipt.
 
-        It stays the older message then: a visit that began before it came back may delete it.
+        It stays the older message then: a reconciliation that began before it came back may still
+        delete it.
         """
         with self._lock:
             there = self._here[work_item.folder].get(taken.identity)
@@ -86,7 +87,7 @@ class Messages:
                             message.taken = fresh
 
     def delete(self, messages: Iterable[Message]) -> None:
-        """They are done."""
+        """Delete messages whose work is done."""
         for message in messages:
             with (
                 self._ending(message) as taken,
@@ -98,7 +99,7 @@ class Messages:
     def give_back(
         self, messages: Iterable[Message], delay: timedelta, most_takes: int, why: str
     ) -> None:
-        """Let them be taken again after a delay; those that were taken so often are buried."""
+        """Requeue them after a delay; those taken `most_takes` times are dead-lettered."""
         for message in messages:
             with (
                 self._ending(message) as taken,
@@ -110,16 +111,16 @@ class Messages:
                     self.dead_letter(taken, f"taken {taken.times} times, at last in vain: {why}")
 
     def dead_letter(self, taken: Taken, why: str) -> None:
-        """Give a message up, where a person is told of it."""
+        """Give a message up: keep it where a person finds it, and emit an event."""
         folder = taken.work_item.folder if taken.work_item else None
         with self._reported(QueueOperation.DEAD_LETTER, folder):
             self._queue.dead_letter(taken, why)
             self._ports.emit(MessageDeadLettered(folder, why, taken.body[:500]))
 
     def hand_over(self, work_item: WorkItem, messages: Iterable[Message], delay: timedelta) -> None:
-        """Leave a table to others: ring anew, so that no failure is counted, and delete these.
+        """Leave a table to others: send a new work item, so that no failure counts, delete these.
 
-        When the new message cannot be sent the old ones go back as they are.
+        When the new message cannot be sent the old ones are given back as they are.
         """
         sent = False
         with self._reported(QueueOperation.SEND, work_item.folder):

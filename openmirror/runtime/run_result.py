@@ -1,4 +1,4 @@
-"""How a runner fares: what failed when it was tried last, and so how the run ended."""
+"""What failed at a runner's last try, and with that how its run ended."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class RunResult:
     failed: Mapping[str, str]
     """Tables, and parts of the surroundings, whose last try failed, and why."""
     abandoned: frozenset[TableFolder]
-    """Tables whose visit was still underway; whoever comes next goes on there."""
+    """Tables whose reconciliation was still underway; the next runner goes on there."""
 
 
 class Troubles:

@@ -1,4 +1,4 @@
-"""The runner: drains the work queue into lanes, under a lease for each table."""
+"""The runner: hands work items of the queue to its worker pool, under a lease for each table."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ class RunnerTiming:
     sweep: timedelta
     status: timedelta
     most_takes: int
-    """A message that failed so often is buried."""
+    """A message that was taken so often without success is dead-lettered."""
 
 
 class Runner:
-    """A runner over one root and one queue; the main thread serves it until it is to end.
+    """A runner over one root and one queue; the main thread calls `serve`, and at the end `stop`.
 
-    A message is deleted only when its table has nothing to do now, by a visit that began after
-    the message was taken: what it rang for was seen. Everything else leaves it in the queue.
+    A message is deleted only when a reconciliation that began after the message was taken found
+    nothing left to do: so what it was sent for was observed. All else leaves it in the queue.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Runner:
     def serve(self, seconds: float) -> None:
         """Take messages, waiting at most so long for some.
 
-        Raises what nothing can go on after.
+        Raises the error that ended a worker or a timer: nothing can go on after it.
         """
         self._workers.check()
         for timer in self._timers:
@@ -126,15 +126,15 @@ class Runner:
     def is_idle(self) -> bool:
         """Whether the queue has stayed empty for long enough and no table has anything to do.
 
-        A table that another runner has, or that waits for more than a text file to settle
-        soon, keeps nobody.
+        A table that another runner has, or that waits, keeps no runner; only the rest of a text
+        file's short quiet period does.
         """
         quiet = self._polled - self._active >= self._pace.idle.total_seconds()
         at_rest = self._workers.are_idle() and not self._messages.count()
         return quiet and at_rest and self._swept.is_set()
 
     def stop(self) -> RunResult:
-        """Begin no further visit, wait for those underway, and leave the rest to others at once."""
+        """Begin no further reconciliation, wait for those underway, leave the rest to others."""
         abandoned = self._workers.stop(SECONDS_TO_FINISH)
         for timer in self._timers:
             timer.stop(1.0)
@@ -178,10 +178,10 @@ class Runner:
     def _accept(self, taken: Taken) -> None:
         work_item = taken.work_item
         if work_item is None:
-            self._messages.dead_letter(taken, "it is no doorbell message")
+            self._messages.dead_letter(taken, "it is no work item")
             return
         if taken.times > self._pace.most_takes:
-            # Whoever took it before could not even say that it failed.
+            # Whoever took it before died before it could give it back.
             self._messages.dead_letter(taken, f"taken {taken.times} times, and never given back")
             return
         self._ports.emit(
@@ -192,7 +192,7 @@ class Runner:
         self._workers.wake(work_item.folder)
 
     def _reconcile(self, folder: TableFolder) -> Reschedule | None:
-        # Before anything is looked at: what is taken from here on is for the visit after this.
+        # Before observing: what is taken from here on is for the reconciliation after this one.
         messages = self._messages.of(folder)
         if not self._leases.hold(folder):
             self._leave_to_others(folder, messages)
@@ -210,7 +210,7 @@ class Runner:
         if isinstance(done.outcome, Wait) and done.outcome.waiting.until:
             left = max(done.outcome.waiting.until - self._ports.clock(), SHORTEST_WAIT)
             if done.outcome.waiting.is_brief:
-                # Its message is gone, and it ends within seconds: this runner sits it out.
+                # Its message is deleted, and the wait ends within seconds: this runner waits too.
                 self._active = max(self._active, time.monotonic() + left.total_seconds())
             return Reschedule(left)
         return None
@@ -223,7 +223,7 @@ class Runner:
         self._messages.delete(messages)
 
     def _leave_to_others(self, folder: TableFolder, messages: tuple[Message, ...]) -> None:
-        """Ring again later, so that what was heard of reaches whoever has the table by then."""
+        """Send the work item again, delayed, for whichever runner has the table by then."""
         self._troubles.end(folder)
         work_item = _work_item_again(folder, messages, "another runner had its lease")
         self._messages.hand_over(work_item, messages, self._pace.lease_delay)
@@ -240,7 +240,7 @@ class Runner:
     ) -> Reschedule | None:
         """Try a table that failed again later: whoever takes its message, or else this runner.
 
-        A service that is away is nobody's failure: no message is buried over it.
+        A service that is away is nobody's failure: no message is dead-lettered over it.
         """
         count = self._troubles.add(folder, reason)
         self._attempts.forget(folder)
@@ -255,11 +255,11 @@ class Runner:
             return None
         if count < self._pace.most_takes:
             return Reschedule(delay, backing_off=True)
-        self._troubles.count_anew(folder)  # by the next ring or sweep
+        self._troubles.count_anew(folder)  # left to the next work item or sweep
         return None
 
     def _sweep(self) -> None:
-        """Look at every table, so that lost doorbells cost nothing."""
+        """Observe every table, so that a lost event or work item costs only time."""
         try:
             swept = sweep(self._ports, self._mirrors(), self._workers)
         except Exception as error:
@@ -288,7 +288,7 @@ class Runner:
 
 
 def _failure(done: ReconcileOutcome, attempts: int) -> str | None:
-    """Why a visit counts as failed, if it does."""
+    """Why a reconciliation counts as failed; None when it does not."""
     if isinstance(done.outcome, UnreadableTable):
         return done.outcome.reason
     if done.reschedule and done.delay:
@@ -299,7 +299,7 @@ def _failure(done: ReconcileOutcome, attempts: int) -> str | None:
 
 
 def _work_item_again(folder: TableFolder, messages: Iterable[Message], why: str) -> WorkItem:
-    """A ring in place of these messages, with the newest of them as its origin."""
+    """A work item in place of these messages, with the correlation of the last by file name."""
     last = max(
         (m.work_item for m in messages if m.work_item.correlation), key=_origin, default=None
     )

@@ -1,4 +1,4 @@
-"""Stopping by signal: the first asks, the second does not."""
+"""Stopping by signal: the first asks the process to stop, the second ends it at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import NoReturn
 INTERRUPTED = 130
 """What shells give a program that was stopped by Ctrl-C."""
 AFTER_BATCHES = b"\nstopping after the batches underway; once more stops at once\n"
-"""What a command that applies says when it is asked to stop."""
+"""What a command that applies prints when it is asked to stop."""
 
 
 def exit_now(code: int) -> NoReturn:
@@ -27,8 +27,8 @@ def exit_now(code: int) -> NoReturn:
 
 
 @contextmanager
-def stop_signals(*, stated: bytes = b"", interrupt: bool = False) -> Iterator[threading.Event]:
-    """Set an event at the first SIGINT or SIGTERM, after writing `said`, and end at the second.
+def stop_signals(*, message: bytes = b"", interrupt: bool = False) -> Iterator[threading.Event]:
+    """Set an event at the first SIGINT or SIGTERM and print `message`; exit at the second.
 
     With `interrupt` the first raises KeyboardInterrupt in the main thread as well. Begin this
     after Spark has started, which takes SIGINT for itself. A thread that is not the main one, as
@@ -45,7 +45,7 @@ def stop_signals(*, stated: bytes = b"", interrupt: bool = False) -> Iterator[th
             exit_now(INTERRUPTED)
         stop.set()
         # Not through a console, whose lock the interrupted thread may hold.
-        os.write(2, stated)
+        os.write(2, message)
         if interrupt:
             raise KeyboardInterrupt
 

@@ -1,4 +1,4 @@
-"""The passes over all tables that time starts: the sweep, which loses no event, and cleanup."""
+"""The periodic passes over all tables: sweep, cleanup and status."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ from openmirror.status import TableStatus, listed_status
 
 @dataclass
 class Swept:
-    """What a sweep found."""
+    """What a sweep observed, and which tables it woke."""
 
     woken: list[TableFolder] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
-    """Tables and mirrors that could not be looked at, and why."""
+    """Tables and mirrors that could not be observed, and why."""
     seen: dict[TableFolder, TableStatus | None] = field(default_factory=dict)
-    """How each table stood that could be looked at."""
+    """The status of each table that could be observed."""
 
 
 def sweep(ports: RootPorts, mirrors: Iterable[str], waker: Waker) -> Swept:
-    """Look at every table, and ring for those that a visit would move.
+    """Observe every table, and wake up those that a reconciliation would move.
 
     This is what makes lost events harmless. Tables that wait or are paused are left alone, so an
-    idle mirror rings for nothing, unless the visit would write down what nobody has yet: that a
-    folder is missing, or that a problem began. A text file that settles is no such wait.
+    idle mirror wakes nothing, unless a reconciliation would record what is not recorded yet: that
+    a folder is missing, or that a problem began. A table that waits only for a text file's quiet
+    period to end is woken.
     """
     swept = Swept()
 
@@ -57,7 +58,7 @@ def sweep(ports: RootPorts, mirrors: Iterable[str], waker: Waker) -> Swept:
             if needs_reconcile(found, decision):
                 waker.wake(folder)
                 swept.woken.append(folder)
-        except Exception as error:  # noqa: BLE001 - judged there
+        except Exception as error:  # noqa: BLE001 - _stays_with raises it again if it is fatal
             _stays_with(ports, folder, error, swept.unreadable)
 
     side_by_side(ports, _folders(ports, mirrors, swept.unreadable), observed)
@@ -73,25 +74,25 @@ class CleanedAll:
     leftovers: dict[str, int] = field(default_factory=dict)
     """Mirrors that had remains of broken-off conversions, and how many."""
     unreadable: dict[str, str] = field(default_factory=dict)
-    """Tables and mirrors that could not be looked at, and why."""
+    """Tables and mirrors that could not be observed, and why."""
 
 
 def clean(ports: RootPorts, mirrors: Iterable[str], *, dry_run: bool = False) -> CleanedAll:
-    """One cleanup pass over all tables; with `dry_run` only says what it would do."""
+    """One cleanup pass over all tables; with `dry_run` only returns what it would do."""
     cleanup, chosen = CleanedAll(), list(mirrors)
 
     def clean_one(folder: TableFolder) -> None:
         try:
             if done := clean_table(ports, folder, dry_run=dry_run):
                 cleanup.cleaned.append(done)
-        except Exception as error:  # noqa: BLE001 - judged there
+        except Exception as error:  # noqa: BLE001 - _stays_with raises it again if it is fatal
             _stays_with(ports, folder, error, cleanup.unreadable)
 
     side_by_side(ports, _folders(ports, chosen, cleanup.unreadable), clean_one)
     for mirror in chosen:
         try:
             left = clear_leftovers(ports, mirror, dry_run=dry_run)
-        except Exception as error:  # noqa: BLE001 - judged there
+        except Exception as error:  # noqa: BLE001 - the next line raises it again if it is fatal
             _raise_if_fatal(error)
             cleanup.unreadable[mirror] = str(error)
             ports.emit(LeftoverCleanupFailed(mirror, str(error)))
@@ -102,11 +103,11 @@ def clean(ports: RootPorts, mirrors: Iterable[str], *, dry_run: bool = False) ->
 
 
 def publish_all(ports: RootPorts, mirrors: Iterable[str], seen: Statuses | None = None) -> None:
-    """Write the status files of these mirrors, where they would say something new.
+    """Write the status files of these mirrors, where they would change.
 
-    Tables that are `seen`, by a sweep just before, are not looked at again.
+    Tables that are `seen`, by a sweep just before, are not observed again.
 
-    Raises the first thing that kept a mirror from its status, after all others have theirs.
+    Raises the first error that kept a mirror from its status, after all others have theirs.
     """
     failed: Exception | None = None
     for mirror in mirrors:
@@ -141,7 +142,7 @@ def _folders(
 def _stays_with(
     ports: RootPorts, folder: TableFolder, error: Exception, unreadable: dict[str, str]
 ) -> None:
-    """Report what went wrong with a table, unless nothing else can go on either."""
+    """Emit what went wrong with a table; raises it when nothing else can go on either."""
     _raise_if_fatal(error)
     unreadable[str(folder)] = str(error)
     ports.emit(unreadable_event(folder, error))

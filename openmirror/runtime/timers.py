@@ -1,4 +1,4 @@
-"""Doing something again and again, beside everything else."""
+"""Periodic tasks, each in a thread of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lanes: worker threads in which tables are visited, each table in at most one at a time."""
+"""The worker pool: threads that reconcile tables, each table in at most one at a time."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ SECONDS_TO_FINISH = 8.0
 
 @dataclass(frozen=True)
 class Reschedule:
-    """When a table is to be visited once more."""
+    """When a table is to be reconciled once more."""
 
     after: timedelta = timedelta()
     backing_off: bool = False
-    """Whether rings before then change nothing: it is a pause after a failure, not a wait."""
+    """Whether wake-ups before then are ignored: it is a delay after a failure, not a wait."""
 
 
 class WorkerPool:
     """Takes turns: a table with more to do goes to the end of the line, so that none starves.
 
-    Rings for a table that is in line already, or that come during its visit, are one ring.
+    Wake-ups of a table that is in line already, or that come while it is reconciled, count as one.
     """
 
     def __init__(self, reconcile: Callable[[TableFolder], Reschedule | None], count: int) -> None:
@@ -38,16 +38,16 @@ class WorkerPool:
         self._later: dict[TableFolder, tuple[float, Reschedule]] = {}
         self._stopping = False
         self._failure: BaseException | None = None
-        # Daemons: a process that was told twice to stop does not wait for a Spark job.
+        # Daemons: a process that was asked twice to stop does not wait for a Spark job.
         self._threads = [
-            threading.Thread(target=self._work, name=f"lane-{number}", daemon=True)
+            threading.Thread(target=self._work, name=f"worker-{number}", daemon=True)
             for number in range(1, count + 1)
         ]
         for thread in self._threads:
             thread.start()
 
     def wake(self, folder: TableFolder) -> None:
-        """Ask for a visit."""
+        """Ask for a reconciliation of this table."""
         with self._changed:
             if folder in self._busy:
                 self._woken_while_busy.add(folder)
@@ -62,7 +62,7 @@ class WorkerPool:
     def wait(self) -> None:
         """Wait until no table has anything to do, now or later.
 
-        Raises what ended a lane: something after which the whole program cannot go on.
+        Raises what ended a worker: something after which the whole program cannot go on.
         """
         with self._changed:
             while not self._failure and (self._line or self._busy or self._later):
@@ -70,22 +70,22 @@ class WorkerPool:
         self.check()
 
     def are_idle(self) -> bool:
-        """Whether nothing is visited or is to be soon; an alarm of a table that waits aside."""
+        """Whether no table is being reconciled, in line or backing off; waits do not count."""
         with self._changed:
             backing_off = any(reschedule.backing_off for _, reschedule in self._later.values())
             return not (self._line or self._busy or backing_off)
 
     def check(self) -> None:
-        """Raise what ended a lane, if anything did."""
+        """Raise what ended a worker, if anything did."""
         if self._failure is not None:
             raise self._failure
 
     def failure(self) -> BaseException | None:
-        """What ended a lane, if anything did."""
+        """What ended a worker, if anything did."""
         return self._failure
 
     def stop(self, seconds: float) -> frozenset[TableFolder]:
-        """Begin no further visit, wait this long for those underway; answers which still are."""
+        """Begin no further reconciliation, wait so long for those underway; returns the rest."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()

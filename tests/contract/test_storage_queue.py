@@ -106,7 +106,7 @@ def test_a_message_that_leaves_no_room_for_the_reason_is_dead_lettered_without_i
     longest = "x" * (48 << 10)
     rig.service.get_queue_client(rig.name).send_message(base64.b64encode(longest.encode()).decode())
     (found,) = rig.queue.take(1)
-    rig.queue.dead_letter(found, "it is no doorbell message")
+    rig.queue.dead_letter(found, "it is no work item")
     assert rig.queue.length() == 0
     assert rig.dead_lettered() == [longest]
 
@@ -118,7 +118,7 @@ def test_a_message_that_has_no_room_for_base64_is_dead_lettered_as_it_came(rig: 
     longest = "x" * ((64 << 10) - 1)
     rig.service.get_queue_client(rig.name).send_message(longest)
     (found,) = rig.queue.take(1)
-    rig.queue.dead_letter(found, "it is no doorbell message")
+    rig.queue.dead_letter(found, "it is no work item")
     assert rig.queue.length() == 0
     assert [message.content for message in poison.peek_messages(32)] == [longest]
 

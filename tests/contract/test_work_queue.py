@@ -204,9 +204,9 @@ def test_a_stranger_s_message_is_taken_as_one_without_a_wake_up_and_can_be_dead_
     rig.put(text)
     taken = one(rig.queue)
     assert taken.work_item is None
-    rig.queue.dead_letter(taken, "it is no doorbell message")
+    rig.queue.dead_letter(taken, "it is no work item")
     assert rig.queue.length() == 0
-    assert rig.dead_lettered() == [DeadLettered(taken.body, "it is no doorbell message")]
+    assert rig.dead_lettered() == [DeadLettered(taken.body, "it is no work item")]
 
 
 def test_a_wake_up_over_a_queue_says_what_rang(queue: WorkQueue) -> None:

@@ -550,7 +550,7 @@ def test_what_neither_control_document_nor_ledger_reports_is_not_guessed(table: 
     table.reconcile_until_idle()
     table.lose()
     table.store.delete_folder(join(layout.control_folder(FOLDER.mirror), "ledgers"))
-    with pytest.raises(DocumentUnreadable, match="does not tell which files were applied"):
+    with pytest.raises(DocumentUnreadable, match="does not show which files were applied"):
         table.reconcile_until_idle()
     assert table.applied == order
 
