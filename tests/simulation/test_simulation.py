@@ -21,8 +21,8 @@ from openmirror.progress import (
 from tests.simulation.mutilations import MUTILATIONS, NOTICED_BY, chosen_for, mutilated
 from tests.simulation.world import Outcome, run, run_ledger
 
-DEFAULT_SCHEDULES = 2_000
-LEDGER_SCHEDULES = 600
+DEFAULT_SCHEDULES = 600
+LEDGER_SCHEDULES = 300
 SOAK_SCHEDULES = 100_000
 
 
