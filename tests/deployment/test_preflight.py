@@ -159,7 +159,7 @@ def only_ok(findings: list[Finding]) -> bool:
         [],
     ],
 )
-def test_who_may_not_assign_roles_is_reported_which_role_to_ask_for(
+def test_who_may_not_assign_roles_learns_which_role_to_ask_for(
     azure: Azure, findings: Any, permissions: list[dict[str, Any]]
 ) -> None:
     azure.permissions = permissions
@@ -257,7 +257,7 @@ def test_a_parameter_that_breaks_its_rule_is_named_with_the_rule(
     assert "parameters file" in bad.remedy
 
 
-def test_what_a_parameter_cannot_do_is_stated(findings: Any) -> None:
+def test_what_a_parameter_cannot_do_is_reported(findings: Any) -> None:
     found = findings({"databricksWorkspaceUrl": WORKSPACE})
     assert "no run will be started" in only_bad(found).what
     found = findings({"privateNetwork": True, "createDatabricksWorkspace": True})
@@ -303,7 +303,7 @@ def test_a_redeployment_over_a_running_system_is_fine(azure: Azure, findings: An
     assert "brought up to date" in of(found, Check.EARLIER)[0].what
 
 
-def test_a_second_deployment_in_the_same_group_is_reported_of_the_first(
+def test_a_second_deployment_in_the_same_group_is_warned_of_the_first(
     azure: Azure, findings: Any
 ) -> None:
     azure.deploy(bicep())
@@ -378,7 +378,7 @@ def test_the_parameters_files_that_are_here_are_good(findings: Any, name: str) -
     assert only_ok(of(findings({**given.values, **people}), Check.PARAMETERS))
 
 
-def test_without_operators_it_says_that_nobody_may_observation(findings: Any) -> None:
+def test_without_operators_it_warns_that_nobody_may_read(findings: Any) -> None:
     bad = only_bad(findings({"operators": []}))
     assert bad.verdict is Verdict.WARNING
     assert "`verify` cannot land its sample" in bad.what

@@ -113,7 +113,7 @@ def test_a_private_account_that_stays_can_still_be_reached(azure: Azure, openmir
     assert not azure.resources
 
 
-def test_an_endpoints_own_interface_is_not_reported_of(azure: Azure, openmirror: Any) -> None:
+def test_an_endpoints_own_interface_is_not_reported(azure: Azure, openmirror: Any) -> None:
     azure.deploy(bicep(privateNetwork=True))
     kind = "Microsoft.Network/networkInterfaces"
     azure.resources.append(neighbour(kind, f"pep-openmirror-lake-blob.nic.{SUBSCRIPTION}"))
@@ -194,7 +194,7 @@ def test_a_dry_run_says_what_would_go_and_what_is_lost_with_it(
     assert not azure.deleted
 
 
-def test_what_lies_in_the_queues_is_stated_before_they_go(place: Place) -> None:
+def test_what_lies_in_the_queues_is_listed_before_they_go(place: Place) -> None:
     place.queues.get_queue_client("landing-events").send_message("an event")
     words = ["azure", "remove", "-g", NAME, "--dry-run"]
     reported = CliRunner().invoke(app, words)
@@ -300,7 +300,7 @@ def test_a_group_that_is_not_there_is_no_group_where_nothing_is_left(
     assert "--subscription" in done.stderr
 
 
-def test_the_subscription_is_stated_where_a_person_decides(azure: Azure, openmirror: Any) -> None:
+def test_the_subscription_is_named_where_a_person_decides(azure: Azure, openmirror: Any) -> None:
     azure.deploy(bicep())
     reported = openmirror(typed="no\n").stderr
     where = f"{NAME} of the subscription {SUBSCRIPTION}"
@@ -333,7 +333,7 @@ def test_what_stays_sends_no_logs_to_a_workspace_that_goes(azure: Azure, openmir
     )
 
 
-def test_without_queues_nothing_is_stated_to_be_lost(azure: Azure, openmirror: Any) -> None:
+def test_without_queues_nothing_is_listed_as_lost(azure: Azure, openmirror: Any) -> None:
     azure.deploy(bicep())
     azure.refuses = "/microsoft.insights/components/"
     assert "lost with it" in openmirror("--yes").stderr
@@ -343,7 +343,7 @@ def test_without_queues_nothing_is_stated_to_be_lost(azure: Azure, openmirror: A
     assert "lost with it" not in again.stderr
 
 
-def test_whoever_is_not_logged_in_deletes_nothing_and_is_reported_to(
+def test_whoever_is_not_logged_in_deletes_nothing_and_sees_why(
     azure: Azure, openmirror: Any
 ) -> None:
     azure.deploy(bicep())

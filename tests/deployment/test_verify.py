@@ -60,7 +60,7 @@ def test_nothing_is_changed_without_the_sample(place: Place) -> None:
     assert not place.server.events
 
 
-def test_each_finding_is_stated_as_soon_as_it_is_known_and_shown_in_the_end(place: Place) -> None:
+def test_each_finding_is_printed_as_soon_as_it_is_known_and_shown_in_the_end(place: Place) -> None:
     place.azure.app_state = "Stopped"
     shown = place.verify("--no-sample")
     assert shown.exit_code == 1
@@ -294,7 +294,7 @@ def test_the_newest_deployment_counts_whatever_it_is_called(place: Place) -> Non
 
 
 @pytest.mark.parametrize("verb", ["verify", "preflight", "outputs"])
-def test_whoever_is_not_logged_in_is_reported_so_and_nothing_observations_checked(
+def test_whoever_is_not_logged_in_sees_that_and_nothing_counts_as_checked(
     place: Place, verb: str
 ) -> None:
     place.azure.stranger = True
@@ -502,7 +502,7 @@ def test_without_functions_the_sample_says_that_nothing_saw_it(place: Place) -> 
     assert "The functions do not run" in found["remedy"]
 
 
-def test_events_that_nobody_takes_are_stated(place: Place) -> None:
+def test_events_that_nobody_takes_are_reported(place: Place) -> None:
     place.server.on_event = lambda event: place.queues.get_queue_client(EVENTS_QUEUE).send_message(
         json.dumps(event)
     )
@@ -510,7 +510,7 @@ def test_events_that_nobody_takes_are_stated(place: Place) -> None:
     assert "event(s) lie in the queue, and the function landing does not take them" in found["what"]
 
 
-def test_a_wake_up_that_no_runner_takes_is_stated(place: Place) -> None:
+def test_a_work_item_that_no_runner_takes_is_reported(place: Place) -> None:
     place.on_sleep = place.swept
     found = stuck(place, "1s")
     assert "work item(s) lie in the queue, and no runner takes them" in found["what"]
@@ -518,7 +518,7 @@ def test_a_wake_up_that_no_runner_takes_is_stated(place: Place) -> None:
     assert place.slept >= timedelta(seconds=2)
 
 
-def test_a_run_that_fails_is_stated(place: Place) -> None:
+def test_a_run_that_fails_is_reported(place: Place) -> None:
     place.jobs.start("a")
     place.jobs.end("DRIVER_ERROR", "out of memory")
     place.on_sleep = place.swept
@@ -526,7 +526,7 @@ def test_a_run_that_fails_is_stated(place: Place) -> None:
     assert "the last run of the job failed: DRIVER_ERROR: out of memory" in found["what"]
 
 
-def test_a_paused_sample_is_stated_at_once(place: Place) -> None:
+def test_a_paused_sample_is_reported_at_once(place: Place) -> None:
     folder = layout.table_folder(FOLDER)
     place.ports.store.write(layout.join(folder, "_metadata.json"), b"{")
     found = stuck(place, "1h")
@@ -542,7 +542,7 @@ def test_a_sample_that_cannot_be_landed_is_a_fault(place: Place) -> None:
     assert {one["verdict"] for one in place.found("--no-sample")} == {"ok", "unknown"}
 
 
-def test_a_held_sample_is_stated_at_once(place: Place) -> None:
+def test_a_held_sample_is_reported_at_once(place: Place) -> None:
     stuck(place)
     place.swept()
     hold(place.ports, FOLDER, Operator("ops"))

@@ -137,7 +137,7 @@ def test_a_message_that_is_no_event_fails_and_says_why(app: FunctionsHost) -> No
     assert "no JSON object" in result.error
 
 
-def test_poison_of_both_queues_and_dead_dead_letters_become_dead_letters(
+def test_poison_of_both_queues_and_undelivered_events_become_dead_letters(
     app: FunctionsHost, queues: Queues, blobs: BlobServiceClient
 ) -> None:
     assert app.queue("poison_events", "junk \u00e4", identity="id-1").error is None

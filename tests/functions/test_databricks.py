@@ -239,7 +239,7 @@ def test_any_other_refusal_is_reported_in_the_platforms_words(api: Jobs) -> None
     assert job(api).start() == Failed(f"the job {JOB} of {api.url}: job is being deleted")
 
 
-def test_a_run_is_known_by_its_number_and_the_page_where_a_person_observations_at_it(
+def test_a_run_is_known_by_its_number_and_the_page_that_a_person_opens(
     api: Jobs,
 ) -> None:
     started = job(api).start()
@@ -256,7 +256,7 @@ def test_a_run_is_known_by_its_number_and_the_page_where_a_person_observations_a
     assert (skipped.run, skipped.page) == ("2", f"{api.pages}/?o=1#job/{JOB}/run/2")
 
 
-def test_a_refusal_says_what_the_platform_stated_and_nothing_of_the_clients_settings(
+def test_a_refusal_has_the_platforms_words_and_nothing_of_the_clients_settings(
     api: Jobs,
 ) -> None:
     api.refusals.append((403, "PERMISSION_DENIED", "no right to manage runs"))

@@ -79,7 +79,7 @@ def test_an_app_at_work_sweeps_at_its_start_and_gets_what_comes_to_its_queues(
         platform.check()
 
 
-def test_the_end_of_an_app_is_reported_to_whoever_asks(
+def test_the_end_of_an_app_is_an_answer_to_whoever_asks(
     settings: dict[str, str], queues: Queues, publisher: Publisher
 ) -> None:
     publisher.metadata()

@@ -96,9 +96,9 @@ class Deployment:
             client.upload_data(data, overwrite=True)
             client.rename_file(f"{layout.LANDING}/{place}/{name}")
 
-    def describe(self, folder: TableFolder, **stated: object) -> None:
+    def describe(self, folder: TableFolder, **more: object) -> None:
         """Publish a table's metadata."""
-        text = json.dumps({"keyColumns": ["id"], **stated})
+        text = json.dumps({"keyColumns": ["id"], **more})
         self.publish(folder, "_metadata.json", text.encode())
 
     def land(self, folder: TableFolder, *numbers: int) -> None:
@@ -115,7 +115,7 @@ class Deployment:
 
     # -- The Function App
 
-    def reported(self) -> None:
+    def deliver_messages(self) -> None:
         """Hand over what lies in the queues that functions listen to."""
         self.pump.until_idle()
 

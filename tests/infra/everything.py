@@ -44,7 +44,7 @@ def _land_and_archive(work: Deployment, orders: TableFolder, ledger: TableFolder
     work.timer("start_runner")
     work.run()
     work.land(orders, 3)
-    work.reported()
+    work.deliver_messages()
     _see_that_a_run_is_active(work)
     work.run()
     work.timer("cleanup")
@@ -57,7 +57,7 @@ def _stop_and_go_on(work: Deployment, orders: TableFolder) -> None:
     """A problem that the event filter finds, a gap, and the operator's verbs."""
     name, bad = "Sales.Orders", f"{4:020d}.parquet"
     work.publish(orders, bad, rows(other=[1]))
-    work.reported()
+    work.deliver_messages()
     work.operate("retry", table=name)
     work.operate("skip", table=name, file=bad, why="a test")
     work.land(orders, 6)
@@ -65,13 +65,13 @@ def _stop_and_go_on(work: Deployment, orders: TableFolder) -> None:
     for verb in ("pause", "resume", "adopt"):
         work.operate(verb, table=name)
     work.operate("reseed", table="dbo.Ledger")
-    work.reported()
+    work.deliver_messages()
 
 
 def _drop_and_bring_back(work: Deployment, orders: TableFolder) -> None:
     """Its folder goes; it comes back held, goes again, and is deleted when its time has come."""
     work.delete(orders)
-    work.reported()
+    work.deliver_messages()
     work.operate("confirm-drops")
     work.run(lambda: _is_retained(work, orders))
     work.operate("undrop", table="Sales.Orders")
@@ -95,7 +95,7 @@ def _dead_letters(work: Deployment) -> None:
         for name in (EVENTS_QUEUE, WORK_QUEUE):
             queues.get_queue_client(name).send_message("no message")
     work.run()  # dead-letters the one
-    work.reported()  # gives up the other, and keeps both
+    work.deliver_messages()  # gives up the other, and keeps both
     with BlobServiceClient.from_connection_string(text) as blobs:
         container = blobs.get_container_client(DEAD_LETTERS)
         container.upload_blob(

@@ -32,7 +32,7 @@ class System:
         self.workspace = Workspace(BEGIN)
         self.functions = self.workspace.signals(FUNCTIONS)
         self.runner = self.workspace.signals(RUNNER)
-        self.standings = {
+        self.statuses = {
             folder: TableStatusEvent(
                 folder=folder,
                 table=_NAMES[folder],
@@ -56,13 +56,13 @@ class System:
             "stage": "Replicating",
             "health": Health.RUNNING,
         }
-        self.standings[folder] = TableStatusEvent(**{**healthy, **how})
+        self.statuses[folder] = TableStatusEvent(**{**healthy, **how})
 
     def live(self, length: int) -> None:
         """So many minutes pass: passes over both mirrors, timers, and an event now and then."""
         for _ in range(length):
             self.workspace.now += timedelta(minutes=1)
-            for folder, recorded in self.standings.items():
+            for folder, recorded in self.statuses.items():
                 if folder.mirror not in self.unlisted:
                     self.functions.report_statuses(folder.mirror, [recorded])
             for function in ("sweep", "landing", "cleanup"):

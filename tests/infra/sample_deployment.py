@@ -72,13 +72,13 @@ def assignments(
 
 
 def _assignment(made: Deployment, one: Deployed, roles: Mapping[str, Role]) -> Assignment:
-    stated = one.properties
+    assigned = one.properties
     return Assignment(
-        principal=_who(made, str(stated["principalId"])),
-        role=roles[str(stated["roleDefinitionId"]).rpartition("/")[2]],
+        principal=_who(made, str(assigned["principalId"])),
+        role=roles[str(assigned["roleDefinitionId"]).rpartition("/")[2]],
         scope=_scope(made, one.scope),
-        condition=stated.get("condition"),
-        description=str(stated.get("description", "")),
+        condition=assigned.get("condition"),
+        description=str(assigned.get("description", "")),
     )
 
 

@@ -72,7 +72,7 @@ def test_severity_says_how_urgent_it_is_and_every_alert_ends_by_itself() -> None
 
 
 @pytest.mark.parametrize("name", texts("alerts"))
-def test_a_rule_observations_back_as_far_as_its_query(name: str) -> None:
+def test_a_rule_reads_back_as_far_as_its_query(name: str) -> None:
     back = minutes(rules()[name].properties["windowSize"])
     asked = [int(one) for one in re.findall(r"ago\((\d+)m\)", texts("alerts")[name])]
     assert all(one <= back for one in asked)

@@ -199,11 +199,11 @@ def test_a_platform_that_is_away_for_a_while_raises_no_alert(system: System) -> 
     assert system.all_firing() == set()
 
 
-def test_a_runner_alone_is_no_sign_of_incarnation_of_the_functions(system: System) -> None:
+def test_a_runner_alone_does_not_show_that_the_functions_run(system: System) -> None:
     stopped(system)
     system.live(20)
     system.workspace.silent = False
-    system.runner.report_statuses("sales", [system.standings[ORDERS]])
+    system.runner.report_statuses("sales", [system.statuses[ORDERS]])
     assert {"functions-silent"} <= system.all_firing()
 
 

@@ -57,7 +57,7 @@ def bicep_settings(**more: object) -> dict[str, str]:
     return {name: str(value) for name, value in found.properties.items()}
 
 
-def reported(**more: object) -> dict[str, str]:
+def app_settings(**more: object) -> dict[str, str]:
     """The same, with client ids that Azure only says later."""
     return {
         name: CLIENT if value.endswith("clientId") else value
@@ -73,7 +73,7 @@ class Running:
     jobs: Jobs
     read: Path
     functions: set[str]
-    reported: int = 0
+    sent: int = 0
     """Items of telemetry that arrived."""
 
     def names(self) -> set[str]:
@@ -123,7 +123,7 @@ def running(
             "PYTHONPATH": str(RECORDER),
             "NAMES_READ": str(place / "read"),
         }
-        kept = {name: value for name, value in reported().items() if name not in STOOD_IN}
+        kept = {name: value for name, value in app_settings().items() if name not in STOOD_IN}
         with host({**kept, **emulators, **of_this_machine}) as app:
             land(LocalStore(place / "root"), table("m", "Orders"), 1)
             done = [
@@ -132,7 +132,7 @@ def running(
             done += [app.queue("poison_work", "no work item", identity="id-1"), app.http("status")]
             ran = Running(done, jobs, place / "read", set(app.functions))
         # Now it has ended, and all that it emits has arrived.
-        ran.reported = len(sent.items)
+        ran.sent = len(sent.items)
         yield ran
 
 
@@ -141,22 +141,22 @@ def test_the_app_runs_with_these_settings_and_no_others(running: Running) -> Non
     assert running.done[-1].value["status"] == 200
     # The two services that it asks in its identity's name, beside storage.
     assert len(running.jobs.runs) == 1
-    assert running.reported
+    assert running.sent
 
 
-def test_verifying_observations_for_every_function_of_the_app(running: Running) -> None:
+def test_verify_checks_every_function_of_the_app(running: Running) -> None:
     assert running.functions == FUNCTIONS
 
 
 def test_every_setting_that_is_given_is_read(running: Running) -> None:
-    assert unread(running, reported()) == set(READ_BY_THE_HOST) | set(OF_THE_FORM)
+    assert unread(running, app_settings()) == set(READ_BY_THE_HOST) | set(OF_THE_FORM)
     # Or it would say nothing that a name is among them.
     assert running.names().isdisjoint({*READ_BY_THE_HOST, "OPENMIRROR_NOBODYS"})
 
 
 @pytest.mark.parametrize("name", ["OPENMIRROR_NOBODYS", "OPENMIRROR_QUEUES__queueServiceUrl"])
 def test_a_setting_that_nobody_reads_is_noticed(running: Running, name: str) -> None:
-    planted = reported(settings={name: "x"})
+    planted = app_settings(settings={name: "x"})
     assert name in unread(running, planted)
 
 
@@ -168,9 +168,9 @@ def unread(running: Running, given: Mapping[str, str]) -> set[str]:
 def test_no_setting_is_needed_that_is_not_given(running: Running) -> None:
     """What else of ours the app asked for, it did without."""
     asked = {name for name in running.names() if name.startswith((PREFIX, "DATABRICKS_"))}
-    others = asked - set(reported()) - {variable("queues"), variable("dead_letters")}
+    others = asked - set(app_settings()) - {variable("queues"), variable("dead_letters")}
     assert others, "the app asks for every setting that it knows"
-    context = function_app_context(reported())
+    context = function_app_context(app_settings())
     context.ports.store.close()
 
 
@@ -204,7 +204,7 @@ def read_as_a_connection(env: Mapping[str, str]) -> set[str]:
     ],
 )
 def test_one_that_is_taken_away_is_named_at_the_first_start(name: str) -> None:
-    whole = reported()
+    whole = app_settings()
     function_settings(whole)
     without = {key: value for key, value in whole.items() if key != name}
     with pytest.raises(CannotStart, match=name):
@@ -212,31 +212,31 @@ def test_one_that_is_taken_away_is_named_at_the_first_start(name: str) -> None:
 
 
 def test_the_triggers_connection_is_the_one_that_our_own_code_reads() -> None:
-    names = set(reported())
+    names = set(app_settings())
     assert f"{bindings.QUEUES}__queueServiceUri" in names
     assert variable("queues") == bindings.QUEUES
     # The host ignores case in what follows the name; neither does our own code.
     shouted = {
         key.upper() if key.startswith(f"{bindings.QUEUES}__") else key: value
-        for key, value in reported().items()
+        for key, value in app_settings().items()
     }
-    assert function_settings(shouted).queues == function_settings(reported()).queues
+    assert function_settings(shouted).queues == function_settings(app_settings()).queues
 
 
 def test_a_setting_of_the_deployment_is_added_and_none_of_ours_is_replaced() -> None:
-    assert function_settings(reported()).batch_files == 7
+    assert function_settings(app_settings()).batch_files == 7
     asked_for = {GIVEN_BY_HAND: "7", variable("root"): "https://evil.dfs.core.windows.net"}
-    assert reported(settings=asked_for) == reported()
+    assert app_settings(settings=asked_for) == app_settings()
 
 
 def test_without_a_job_neither_job_nor_workspace_is_set() -> None:
-    names = set(reported(databricksJobId=""))
-    assert set(reported()) - names == {variable("job"), WORKSPACE}
-    assert function_settings(reported(databricksJobId="")).job is None
+    names = set(app_settings(databricksJobId=""))
+    assert set(app_settings()) - names == {variable("job"), WORKSPACE}
+    assert function_settings(app_settings(databricksJobId="")).job is None
 
 
 def test_nothing_that_is_given_is_a_secret() -> None:
     secrets = ("AccountKey=", "SharedAccess", "sig=", "listKeys", "@Microsoft.KeyVault")
-    for name, value in reported().items():
+    for name, value in app_settings().items():
         assert not any(word in value for word in secrets), name
         assert name not in (variable("account_key"), variable("queues"), variable("dead_letters"))

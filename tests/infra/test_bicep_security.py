@@ -156,9 +156,7 @@ PLANTED_VALUES = {
 @pytest.mark.parametrize(
     ("file", "old", "new", "reported"), PLANTED_VALUES.values(), ids=PLANTED_VALUES
 )
-def test_a_planted_open_event_filter_is_reported_with_its_file_and_line(
-    folder, file, old, new, reported
-):
+def test_a_planted_way_in_is_reported_with_its_file_and_line(folder, file, old, new, reported):
     wrong = folder.changed(file, old, new)
 
     findings = values(wrong, expand(wrong, {"privateNetwork": True}), private=True)

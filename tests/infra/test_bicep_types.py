@@ -298,7 +298,7 @@ def written(expression: Expression, above: str = "") -> Iterator[tuple[str, Prop
             yield from written(child, above)
 
 
-def test_a_dead_letter_too_many_in_any_property_of_any_resource_is_reported(folder):
+def test_a_character_too_many_in_any_property_of_any_resource_is_reported(folder):
     tried, unreported = 0, set()
     for file, template in folder.templates.items():
         only = folder.only(file)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.infra.commands.finding import ROOT, Reported, shell_blocks
+from tests.infra.commands.finding import ROOT, CommandLine, shell_blocks
 from tests.infra.commands.options import Table, mistakes
 
 # In sh, since a deployment starts a dozen of them. A call is its words and the variables that it
@@ -90,13 +90,13 @@ class Deploying:
         return self
 
     def outputs(self, **changed: str) -> None:
-        stated = {**OUTPUTS, **changed}
-        reported = {name: {"type": "String", "value": value} for name, value in stated.items()}
-        self.answer(["az", "deployment", "properties.outputs"], out=json.dumps(reported))
+        values = {**OUTPUTS, **changed}
+        outputs = {name: {"type": "String", "value": value} for name, value in values.items()}
+        self.answer(["az", "deployment", "properties.outputs"], out=json.dumps(outputs))
 
-    def jobs(self, stated: Mapping[str, object]) -> None:
+    def jobs(self, made: Mapping[str, object]) -> None:
         """Those that the bundle has made."""
-        summary = json.dumps({"resources": {"jobs": stated}})
+        summary = json.dumps({"resources": {"jobs": made}})
         self.answer(["databricks", "bundle", "summary"], out=summary)
 
     def answer(
@@ -139,7 +139,7 @@ class Deploying:
         return self.done.returncode
 
     @property
-    def reported(self) -> str:
+    def shown(self) -> str:
         assert self.done is not None
         return self.done.stderr
 
@@ -149,7 +149,7 @@ class Deploying:
 
     def seen_by(self, *words: str) -> dict[str, str]:
         """The variables for Databricks that a call saw."""
-        return next(env for stated, env in self._log() if stated[: len(words)] == list(words))
+        return next(env for call, env in self._log() if call[: len(words)] == list(words))
 
     def _stand_in(self) -> str:
         rules = ""
@@ -165,10 +165,10 @@ class Deploying:
 
     def _log(self) -> Iterator[tuple[list[str], dict[str, str]]]:
         for call in (self.folder / "calls").read_text().split(f"\n{_END}\n")[:-1]:
-            stated = call.removesuffix("\0").split("\0")
-            seen = [one for one in stated if one.startswith(("BUNDLE_", "DATABRICKS_"))]
+            parts = call.removesuffix("\0").split("\0")
+            seen = [one for one in parts if one.startswith(("BUNDLE_", "DATABRICKS_"))]
             yield (
-                [one for one in stated if one not in seen],
+                [one for one in parts if one not in seen],
                 dict(one.split("=", 1) for one in seen),
             )
 
@@ -204,11 +204,11 @@ class Deploying:
 CREATE = ("az", "deployment", "group", "create")
 
 
-def _values(stated: Mapping[str, object]) -> dict[str, object]:
-    return {name: {"value": value} for name, value in stated.items()}
+def _values(given: Mapping[str, object]) -> dict[str, object]:
+    return {name: {"value": value} for name, value in given.items()}
 
 
-def reported(job: str, workspace: str = WORKSPACE) -> list[str]:
+def databricks(job: str, workspace: str = WORKSPACE) -> list[str]:
     """What the template is given."""
     return [f"databricksWorkspaceUrl={workspace}", f"databricksJobId={job}"]
 
@@ -223,12 +223,12 @@ def value_after(call: list[str], option: str) -> str:
 
 
 def test_the_first_deployment_goes_template_package_app_verify(deploying: Deploying) -> None:
-    assert deploying.run() == 0, deploying.reported
+    assert deploying.run() == 0, deploying.shown
     assert deploying.changes() == ["preflight", "template", "package", "app", "verify"]
     template = deploying.call("az", "deployment", "group", "create")
     assert value_after(template, "--name") == "openmirror"
     assert value_after(template, "--template-file").endswith("/infra/bicep/main.bicep")
-    assert deploying.templates == [reported("", "")]
+    assert deploying.templates == [databricks("", "")]
     app = deploying.call("az", "functionapp")
     assert value_after(app, "--name") == "func-openmirror-abc123"
     assert value_after(app, "--src").endswith("/dist/openmirror-functions-1.2.3.zip")
@@ -236,32 +236,32 @@ def test_the_first_deployment_goes_template_package_app_verify(deploying: Deploy
 
 
 def test_every_call_of_az_and_databricks_is_one_that_they_take(deploying: Deploying) -> None:
-    assert deploying.run("--databricks-target", "prod", "--vendor") == 0, deploying.reported
-    problem_of = [Reported("deploy.sh", call[0], tuple(call[1:])) for call in deploying.calls]
+    assert deploying.run("--databricks-target", "prod", "--vendor") == 0, deploying.shown
+    lines = [CommandLine("deploy.sh", call[0], tuple(call[1:])) for call in deploying.calls]
     wrong = [
         found
-        for reported in problem_of
-        if reported.program in ("az", "databricks")
-        for found in mistakes(reported, Table.read(reported.program))
+        for line in lines
+        if line.program in ("az", "databricks")
+        for found in mistakes(line, Table.read(line.program))
     ]
     assert not wrong
-    assert {reported.program for reported in problem_of} == {"az", "databricks", "dev"}
+    assert {line.program for line in lines} == {"az", "databricks", "dev"}
 
 
-def test_the_runner_is_deployed_between_template_and_app_and_its_job_reported_to_the_app(
+def test_the_runner_is_deployed_between_template_and_app_and_its_job_given_to_the_app(
     deploying: Deploying,
 ) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
-    assert deploying.run() == 0, deploying.reported
+    assert deploying.run() == 0, deploying.shown
     assert deploying.changes() == [
         *("preflight", "template", "runner", "template", "package", "app", "verify")
     ]
-    assert deploying.templates == [reported("", ""), reported("777")]
+    assert deploying.templates == [databricks("", ""), databricks("777")]
 
 
-def test_the_bundle_is_reported_what_the_deployment_made(deploying: Deploying) -> None:
+def test_the_bundle_is_given_what_the_deployment_made(deploying: Deploying) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
-    assert deploying.run(env={"BUNDLE_VAR_queues": "mine"}) == 0, deploying.reported
+    assert deploying.run(env={"BUNDLE_VAR_queues": "mine"}) == 0, deploying.shown
     assert deploying.seen_by("databricks", "bundle", "deploy") == {
         "DATABRICKS_HOST": WORKSPACE,
         "BUNDLE_VAR_root": "https://st.dfs.core.windows.net",
@@ -272,22 +272,22 @@ def test_the_bundle_is_reported_what_the_deployment_made(deploying: Deploying) -
     }
 
 
-def test_an_upgrade_keeps_the_job_that_the_app_was_reported_before(deploying: Deploying) -> None:
+def test_an_upgrade_keeps_the_job_that_the_app_had_before(deploying: Deploying) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
     deploying.before(
         {"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE},
         {"databricksJobId": "777", "databricksWorkspaceUrl": WORKSPACE},
     )
-    assert deploying.run() == 0, deploying.reported
-    assert deploying.templates == [reported("777")]
+    assert deploying.run() == 0, deploying.shown
+    assert deploying.templates == [databricks("777")]
 
 
 def test_a_second_deployment_in_the_group_takes_nothing_of_the_first(deploying: Deploying) -> None:
     first = {"name": "openmirror", "databricksJobId": "777", "databricksWorkspaceUrl": WORKSPACE}
     deploying.before(first)
     second = deploying.parameters(name="second")
-    assert deploying.run("--parameters", second) == 0, deploying.reported
-    assert deploying.templates == [reported("", "")]
+    assert deploying.run("--parameters", second) == 0, deploying.shown
+    assert deploying.templates == [databricks("", "")]
     for call in deploying.calls:
         if call[:2] == ["az", "deployment"] and call[3] != "list":
             assert value_after(call, "--name") == "second"
@@ -298,78 +298,78 @@ def test_each_of_two_deployments_keeps_its_own_job(deploying: Deploying) -> None
     first = {"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE}
     theirs = {"name": "second", "databricksJobId": "2", "databricksWorkspaceUrl": f"{WORKSPACE}2"}
     deploying.before(first, theirs)
-    assert deploying.run("--skip-databricks") == 0, deploying.reported
-    assert deploying.templates == [reported("1")]
+    assert deploying.run("--skip-databricks") == 0, deploying.shown
+    assert deploying.templates == [databricks("1")]
     second = deploying.parameters(name="second")
-    assert deploying.run("--skip-databricks", "--parameters", second) == 0, deploying.reported
-    assert deploying.templates == [reported("2", f"{WORKSPACE}2")]
+    assert deploying.run("--skip-databricks", "--parameters", second) == 0, deploying.shown
+    assert deploying.templates == [databricks("2", f"{WORKSPACE}2")]
 
 
 def test_a_job_in_the_parameter_file_counts_more(deploying: Deploying) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
     deploying.before({"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE})
     mine = deploying.parameters(databricksJobId="42", databricksWorkspaceUrl=WORKSPACE)
-    assert deploying.run("--parameters", mine) == 0, deploying.reported
-    assert deploying.templates == [reported("42")]
+    assert deploying.run("--parameters", mine) == 0, deploying.shown
+    assert deploying.templates == [databricks("42")]
 
 
 def test_so_does_one_that_is_empty_there(deploying: Deploying) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
     deploying.before({"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE})
     mine = deploying.parameters(databricksJobId="")
-    assert deploying.run("--parameters", mine) == 0, deploying.reported
+    assert deploying.run("--parameters", mine) == 0, deploying.shown
     assert "runner" in deploying.changes()
-    assert deploying.templates == [reported("")]
+    assert deploying.templates == [databricks("")]
 
 
 def test_a_null_in_the_parameter_file_says_nothing(deploying: Deploying) -> None:
     deploying.before({"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE})
     mine = deploying.parameters(databricksJobId=None, name=None, pythonVersion=None)
-    assert deploying.run("--parameters", mine, "--vendor") == 0, deploying.reported
-    assert deploying.templates == [reported("1")]
+    assert deploying.run("--parameters", mine, "--vendor") == 0, deploying.shown
+    assert deploying.templates == [databricks("1")]
     assert not [word for call in deploying.calls for word in call if "None" in word]
 
 
 def test_a_number_from_another_workspace_is_not_kept(deploying: Deploying) -> None:
     deploying.before({"databricksJobId": "1", "databricksWorkspaceUrl": "https://adb-9.9.net"})
     moved = deploying.parameters(databricksWorkspaceUrl=WORKSPACE)
-    assert deploying.run("--parameters", moved) == 0, deploying.reported
-    assert deploying.templates == [reported("")]
+    assert deploying.run("--parameters", moved) == 0, deploying.shown
+    assert deploying.templates == [databricks("")]
     same = deploying.parameters(databricksWorkspaceUrl="https://adb-9.9.net/")
-    assert deploying.run("--parameters", same) == 0, deploying.reported
-    assert deploying.templates == [reported("1", "https://adb-9.9.net/")]
+    assert deploying.run("--parameters", same) == 0, deploying.shown
+    assert deploying.templates == [databricks("1", "https://adb-9.9.net/")]
 
 
 def test_a_runner_that_is_always_on_is_started_by_nobody(deploying: Deploying) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
     deploying.jobs(ALWAYS_ON)
-    assert deploying.run() == 0, deploying.reported
-    assert deploying.templates == [reported("", "")]
+    assert deploying.run() == 0, deploying.shown
+    assert deploying.templates == [databricks("", "")]
     deploying.before({"databricksJobId": "777", "databricksWorkspaceUrl": WORKSPACE})
-    assert deploying.run() == 0, deploying.reported
-    assert deploying.templates == [reported("777"), reported("")]
+    assert deploying.run() == 0, deploying.shown
+    assert deploying.templates == [databricks("777"), databricks("")]
 
 
-def test_the_workspace_of_a_profile_is_reported_to_the_app_with_its_job(
+def test_the_workspace_of_a_profile_is_given_to_the_app_with_its_job(
     deploying: Deploying,
 ) -> None:
-    assert deploying.run("--databricks-target", "prod") == 0, deploying.reported
-    assert deploying.templates == [reported("", ""), reported("777")]
+    assert deploying.run("--databricks-target", "prod") == 0, deploying.shown
+    assert deploying.templates == [databricks("", ""), databricks("777")]
     deploying.jobs({"runner": {"id": "777"}})
     assert deploying.run("--databricks-target", "prod") == 1
-    assert "give databricksWorkspaceUrl" in deploying.reported
-    assert deploying.templates == [reported("", "")]
+    assert "give databricksWorkspaceUrl" in deploying.shown
+    assert deploying.templates == [databricks("", "")]
 
 
 @pytest.mark.parametrize("options", [["--skip-databricks"], []])
-def test_without_a_workspace_or_when_reported_so_the_runner_is_left_alone(
+def test_without_a_workspace_or_when_asked_so_the_runner_is_left_alone(
     deploying: Deploying, options: list[str]
 ) -> None:
     if options:
         deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
-    assert deploying.run(*options) == 0, deploying.reported
+    assert deploying.run(*options) == 0, deploying.shown
     assert "runner" not in deploying.changes()
-    assert "the runner is left alone" in deploying.reported
+    assert "the runner is left alone" in deploying.shown
 
 
 @pytest.mark.parametrize("jobs", [JOBS, ALWAYS_ON])
@@ -378,12 +378,10 @@ def test_it_lands_a_file_when_an_operator_and_a_runner_are_known(
 ) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
     deploying.jobs(jobs)
-    assert deploying.run("--parameters", deploying.parameters(operators=ME)) == 0, (
-        deploying.reported
-    )
+    assert deploying.run("--parameters", deploying.parameters(operators=ME)) == 0, deploying.shown
     verify = deploying.call("dev", "openmirror", "azure", "verify")
     assert verify[4:] == ["--resource-group", "rg", "--name", "openmirror"]
-    assert ROW in deploying.reported
+    assert ROW in deploying.shown
 
 
 def test_so_it_does_when_others_deploy_the_runner_and_the_app_knows_its_job(
@@ -392,9 +390,9 @@ def test_so_it_does_when_others_deploy_the_runner_and_the_app_knows_its_job(
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
     deploying.before({"databricksJobId": "777", "databricksWorkspaceUrl": WORKSPACE})
     mine = deploying.parameters(operators=ME)
-    assert deploying.run("--skip-databricks", "--parameters", mine) == 0, deploying.reported
+    assert deploying.run("--skip-databricks", "--parameters", mine) == 0, deploying.shown
     assert "--no-sample" not in deploying.call("dev", "openmirror", "azure", "verify")
-    assert ROW in deploying.reported
+    assert ROW in deploying.shown
 
 
 @pytest.mark.parametrize("operators", [{}, {"operators": []}, {"operators": None}])
@@ -403,16 +401,16 @@ def test_without_an_operator_no_file_is_landed_and_it_says_what_to_add(
 ) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
     mine = deploying.parameters(**operators)
-    assert deploying.run("--parameters", mine) == 0, deploying.reported
+    assert deploying.run("--parameters", mine) == 0, deploying.shown
     assert deploying.call("dev", "openmirror", "azure", "verify")[-1] == "--no-sample"
-    assert ROW not in deploying.reported
-    assert "names no operators" in deploying.reported
-    assert '"operators": {"value": [{"principalId": "ID"' in deploying.reported
-    assert "no runner is known" not in deploying.reported
+    assert ROW not in deploying.shown
+    assert "names no operators" in deploying.shown
+    assert '"operators": {"value": [{"principalId": "ID"' in deploying.shown
+    assert "no runner is known" not in deploying.shown
 
 
 @pytest.mark.parametrize(
-    ("workspace", "options", "stated"),
+    ("workspace", "options", "given"),
     [
         ("", [], {}),
         (WORKSPACE, ["--skip-databricks"], {}),
@@ -422,18 +420,16 @@ def test_without_an_operator_no_file_is_landed_and_it_says_what_to_add(
     ids=["no workspace", "nothing deployed yet", "a job of nowhere", "a job that nobody starts"],
 )
 def test_without_a_runner_that_is_known_no_file_is_landed_and_it_says_what_to_run_later(
-    deploying: Deploying, workspace: str, options: list[str], stated: Mapping[str, object]
+    deploying: Deploying, workspace: str, options: list[str], given: Mapping[str, object]
 ) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=workspace)
-    mine = deploying.parameters(name="second", operators=ME, **stated)
-    assert deploying.run("--parameters", mine, *options, group="my (group)") == 0, (
-        deploying.reported
-    )
+    mine = deploying.parameters(name="second", operators=ME, **given)
+    assert deploying.run("--parameters", mine, *options, group="my (group)") == 0, deploying.shown
     assert deploying.call("dev", "openmirror", "azure", "verify")[-1] == "--no-sample"
-    assert ROW not in deploying.reported
-    assert "names no operators" not in deploying.reported
+    assert ROW not in deploying.shown
+    assert "names no operators" not in deploying.shown
     later = "./dev openmirror azure verify --resource-group 'my (group)' --name second"
-    assert f"When a runner is at work:\ndeploy:     {later}\n" in deploying.reported
+    assert f"When a runner is at work:\ndeploy:     {later}\n" in deploying.shown
 
 
 @pytest.mark.parametrize("options", [["--databricks-target", "prod"], ["--vendor"]])
@@ -452,7 +448,7 @@ def test_a_parameter_file_is_found_from_where_the_script_is_called(
 
 
 def test_what_if_changes_nothing(deploying: Deploying) -> None:
-    assert deploying.run("--what-if") == 0, deploying.reported
+    assert deploying.run("--what-if") == 0, deploying.shown
     assert deploying.changes() == ["preflight", "what-if"]
 
 
@@ -460,7 +456,7 @@ def test_vendored_packages_are_for_the_apps_python_and_switch_the_remote_build_o
     deploying: Deploying,
 ) -> None:
     mine = deploying.parameters(pythonVersion="3.12")
-    assert deploying.run("--parameters", mine, "--vendor") == 0, deploying.reported
+    assert deploying.run("--parameters", mine, "--vendor") == 0, deploying.shown
     assert deploying.call("dev", "package")[2:] == ["--vendor", "--python", "3.12"]
     assert value_after(deploying.call("az", "functionapp"), "--build-remote") == "false"
 
@@ -493,21 +489,21 @@ def test_it_stops_at_the_first_failure_and_says_what_was_done_and_how_to_go_on(
     deploying.answer(words, code=3)
     assert deploying.run("--databricks-target", "prod") == 1
     assert deploying.changes() == before
-    assert "deploy: this failed:" in deploying.reported
-    assert remedy in deploying.reported
-    assert "run this command again" in deploying.reported
-    done = [line for line in deploying.reported.splitlines() if line.startswith("  - ")]
+    assert "deploy: this failed:" in deploying.shown
+    assert remedy in deploying.shown
+    assert "run this command again" in deploying.shown
+    done = [line for line in deploying.shown.splitlines() if line.startswith("  - ")]
     assert len(done) == sum(step in before[:-1] for step in ("template", "runner", "app")) + (
         # Its second deployment, and a summary that comes after what it is asked about.
         (before.count("template") == 2) + (where == "summary")
     )
-    assert ("nothing was changed" in deploying.reported) == ("template" not in before)
-    assert ("what it had made until then is there" in deploying.reported) == (where == "template")
+    assert ("nothing was changed" in deploying.shown) == ("template" not in before)
+    assert ("what it had made until then is there" in deploying.shown) == (where == "template")
 
 
 def test_an_app_whose_roles_do_not_hold_yet_is_tried_again(deploying: Deploying) -> None:
     deploying.answer(["functionapp", "config-zip"], code=1, times=2)
-    assert deploying.run() == 0, deploying.reported
+    assert deploying.run() == 0, deploying.shown
     assert deploying.changes().count("app") == 3
     assert [call for call in deploying.calls if call[0] == "sleep"] == [["sleep", "60"]] * 2
 
@@ -516,13 +512,13 @@ def test_an_app_that_never_takes_its_package_ends_it(deploying: Deploying) -> No
     deploying.answer(["functionapp", "config-zip"], code=1)
     assert deploying.run() == 1
     assert deploying.changes()[-1] == "app"
-    assert "az functionapp log deployment show" in deploying.reported
+    assert "az functionapp log deployment show" in deploying.shown
 
 
 @pytest.mark.parametrize("group", ["my group", "g'r$(touch x)", 'a"b;c', "-g"])
 def test_odd_names_reach_every_program_as_they_are(deploying: Deploying, group: str) -> None:
     odd = deploying.parameters("my $para'meters; x.json", databricksJobId="4 2")
-    assert deploying.run("--parameters", odd, group=group) == 0, deploying.reported
+    assert deploying.run("--parameters", odd, group=group) == 0, deploying.shown
     for call in deploying.calls:
         if "--resource-group" in call:
             assert value_after(call, "--resource-group") == group
@@ -544,7 +540,7 @@ def test_wrong_options_are_refused_before_anything_is_asked(
     deploying: Deploying, options: list[str], why: str
 ) -> None:
     assert deploying.run(*options) == 2
-    assert why in deploying.reported
+    assert why in deploying.shown
     assert not deploying.calls
 
 
@@ -552,7 +548,7 @@ def test_a_parameter_file_that_is_none_is_named(deploying: Deploying) -> None:
     broken = deploying.folder / "broken.json"
     broken.write_text("{")
     assert deploying.run("--parameters", broken) == 1
-    assert "reading the parameter file" in deploying.reported
+    assert "reading the parameter file" in deploying.shown
     assert "template" not in deploying.changes()
 
 

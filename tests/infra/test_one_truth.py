@@ -101,7 +101,7 @@ def test_a_refusal_names_a_role_that_the_deployment_gives() -> None:
     assert {failures.BLOB_ROLE, failures.QUEUE_ROLE} <= given
 
 
-def test_verifying_observations_for_the_roles_that_the_deployment_gives() -> None:
+def test_verify_checks_the_roles_that_the_deployment_gives() -> None:
     principals = {Who.FUNCTIONS: FUNCTIONS, Who.RUNNER: RUNNER, Who.TOPIC: TOPIC}
     services = {Kind.LAKE_CONTAINER: (LAKE, "blob"), Kind.RUNTIME_CONTAINER: (RUNTIME, "blob")}
     services |= {Kind.QUEUE: (RUNTIME, "queue")}
@@ -126,7 +126,7 @@ def test_verifying_observations_for_the_roles_that_the_deployment_gives() -> Non
     assert all(ROLES[role].name == name for role, name in ROLE_NAMES.items())
 
 
-def test_verifying_observations_for_settings_that_the_deployment_gives() -> None:
+def test_verify_checks_settings_that_the_deployment_gives() -> None:
     (settings,) = deployment().of("Microsoft.Web/sites/config")
     assert set(NEEDED_SETTINGS) <= set(settings.properties)
 

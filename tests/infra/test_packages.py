@@ -389,7 +389,7 @@ def test_what_is_needed_only_on_the_apps_python_is_missed_by_name(
         vendored(requirements, "3.99")
 
 
-def test_a_requirement_that_no_index_has_is_stated_with_pips_own_words(
+def test_a_requirement_that_no_index_has_is_reported_in_pips_own_words(
     index: Path, requirements: Path
 ) -> None:
     with pytest.raises(Refused, match=r"new==1\.0(.|\n)*needs a package index"):

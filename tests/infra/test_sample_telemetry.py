@@ -60,7 +60,7 @@ def test_there_is_no_event_or_metric_that_todays_code_does_not_send() -> None:
     assert dimensions == {name: {keys} for name, keys in METRICS.items()}, AGAIN
 
 
-def test_two_mirrors_are_reported_of_by_functions_and_runner() -> None:
+def test_functions_and_runner_report_two_mirrors() -> None:
     senders = {"openmirror.runner", APP}
     for row in tables()["AppEvents"] + tables()["AppMetrics"]:
         assert row["AppRoleName"] in senders

@@ -129,7 +129,7 @@ def test_a_mirror_shows_its_heartbeat_and_how_many_tables_are_how(shown: Page) -
     assert counted == "1 paused 2 waiting 1 held 1 snapshotting 2 replicating 1 dropped"
 
 
-def test_a_mirror_without_a_sign_of_incarnation_says_so(chromium: Browser, made: Scene) -> None:
+def test_a_mirror_without_a_heartbeat_says_so(chromium: Browser, made: Scene) -> None:
     later = NOW + timedelta(hours=2)
     made.now = later
     try:
@@ -142,7 +142,7 @@ def test_a_mirror_without_a_sign_of_incarnation_says_so(chromium: Browser, made:
         assert "NoHeartbeat" in sales
 
 
-def test_messages_that_were_given_up_are_reported_with_the_remedy(shown: Page) -> None:
+def test_messages_that_were_given_up_are_shown_with_the_remedy(shown: Page) -> None:
     alert = shown.get_by_role("status").inner_text()
     assert "2 messages were given up" in alert
     assert "requeue" in alert
@@ -199,7 +199,7 @@ def test_at_phone_width_nothing_is_cut_off(chromium: Browser, made: Scene) -> No
             assert part.get_by_text(text, exact=True).first.is_visible()
 
 
-def test_it_refreshes_by_itself_unless_reported_not_to(chromium: Browser, made: Scene) -> None:
+def test_it_refreshes_by_itself_unless_asked_not_to(chromium: Browser, made: Scene) -> None:
     moving = render(made.views(), NOW, where=WHERE, toggle="?refresh=0&code=k")
     for tab in _open(chromium, moving):
         assert tab.locator("meta[http-equiv=refresh]").get_attribute("content") == "15"

@@ -68,7 +68,7 @@ def test_observing_again_reports_nothing(world: World, heard: Heard) -> None:
     assert len(heard.operations) == reported
 
 
-def test_a_commit_that_was_not_reported_of_is_reported_by_the_next_process(world: World) -> None:
+def test_a_commit_that_was_not_reported_is_reported_by_the_next_process(world: World) -> None:
     world.land(ORDERS, 1)
     world.run(world.ports(Heard()))
     world.land(ORDERS, 2)

@@ -141,7 +141,7 @@ def test_only_what_a_person_would_call_another_state_is_one() -> None:
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, dict) else "",
 )
-def test_a_start_has_its_outcome_its_job_and_where_to_observation_at_the_run(
+def test_a_start_has_its_outcome_its_job_and_the_page_of_the_run(
     outcome: StartOutcome, reported: dict[str, str]
 ) -> None:
     found = runner_start_event.fields("7", outcome)

@@ -22,10 +22,10 @@ def refusal(parameter: Parameter, value: Expression) -> str | None:
             return None
 
 
-def _out_of(parameter: Parameter, number: int, what: str, reported: str) -> str | None:
+def _out_of(parameter: Parameter, number: int, what: str, given: str) -> str | None:
     least, most = parameter.bound(f"min{what}"), parameter.bound(f"max{what}")
     if least is not None and number < least:
-        return f"is at least {least}, not {reported}"
+        return f"is at least {least}, not {given}"
     if most is not None and number > most:
-        return f"is at most {most}, not {reported}"
+        return f"is at most {most}, not {given}"
     return None

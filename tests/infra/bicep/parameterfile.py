@@ -20,9 +20,9 @@ def parameter_file(template: Template, path: str, text: str) -> list[Finding]:
     """
     given: dict[str, object] = json.loads(text)["parameters"]
 
-    def found(name: str, reported: str) -> Finding:
+    def found(name: str, problem: str) -> Finding:
         lines = [n for n, line in enumerate(text.splitlines(), 1) if f'"{name}"' in line]
-        return Finding(path, lines[0] if lines else 1, reported)
+        return Finding(path, lines[0] if lines else 1, problem)
 
     findings = []
     for name, entry in given.items():

@@ -80,8 +80,8 @@ def _known(template: Template, expression: Expression, within: frozenset[str]) -
                 of_resource = name in template.resources and member not in _KNOWN_AT_START
                 of_module = name in template.modules and member == "outputs"
                 if of_resource or of_module:
-                    reported = f"{name}.{member} is not known when the deployment begins"
-                    yield Finding(template.path, each.line, reported)
+                    problem = f"{name}.{member} is not known when the deployment begins"
+                    yield Finding(template.path, each.line, problem)
             case Name(name=name) if name in template.variables and name not in within:
                 yield from _known(template, template.variables[name].value, within | {name})
             case _:

@@ -65,7 +65,7 @@ def written(folder: Folder) -> list[Finding]:
         {
             finding
             for template in folder.templates.values()
-            for finding in (*_expressions(template), *_reported(folder, template))
+            for finding in (*_expressions(template), *_shown(folder, template))
         }
     )
 
@@ -92,7 +92,7 @@ def _text(template: Template, at: Expression, value: str) -> Iterator[Finding]:
         yield Finding(template.path, at.line, f"{secret[0]} is of a secret")
 
 
-def _reported(folder: Folder, template: Template) -> Iterator[Finding]:
+def _shown(folder: Folder, template: Template) -> Iterator[Finding]:
     """Outputs stay readable in the history of deployments, so none may hold what is secure."""
     for output in template.outputs.values():
         if _secure(folder, template, output.value):

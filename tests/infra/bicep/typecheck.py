@@ -148,7 +148,7 @@ class _Check:
             case Choice(values=values), Text(value=text):
                 if text not in values:
                     yield self.found(
-                        value.line, f"{what} is one of {_reported(values)}, not {text!r}"
+                        value.line, f"{what} is one of {_listed(values)}, not {text!r}"
                     )
             case Choice(values=values), Name(name=name) if name not in view.loops:
                 parameter = view.template.parameters.get(name)
@@ -156,7 +156,7 @@ class _Check:
                     if word not in values:
                         yield self.found(
                             value.line,
-                            f"{what} is one of {_reported(values)}; {name} allows {word!r}",
+                            f"{what} is one of {_listed(values)}; {name} allows {word!r}",
                         )
                 yield from self.kind(value, view, shape, what)
             case _:
@@ -190,7 +190,7 @@ class _Check:
                 if kind is None:
                     yield self.found(
                         reports.line,
-                        f"{what}.{shape.discriminator} is one of {_reported(tuple(shape.kinds))}, "
+                        f"{what}.{shape.discriminator} is one of {_listed(tuple(shape.kinds))}, "
                         f"not {seen.expression.value!r}",
                     )
                 else:
@@ -238,16 +238,16 @@ class _Check:
         if known is None or path[0] in ("id", "name", "type", "apiVersion"):
             return
         shape: Shape = known.answers
-        reported = resource.type
+        reached = resource.type
         for step in path:
             if not isinstance(shape, Record):
                 return
             if step not in shape.fields:
                 yield self.found(
-                    expression.line, f"{reported} has no property {step}{_near(step, shape)}"
+                    expression.line, f"{reached} has no property {step}{_near(step, shape)}"
                 )
                 return
-            shape, reported = shape.fields[step].shape, f"{reported}.{step}"
+            shape, reached = shape.fields[step].shape, f"{reached}.{step}"
 
 
 def _slashes(name: Expression) -> int | None:
@@ -274,7 +274,7 @@ def _kind(shape: Shape) -> str | None:
             return None
 
 
-def _reported(values: tuple[str, ...]) -> str:
+def _listed(values: tuple[str, ...]) -> str:
     return ", ".join(values[:12]) + (", …" if len(values) > 12 else "")
 
 

@@ -82,16 +82,16 @@ class Asked:
 
     def refusal(self) -> str | None:
         """Why az would not run these words; None when it would."""
-        stated = io.StringIO()
+        printed = io.StringIO()
         try:
-            with redirect_stderr(stated):
+            with redirect_stderr(printed):
                 parsed = self.parser.parse_args(self._words)
                 parsed.cmd = parsed._cmd = parsed.func
                 self._cli.raise_event(
                     events.EVENT_INVOKER_POST_PARSE_ARGS, command=parsed.command, args=parsed
                 )
         except SystemExit:
-            return (stated.getvalue().splitlines() or ["az refuses it without a word"])[0]
+            return (printed.getvalue().splitlines() or ["az refuses it without a word"])[0]
         except CLIError as error:
             return str(error)
         return None

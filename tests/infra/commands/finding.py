@@ -25,7 +25,7 @@ _NAMES_ONLY = {"command", "for", "echo", "printf", "say", "fail", "need", "expor
 
 
 @dataclass(frozen=True)
-class Reported:
+class CommandLine:
     """One command line, and where it stands."""
 
     place: str
@@ -39,9 +39,9 @@ class Reported:
 
 
 @cache
-def shown_anywhere(root: Path = ROOT) -> tuple[Reported, ...]:
+def shown_anywhere(root: Path = ROOT) -> tuple[CommandLine, ...]:
     """All of them: documents, scripts, hooks and messages. Read once, since two modules ask."""
-    found: list[Reported] = []
+    found: list[CommandLine] = []
     for path in (root / "README.md", *sorted((root / "docs").glob("*.md"))):
         found += shown_in_document(path.read_text(), path.relative_to(root).as_posix())
     for path in sorted((root / "scripts").glob("*.sh")):
@@ -54,7 +54,7 @@ def shown_anywhere(root: Path = ROOT) -> tuple[Reported, ...]:
     return tuple(found)
 
 
-def shown_in_document(text: str, place: str) -> Iterator[Reported]:
+def shown_in_document(text: str, place: str) -> Iterator[CommandLine]:
     """From the shell blocks of a document, whole; and from its sentences, as mentions."""
     yield from _run_by(shell_blocks(text), place)
     # Blocks are blanked and not taken out, so that lines keep their numbers.
@@ -80,7 +80,7 @@ def _typed(session: str) -> str:
     )
 
 
-def shown_in_script(text: str, place: str) -> Iterator[Reported]:
+def shown_in_script(text: str, place: str) -> Iterator[CommandLine]:
     """What a script runs, and what it asks people to run."""
     every = list(simple_commands(text))
     yield from _run_by(iter(every), place)
@@ -90,7 +90,7 @@ def shown_in_script(text: str, place: str) -> Iterator[Reported]:
                 yield from _in_message(word, f"{place}:{simple.line}")
 
 
-def _run_by(commands: Iterator[Simple], place: str) -> Iterator[Reported]:
+def _run_by(commands: Iterator[Simple], place: str) -> Iterator[CommandLine]:
     for simple in commands:
         words = simple.words
         while words and (words[0] in _BEFORE or _ASSIGNMENT.match(words[0])):
@@ -100,10 +100,10 @@ def _run_by(commands: Iterator[Simple], place: str) -> Iterator[Reported]:
         # Not only the first word: a function of the script may run what follows it.
         at = next((n for n, word in enumerate(words) if word in PROGRAMS), None)
         if at is not None:
-            yield Reported(f"{place}:{simple.line}", words[at], words[at + 1 :])
+            yield CommandLine(f"{place}:{simple.line}", words[at], words[at + 1 :])
 
 
-def shown_in_messages(source: str, place: str) -> Iterator[Reported]:
+def shown_in_messages(source: str, place: str) -> Iterator[CommandLine]:
     """What messages of a module ask people to run; its docstrings ask nobody."""
     tree = ast.parse(source)
     passed = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
@@ -113,25 +113,25 @@ def shown_in_messages(source: str, place: str) -> Iterator[Reported]:
         if isinstance(node, ast.JoinedStr):
             parts = [part for part in node.values if isinstance(part, ast.Constant)]
             passed.update(map(id, parts))
-            stated = "".join(
+            message = "".join(
                 str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values
             )
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            stated = node.value
+            message = node.value
         else:
             continue
-        yield from _in_message(stated, f"{place}:{node.lineno}")
+        yield from _in_message(message, f"{place}:{node.lineno}")
 
 
 _RUN_ME = re.compile(r"(?:^|[\s`'\"(])((?:az|azd|databricks) [a-z][a-z-]*(?: [^`'\n]*)?)")
 _SENTENCE_ENDS = re.compile(r"[`'\"]|[.;:,)](?:\s|$)|\s(?:and|or|if|to|in|at|with)\s| \(")
 
 
-def _in_message(text: str, place: str) -> Iterator[Reported]:
+def _in_message(text: str, place: str) -> Iterator[CommandLine]:
     for match in _RUN_ME.finditer(text):
         yield from _mentioned(_SENTENCE_ENDS.split(match[1])[0], place)
 
 
-def _mentioned(text: str, place: str) -> Iterator[Reported]:
-    for reported in _run_by(simple_commands(text), place):
-        yield Reported(place, reported.program, reported.words, whole=False)
+def _mentioned(text: str, place: str) -> Iterator[CommandLine]:
+    for command_line in _run_by(simple_commands(text), place):
+        yield CommandLine(place, command_line.program, command_line.words, whole=False)

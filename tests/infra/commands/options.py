@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tests.infra.commands.finding import ROOT, Reported
+from tests.infra.commands.finding import ROOT, CommandLine
 
 TABLES = ROOT / "tests" / "infra"
 
@@ -48,13 +48,13 @@ class Table:
 
     @classmethod
     def read(cls, program: str) -> Table:
-        stated = json.loads((TABLES / f"{program}_options.json").read_text())
-        everywhere = _options(stated["everywhere"])
+        content = json.loads((TABLES / f"{program}_options.json").read_text())
+        everywhere = _options(content["everywhere"])
         return cls(
-            stated["source"],
+            content["source"],
             {
                 name: Command((*_options(one["options"]), *everywhere), one.get("words", "0"))
-                for name, one in stated["commands"].items()
+                for name, one in content["commands"].items()
             },
         )
 
@@ -66,7 +66,7 @@ class Table:
         return None
 
 
-def _options(stated: dict[str, dict[str, Any]]) -> tuple[Option, ...]:
+def _options(content: dict[str, dict[str, Any]]) -> tuple[Option, ...]:
     return tuple(
         Option(
             tuple(names.split(" ")),
@@ -74,7 +74,7 @@ def _options(stated: dict[str, dict[str, Any]]) -> tuple[Option, ...]:
             one.get("values", "1"),
             tuple(one.get("choices", ())),
         )
-        for names, one in stated.items()
+        for names, one in content.items()
     )
 
 
@@ -86,22 +86,22 @@ _WRITING_DOWN = {"az": "./dev check-infra --record"}
 _BY_HAND = "add it to the table in tests/infra, from the program's own documents"
 
 
-def mistakes(reported: Reported, table: Table) -> Iterator[str]:
+def mistakes(shown: CommandLine, table: Table) -> Iterator[str]:
     """What the program would refuse."""
-    name = table.command_of(reported.words)
+    name = table.command_of(shown.words)
     if name is None:
-        group = " ".join(reported.words[:2])
-        if reported.whole or not any(f"{one} ".startswith(f"{group} ") for one in table.commands):
+        group = " ".join(shown.words[:2])
+        if shown.whole or not any(f"{one} ".startswith(f"{group} ") for one in table.commands):
             yield (
-                f"{reported}\n  no command of {reported.program} that is written down in its "
+                f"{shown}\n  no command of {shown.program} that is written down in its "
                 "table. If it "
-                f"is one: {_WRITING_DOWN.get(reported.program, _BY_HAND)}"
+                f"is one: {_WRITING_DOWN.get(shown.program, _BY_HAND)}"
             )
         return
     command = table.commands[name]
     given: set[Option] = set()
     loose: list[str] = []
-    words = list(reported.words[len(name.split()) :])
+    words = list(shown.words[len(name.split()) :])
     while words:
         word = words.pop(0)
         if not _is_option(word):
@@ -110,28 +110,28 @@ def mistakes(reported: Reported, table: Table) -> Iterator[str]:
         spelled, equals, joined = word.partition("=")
         option = command.option(spelled)
         if option is None:
-            yield f"{reported}\n  '{name}' has no option {spelled}"
+            yield f"{shown}\n  '{name}' has no option {spelled}"
             if not equals:
                 _values_of(Option(()), words)  # probably its value, which is no mistake of its own
             continue
         given.add(option)
         values = [joined] if equals else _values_of(option, words)
-        if not values and option.values in ("1", "+") and reported.whole:
-            yield f"{reported}\n  {spelled} needs a value"
+        if not values and option.values in ("1", "+") and shown.whole:
+            yield f"{shown}\n  {spelled} needs a value"
         for value in values:
             known = [one.lower() for one in option.choices]
             if known and not _UNKNOWN.search(value) and value.lower() not in known:
-                yield f"{reported}\n  {spelled} takes {', '.join(option.choices)}; not {value}"
+                yield f"{shown}\n  {spelled} takes {', '.join(option.choices)}; not {value}"
     # What "$@" stands for is given to the script, and known to nobody here.
-    if "$@" in reported.words or (not reported.whole and not loose):
+    if "$@" in shown.words or (not shown.whole and not loose):
         return
     if not command.takes(len(loose)) and not any("--json" in option.names for option in given):
-        yield f"{reported}\n  '{name}' does not take these {len(loose)} words: {' '.join(loose)}"
-    if reported.whole and not any("--ids" in option.names for option in given):
+        yield f"{shown}\n  '{name}' does not take these {len(loose)} words: {' '.join(loose)}"
+    if shown.whole and not any("--ids" in option.names for option in given):
         # az asks for no name where it is given the id of the whole resource.
         for option in command.options:
             if option.needed and option not in given:
-                yield f"{reported}\n  '{name}' needs {' or '.join(option.names)}"
+                yield f"{shown}\n  '{name}' needs {' or '.join(option.names)}"
 
 
 def _is_option(word: str) -> bool:

@@ -16,7 +16,7 @@ TABLE = TABLES / "az_options.json"
 
 def recorded(az: Az) -> dict[str, Any]:
     """The table as az would have it now."""
-    lines = [list(reported.words) for reported in shown_anywhere() if reported.program == "az"]
+    lines = [list(shown.words) for shown in shown_anywhere() if shown.program == "az"]
     names = sorted({name for name in az.commands(lines) if name})
     described = az.describe(names)
     common = [
@@ -47,8 +47,8 @@ def _by_names(options: list[dict[str, Any]]) -> dict[str, Any]:
 
 def text_of(table: dict[str, Any]) -> str:
     """As it lies in the repository: an option a line."""
-    stated = json.dumps(table, indent=1, sort_keys=True)
-    return stated + "\n"
+    text = json.dumps(table, indent=1, sort_keys=True)
+    return text + "\n"
 
 
 if __name__ == "__main__":

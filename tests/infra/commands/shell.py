@@ -89,10 +89,10 @@ class _Reader:
         self.heredocs = []
 
     def word(self) -> str:
-        stated = ""
+        content = ""
         while self.peek() and self.peek() not in _BLANK + _ENDS + "<>":
-            stated += self.piece(quoted=False)
-        return stated
+            content += self.piece(quoted=False)
+        return content
 
     def piece(self, *, quoted: bool) -> str:
         """One character, quotation or expansion."""
@@ -105,11 +105,11 @@ class _Reader:
         if first == "'" and not quoted:
             return self._until("'")
         if first == '"':
-            stated = ""
+            content = ""
             while self.peek() and self.peek() != '"':
-                stated += self.piece(quoted=True)
+                content += self.piece(quoted=True)
             self.take()
-            return stated
+            return content
         if first == "$" and self.peek() == "{":
             self.take()
             return "${" + self._until("}") + "}"
@@ -120,11 +120,11 @@ class _Reader:
         return first
 
     def _until(self, end: str) -> str:
-        stated = ""
+        content = ""
         while self.peek() and self.peek() != end:
-            stated += self.take()
+            content += self.take()
         self.take()
-        return stated
+        return content
 
 
 def simple_commands(text: str, line: int = 1) -> Iterator[Simple]:

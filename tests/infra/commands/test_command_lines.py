@@ -13,7 +13,7 @@ import pytest
 from tests.infra.commands.finding import (
     PROGRAMS,
     ROOT,
-    Reported,
+    CommandLine,
     shown_anywhere,
     shown_in_document,
     shown_in_messages,
@@ -28,20 +28,20 @@ EVERY = shown_anywhere()
 
 def wrong(line: str) -> list[str]:
     """What is wrong with a line in a document."""
-    [reported] = shown_in_document(f"```sh\n{line}\n```\n", "page.md")
-    return list(mistakes(reported, TABLES[reported.program]))
+    [shown] = shown_in_document(f"```sh\n{line}\n```\n", "page.md")
+    return list(mistakes(shown, TABLES[shown.program]))
 
 
-@pytest.mark.parametrize("reported", EVERY, ids=str)
-def test_the_program_takes_this_line(reported: Reported) -> None:
-    assert not list(mistakes(reported, TABLES[reported.program]))
+@pytest.mark.parametrize("shown", EVERY, ids=str)
+def test_the_program_takes_this_line(shown: CommandLine) -> None:
+    assert not list(mistakes(shown, TABLES[shown.program]))
 
 
 def test_the_documents_scripts_and_messages_are_read() -> None:
-    places = {reported.place.partition(":")[0] for reported in EVERY}
+    places = {shown.place.partition(":")[0] for shown in EVERY}
     assert {"docs/DEPLOY.md", "scripts/deploy.sh"} <= places
     assert any(place.startswith("openmirror/deployment/") for place in places)
-    assert {reported.program for reported in EVERY} == set(PROGRAMS)
+    assert {shown.program for shown in EVERY} == set(PROGRAMS)
 
 
 def test_no_line_of_the_documents_blocks_is_passed_over() -> None:
@@ -54,35 +54,29 @@ def test_no_line_of_the_documents_blocks_is_passed_over() -> None:
         if line.strip().startswith(tuple(f"{program} " for program in PROGRAMS))
         and sum(fence < number for fence in fences) % 2
     }
-    read = {
-        int(reported.place.rpartition(":")[2]) for reported in EVERY if "DEPLOY" in reported.place
-    }
+    read = {int(shown.place.rpartition(":")[2]) for shown in EVERY if "DEPLOY" in shown.place}
     assert within
     assert within <= read
 
 
 def test_no_line_asks_for_an_output_by_its_name() -> None:
     """Azure spells the first letters of FUNCTION_APP small, and az then finds nothing, silently."""
-    named = [
-        str(reported) for reported in EVERY if "properties.outputs." in " ".join(reported.words)
-    ]
+    named = [str(shown) for shown in EVERY if "properties.outputs." in " ".join(shown.words)]
     assert not named
 
 
 def test_the_table_of_az_holds_what_is_used_and_nothing_else() -> None:
-    used = {
-        TABLES["az"].command_of(reported.words) for reported in EVERY if reported.program == "az"
-    }
+    used = {TABLES["az"].command_of(shown.words) for shown in EVERY if shown.program == "az"}
     # A mention of a group of commands is none of them.
     assert used - {None} == set(TABLES["az"].commands)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_table_says_where_it_is_from(program: str) -> None:
-    stated = json.loads((ROOT / "tests" / "infra" / f"{program}_options.json").read_text())
+    content = json.loads((ROOT / "tests" / "infra" / f"{program}_options.json").read_text())
     assert {"az": "azure-cli 2.", "azd": "azure-dev", "databricks": "databricks/cli"}[
         program
-    ] in stated["source"]
+    ] in content["source"]
 
 
 @pytest.mark.parametrize(
@@ -131,8 +125,8 @@ def test_a_right_line_is_right(line: str) -> None:
 def test_a_mention_in_a_sentence_may_leave_out_what_is_needed_and_nothing_else() -> None:
     text = "\nRun `az group create --name g`.\nNot `az group create --bogus`, nor `az grup show`.\n"
     found = list(shown_in_document(text, "page.md"))
-    assert [reported.place for reported in found] == ["page.md:2", "page.md:3", "page.md:3"]
-    assert [len(list(mistakes(reported, TABLES["az"]))) for reported in found] == [0, 1, 1]
+    assert [shown.place for shown in found] == ["page.md:2", "page.md:3", "page.md:3"]
+    assert [len(list(mistakes(shown, TABLES["az"]))) for shown in found] == [0, 1, 1]
 
 
 def test_what_a_message_reports_people_to_run_is_found() -> None:
@@ -144,7 +138,7 @@ raise Wrong(
 )
 '''
     found = list(shown_in_messages(source, "module.py"))
-    assert [reported.words for reported in found] == [
+    assert [shown.words for shown in found] == [
         ("provider", "register", "--namespace", "…"),
         ("group", "create", "--name", "g"),
     ]
@@ -162,7 +156,7 @@ def test_shell_text_is_read_as_a_shell_reads_it() -> None:
     assert (8, ("az", "version")) in read
     assert (8, ("A=1", "az", "login")) in read
     assert not [words for _, words in read if words[:2] == ("az", "not")]
-    assert [reported.words for reported in shown_in_script(text, "x.sh")] == [
+    assert [shown.words for shown in shown_in_script(text, "x.sh")] == [
         ("group", "show", "--name", "my $g", "--query", "id"),
         ("group", "create", "--name", "a b"),
         ("version",),
@@ -174,7 +168,7 @@ def test_only_what_a_person_types_in_a_session_is_read() -> None:
     session = "$ az version\naz is not typed here\n$ az group create --name g \\\n>   -l l\n"
     text = f"```console\n{session}```\n"
     found = list(shown_in_document(text, "page.md"))
-    assert [reported.words for reported in found] == [
+    assert [shown.words for shown in found] == [
         ("version",),
         ("group", "create", "--name", "g", "-l", "l"),
     ]

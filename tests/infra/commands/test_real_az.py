@@ -12,13 +12,13 @@ import subprocess
 import pytest
 
 from tests.infra.commands.asking import VENV, Az
-from tests.infra.commands.finding import Reported, shown_anywhere
+from tests.infra.commands.finding import CommandLine, shown_anywhere
 from tests.infra.commands.options import Command, Table
 from tests.infra.commands.record import TABLE, recorded, text_of
 
 pytestmark = pytest.mark.check_infra
 
-LINES = [reported for reported in shown_anywhere() if reported.program == "az"]
+LINES = [shown for shown in shown_anywhere() if shown.program == "az"]
 PLANTED = {
     "az has no command": "group creat --name g --location l",
     "unrecognized arguments: --bogus": "group create --name g --location l --bogus 1",
@@ -38,12 +38,12 @@ def az() -> Az:
 _EXPANSION = re.compile(r"\$(?:\w+|\{[^}]*\}|\(…\))")
 
 
-def filled_in(reported: Reported) -> list[str]:
+def filled_in(shown: CommandLine) -> list[str]:
     """The words with something in place of what a shell would put there."""
     table = Table.read("az")
-    command = table.commands.get(table.command_of(reported.words) or "", Command(()))
+    command = table.commands.get(table.command_of(shown.words) or "", Command(()))
     words: list[str] = []
-    for word in reported.words:
+    for word in shown.words:
         option = command.option(words[-1]) if words else None
         if _EXPANSION.search(word) and option and option.choices:
             words.append(option.choices[0])
@@ -53,19 +53,17 @@ def filled_in(reported: Reported) -> list[str]:
 
 
 def test_az_takes_every_line_of_the_documents_and_scripts(az: Az) -> None:
-    whole = [reported for reported in LINES if reported.whole and "$@" not in reported.words]
-    refusals = az.refusals([filled_in(reported) for reported in whole])
-    wrong = [f"{reported}\n  {why}" for reported, why in zip(whole, refusals, strict=True) if why]
+    whole = [shown for shown in LINES if shown.whole and "$@" not in shown.words]
+    refusals = az.refusals([filled_in(shown) for shown in whole])
+    wrong = [f"{shown}\n  {why}" for shown, why in zip(whole, refusals, strict=True) if why]
     assert not wrong, "\n".join(wrong)
     assert len(whole) > 10
 
 
 def test_az_has_every_command_that_a_sentence_or_message_mentions(az: Az) -> None:
-    mentioned = [reported for reported in LINES if not reported.whole]
-    names = az.commands([reported.words for reported in mentioned])
-    unknown = [
-        str(reported) for reported, name in zip(mentioned, names, strict=True) if name is None
-    ]
+    mentioned = [shown for shown in LINES if not shown.whole]
+    names = az.commands([shown.words for shown in mentioned])
+    unknown = [str(shown) for shown, name in zip(mentioned, names, strict=True) if name is None]
     assert mentioned
     assert not unknown, "\n".join(unknown)
 
@@ -78,10 +76,8 @@ def test_az_refuses_a_planted_mistake(az: Az, why: str) -> None:
 
 
 def test_the_script_gets_times_and_parameters_by_azs_own_query_language() -> None:
-    [reported] = [
-        reported for reported in LINES if reported.words[:3] == ("deployment", "group", "list")
-    ]
-    query = reported.words[reported.words.index("--query") + 1]
+    [shown] = [shown for shown in LINES if shown.words[:3] == ("deployment", "group", "list")]
+    query = shown.words[shown.words.index("--query") + 1]
     given = {"databricksJobId": {"value": "7"}}
     deployments = [
         {"name": "one", "properties": {"timestamp": "2026-11-21", "parameters": given}},
