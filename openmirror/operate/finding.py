@@ -42,7 +42,7 @@ def _names_in(store: FileStore, folder: layout.StorePath) -> list[str]:
 
 
 def find_mirror(store: FileStore, name: str, root: object = "the root") -> str:
-    """The mirror of this name; raises UnknownName, with names that look alike."""
+    """The mirror of this name; raises UnknownName, with similar names."""
     known = known_mirrors(store)
     if name not in known:
         raise UnknownName(f"there is no mirror {name} in {root}. {_near(name, known)}")
@@ -75,7 +75,7 @@ def find_table(store: FileStore, chosen: Iterable[str], text: str) -> TableFolde
     """The landing folder of the table that an operator means.
 
     The exact name wins over one that differs in case. A landing folder's own path is understood
-    as well: only that tells two folders of one name apart. Raises UnknownName otherwise,
+    as well: only that distinguishes two folders of one name. Raises UnknownName otherwise,
     WrongRequest for a text that names no table.
     """
     names = Names(store)
@@ -112,7 +112,7 @@ def _discovered(store: FileStore, mirror: str) -> list[TableFolder]:
 
 
 def _near_tables(text: str, known: list[str]) -> str:
-    """Names that look alike, with or without their mirror."""
+    """A sentence with similar names, compared with and without their mirror."""
     bare = {name.partition("/")[2]: name for name in known}
     folded = {name.lower(): name for name in (*known, *bare)}
     near = get_close_matches(text.lower(), list(folded), n=3, cutoff=0.5)

@@ -82,7 +82,7 @@ def verb_of(text: str) -> Verb:
 
 
 def operate(ports: RootPorts, verb: Verb, ask: Ask, operator: Operator) -> list[Done]:
-    """Write down what was asked; a runner carries it out at its next visit.
+    """Record what was asked; a runner carries it out when it next reconciles the table.
 
     Raises Malformed, UnknownName or WrongRequest for what cannot be done, and then nothing was
     written; but `adopt` of all tables leaves alone those that cannot be adopted.
@@ -118,12 +118,12 @@ _DONE = {
 
 
 def put_back(dead_letters: DeadLetters, requeuer: Requeuer, ask: Ask) -> list[str]:
-    """Put letters back into their queues: one, or all; answers which.
+    """Put dead letters back into their queues: one, or all; returns their names.
 
     Raises Malformed or UnknownName for what cannot be done, and then nothing was put back.
     """
     if (ask.dead_letter is None) != ask.all:
-        raise Malformed('give either letter, as "<source>/<date>/<identity>", or all')
+        raise Malformed('give either dead_letter, as "<source>/<date>/<identity>", or all')
     names = dead_letters.names() if ask.dead_letter is None else [ask.dead_letter]
     for name in names:
         try:

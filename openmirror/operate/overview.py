@@ -18,9 +18,9 @@ from openmirror.reconcile.root_ports import RootPorts
 from openmirror.status import TableStatus, Trouble, Word, iso
 
 LATE = timedelta(minutes=15)
-"""A heartbeat that is older says that nobody is at work: many times the interval of a sweep."""
+"""An older heartbeat means that nothing is at work; it is many times the interval of a sweep."""
 MOST_ON_A_PAGE = 200
-"""Tables on one page; each costs a look."""
+"""Tables on one page; each costs an observation."""
 
 
 class MirrorState(StrEnum):
@@ -33,12 +33,12 @@ class MirrorState(StrEnum):
 
 @dataclass(frozen=True)
 class MirrorHead:
-    """How a mirror stands, whatever its tables do."""
+    """The status of a mirror itself, whatever its tables do."""
 
     name: str
     state: MirrorState
     heartbeat: datetime | None
-    """The newest sign of life; None where no runner or sweep was ever at work."""
+    """The newest heartbeat; None where no runner or sweep was ever at work."""
     trouble: Trouble | None = None
 
 
@@ -52,7 +52,7 @@ class TablePage:
 
 
 def mirror_head(ports: RootPorts, mirror: str) -> MirrorHead:
-    """How a mirror stands; reads two small files, and looks at no table."""
+    """The status of a mirror; reads two small files, and observes no table."""
     beat = heartbeat(ports.store, mirror)
     settings, _ = read_settings(ports.store, mirror)
     trouble = None

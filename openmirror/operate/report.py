@@ -45,11 +45,11 @@ Statuses = Mapping[TableFolder, TableStatus | None]
 """What a pass over tables found of each; None for a folder that is no table."""
 
 HEARTBEAT = timedelta(seconds=60)
-"""A status file that nothing changed is written again after this long, as a sign of life."""
+"""A status file that did not change is written again after this long, as a heartbeat."""
 
 
 def statuses(ports: RootPorts, mirrors: Iterable[str]) -> list[TableStatus]:
-    """The status of every table of these mirrors, each from a look of its own; changes nothing.
+    """The status of every table of these mirrors, each observed anew; changes nothing.
 
     What cannot be read is an entry that says so: one table, or a mirror whose landing zone
     cannot be listed (an entry without a table's name), never an empty answer.
@@ -84,7 +84,7 @@ def statuses_of(
 ) -> list[TableStatus]:
     """The status of each of these folders of one mirror that is a table.
 
-    Folders that are `seen` are not looked at again. Raises NotThere when the zone cannot be listed.
+    Folders that are `seen` are not observed again. Raises NotThere when the zone cannot be listed.
     """
     partner, known = _partner(ports.store, mirror), seen or {}
 
@@ -105,7 +105,7 @@ def _of_table(ports: RootPorts, folder: TableFolder, partner: Partner | None) ->
     except (ConditionFailed, NotThere) as error:
         if ports.store.incarnation(layout.landing_zone(folder.mirror)) is None:
             raise
-        solution = "Look again; if it stays so, find what rewrites its files all the time."
+        solution = "Ask again; if it stays so, find what rewrites its files all the time."
         trouble = Trouble(Word.TABLE_UNREADABLE, str(error), solution)
     else:
         decision = plan(observed, ports.limits, observed.at)
@@ -132,9 +132,9 @@ def _partner(store: FileStore, mirror: str) -> Partner | None:
 def publish(
     ports: RootPorts, mirror: str, heartbeat: timedelta = HEARTBEAT, seen: Statuses | None = None
 ) -> bool:
-    """Write the two files that publishers read, when they would say something new.
+    """Write the two files that publishers read, when they would change or a heartbeat is due.
 
-    Tables that are `seen`, by a pass just before, are not looked at again. Answers whether
+    Tables that are `seen`, by a pass just before, are not observed again. Returns whether
     anything was written. Raises NotThere, and writes nothing, when the landing zone cannot be
     listed: what is there instead may be an empty mount point.
     """
@@ -249,7 +249,7 @@ def _beside_commits(control: ControlDocument) -> Iterator[_Other]:
 
 
 def _merged(batch_records: list[BatchRecord], others: list[_Other]) -> Iterator[HistoryLine]:
-    """Both newest first. Commits keep the log's own order, whatever a writer's clock said."""
+    """Both newest first. Commits keep the log's own order, whatever a writer's clock showed."""
     waiting = list(others)
     for batch_record in batch_records:
         at = batch_record.committed_at or datetime.min.replace(tzinfo=UTC)

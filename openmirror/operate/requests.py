@@ -63,7 +63,7 @@ def resume(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
     def change(observed: ObservedState, _: Act) -> ControlDocument:
         if not observed.control.hold:
             raise WrongRequest(
-                f"{observed.name} is not held; `openmirror retry` looks again at a problem"
+                f"{observed.name} is not held; `openmirror retry` checks a problem again"
             )
         return resumed(observed.control)
 
@@ -71,7 +71,7 @@ def resume(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
 
 
 def retry(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
-    """Forget a recorded problem and its failures, so that the table is judged anew."""
+    """Forget a recorded problem and its failures, so that the table is checked anew."""
 
     _change(ports, folder, operator, "retry", lambda observed, _: retried(observed.control))
 
@@ -103,7 +103,7 @@ def _stops_at(observed: ObservedState, decision: Decision, file: LandedFile) -> 
         case Pause(problem):
             return problem.file == file.name and problem.etag == file.etag
         case Wait(waiting):
-            # What only settles is a good file: passed over, it would be lost.
+            # A file in its quiet period is a good one: passed over, it would be lost.
             return waiting.kind is not WaitKind.QUIET_PERIOD and waiting.file == file.name
         case Held():
             known = observed.control.problem
@@ -159,7 +159,7 @@ def undrop(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
         if observed.log is not None:
             raise WrongRequest(f"{observed.name} is in its place; nothing to bring back")
         if observed.retained is None:
-            raise WrongRequest(f"{observed.name} has no dropped life whose retention still runs")
+            raise WrongRequest(f"{observed.name} has no dropped table whose retention still runs")
         return asked(observed.control, RequestKind.UNDROP, act)
 
     _change(ports, folder, operator, "undrop", change)
@@ -181,7 +181,7 @@ def adopt(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
 
 
 def confirm_drops(ports: RootPorts, mirror: str, operator: Operator) -> list[TableFolder]:
-    """Allow the drops that the brake asks about; answers which tables they are."""
+    """Allow the drops that the bulk-drop guard holds back; returns which tables they are."""
     held_back = sorted(bulk_drop_guard(ports, mirror))
     if not held_back:
         return []

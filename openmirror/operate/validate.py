@@ -1,6 +1,6 @@
-"""`validate`: a table folder judged as the door would judge it, all of its mistakes at once.
+"""`validate`: checks a table folder by the rules of the plan, and finds all mistakes at once.
 
-The rules are those of the plan, called one file after another; only a plan stops at the first.
+The rules are called for one file after another; only a plan stops at the first mistake.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ def validate_folder(
     observed = _observe(store, folder)
     archived = _archived(store, observed)
     observed = _in_order(observed, archived or ())
-    # Whoever asks is done with writing: nothing has to settle.
+    # Whoever asks is done with writing: no quiet period is needed.
     limits = replace(limits or Limits(), quiet_period=timedelta())
     return list(_Check(inspector, rows, observed, limits, archived).findings())
 
 
 def _observe(store: FileStore, folder: StorePath) -> ObservedState:
-    """A look at a folder that no mirror knows: no control document, no table yet."""
+    """The observed state of a folder of no mirror: no control document, no table yet."""
     listing = store.list_folder(folder)
     metadata, etag = None, None
     if any(entry.name == METADATA_FILE and not entry.is_folder for entry in listing.entries):
@@ -197,7 +197,7 @@ class _Check:
         return last + 1 if last else lowest
 
     def _files(self, rules: FrozenOptions | Stop) -> Iterator[FolderFinding]:
-        # Without rules a file is judged by itself alone.
+        # Without rules a file is checked by itself alone.
         frozen = rules if isinstance(rules, FrozenOptions) else FrozenOptions()
         knows_keys = not isinstance(self.observed.metadata, Broken)
         schema: TableSchema | None = None

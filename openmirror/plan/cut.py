@@ -86,7 +86,7 @@ def cut_batch(
         if sequence_group in passed:
             continue
         if item.facts is None and (files or passed):
-            break  # look did not need to read further than a batch
+            break  # the observation did not need to inspect further than a batch
         stop = check_file(observed, item, rules, limits, now)
         if isinstance(stop, Wait) and _may_pass(observed, item):
             passed[sequence_group] = stop
@@ -117,7 +117,7 @@ def cut_batch(
 
 
 def _end(wait: Wait) -> datetime:
-    """When a wait ends at the latest: the table must be looked at again for the first that does."""
+    """When a wait ends at the latest: the table must be reconciled for the first that does."""
     return wait.waiting.until or datetime.max.replace(tzinfo=UTC)
 
 
@@ -147,9 +147,9 @@ def check_file(
         return _pause(observed, file, Code.SEQUENCE_TWICE, f"{file.twin} has the same number")
     facts = file.facts
     if facts is None:
-        raise ValueError(f"{file.path} was not inspected by the look")
+        raise ValueError(f"{file.path} was not inspected by the observation")
     if facts.needs_quiet_period and facts.completeness is not Completeness.INCOMPLETE:
-        # Before anything else of it is judged: what is wrong may be that half of it is missing.
+        # Before anything else of it is checked: what is wrong may be that half of it is missing.
         until = file.modified + limits.quiet_period
         if observed.at < until:
             detail = "text does not say where it ends; it is read once it is left alone"

@@ -27,7 +27,7 @@ class WaitKind(StrEnum):
     INCOMPLETE = "incomplete"
     """The next file is still being written."""
     QUIET_PERIOD = "settle"
-    """The next file is text: only a few quiet seconds tell that its writer is done."""
+    """The next file is text: only a quiet period shows that its writer is done."""
     METADATA = "metadata"
     """A new folder's `_metadata.json` may still come."""
     SCHEMA = "schema"
@@ -39,7 +39,7 @@ class WaitKind(StrEnum):
 
 
 _BRIEF = timedelta(minutes=1)
-"""A table may be told to let its text settle for days; nobody is kept for that."""
+"""A table may have a quiet period of days; no runner is kept for that."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class Waiting:
 
     @property
     def is_brief(self) -> bool:
-        """Whether it is a wait for text to settle that a runner sits out before it ends."""
+        """Whether it is a text file's quiet period, short enough for a runner to wait for it."""
         lasts = (
             self.until - self.since if self.until and self.kind is WaitKind.QUIET_PERIOD else None
         )
@@ -77,16 +77,16 @@ class Batch:
     last: Position
     files: tuple[LandedFile, ...]
     frozen: FrozenOptions
-    """The table's rules, to be pinned by this batch: keys, default marker."""
+    """The table's options, to be frozen by this batch: keys, default marker."""
     union: SchemaUnion
     """The table's schema after the batch, and how it differs from before."""
     policy: TablePolicy
     features: TableFeatures
-    """What of the policy Delta has to be told before the batch, or at the table's creation."""
+    """What of the policy is to be set on the table before the batch, or at its creation."""
     applied: Position
     """The position that this batch starts from, or replaces."""
     may_create: bool
-    """Whether look found no log, here or aside."""
+    """Whether there is no log, neither at the table's path nor retained."""
     is_decided: bool = False
     reread_through: Position = START
     """Up to this number the table reads files that were applied before."""
@@ -120,7 +120,7 @@ class Held:
 
 @dataclass(frozen=True)
 class Drop:
-    """The folder is gone for good: fence every epoch and move the table aside."""
+    """The folder is gone for good: fence every epoch and move the table to be retained."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +134,7 @@ class Restore:
 
 @dataclass(frozen=True)
 class Reset:
-    """The table becomes this batch: a new life, or a reseed."""
+    """The table becomes this batch: a new incarnation, or a reseed."""
 
     batch: Batch
 

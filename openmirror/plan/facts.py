@@ -1,4 +1,4 @@
-"""What a look sees of change files: values shared by the plan and the adapters that find them."""
+"""What is observed of change files: values shared by the plan and the adapters that find them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class FileFacts:
     broken: Broken | None = None
     """The first rule that the file's columns break."""
     needs_quiet_period: bool = False
-    """Whether nothing in it tells that its writer is done, but time (PROTOCOL §3)."""
+    """Whether nothing but time shows that its writer is done (PROTOCOL §3)."""
     rows_are_exact: bool = True
     """Whether `rows` is counted; else it is guessed from the size, and 0 only without any row."""
     needs_conversion: bool = False

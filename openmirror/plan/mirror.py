@@ -1,4 +1,4 @@
-"""`plan_mirror`: the brake that asks a person before many tables are dropped at once."""
+"""`plan_mirror`: the bulk-drop guard, which asks a person before many tables are dropped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ObservedMirror:
 
 
 def plan_mirror(observed: ObservedMirror) -> frozenset[TableFolder]:
-    """The tables that may not be dropped before a person has said yes."""
+    """The tables that may not be dropped before a person has confirmed it."""
     asked = observed.missing - observed.confirmed
     many = len(asked) > FREE_DROPS and 2 * len(asked) > len(observed.tables)
     return asked if many or not observed.zone_is_known else frozenset()

@@ -1,4 +1,4 @@
-"""Which files of a folder are its change files, by what was pinned or else is declared."""
+"""Which files of a folder are its change files, by its frozen options or else the declared ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def naming_of(rules: FrozenOptions | TableMetadata) -> NamingScheme:
 
 
 def naming_of_observed(observed: ObservedState) -> NamingScheme:
-    """How this table's files are found; options are pinned, the extension is as declared now."""
+    """How this table's files are found; options are frozen, the extension is as declared now."""
     frozen = frozen_rules(observed)
     if not isinstance(observed.metadata, TableMetadata):
         return naming_of(frozen) if frozen else NamingScheme()

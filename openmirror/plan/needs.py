@@ -1,4 +1,4 @@
-"""What a look must read before a plan can answer: how far, which files, whether the archive."""
+"""What an observation must read for a plan: how far, which files, whether the archive."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from openmirror.table.log import BrokenLog
 
 
 def reads_from(observed: ObservedState) -> Position:
-    """The position behind which the next batch begins: what a look must inspect."""
+    """The position behind which the next batch begins, and so the files to inspect."""
     return START if replaces(observed) else observed.applied
 
 
@@ -31,7 +31,7 @@ def decided_files(observed: ObservedState) -> tuple[ManifestEntry, ...]:
 
 
 def rereads(observed: ObservedState) -> bool:
-    """Whether files are read that were applied before: by a new life, or by a reseed."""
+    """Whether files are read that were applied before: by a new incarnation, or by a reseed."""
     until = observed.record.reseeding_until if observed.record else START
     return replaces(observed) or observed.applied < until
 
@@ -40,7 +40,7 @@ def needs_archive(observed: ObservedState) -> bool:
     """Whether a number is missing in the folder that the archive may hold, or may have come again.
 
     A cleanup pass that died after a move, or lost the race for the document, has written nothing
-    down: only the archive tells that a number in the folder came again.
+    down: only the archive shows that a number in the folder came again.
     """
     if observed.record is None:
         return False

@@ -1,4 +1,4 @@
-"""One look at a table: everything a plan may depend on, read in an order that makes it true."""
+"""The observed state of a table: everything that a plan may depend on, as values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class InsertPolicy(StrEnum):
     """What row marker 0 does in a table with keys."""
 
     AS_IS = "as-is"
-    """Adds a row without looking, as the protocol says."""
+    """Adds a row whatever the table holds, as the protocol says."""
     UPSERT = "upsert"
     """The same as marker 4: no key is ever there twice."""
 
@@ -122,7 +122,7 @@ class LedgerView:
     reread_through: Position = START
     """Up to this number files are read that were applied before."""
     is_read: bool = False
-    """Whether entries were read for this look, which then must not be newer than all else."""
+    """Whether entries were read by this observation; they must not be newer than all else."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,11 +154,11 @@ class ObservedState:
     policy_etag: ETag | None = None
     log: TableLog | BrokenLog | None = None
     retained: TableLog | BrokenLog | None = None
-    """The log of the table's dropped life, when there is none at its place."""
+    """The log of the retained table, when there is none at the table's path."""
     rival: TableFolder | None = None
     """Another landing folder that maps to the same table and came first."""
     drop_needs_yes: bool = False
-    """Whether the mirror's brake asks a person before this table is dropped."""
+    """Whether the mirror's bulk-drop guard asks a person before this table is dropped."""
 
     @property
     def record(self) -> IncarnationRecord | None:
@@ -167,7 +167,7 @@ class ObservedState:
 
     @property
     def live(self) -> tuple[Epoch, Position] | None:
-        """The live epoch of the log, if it is one of this folder's present life."""
+        """The live epoch of the log and its position, if it is of this folder's incarnation."""
         live = self.log.live if isinstance(self.log, TableLog) else None
         if live and (live[0].folder, live[0].incarnation) == (self.folder, self.incarnation):
             return live
@@ -175,5 +175,5 @@ class ObservedState:
 
     @property
     def applied(self) -> Position:
-        """How far this life of the folder is applied."""
+        """How far this incarnation of the folder is applied."""
         return self.live[1] if self.live else START

@@ -39,7 +39,7 @@ def opening_of(observed: ObservedState) -> Opening | Continue:
             if holder and continues_incarnation_of(decided, holder[0]):
                 continues = Epoch.parse(decided.continues or "")
                 return Continue(decided.epoch, continues or decided.epoch, is_decided=True)
-            # Another life's replace landed before its fence: there is nothing to go on from.
+            # Another incarnation's replace landed before its fence: there is nothing to continue.
         elif is_as_decided(observed, decided):
             return Opening(decided.kind, decided.epoch, decided)
         # Only another replace may follow a replace that was decided and not done.
@@ -100,7 +100,7 @@ def _is_next_of(decided: DecidedBatch, live: Epoch, applied: Position) -> bool:
 
 
 def _goes_on(observed: ObservedState, log: TableLog) -> Epoch | None:
-    """The epoch whose rows a table without a live epoch of this life keeps under a new one."""
+    """The epoch whose rows stay under a new one, where this incarnation has no live epoch."""
     before = log.live or log.last_fenced
     if before is None or observed.control.asks_for(RequestKind.ADOPT):
         return before[0] if before else None

@@ -34,7 +34,7 @@ class Rereading:
 def in_order(
     observed: ObservedState, used: frozenset[str] = frozenset(), reread: Rereading | None = None
 ) -> ObservedState:
-    """The look with every file at its place.
+    """The observed state with every file under its number in the table's order.
 
     `used` names files whose name lies in the archive as well: they came again.
     """
@@ -127,11 +127,11 @@ def ordered_through(observed: ObservedState) -> Position:
 
 
 def applied_before(observed: ObservedState) -> Position:
-    """Up to which number the ledger tells of files that were applied, by whatever epoch.
+    """Up to which number the ledger's files count as applied, by whatever epoch.
 
-    A batch that is decided counts as well: it may land while this is read. Where another life has
-    the table by now, the log has forgotten it: then the control document tells, and where that was
-    lost as well, the ledger is believed to its end.
+    A batch that is decided counts as well: it may land while this is read. Where another
+    incarnation has the table by now, the log has forgotten it: then the control document has the
+    number, and where that was lost as well, the ledger is believed to its end.
     """
     record, decided = observed.record, observed.control.decided
     assert record is not None

@@ -1,4 +1,4 @@
-"""The rules of one table: what `_metadata.json` declares against what was pinned."""
+"""The rules of one table: what `_metadata.json` declares against its frozen options."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from openmirror.table.control import FrozenOptions, RequestKind
 
 
 def problem_of(observed: ObservedState, broken: Broken, file: LandedFile | None = None) -> Problem:
-    """A broken rule bound to everything that this look judged it by."""
+    """The problem of a broken rule, bound to everything that was observed when it was found."""
     return problem_from(
         broken,
         file=file.name if file else None,
@@ -36,24 +36,24 @@ FOUND_BY_APPLYING = frozenset(
         Code.APPLY_FAILED,
     }
 )
-"""Problems that no look can see: what was found is believed until something has changed."""
+"""Problems that no observation can see: what was found holds until something has changed."""
 
 
 def still_holds(observed: ObservedState, problem: Problem) -> bool:
-    """Whether a problem that no look can see is to be believed (INTERNALS §2).
+    """Whether a recorded problem that no observation can see still holds (INTERNALS §2).
 
-    Every other problem is judged anew by each look, so that it ends with its cause.
+    Every other problem is found anew by each plan, so that it ends with its cause.
     """
     return problem.code in FOUND_BY_APPLYING and is_unchanged(observed, problem)
 
 
 def is_unchanged(observed: ObservedState, problem: Problem) -> bool:
-    """Whether nothing that the problem was judged by has changed."""
+    """Whether nothing that the problem is bound to has changed."""
     return what_changed(observed, problem) is None
 
 
 def what_changed(observed: ObservedState, problem: Problem) -> str | None:
-    """What of all that a problem was judged by is another now; None when nothing is."""
+    """Which of the things that a problem is bound to has changed; None when nothing has."""
     if problem.incarnation != observed.incarnation:
         return "the folder was made again" if observed.incarnation else "the folder is gone"
     if problem.file is not None:
@@ -109,7 +109,7 @@ def _keyless(metadata: TableMetadata) -> Broken | None:
 
 
 def frozen_rules(observed: ObservedState) -> FrozenOptions | None:
-    """What this life's first apply pinned.
+    """The options that this incarnation's first apply froze; None before it.
 
     A reseed begins anew, so what is declared now holds: it is the remedy for changed keys.
     """

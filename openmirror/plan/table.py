@@ -1,4 +1,4 @@
-"""`plan`: one pure, total function from a look to what happens next (ARCHITECTURE §3)."""
+"""`plan`: one pure, total function from an observed state to a decision (ARCHITECTURE §3)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from openmirror.table.log import BrokenLog
 
 
 def plan(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
-    """What to do about one table. Pure; the same look always gives the same answer."""
+    """What to do about one table. Pure; the same observed state always gives the same decision."""
     limits = limits_of(observed.policy, limits)
     if hold := _hold(observed):
         return Held(hold)
@@ -133,7 +133,7 @@ def _without_folder(observed: ObservedState, limits: Limits, now: datetime) -> D
 
 
 def _or_idle(observed: ObservedState, stop: Stop) -> Decision:
-    """A new folder without any change file has nothing to wait for or to be judged by."""
+    """A new folder without any change file has nothing to wait for: it is idle."""
     return stop if observed.files or isinstance(stop, Pause) else Idle()
 
 

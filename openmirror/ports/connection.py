@@ -26,11 +26,11 @@ class Connection:
     def read(cls, env: Mapping[str, str], name: str, service_key: str) -> Self | None:
         """The connection of this name: `NAME` itself, or `NAME__<service key>` and its options.
 
-        None when neither is set; ValueError says what is wrong, without showing a secret.
+        None when neither is set. Raises ValueError with what is wrong, without showing a secret.
         """
         text = env.get(name, "").strip()
         prefix = f"{name}__".lower()
-        # The platform does not tell upper from lower case in what follows the name.
+        # The platform ignores case in what follows the name.
         options = {
             key.lower().removeprefix(prefix): value.strip()
             for key, value in env.items()

@@ -1,4 +1,4 @@
-"""Messages that were given up: kept whole, until a person has looked at them."""
+"""Dead letters: messages that were given up, kept whole until a person has dealt with them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class DeadLetter:
     source: str
     """Where it was meant to go: a queue, or `event-grid` for what never reached one."""
     identity: str
-    """Tells it from others of its source; letters, digits and `-`."""
+    """Unique among those of its source; of `a`-`z`, `A`-`Z`, `0`-`9` and `-`."""
     at: datetime
     """When it was given up, as far as is known."""
     reason: str
@@ -32,22 +32,22 @@ class DeadLetter:
 
 
 class DeadLetters(Protocol):
-    """Keeps letters until they are deleted."""
+    """Keeps dead letters until they are deleted."""
 
     def keep(self, dead_letter: DeadLetter) -> None:
-        """Keep a letter; keeping it again changes nothing."""
+        """Keep a dead letter; keeping it again changes nothing."""
         ...
 
     def names(self) -> list[str]:
-        """The names of all letters, the newest first."""
+        """The names of all dead letters, the newest first."""
         ...
 
     def read(self, name: str) -> DeadLetter:
-        """One letter; raises NotThere when it is none, or not there any more."""
+        """One dead letter; raises NotThere for a name that has none, or none any more."""
         ...
 
     def delete(self, name: str) -> None:
-        """Forget a letter; harmless when it is gone."""
+        """Delete a dead letter; harmless when it is gone."""
         ...
 
 

@@ -67,7 +67,7 @@ class FileStore(Protocol):
         ...
 
     def incarnation(self, folder: StorePath) -> Incarnation | None:
-        """The identity of this life of a folder, None when there is no such folder.
+        """The identity of a folder from its creation to its deletion; None without a folder.
 
         A folder that was deleted and created again has another one, whatever its name.
         """
@@ -106,7 +106,7 @@ class FileStore(Protocol):
 
 
 class Inspector(Protocol):
-    """Reads of a change file only what tells its shape: a footer, not the data."""
+    """Reads of a change file only what describes it: a footer, not the data."""
 
     def inspect(self, path: StorePath, entry: Entry, text: TextFormat | None = None) -> FileFacts:
         """What the file of this listing entry is; facts carry the ETag they were read from.

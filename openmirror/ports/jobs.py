@@ -12,7 +12,7 @@ class Started:
 
     run: str
     page: str = field(default="", compare=False)
-    """Where a person looks at the run."""
+    """The address of the run's page, for a person."""
 
 
 @dataclass(frozen=True)

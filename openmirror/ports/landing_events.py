@@ -1,6 +1,6 @@
-"""What a storage account tells of its landing container, and which table folder that concerns.
+"""Events of a storage account's landing container, and which table folder each concerns.
 
-Events are doorbells: they may come late, twice, in any order or not at all, and what they say is
+Events only wake up: they may come late, twice, in any order or not at all, and what they say is
 never trusted (ARCHITECTURE §2).
 """
 
@@ -56,18 +56,18 @@ LANDING_SUBJECT = f"{CONTAINERS}{LANDING}{BLOBS}"
 
 @dataclass(frozen=True, kw_only=True)
 class LandingEvent:
-    """One thing that happened, as it was told."""
+    """One thing that happened, as the storage account reported it."""
 
     identity: str
     kind: EventKind
     path: StorePath
-    """What it happened to; after a rename, its new path. As told: it may name anything."""
+    """What it happened to; after a rename, its new path. As reported: it may name anything."""
     api: str = ""
     """The call that did it, such as FlushWithClose or CreateFile."""
     source: StorePath | None = None
     """After a rename: its old path, where it could be read."""
     size: int | None = None
-    """Bytes; None where it was not told."""
+    """Bytes; None where it was not reported."""
     etag: ETag | None = None
     time: datetime | None = None
     recursive: bool = False
@@ -75,7 +75,7 @@ class LandingEvent:
 
     @property
     def may_grow(self) -> bool:
-        """Whether it only tells of a file that was opened for writing and is still empty."""
+        """Whether it only reports a file that was opened for writing and is still empty."""
         return self.api in ("CreateFile", "SftpCreate") and not self.size
 
 
@@ -135,7 +135,7 @@ def location_of(path: StorePath) -> TableFolder | Inside | Elsewhere:
     if schema == below[0]:
         table, inside = TablePath("", below[0]), below[1:]
     elif not schema or len(below) == 1:
-        return Elsewhere("it is a folder of several tables: the sweep looks at them")
+        return Elsewhere("it is a folder of several tables: the sweep observes them")
     else:
         table, inside = TablePath(schema, below[1]), below[2:]
     if is_reserved(table.table):

@@ -1,4 +1,4 @@
-"""What a running process needs besides data: doorbell, clock and named steps."""
+"""What a running process needs besides data: wake-ups, clock and named steps."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from openmirror.protocol.names import TableFolder
 
 
 class Waker(Protocol):
-    """Tells a runner that something may be new in a folder; loses nothing by losing a ring."""
+    """Wakes a runner because something may be new in a folder; a lost wake-up loses nothing."""
 
     def wake(self, folder: TableFolder) -> None:
-        """Ask for a look at this folder; rings before the look starts are one ring."""
+        """Ask for a reconciliation; several wake-ups before it begins count as one."""
         ...
 
 
 class WakerQueue(Waker, Protocol):
-    """A doorbell whose rings are answered in the same process."""
+    """A Waker whose wake-ups are taken in the same process."""
 
     def take(self, seconds: float) -> TableFolder | None:
-        """The next folder to look at, waiting at most this long; None when none rang."""
+        """The next folder to reconcile, waiting at most this long; None when there is none."""
         ...
 
 
@@ -29,13 +29,13 @@ class Step(StrEnum):
     """Named places between two effects, where a process may die and everything must hold."""
 
     FILTERED = "filtered"
-    """An event was judged at the door, and nobody has rung yet."""
+    """An event passed the event filter, and no work item has been sent yet."""
     OBSERVED = "observed"
     FOLDED = "folded"
     CHECKED = "checked"
     DECIDED = "decided"
     WRITTEN_DOWN = "written-down"
-    """The decided batch stands in the table's ledger, where it has one."""
+    """The decided batch is in the table's ledger, where it has one."""
     FENCED = "fenced"
     BEFORE_COMMIT = "before-commit"
     COMMITTED = "committed"
@@ -44,13 +44,13 @@ class Step(StrEnum):
     MOVED = "moved"
     LINKED = "linked"
     TAKEN = "taken"
-    """A message was taken, and no visit for it has begun."""
+    """A message was taken, and no reconciliation for it has begun."""
     IDLE = "idle"
     """A table has nothing to do now, and its messages are still there."""
 
 
 class Steps(Protocol):
-    """Is told of each step; does nothing in production, and stops or kills in tests."""
+    """Called at each step; does nothing in production, and stops or kills in tests."""
 
     def __call__(self, step: Step) -> None:
         """Called when the step has been reached."""

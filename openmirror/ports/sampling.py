@@ -9,7 +9,7 @@ from typing import Protocol
 from openmirror.table.layout import StorePath
 
 KEY = "id"
-"""The column that tells rows apart."""
+"""The key column of the sample rows."""
 
 
 class SampleRow(Protocol):
@@ -26,7 +26,7 @@ class SampleRow(Protocol):
     def present(self, table: StorePath) -> Mapping[str, datetime]:
         """The rows that the table has, and when each was landed; none where there is no table.
 
-        Raises NotThere or ConditionFailed when files went while it was read: look again; and
+        Raises NotThere or ConditionFailed when files went while it was read: try again; and
         WrongRequest for a table that cannot be read as one of these rows.
         """
         ...

@@ -70,11 +70,11 @@ class CommitResult(StrEnum):
 
     DONE = "done"
     """The log now has this version, or a later one, under this appId. By whose commit, only the
-    log says: a repetition is skipped in silence."""
+    log shows: a repetition is skipped in silence."""
     CONFLICT = "conflict"
-    """Another commit came between; nothing was written. Look again."""
+    """Another commit came between; nothing was written. Observe the table again."""
     MISSING = "missing"
-    """There is no table at the path, and this commit may not create one. Look again."""
+    """There is no table at the path, and this commit may not create one. Observe it again."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""Work that crosses processes: the queue of doorbell rings, and the lease of a table.
+"""Work that crosses processes: the queue of work items, and the lease of a table.
 
-Both only save work. A ring that is lost, repeated or late changes no result, and so does a lease
-that was lost without anybody noticing (ARCHITECTURE §3).
+Both only save work. A work item that is lost, repeated or late changes no result, and neither does
+a lease that was lost without anybody noticing (ARCHITECTURE §3).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from openmirror.protocol.names import TableFolder
 
 @dataclass(frozen=True)
 class WorkItem:
-    """One doorbell message: look at this table."""
+    """One message of the work queue: reconcile this table."""
 
     folder: TableFolder
     reason: str
-    """What made it ring, for people: the name of an event's file, `sweep`, a request."""
+    """Why it was sent, for people: the name of an event's file, `sweep`, a request."""
     correlation: str = ""
     """The identity of the event behind it, which logs carry from event to commit."""
 
@@ -32,7 +32,7 @@ class Taken:
     receipt: str
     """Proof of having taken it last; changes with every renewal."""
     work_item: WorkItem | None
-    """None when the body is not a doorbell message."""
+    """None when the body is no work item."""
     body: str
     times: int
     """How often it has been taken, this time among them."""
@@ -42,7 +42,7 @@ class WorkQueue(Protocol):
     """The queue `table-work`; at least once, in no order."""
 
     def send(self, work_item: WorkItem, delay: timedelta = timedelta()) -> None:
-        """Ring, or ring after a delay."""
+        """Send a work item, hidden until the delay has passed."""
         ...
 
     def take(self, most: int) -> list[Taken]:
@@ -67,7 +67,7 @@ class WorkQueue(Protocol):
         ...
 
     def dead_letter(self, taken: Taken, why: str) -> None:
-        """Move it to the poison queue, where a person is told of it."""
+        """Move it to the poison queue, from where it is kept for a person."""
         ...
 
     def length(self) -> int:

@@ -13,7 +13,7 @@ from openmirror.protocol.names import TableFolder, TablePath
 EVENTS_QUEUE = "landing-events"
 """What Event Grid writes and the function `landing` reads."""
 WORK_QUEUE = "table-work"
-"""Doorbell messages for the Spark runner."""
+"""Work items for the Spark runner."""
 POISON_SUFFIX = "-poison"
 """The Functions host's own suffix for messages that were given up."""
 _MOST_BYTES = 48 << 10
@@ -22,7 +22,7 @@ _LONGEST_WHY = 1000
 
 
 def encode(work_item: WorkItem) -> str:
-    """A doorbell message as JSON text."""
+    """A work item as JSON text."""
     return json.dumps(
         {
             "mirror": work_item.folder.mirror,
@@ -35,7 +35,7 @@ def encode(work_item: WorkItem) -> str:
 
 
 def decode(text: str) -> WorkItem | None:
-    """The ring that this text is; None when it is none of ours."""
+    """The work item that this text is; None when it is none of ours."""
     try:
         value = json.loads(text)
         mirror, table = value["mirror"], value["table"]
@@ -60,20 +60,20 @@ class DeadLettered:
 
 
 def encode_dead_lettered(dead_lettered: DeadLettered) -> str:
-    """The text of a buried message in its poison queue; no more than its body if that is long."""
+    """A dead-lettered message's text in its poison queue; only its body if that is too long."""
     why = dead_lettered.why[:_LONGEST_WHY]
     text = json.dumps({"dead_lettered": dead_lettered.body, "why": why}, ensure_ascii=False)
     return text if len(text.encode()) <= _MOST_BYTES else dead_lettered.body
 
 
 def decode_dead_lettered(text: str) -> DeadLettered | None:
-    """What a runner buried as this text; None when it is none of ours."""
+    """What a runner dead-lettered as this text; None when it is none of ours."""
     try:
         value = json.loads(text)
         body, why = value["dead_lettered"], value["why"]
         if not isinstance(body, str) or not isinstance(why, str):
             return None
-        (body + why).encode()  # JSON can say halves of letters, which no runner ever took
+        (body + why).encode()  # JSON can hold lone surrogates, which no runner ever took
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return DeadLettered(body, why)

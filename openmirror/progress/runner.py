@@ -36,7 +36,7 @@ class SweepFoundWork(TableEvent):
 class MessageDeadLettered(Event):
     """A message was moved to the poison queue.
 
-    Error: it was taken in vain too often or is none of ours, and is kept for a person to judge.
+    Error: it was taken in vain too often or is none of ours, and is kept until a person decides.
     """
 
     name = "message-dead-lettered"

@@ -1,4 +1,4 @@
-"""Where a table is in its life, told from one look and its plan: what `status` shows.
+"""The status of a table, made from one observed state and its plan: what `status` shows.
 
 Pure. The words of `status` are Fabric's, so that publishers and dashboards made for it keep
 working; what Fabric has no word for (waits, holds, warnings) stands beside them.

@@ -1,4 +1,4 @@
-"""What ends a wait, in words for whoever looks at it."""
+"""What ends a wait, in words for people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a table is in its life: one tagged union, told from a look and its plan."""
+"""The stages of a table's lifecycle: one tagged union, made from an observed state and its plan."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Initialized:
 
 @dataclass(frozen=True)
 class Snapshotting:
-    """The first batch of this life is pending or being applied; a former table still stands."""
+    """This incarnation's first batch is pending or being applied; a former table is still there."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Paused:
 
 @dataclass(frozen=True)
 class WasDropped:
-    """The folder is gone and the table moved aside; until its retention ends it can come back."""
+    """The folder is gone and the table retained; until its retention ends it can come back."""
 
     at: datetime | None
     until: datetime | None
@@ -80,7 +80,7 @@ class WasDropped:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """Something that every look at the table needs cannot be read; nothing else is known."""
+    """Something that every observation needs cannot be read; nothing else is known."""
 
     trouble: Trouble
 
@@ -99,7 +99,7 @@ Lifecycle = (
 
 
 def lifecycle(observed: ObservedState, decision: Decision) -> Lifecycle:
-    """Where this table is in its life; a reseed that waits is still a reseed."""
+    """The stage of this table; a reseed that waits is still a reseed."""
     match decision:
         case Held(hold):
             return OnHold(hold)
@@ -141,9 +141,9 @@ def fabric_status(stage: Lifecycle) -> FabricStatus:
 
 
 def position_of(observed: ObservedState, decision: Decision) -> Position:
-    """How far the table that readers see is applied, from this life of its folder.
+    """How far the table that readers see is applied, from this incarnation of its folder.
 
-    Between two epochs no epoch is live; then the one before its fence still says it.
+    Between two epochs no epoch is live; then it is the position of the last one before its fence.
     """
     log = observed.log or observed.retained
     before = (log.live or log.last_fenced) if isinstance(log, TableLog) else None
@@ -159,7 +159,7 @@ def waiting_of(observed: ObservedState, decision: Decision) -> Waiting | None:
         case Wait(waiting):
             return waiting
         case Drop():
-            detail = "the landing folder is gone; the runner's next visit moves the table aside"
+            detail = "the landing folder is gone; the runner drops the table when it next runs"
             return Waiting(
                 kind=WaitKind.GRACE,
                 since=observed.control.missing_since or observed.at,
@@ -171,7 +171,7 @@ def waiting_of(observed: ObservedState, decision: Decision) -> Waiting | None:
 def is_dropped(observed: ObservedState) -> bool:
     if observed.incarnation is not None or observed.log is not None or observed.retained is None:
         return False
-    # Tables aside are found by their name, which another folder may have had as well.
+    # Retained tables are found by their name, which another folder may have had as well.
     owned = isinstance(observed.retained, TableLog) and observed.folder in observed.retained.owners
     return owned or observed.control.dropped is not None
 

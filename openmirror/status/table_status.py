@@ -112,14 +112,14 @@ class TableStatus:
 
 
 def needs_attention(tables: Iterable[TableStatus]) -> bool:
-    """Whether some table is paused or waits; held tables and quiet waits aside."""
+    """Whether some table is paused or waits; held tables and quiet waits do not count."""
     return any(table.needs_attention for table in tables)
 
 
 def is_listed(observed: ObservedState) -> bool:
-    """Whether there is a table to speak of: a folder, or a table of that folder, here or aside.
+    """Whether there is a folder, or a table of that folder, in its place or retained.
 
-    A control document alone is a memory: its folder is gone, and its dropped table as well.
+    A control document alone is not listed: its folder is gone, and its dropped table as well.
     """
     control = observed.control
     if (
@@ -138,7 +138,7 @@ def table_status(
     partner: Partner | None = None,
     limits: Limits = _LIMITS,
 ) -> TableStatus:
-    """What status says of a table that was looked at, and for which `decision` was planned.
+    """The status of a table from its observed state and the `decision` planned for it.
 
     `limits` are those that it was planned by.
     """
@@ -204,7 +204,7 @@ def listed_status(
 def unreadable(
     folder: TableFolder, name: TableName, trouble: Trouble, partner: Partner | None = None
 ) -> TableStatus:
-    """The status of a table that could not even be looked at."""
+    """The status of a table that could not be observed."""
     return TableStatus(
         folder=folder, name=name, stage=Unreadable(trouble), problem=trouble, partner=partner
     )
@@ -245,7 +245,7 @@ def _trouble(observed: ObservedState, decision: Decision) -> Trouble | None:
     recorded = observed.control.problem
     match decision:
         case Pause(problem):
-            # A plan judges anew each time; when it began is in the control document.
+            # A plan finds it anew each time; when it began is in the control document.
             known = recorded.since if recorded and problem.same_as(recorded) else None
             since = problem.since or known or observed.at
         case Held() if recorded and still_holds(observed, recorded):

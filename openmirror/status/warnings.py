@@ -43,7 +43,7 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
         yield Warn(
             Word.REQUESTED,
             f"{request.kind.value} asked for on {iso(request.at)} by "
-            f"{_who(request.by, request.why)}; the runner carries it out at its next visit",
+            f"{_who(request.by, request.why)}; the runner carries it out when it next runs",
             "Nothing to do while a runner is on; else `openmirror drain` or the Spark job.",
         )
     if control.failures and not isinstance(decision, Pause):
@@ -86,9 +86,9 @@ def _reused(observed: ObservedState, position: Position) -> list[LandedFile]:
     if observed.naming.has_ledger:
         return list(observed.ledger.reused)
     if record is None or position > observed.applied:
-        return []  # between two epochs digests and position do not belong together
+        return []  # between two epochs manifests and position do not belong together
     read = {manifest.sequence for batch in record.batches for manifest in batch.files}
-    # A document made anew knows no digests: then only the archive's own number tells.
+    # A rebuilt document has no manifests: then only the number of the archived file shows it.
     forgotten = observed.control.rebuilt is not None
     return [
         file

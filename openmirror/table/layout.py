@@ -82,7 +82,7 @@ def control_document(folder: TableFolder) -> StorePath:
 
 
 def ledger(folder: TableFolder, incarnation: Incarnation) -> StorePath:
-    """The folder of one life's ledger, with a folder for each epoch."""
+    """The folder of one incarnation's ledger, with a folder for each epoch."""
     return join(control_folder(folder.mirror), "ledgers", *str(folder.path).split("/"), incarnation)
 
 
@@ -102,7 +102,7 @@ def table_of_document(name: str) -> str | None:
 
 
 def dropped_incarnations(mirror: str, name: TableName) -> StorePath:
-    """The folder of a table's dropped lives."""
+    """The folder of a table's retained incarnations."""
     return join(control_folder(mirror), "dropped", name.schema, name.table)
 
 

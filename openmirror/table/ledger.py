@@ -21,7 +21,7 @@ class LedgerEntry:
     epoch: int
     kind: BatchKind
     naming: NamingScheme
-    """Entries of another way of filing number other things."""
+    """How the files were found; entries of another naming scheme number other things."""
     first: Sequence
     last: Position
     files: tuple[ManifestEntry, ...]
@@ -30,11 +30,11 @@ class LedgerEntry:
 def effective(
     entries: Iterable[LedgerEntry], naming: NamingScheme, through: Position
 ) -> Mapping[str, ManifestEntry]:
-    """What the entries of one life say in the end, by file name, up to a number.
+    """The numbers that one incarnation's entries finally give its files, by name, up to a number.
 
     An epoch that goes on from another one supersedes what that one had decided behind that place;
     an epoch that replaces the table counts its files again, by the same numbers: as far as it has
-    not come yet, the one before tells.
+    not come yet, the entries of the one before hold.
     """
     before: dict[Sequence, ManifestEntry] = {}
     numbers: dict[Sequence, ManifestEntry] = {}

@@ -20,7 +20,7 @@ _OURS = "openmirror"
 
 @dataclass(frozen=True)
 class Epoch:
-    """One unbroken count of applied positions of one life of one landing folder."""
+    """One unbroken count of applied positions of one incarnation of one landing folder."""
 
     folder: TableFolder
     incarnation: Incarnation

@@ -48,7 +48,7 @@ def decode(text: str) -> BatchRecord | None:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    # `True == 1`, so the type is looked at as well as the value.
+    # `True == 1`, so the type is compared as well as the value.
     if not isinstance(value, dict) or type(value.get(_KEY)) is not int or value[_KEY] != _FORMAT:
         return None
     try:

@@ -105,7 +105,7 @@ def test_a_dropped_table_can_be_had_back_until_its_retention_ends(
         mirror.reconcile_until_idle("u")
     mirror.clock.ahead += timedelta(days=8)
     assert clean_table(mirror.ports, folder).dropped_removed
-    with pytest.raises(WrongRequest, match="no dropped life"):
+    with pytest.raises(WrongRequest, match="no dropped table"):
         undrop(mirror.ports, folder, ME)
 
 

@@ -314,7 +314,7 @@ def test_a_request_that_cannot_be_done_is_exit_code_1_and_says_why(root: Root) -
     root.land(ORDERS, 1)
     for words, why in (
         (("resume", "Sales.Orders"), "is not held"),
-        (("undrop", "Sales.Orders"), "no dropped life"),
+        (("undrop", "Sales.Orders"), "no dropped table"),
         (("skip", "Sales.Orders", "--file", "nope", "--why", "x"), "no change file called nope"),
     ):
         result = root.run(*words)

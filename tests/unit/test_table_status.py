@@ -436,7 +436,7 @@ def test_a_pending_request_says_what_by_whom_since_when_and_who_carries_it_out()
     request = next(w for w in table.warnings if w.code == "Requested")
     assert request.detail == (
         "undrop asked for on 2026-03-01T12:00:00Z by ann: by mistake; "
-        "the runner carries it out at its next visit"
+        "the runner carries it out when it next runs"
     )
 
 

@@ -315,7 +315,7 @@ def test_a_text_that_is_no_wake_up_is_dead_lettered_at_once_and_says_why() -> No
     world.queue.put("no json")
     run_result = world.until_idle()
     assert [body for body, _ in world.queue.dead_lettered] == ["no json"]
-    assert "no doorbell message" in world.events(MessageDeadLettered)[0].reason
+    assert "no work item" in world.events(MessageDeadLettered)[0].reason
     assert not run_result.failed
 
 

@@ -1,10 +1,10 @@
 """What changes a control document, one module for each thing that can happen to a table.
 
-Each is a pure function from a document, or the look that read it, and what happened to the document
-afterwards. Services read, plan, take the new document from here and write it under its ETag; no
-other code makes one out of another (`tests/unit/test_documents_change_in_one_place.py`).
+Each is a pure function from a document, or the observed state with it, and what happened to the
+document afterwards. Services read, plan, take the new document from here and write it under its
+ETag; no other code makes one out of another (`tests/unit/test_documents_change_in_one_place.py`).
 
-    observed   what a look taught, and what its plan says of it
+    observed   what an observation adds, and what its plan decides
     decided    a batch was chosen: nothing else of its epoch may come before it
     adopted    an operator says that a copied or renamed folder is the same table
     refused    a file's data broke a rule
@@ -16,5 +16,6 @@ other code makes one out of another (`tests/unit/test_documents_change_in_one_pl
     rebuilt    the document was lost, and is made anew
     confirmed  an operator allowed drops (the mirror's document)
 
-`lives` and `history` keep what several of them keep: earlier lives, acts, problems that are over.
+`incarnations` and `history` are used by several of them: records of earlier incarnations, acts,
+problems that are over.
 """

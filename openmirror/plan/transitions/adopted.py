@@ -24,8 +24,8 @@ def adopted(
 ) -> ControlDocument:
     """The document of a table that goes on under `epoch`, in the folder's present incarnation.
 
-    What was known of its former life goes on. Digests are taken anew from the files that lie there,
-    up to where the table was applied. `entries` are the ledger of the life before, if it has one.
+    The record of its former incarnation goes on. Manifests are made anew from the files that lie
+    there, up to where the table was applied. `entries` are the ledger of that incarnation, if any.
     """
     before = before_adoption(observed)
     through = before[1] if before else START
@@ -53,9 +53,9 @@ def adopted_record(
     applied: Position,
     files: Iterable[ManifestEntry],
 ) -> IncarnationRecord:
-    """The life of a copied or renamed folder: what was known goes on, digests are taken anew.
+    """The record of a copied or renamed folder: it goes on, with manifests made anew.
 
-    The batch says how far it goes, also where no file is left to say so.
+    Its batch has the position, also where no file is left to show it.
     """
     known = (
         replace(record, incarnation=epoch.incarnation)
@@ -73,7 +73,7 @@ def adopted_record(
 def _known_and_there(
     observed: ObservedState, entries: Iterable[LedgerEntry], through: Position
 ) -> list[ManifestEntry]:
-    """Files at the places that the life before, or its ledger, gave them; with today's ETags."""
+    """Files with the numbers of the former incarnation or its ledger, and with today's ETags."""
     batches = observed.control.record.batches if observed.control.record else ()
     known = {manifest.name: manifest for batch in batches for manifest in batch.files}
     known |= effective(entries, observed.naming, through)

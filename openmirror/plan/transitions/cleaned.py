@@ -23,14 +23,14 @@ class CleanupPass:
     purged_through: int = 0
     """Archived files up to this number are gone; 0 for none."""
     dropped_removed: bool = False
-    """Whether the dropped table that lay aside is gone."""
+    """Whether the retained table is gone."""
 
 
 def cleaned(observed: ObservedState, done: CleanupPass) -> ControlDocument:
     """The document after a pass; an equal one where there is nothing to write down.
 
     It also takes in what a pass before did that died before it wrote that down: what is absent
-    from a listing that was read last was moved. Between two epochs nothing of a life is touched.
+    from a listing that was read last was moved. Between two epochs no record is touched.
     """
     control = observed.control
     if done.dropped_removed:
@@ -66,7 +66,7 @@ def batches_left(
 def partitions_counted(
     observed: ObservedState, record: IncarnationRecord, there: Container[str]
 ) -> dict[str, Sequence]:
-    """How far each partition's own numbers went that no file in the folder tells any more."""
+    """How far each partition's own numbers went, where no file in the folder shows it any more."""
     counted = dict(record.partitions)
     if observed.naming.has_ledger:
         for manifest in record.applied_files(observed.applied):
@@ -89,7 +89,7 @@ def archived_by(record: IncarnationRecord, through: int, at: datetime) -> tuple[
 def hours_kept(archived: tuple[Archived, ...], purged_through: int) -> tuple[Archived, ...]:
     """The hours of which something may still lie in the archive, and always the last of all.
 
-    Its number stays known for good: it tells a number that came again.
+    Its number stays known for good: by it a number that came again is recognised.
     """
     kept = tuple(item for item in archived if item.through > purged_through)
     return kept or archived[-1:]

@@ -1,4 +1,4 @@
-"""An operator's yes to drops that the brake asked about, in the mirror's own document."""
+"""An operator confirmed drops that the bulk-drop guard held back: in the mirror's document."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ def decide(
 ) -> ControlDocument:
     """The document once `batch` is decided; `applied` is the live position that it extends.
 
-    `pinned` None leaves what is pinned as it is. Up to `again_through` files of a ledger are read
-    that were applied before.
+    `frozen` None leaves the frozen options as they are. Up to `reread_through` files of a ledger
+    are read that were applied before.
 
     Batches that were cut and never applied are void and forgotten here: an extend drops those
-    above the live position, a replace drops all (PROTOCOL has no say in it; ARCHITECTURE §4).
+    above the live position, a replace drops all (ARCHITECTURE §4).
     """
     record = control.record_of(batch.epoch.incarnation)
     record = replace(

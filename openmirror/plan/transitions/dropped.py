@@ -1,4 +1,4 @@
-"""The landing folder is gone for good, and its table is about to move aside."""
+"""The landing folder is gone for good, and its table is about to be retained."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from openmirror.table.control import ControlDocument, Dropped
 
 
 def dropped(control: ControlDocument, record: Incarnation, at: datetime) -> ControlDocument:
-    """The document of a dropped table; `life` is the incarnation whose rows lie aside.
+    """The document of a dropped table; `record` is the incarnation whose rows are retained.
 
-    What stopped it is over with it. Skips, digests and epochs stay: the folder may be put back, and
-    runners of it may still be stalled.
+    What stopped it is over with it. Skips, manifests and epochs stay: the folder may be put back,
+    and runners of it may still be stalled.
     """
     return replace(
         control, dropped=Dropped(record, at), missing_since=None, problem=None, failures=None

@@ -38,7 +38,7 @@ class Counted:
 
 
 def failed(observed: ObservedState, failure: FailedAttempt) -> Counted:
-    """Count a failure on the document of a look that was taken after it.
+    """Count a failure on the document of an observation that was made after it.
 
     Failures on other files start the count anew. Only a batch can pause its table, at its first
     file: whatever else fails is tried again, since no file could be changed to end the pause.

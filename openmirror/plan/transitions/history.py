@@ -1,4 +1,4 @@
-"""What `history` tells of a table beside its commits: acts of operators, problems that are over."""
+"""What `history` shows of a table beside commits: acts of operators, problems that are over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a look teaches: small rules, applied one after another to the document that it read."""
+"""What an observation adds to a document: small rules, applied one after another."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from openmirror.table.log import TableLog, Totals
 
 @dataclass(frozen=True)
 class Planned:
-    """A look, and what was planned from it."""
+    """An observed state, and what was planned from it."""
 
     observed: ObservedState
     decision: Decision
@@ -25,7 +25,7 @@ ObservationRule = Callable[[ControlDocument, Planned], ControlDocument]
 
 
 def learned_from(observed: ObservedState, decision: Decision) -> ControlDocument:
-    """The document with everything that this look taught; an equal one where it taught nothing."""
+    """The document with all that this observation adds; an equal one where it adds nothing."""
     seen = Planned(observed, decision)
     control = observed.control
     for rule in RULES:
@@ -59,7 +59,7 @@ def undrop_carried_out(control: ControlDocument, seen: Planned) -> ControlDocume
 
 
 def undrop_came_too_late(control: ControlDocument, seen: Planned) -> ControlDocument:
-    """Nothing lies aside any more, since retention ended: the request can never be carried out."""
+    """No table is retained any more, since retention ended: the request can never be fulfilled."""
     if (
         not control.asks_for(RequestKind.UNDROP)
         or seen.observed.log is not None
@@ -93,7 +93,7 @@ def problem_ended(control: ControlDocument, seen: Planned) -> ControlDocument:
 
 
 def folder_went_missing(control: ControlDocument, seen: Planned) -> ControlDocument:
-    """The first look that misses the folder starts the grace; later ones do not put it off."""
+    """The first observation without the folder starts the grace; later ones do not delay it."""
     waits = isinstance(seen.decision, Wait) and seen.decision.waiting.kind is WaitKind.GRACE
     if not waits or control.missing_since is not None:
         return control

@@ -18,7 +18,7 @@ from openmirror.table.log import Epoch, TableLog
 
 
 def made_anew(observed: ObservedState, entries: Iterable[LedgerEntry]) -> ControlDocument:
-    """The document of a look that found none, where a log or a ledger of ours is.
+    """The document of an observation that found none, beside a log or a ledger of ours.
 
     What was decided last may be lost, and its runner stalled. So nothing is added to the live
     epoch: the number of the next one lies further on, and all before it are fenced.
@@ -58,11 +58,11 @@ def rebuilt_from_log(
 
 
 def has_forgotten(observed: ObservedState) -> bool:
-    """Whether files have their places for good that the control document does not know.
+    """Whether files have their final numbers that the control document does not have.
 
-    Once a replace is decided that has not landed, the document tells of that one, and rightly of
-    nothing that it replaces. What the ledger said instead would be the contents of before, and a
-    file that the replace reads anew would count as overwritten after it was applied.
+    Once a replace is decided that has not landed, the document has that one, and rightly nothing
+    that it replaces. The ledger has the contents of before, and by those a file that the replace
+    reads anew would count as overwritten after it was applied.
     """
     record = observed.record
     if record is None or not observed.naming.has_ledger or is_being_replaced(observed):
@@ -79,8 +79,8 @@ def remembered(observed: ObservedState, entries: Iterable[LedgerEntry]) -> Contr
     """
     record, through = observed.record, ordered_through(observed)
     assert record is not None
-    stated = tuple(effective(entries, observed.naming, FENCED).values())
-    known = tuple(manifest for manifest in stated if manifest.sequence <= through)
+    numbered = tuple(effective(entries, observed.naming, FENCED).values())
+    known = tuple(manifest for manifest in numbered if manifest.sequence <= through)
     if not known or known[-1].sequence < through:
         return None
     epoch = (
@@ -99,5 +99,5 @@ def remembered(observed: ObservedState, entries: Iterable[LedgerEntry]) -> Contr
         for manifest in known
     )
     # It may have been lost in the middle of a reseed.
-    until = Position(max(record.reseeding_until, *(manifest.sequence for manifest in stated)))
+    until = Position(max(record.reseeding_until, *(manifest.sequence for manifest in numbered)))
     return with_record(observed.control, replace(record, batches=batches, reseeding_until=until))

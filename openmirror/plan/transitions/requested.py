@@ -45,7 +45,7 @@ def resumed(control: ControlDocument) -> ControlDocument:
 
 
 def retried(control: ControlDocument) -> ControlDocument:
-    """The recorded problem and its failures are forgotten: the table is judged anew."""
+    """The recorded problem and its failures are forgotten: the table is checked anew."""
     return replace(control, problem=None, failures=None)
 
 
@@ -59,8 +59,8 @@ def skipped(
 ) -> ControlDocument:
     """A file is passed over as it is now, or what was applied of it is accepted.
 
-    Before the applied position its content was read already: the digests then take the present one
-    for it. The skip is bound to the ETag, so that a file that replaces it is read.
+    Up to the applied position its content was read already: then the manifest gets the present
+    ETag. Beyond it the skip is bound to the ETag, so that a file that replaces it is read.
     """
     if file.sequence <= observed.applied:
         record = _accepted(record, file.sequence, file.etag)
@@ -92,7 +92,7 @@ def given_up(
 
 
 def _accepted(record: IncarnationRecord, sequence: Sequence, etag: ETag) -> IncarnationRecord:
-    """The digests with the present content of one applied file taken for the one that was read."""
+    """The record with the present content of one applied file taken for the one that was read."""
     batches = tuple(
         replace(
             batch,

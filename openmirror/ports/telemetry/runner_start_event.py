@@ -11,11 +11,11 @@ FIELDS = ("Outcome", "Detail", "JobId", "RunId", "RunPage")
 """Every property that the event can have."""
 
 REPORTED = (Started, Skipped, Refused, Failed, Unreachable)
-"""The outcomes that are told, each by the name of its type; the others changed nothing."""
+"""The outcomes that are emitted, each by the name of its type; the others changed nothing."""
 
 
 def fields(job: str, outcome: StartOutcome) -> dict[str, str]:
-    """The event's properties; none for an outcome that is not told."""
+    """The event's properties; none for an outcome that is not emitted."""
     if not isinstance(outcome, REPORTED):
         return {}
     of_run = outcome if isinstance(outcome, Started | Skipped | Failed) else None
@@ -30,6 +30,6 @@ def fields(job: str, outcome: StartOutcome) -> dict[str, str]:
     )
 
 
-def subject(reported: dict[str, str]) -> tuple[str | None, ...]:
-    """What tells one outcome from the next: its run where it has one, for words count down."""
-    return reported["Outcome"], reported.get("RunId") or reported.get("Detail")
+def subject(event: dict[str, str]) -> tuple[str | None, ...]:
+    """What two outcomes differ by: the run, where there is one, since the detail may count down."""
+    return event["Outcome"], event.get("RunId") or event.get("Detail")

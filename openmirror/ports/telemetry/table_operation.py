@@ -1,7 +1,7 @@
 """What happened to a table, with the field names of Fabric's log of mirrored tables.
 
-Pure. Each operation has an identity made of what it was about, so that whoever tells of it once
-more, after a crash or beside another runner, tells of the same one.
+Pure. Each operation has an identity made of what it was about, so that a process that emits it
+once more, after a crash or beside another runner, emits the same one.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class TableOperation:
     folder: TableFolder
     table: TableName
     subject: tuple[object, ...]
-    """What tells it from every other of its name and table: epoch, file range, cause."""
+    """What no other of its name and table has: epoch, file range, cause."""
     started_at: datetime
     ended_at: datetime
     epoch: AppId | None = None
@@ -124,7 +124,7 @@ class TableOperation:
 
     @property
     def identity(self) -> str:
-        """The same for every telling of this operation, by whatever process."""
+        """The same whenever this operation is emitted, by whatever process."""
         return identity(self.name, self.folder, *self.subject)
 
     @property

@@ -1,4 +1,4 @@
-"""How one table stands, as the event that workbook and alerts are made of. Pure."""
+"""The status of one table, as the event that workbook and alerts are made of. Pure."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Health(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TableStatusEvent:
-    """How one table stands now."""
+    """The status of one table now."""
 
     folder: TableFolder
     table: TableName
@@ -102,11 +102,11 @@ def fields(recorded: TableStatusEvent) -> dict[str, str]:
     )
 
 
-def state(reported: Mapping[str, str]) -> tuple[str | None, ...]:
-    """What of the event a person would call another state."""
-    return tuple(reported.get(name) for name in _STATE)
+def state(event: Mapping[str, str]) -> tuple[str | None, ...]:
+    """The properties that make two events different states for a person."""
+    return tuple(event.get(name) for name in _STATE)
 
 
-def without_ages(reported: Mapping[str, str]) -> dict[str, str]:
+def without_ages(event: Mapping[str, str]) -> dict[str, str]:
     """The event without what grows by itself, which is no change."""
-    return {name: value for name, value in reported.items() if name not in _AGES}
+    return {name: value for name, value in event.items() if name not in _AGES}

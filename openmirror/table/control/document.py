@@ -1,4 +1,4 @@
-"""The control document of one landing folder, and what it holds beside the folder's lives."""
+"""The control document of one landing folder, with all values that are not of one incarnation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Failures:
 
 @dataclass(frozen=True)
 class Applied:
-    """A copy of what the log said, never ahead of it."""
+    """A copy of what the log has applied, never ahead of it."""
 
     app_id: AppId
     position: Position
@@ -66,7 +66,7 @@ class Applied:
 
 @dataclass(frozen=True)
 class Dropped:
-    """A table that was moved aside."""
+    """A table that was dropped and is retained."""
 
     incarnation: Incarnation
     at: datetime
@@ -105,7 +105,7 @@ class ControlDocument:
     decided: DecidedBatch | None = None
     record: IncarnationRecord | None = None
     former: tuple[IncarnationRecord, ...] = ()
-    """Earlier lives, newest first: a folder that was taken away may be put back."""
+    """Records of earlier incarnations, newest first: a folder taken away may be put back."""
     applied: Applied | None = None
     hold: Hold | None = None
     problem: Problem | None = None

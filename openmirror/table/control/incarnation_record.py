@@ -1,4 +1,4 @@
-"""One life of a landing folder: what is pinned, skipped, decided and archived of it."""
+"""The record of one incarnation of a landing folder: frozen options, skips, batches, archive."""
 
 from __future__ import annotations
 
@@ -60,13 +60,13 @@ class Archived:
 
 @dataclass(frozen=True, kw_only=True)
 class IncarnationRecord:
-    """What is known about one incarnation; a new one starts with a new Life."""
+    """What the control document keeps of one incarnation; a new one starts with a new record."""
 
     incarnation: Incarnation
     frozen: FrozenOptions | None = None
     skips: tuple[Skip, ...] = ()
     batches: tuple[DecidedBatch, ...] = ()
-    """Batches whose files are not all archived yet, with the digests they were read with."""
+    """Batches whose files are not all archived yet, with the manifests they were read with."""
     archived: tuple[Archived, ...] = ()
     reseeding_until: Position = START
     """While a reseed has not come this far again, nothing is purged."""
@@ -86,7 +86,7 @@ class IncarnationRecord:
 
     @property
     def known_through(self) -> Position:
-        """The highest number that this life remembers of any file."""
+        """The highest number that this record has of any file."""
         decided = (b.last for b in self.batches if b.kind is not BatchKind.CONTINUE)
         return Position(max(self.archived_through, *decided, START))
 

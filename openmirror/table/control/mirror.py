@@ -17,4 +17,4 @@ class MirrorDocument:
     zone: Incarnation | None = None
     """The landing zone folder that the mirror knows; another one means an unmounted root."""
     confirmed_drops: tuple[str, ...] = ()
-    """Folders that an operator allowed to drop although the brake had asked."""
+    """Folders that an operator allowed to drop although the bulk-drop guard held them back."""
