@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -23,6 +22,7 @@ from openmirror.errors import CannotStart
 from openmirror.settings import PREFIX, Settings
 from openmirror.wiring.telemetry import CONNECTION
 from spark_jobs.arguments import parse
+from tests.infra.pins import read_project, required, required_by_all
 
 ROOT = Path(__file__).parents[2]
 FILE = "databricks.yml"
@@ -48,8 +48,10 @@ NOT_THE_RUNNERS = {
     "azure-functions": "the Function App's own",
     "databricks-sdk": "every cluster has one, and its `dbutils` belong to that",
     "jinja2": "the status page, which the Function App serves",
+    "pyarrow": "every runtime has one inside our range",
+    "pydantic": "every runtime has one inside our range",
 }
-"""Packages of the extra `azure` that a cluster is not given, each with the reason."""
+"""Packages of the wheel and its extra `azure` that a cluster is not given, each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -264,17 +266,14 @@ def _libraries(job: Mapping[str, Any], bundle: Bundle) -> Iterator[str]:
     if wheels != [f"../{source}" for source in sources]:
         yield f"installs {wheels}, and the bundle uploads {sources}"
     given = {Requirement(item["pypi"]["package"]) for item in task["libraries"] if "pypi" in item}
-    wanted = {pin for pin in required("azure") if pin.name not in NOT_THE_RUNNERS}
+    wanted = {
+        pin for pin in (*required_by_all(), *required("azure")) if pin.name not in NOT_THE_RUNNERS
+    }
     yield from (f"does not install {pin}" for pin in sorted(wanted - given, key=str))
     yield from (f"installs {pin}, which nobody requires" for pin in sorted(given - wanted, key=str))
 
 
-def required(extra: str) -> list[Requirement]:
-    """What pyproject.toml pins under an extra."""
-    return [Requirement(text) for text in _project()["optional-dependencies"][extra]]
-
-
 @cache
 def _project() -> dict[str, Any]:
-    found: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    found: dict[str, Any] = read_project()["project"]
     return found

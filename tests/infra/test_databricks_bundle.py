@@ -16,7 +16,8 @@ from databricks.sdk.service.jobs import JobSettings
 from openmirror.databricks.runner_job import DatabricksJob
 from openmirror.ports.jobs import AlreadyActive, Started
 from tests.databricks_stub import JOB, jobs_api
-from tests.infra.bundle import FILE, GIVEN, NOT_THE_RUNNERS, ROOT, breaches, read, required
+from tests.infra.bundle import FILE, GIVEN, NOT_THE_RUNNERS, ROOT, breaches, read
+from tests.infra.pins import required, required_by_all
 
 RUNNER, CONTINUOUS = "resources/runner.job.yml", "resources/continuous.job.yml"
 
@@ -34,7 +35,7 @@ def test_it_has_a_job_on_demand_and_one_that_is_always_on() -> None:
 
 
 def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> None:
-    assert set(NOT_THE_RUNNERS) < {pin.name for pin in required("azure")}
+    assert set(NOT_THE_RUNNERS) < {pin.name for pin in (*required_by_all(), *required("azure"))}
 
 
 @pytest.mark.parametrize(
@@ -90,6 +91,7 @@ def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> 
         ),
         (RUNNER, "azure-storage-queue==12.18.1", "azure-storage-queue==12.0.0", "nobody requires"),
         (RUNNER, "            - pypi: { package: azure-identity==1.27.0 }\n", "", "azure-identity"),
+        (RUNNER, "package: cramjam==2.14.0", "package: pyarrow==26.0.1", "nobody requires"),
         (
             RUNNER,
             "job_cluster_key: runner\n          #",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import signature
 from typing import Any, BinaryIO, NoReturn
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -63,12 +64,21 @@ def _batches(content: BinaryIO, metadata: Any) -> Iterator[pa.RecordBatch]:
         metadata=metadata,
         pre_buffer=False,
         coerce_int96_timestamp_unit="us",
-        arrow_extensions_enabled=False,
         page_checksum_verification=True,
+        **_storage_types(),
     ) as file:
         for group in range(file.num_row_groups):
             rows = _rows_at_once(metadata.row_group(group))
             yield from file.iter_batches(rows, row_groups=[group], use_threads=False)
+
+
+def _storage_types() -> dict[str, bool]:
+    """The option that keeps UUID and JSON columns bytes and text, as `to_column` takes them.
+
+    Before pyarrow 21 (Databricks Runtime 17.3 has 19) there is no such option, nor need of one.
+    """
+    name = "arrow_extensions_enabled"
+    return {name: False} if name in signature(pq.ParquetFile).parameters else {}
 
 
 def _rows_at_once(group: Any) -> int:
