@@ -50,7 +50,7 @@ class Run:
 
 @dataclass
 class Jobs:
-    """The service's state; what tests change and look at."""
+    """The service's state; what tests change and read."""
 
     url: str = ""
     runs: list[Run] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Jobs:
     old: bool = False
     """Whether runs have the older `state` only."""
     pages: str = ""
-    """The address of a workspace that says where people look at its runs."""
+    """The address of a workspace that says where people find its runs."""
     gone: bool = False
     """Whether somebody deleted the job."""
     created: list[dict[str, Any]] = field(default_factory=list)
@@ -116,9 +116,9 @@ def jobs_api(certificate: tuple[Path, Path] | None = None) -> Iterator[Jobs]:
                     status, code, message = jobs.refusals.pop(0)
                     return self._send(status, {"error_code": code, "message": message})
                 if jobs.gone and verb == "get":
-                    stated = f"Job {given['job_id']} does not exist."
+                    message = f"Job {given['job_id']} does not exist."
                     return self._send(
-                        400, {"error_code": "INVALID_PARAMETER_VALUE", "message": stated}
+                        400, {"error_code": "INVALID_PARAMETER_VALUE", "message": message}
                     )
                 return self._send(200, self._found(verb, given))
 

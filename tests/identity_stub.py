@@ -17,7 +17,7 @@ SECRET = "only-for-this-app"
 
 @dataclass
 class Identities:
-    """What was asked for; a token names resource and client, so that others can tell them."""
+    """What was asked for; a token names resource and client, so that others can check them."""
 
     url: str = ""
     asked: list[tuple[str, str]] = field(default_factory=list)
@@ -45,13 +45,13 @@ def identities() -> Iterator[Identities]:
             resource, client = given["resource"], given.get("client_id", "")
             kept.asked.append((resource, client))
             is_ours = self.headers.get("X-IDENTITY-HEADER") == SECRET
-            stated = {
+            claims = {
                 "access_token": kept.token(resource, client),
                 "expires_on": str(int(time.time()) + 3600),
                 "resource": resource,
                 "token_type": "Bearer",
             }
-            body = json.dumps(stated if is_ours else {"error": "no such app"}).encode()
+            body = json.dumps(claims if is_ours else {"error": "no such app"}).encode()
             self.send_response(200 if is_ours else 401)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

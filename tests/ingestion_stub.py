@@ -76,7 +76,7 @@ def ingestion(certificate: tuple[Path, Path] | None = None) -> Iterator[Ingestio
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.headers.get("Content-Encoding") == "gzip":
                 body = gzip.decompress(body)
-            # Live metrics post elsewhere; nobody looks at them here.
+            # Live metrics post elsewhere; nobody reads them here.
             items = json.loads(body) if self.path.endswith("/track") else []
             kept.requests += 1
             if items:
@@ -85,8 +85,8 @@ def ingestion(certificate: tuple[Path, Path] | None = None) -> Iterator[Ingestio
                 for item in items:
                     kept.items.append(item)
                     kept.arrived(item)
-            stated = {"itemsReceived": len(items), "itemsAccepted": len(items), "errors": []}
-            answer = json.dumps(stated).encode()
+            summary = {"itemsReceived": len(items), "itemsAccepted": len(items), "errors": []}
+            answer = json.dumps(summary).encode()
             self.send_response(kept.status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(answer)))

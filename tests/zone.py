@@ -146,12 +146,14 @@ class Mirror:
         return TableFolder(MIRROR, TablePath.parse(path))
 
     def reconcile_until_idle(self, path: str) -> Decision:
-        """Visit a table until nothing is left to do, failures included; the last decision."""
+        """Reconcile a table until nothing is left to do, failures included; the last decision."""
         for _ in range(MOST_RECONCILIATIONS):
             done = reconcile(self.ports, self.engine, self.table(path))
             if not done.reschedule:
                 return done.decision
-        raise AssertionError(f"{path} is not at rest after {MOST_RECONCILIATIONS} visits: {done}")
+        raise AssertionError(
+            f"{path} is not at rest after {MOST_RECONCILIATIONS} reconciliations: {done}"
+        )
 
     def reconcile_all(self) -> dict[str, Decision]:
         folders = discover(self.ports.store, MIRROR)

@@ -127,7 +127,7 @@ class Breach:
     names: str
     """Whom the detail must name."""
     remedy: Deed
-    """What OPERATIONS.md tells to do."""
+    """What OPERATIONS.md says to do."""
     file: str | None = None
     before: Deed = first
     folder: str = TABLE

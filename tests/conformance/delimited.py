@@ -1,4 +1,4 @@
-"""Delimited text letter by letter, as PROTOCOL §4.6 says it and as slowly as it must be."""
+"""Delimited text character by character, as PROTOCOL §4.6 says it and as slowly as it must be."""
 
 from __future__ import annotations
 

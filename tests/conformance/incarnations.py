@@ -1,4 +1,4 @@
-"""Which life of a table folder is which, told from what publishers did to a landing zone."""
+"""The incarnations of table folders, by what publishers did to a landing zone."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from tests.conformance.vectors import Step
 
 
-class IncarnationRecord:
-    """One life of a folder: renamed with it, and gone with it."""
+class Incarnation:
+    """One incarnation of a folder: renamed with it, and gone with it."""
 
 
 @dataclass
 class Incarnations:
-    """The life of each folder of a landing zone, by its path."""
+    """The incarnation of each folder of a landing zone, by its path."""
 
-    _by_path: dict[str, IncarnationRecord] = field(default_factory=dict)
+    _by_path: dict[str, Incarnation] = field(default_factory=dict)
 
     def take(self, step: Step) -> None:
         """Learn what became of the folders that are known so far."""
         for path, to in step.renamed.items():
-            self._by_path[to] = self._by_path.pop(path, None) or IncarnationRecord()
+            self._by_path[to] = self._by_path.pop(path, None) or Incarnation()
         for path in step.deleted:
             self._by_path.pop(path, None)
 
-    def of(self, path: str) -> IncarnationRecord:
-        """The present life of a folder that is there."""
-        return self._by_path.setdefault(path, IncarnationRecord())
+    def of(self, path: str) -> Incarnation:
+        """The present incarnation of a folder that is there."""
+        return self._by_path.setdefault(path, Incarnation())

@@ -52,7 +52,7 @@ from openmirror.protocol.text_format import TextFormat
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import StorePath
 from tests.conformance import delimited
-from tests.conformance.incarnations import IncarnationRecord, Incarnations
+from tests.conformance.incarnations import Incarnation, Incarnations
 from tests.conformance.ledger import Done, Filed, Gap, has_ledger, heads, in_order
 from tests.conformance.nestedtext import held, refuse_times_beyond_a_day
 from tests.conformance.vectors import Outcome, Step, as_moment, encoded
@@ -82,13 +82,13 @@ class _Folder:
     frozen: TableMetadata | None = None
     state: Any = "idle"
     warnings: tuple[str, ...] = ()
-    record: IncarnationRecord | None = None
-    """The life of the folder that the rows are of; None to begin anew."""
+    incarnation: Incarnation | None = None
+    """The incarnation of the folder that the rows are of; None to begin anew."""
     given_up: int = 0
     """Up to which number those that are missing are passed over."""
     skipped: set[tuple[str, bytes]] = field(default_factory=set)
     done: Done = field(default_factory=Done)
-    """What names alone do not tell of a table that has a ledger."""
+    """What names alone do not show of a table that has a ledger."""
     held: bool = False
     missed: int = 0
     """How many drains in a row have missed the folder."""
@@ -124,7 +124,7 @@ class Interpreter:
         if step.settings:
             parsed = parse_mirroring(step.settings)
             assert isinstance(parsed, Mirroring)
-            # The default schema is pinned when a mirror is first used.
+            # The default schema is frozen when a mirror is first used.
             self._settings = replace(parsed, default_schema=self._settings.default_schema)
         for asked in step.asked:
             self._ask(self._folders[TablePath.parse(asked["folder"])], asked)
@@ -139,7 +139,7 @@ class Interpreter:
             case "resume":
                 folder.held = False
             case "reseed":
-                folder.record = None
+                folder.incarnation = None
             case "skip" if "file" in asked:
                 content = (folder.path / asked["file"]).read_bytes()
                 folder.skipped.add((asked["file"], content))
@@ -169,7 +169,7 @@ class Interpreter:
             folder = self._folders.setdefault(path, _Folder(place, policy))
             if folder.held:
                 folder.state = "held"
-                folder.applied *= folder.record is self._incarnations.of(str(path))
+                folder.applied *= folder.incarnation is self._incarnations.of(str(path))
             elif owners.setdefault(self._name(path), path) != path:
                 folder.state = _pause(Code.TABLE_NAME_COLLISION).state
             else:
@@ -186,14 +186,14 @@ class Interpreter:
             folder.missed += 1
             folder.state = "dropped" if folder.is_dropped else {"waiting": "grace"}
 
-    def _reconcile(self, folder: _Folder, record: IncarnationRecord) -> _Folder:
-        """The folder as it is after this drain: a new life takes the table with its first file."""
+    def _reconcile(self, folder: _Folder, incarnation: Incarnation) -> _Folder:
+        """The folder after this drain: a new incarnation takes the table with its first file."""
         new = (
             folder
-            if folder.record is record
-            else _Folder(folder.path, folder.policy, record=record)
+            if folder.incarnation is incarnation
+            else _Folder(folder.path, folder.policy, incarnation=incarnation)
         )
-        if folder.record is None:
+        if folder.incarnation is None:
             new.done.to_reread = list(folder.done.contents)
             new.done.archived, new.done.given_up = folder.done.archived, folder.done.given_up
             new.skipped, new.given_up = folder.skipped, folder.given_up
@@ -354,7 +354,10 @@ def _skipped(folder: _Folder, parsed: list[Filed]) -> set[str]:
 
 
 def _declared(folder: _Folder) -> TableMetadata:
-    """What is declared, as far as it can be read; how files are found never changes in a life."""
+    """What is declared, as far as it can be read.
+
+    How files are found never changes in an incarnation.
+    """
     place = folder.path / "_metadata.json"
     content = place.read_bytes() if place.exists() else b""
     frozen = folder.frozen

@@ -1,4 +1,4 @@
-"""What is next in a table whose file names do not give the order, told in the plainest way.
+"""What is next in a table whose file names do not give the order, in the plainest way.
 
 Nothing is numbered ahead and nothing written down: each time the folder is read anew, and what was
 applied is known by its name.
@@ -47,7 +47,7 @@ class Filed:
 
 @dataclass
 class Done:
-    """What one life of such a table has applied."""
+    """What one incarnation of such a table has applied."""
 
     contents: dict[str, bytes] = field(default_factory=dict)
     """Of each file that was applied, in that order."""

@@ -64,7 +64,7 @@ class Stage:
         self._engine = PaperEngine(store)
 
     def reconcile_until_idle(self) -> Decision | UnreadableTable | None:
-        """Every table is visited until nothing is left to do; what became of the first one."""
+        """Every table is reconciled until nothing is left to do; what became of the first one."""
         outcomes: dict[TableFolder, Decision | UnreadableTable] = {}
         for folder in discover(self.ports.store, MIRROR):
             again = True

@@ -83,7 +83,7 @@ class Step:
         return path.read_bytes() if path.exists() else None
 
     def publish(self, zone: Path) -> None:
-        """Change a landing zone as publishers did; files are as old as the copy, or as is said."""
+        """Change a zone as publishers did; files are as old as the copy, or as the step says."""
         for path, to in self.renamed.items():
             (zone / to).parent.mkdir(exist_ok=True)
             (zone / path).rename(zone / to)

@@ -1,4 +1,4 @@
-"""What the tests of engines share: one table's world for each engine, to land files and look in."""
+"""What the tests of engines share: one table's world for each engine, to land and inspect files."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class World(Protocol):
     engine: TableEngine
 
     def land(self, number: int) -> LandedFile:
-        """Publish a change file with one row, an insert of the file's number, and look into it."""
+        """Publish a change file with one row, an insert of the file's number, and inspect it."""
         ...
 
     def damage(self, file: LandedFile) -> None:
@@ -76,7 +76,7 @@ class World(Protocol):
         ...
 
     def meanwhile(self, act: Callable[[], None]) -> None:
-        """Have this done while the next commit is between its look at the log and its end."""
+        """Have this done while the next commit is between its reading of the log and its end."""
         ...
 
 
@@ -260,7 +260,7 @@ class InTheModel:
         return [row.sequence for row in log.rows] if log else []
 
     def take_away(self) -> None:
-        self.store.move_folder(TABLE, StorePath("lake/m/aside"))
+        self.store.move_folder(TABLE, StorePath("lake/m/elsewhere"))
 
     def meanwhile(self, act: Callable[[], None]) -> None:
         self._acts.append(act)

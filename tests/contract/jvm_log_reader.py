@@ -136,12 +136,12 @@ def _clustering(domains: str, schema: str) -> tuple[str, ...]:
     """What is clustered by, in the table's own names; the log has those of its files."""
     for domain in domains.split(_BETWEEN):
         if domain.startswith(_CLUSTERING):
-            stated = json.loads(domain.removeprefix(_CLUSTERING).rpartition(",")[0])
+            parsed = json.loads(domain.removeprefix(_CLUSTERING).rpartition(",")[0])
             names = {
                 one.get("metadata", {}).get("delta.columnMapping.physicalName"): one["name"]
                 for one in json.loads(schema)["fields"]
             }
-            found = (".".join(parts) for parts in stated["clusteringColumns"])
+            found = (".".join(parts) for parts in parsed["clusteringColumns"])
             return tuple(names.get(name, name) for name in found)
     return ()
 

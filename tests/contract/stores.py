@@ -1,4 +1,4 @@
-"""What tests of stores share: paths of one table, and ways to look into a store and to race."""
+"""What tests of stores share: paths of one table, and ways to inspect a store and to race."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def count_up(store: FileStore, path: StorePath, times: int) -> None:
         while True:
             now = store.read(path)
             try:
-                # Always as many bytes: only the rest of an ETag can tell two counts apart.
+                # Always as many bytes: only the rest of an ETag can distinguish two counts.
                 store.write(path, b"%06d" % (int(now.data) + 1), only_if=now.etag)
             except ConditionFailed:
                 continue

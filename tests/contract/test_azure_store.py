@@ -210,7 +210,7 @@ MOST_REQUESTS_OF_AN_OBSERVATION = 8
 """Incarnation twice, control document, mirroring.json, mirror.json, folder, its metadata, log."""
 
 
-def test_a_table_is_drained_looked_at_and_cleaned_and_a_observation_has_its_price(rig: Rig) -> None:
+def test_a_table_is_drained_and_cleaned_and_an_observation_has_its_price(rig: Rig) -> None:
     land(rig.store, ORDERS, 1, 2, 3)
     ports = parts_of(rig)
     engine = PaperEngine(rig.store)
@@ -227,7 +227,7 @@ def test_a_table_is_drained_looked_at_and_cleaned_and_a_observation_has_its_pric
     assert observe(ports, ORDERS).observed.applied == 3
 
 
-def test_a_observation_costs_the_same_whatever_the_number_of_applied_files_and_commits(
+def test_an_observation_costs_the_same_whatever_the_number_of_applied_files_and_commits(
     rig: Rig,
 ) -> None:
     costs = []
@@ -300,7 +300,7 @@ def test_a_busy_service_is_asked_again_a_little_later(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("fault", [Refusal(503, "ServerBusy"), Refusal(429), LostAnswer()])
-def test_a_service_that_stays_away_is_stated_and_tried_again_for_ever(
+def test_a_service_that_stays_away_is_named_and_tried_again_for_ever(
     rig: Rig, fault: Refusal | LostAnswer
 ) -> None:
     rig.store.write(DOCUMENT, b"1")
@@ -331,7 +331,7 @@ def test_a_write_whose_answer_was_lost_is_a_lost_race_at_worst(rig: Rig) -> None
     rig.wire.faults = [LostAnswer()]
     with pytest.raises(ConditionFailed):
         rig.store.write(DOCUMENT, b"2", only_if=first)
-    # It was written: whoever looks again sees it.
+    # It was written: whoever reads again sees it.
     assert rig.store.read(DOCUMENT).data == b"2"
     rig.wire.faults = [LostAnswer()]
     with pytest.raises(ConditionFailed):
@@ -349,7 +349,7 @@ def test_a_move_whose_answer_was_lost_has_been_made(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "stated"),
+    ("fault", "named"),
     [
         (Refusal(403, "AuthorizationPermissionMismatch"), "lacks the role"),
         (Refusal(403, "AuthorizationFailure"), "firewall"),
@@ -358,7 +358,7 @@ def test_a_move_whose_answer_was_lost_has_been_made(rig: Rig) -> None:
     ],
 )
 def test_a_missing_right_names_the_role_and_stops_the_program(
-    rig: Rig, fault: Refusal, stated: str
+    rig: Rig, fault: Refusal, named: str
 ) -> None:
     for ask in (
         lambda: rig.store.list_folder(TABLE),
@@ -371,7 +371,7 @@ def test_a_missing_right_names_the_role_and_stops_the_program(
         rig.wire.faults = [fault] * 9
         with pytest.raises(AccessDenied) as raised:
             ask()
-        assert stated in str(raised.value)
+        assert named in str(raised.value)
         assert "'Storage Blob Data Contributor'" in str(raised.value)
         assert disposition_of(raised.value, attempts=1) is Disposition.FAIL
 

@@ -76,7 +76,8 @@ def test_files_of_the_endpoint_work_with_tokens_over_https(tmp_path: Path) -> No
         assert store.read(ARCHIVED).data == b"1"
         store.delete_folder(TABLE)
         clients.close()
-        # Errors that the SDK told apart keep a connection alive until then, and the server waits.
+        # Errors that the SDK distinguished keep a connection alive until then, and the server
+        # waits.
         gc.collect()
 
 
@@ -115,7 +116,7 @@ def no_tokens(status: int) -> Iterator[str]:
 
 
 class Refused:
-    """A credential that is refused its token, as azure-identity tells of it."""
+    """A credential that is refused its token, as azure-identity raises it."""
 
     def __init__(self, host: str) -> None:
         self._host, self._client = host, PipelineClient(host)
@@ -133,7 +134,7 @@ class Refused:
     ("status", "error"),
     [(404, Unavailable), (410, Unavailable), (429, Unavailable), (400, AccessDenied)],
 )
-def test_who_gives_no_token_makes_no_file_observation_missing(
+def test_who_gives_no_token_makes_no_file_appear_missing(
     monkeypatch: pytest.MonkeyPatch, status: int, error: type[Exception]
 ) -> None:
     monkeypatch.setattr(HttpTransport, "sleep", lambda *_: None)

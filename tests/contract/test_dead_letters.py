@@ -1,4 +1,4 @@
-"""What every place for letters keeps, and what becomes of messages that were given up."""
+"""What every store of dead letters keeps, and what becomes of messages that were given up."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ DEAD_PATH = "TOPIC/SUBSCRIPTION/2026/11/21/9/guid.json"
 
 @dataclass
 class Rig:
-    """A place for letters, and Event Grid's hand in it."""
+    """A store of dead letters, and Event Grid's hand in it."""
 
     dead_letters: DeadLetters
     dead: UndeliveredEvents
@@ -83,7 +83,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
         return
     emulator: Azurite = request.getfixturevalue("azurite")
     with BlobServiceClient.from_connection_string(emulator.connection_string) as service:
-        name = f"letters-{uuid.uuid4()}"
+        name = f"dead-letters-{uuid.uuid4()}"
         dead_letters = BlobDeadLetters(service, QUEUE_OF, name)
 
         def give_up(path: str, body: bytes) -> None:
@@ -121,7 +121,7 @@ def test_there_are_no_dead_letters_before_the_first(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize("name", ["table-work/2026-11-21/none", "../x", "", "lake/m/x", DEAD_PATH])
-def test_a_name_that_is_no_dead_letters_is_not_there(rig: Rig, name: str) -> None:
+def test_a_name_that_is_no_dead_letter_is_not_there(rig: Rig, name: str) -> None:
     rig.give_up(DEAD_PATH, b"[]")
     with pytest.raises(NotThere):
         rig.dead_letters.read(name)
@@ -145,7 +145,7 @@ def test_a_wake_up_that_was_given_up_names_its_table(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    "sent", [encode(WORK_ITEM), "no ring", "AAAA", "\u00e9", '{"buried": 1}', "{"]
+    "sent", [encode(WORK_ITEM), "no work item", "AAAA", "\u00e9", '{"dead_lettered": 1}', "{"]
 )
 def test_what_a_runner_dead_lettered_says_why_and_is_put_back_as_it_was_sent(
     rig: Rig, sent: str
@@ -160,16 +160,16 @@ def test_what_a_runner_dead_lettered_says_why_and_is_put_back_as_it_was_sent(
     assert rig.post.sent == [(WORK_QUEUE, sent.encode())]
 
 
-@pytest.mark.parametrize("text", ['{"buried": "\\ud800", "why": ""}', '{"buried": "x"}', "[]", "1"])
-def test_what_only_observations_like_a_dead_lettered_message_is_kept_as_it_is(
-    rig: Rig, text: str
-) -> None:
+@pytest.mark.parametrize(
+    "text", ['{"dead_lettered": "\\ud800", "why": ""}', '{"dead_lettered": "x"}', "[]", "1"]
+)
+def test_what_only_resembles_a_dead_lettered_message_is_kept_as_it_is(rig: Rig, text: str) -> None:
     assert rig.dead_letters.read(
         keep_work_item(rig.dead_letters, "id-1", text.encode(), AT).name
     ).body == (text.encode())
 
 
-def test_dead_dead_letters_of_event_grid_are_collected_once_with_its_reason(rig: Rig) -> None:
+def test_dead_letters_of_event_grid_are_collected_once_with_its_reason(rig: Rig) -> None:
     rig.give_up(DEAD_PATH, json.dumps([DEAD, DEAD]).encode())
     rig.dead_letters.keep(dead_letter())
     (found,) = collect(rig.dead_letters, rig.dead, AT)
@@ -183,7 +183,7 @@ def test_dead_dead_letters_of_event_grid_are_collected_once_with_its_reason(rig:
     assert set(rig.dead_letters.names()) == {found.name, dead_letter().name}
 
 
-def test_a_dead_dead_letter_in_the_words_of_cloud_events_is_understood(rig: Rig) -> None:
+def test_a_dead_letter_in_the_words_of_cloud_events_is_understood(rig: Rig) -> None:
     words = {"deadletterreason": "Gone", "deliveryattempts": "3", "lastdeliveryoutcome": "Bad"}
     rig.give_up(DEAD_PATH, json.dumps([{**EVENT, **words}]).encode())
     (found,) = collect(rig.dead_letters, rig.dead, AT)
@@ -200,9 +200,7 @@ def test_a_pass_that_died_before_it_deleted_leaves_one_dead_letter(rig: Rig) -> 
 
 
 @pytest.mark.parametrize("body", [b"garbage", b"", b"[1]", b"{}"])
-def test_a_dead_dead_letter_that_nobody_can_read_is_kept_all_the_same(
-    rig: Rig, body: bytes
-) -> None:
+def test_a_dead_letter_that_nobody_can_read_is_kept_all_the_same(rig: Rig, body: bytes) -> None:
     rig.give_up(DEAD_PATH, body or b" ")
     (found,) = collect(rig.dead_letters, rig.dead, AT)
     assert rig.dead_letters.read(found.name).body == (body or b" ")
@@ -259,7 +257,7 @@ def test_a_queue_that_rejects_leaves_the_dead_letter_where_it_is(rig: Rig) -> No
     assert rig.dead_letters.names() == [dead_letter().name]
 
 
-def test_dead_dead_letters_are_put_back_one_by_one_and_read_as_events(rig: Rig) -> None:
+def test_dead_letters_are_put_back_one_by_one_and_read_as_events(rig: Rig) -> None:
     rig.give_up(DEAD_PATH, json.dumps([DEAD, DEAD, DEAD]).encode())
     (found,) = collect(rig.dead_letters, rig.dead, AT)
     requeue(rig.dead_letters, rig.post, found.name)

@@ -182,7 +182,7 @@ def test_a_listing_while_files_come_and_go_has_every_file_that_stays(rig: Rig) -
 # incarnation
 
 
-def test_an_incarnation_stays_while_the_folder_incarnations(store: FileStore) -> None:
+def test_an_incarnation_stays_while_the_folder_exists(store: FileStore) -> None:
     store.write(FILE, b"content")
     first = store.incarnation(TABLE)
     assert first
@@ -250,7 +250,7 @@ def test_asking_never_brings_a_deleted_folder_back_or_mixes_up_its_incarnations(
 
     def ask() -> None:
         while not stop.is_set():
-            # Whoever is told to look again has not been told anything wrong.
+            # Whoever must ask again has not been answered anything wrong.
             with suppress(ConditionFailed):
                 answers.add(rig.store.incarnation(TABLE))
 

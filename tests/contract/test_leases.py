@@ -146,7 +146,7 @@ def test_a_lease_that_ran_out_is_kept_by_its_holder_if_nobody_took_it() -> None:
     assert lease.renew()
 
 
-def test_a_missing_container_is_stated(azurite: Azurite) -> None:
+def test_a_missing_container_is_named(azurite: Azurite) -> None:
     leases = BlobLeases(clients(azurite.empty))
     with pytest.raises(NotThere, match="ContainerNotFound"):
         leases.take(TableFolder("m", TablePath("", "Orders")))

@@ -96,7 +96,7 @@ def test_a_folder_that_is_replaced_while_it_is_listed_is_listed_again(
     def replaced(fd: int) -> list[str]:
         if next(records, None):
             # Moved away, so that the old folder itself shows no trace of it.
-            (tmp_path / TABLE).rename(tmp_path / "old life")
+            (tmp_path / TABLE).rename(tmp_path / "old incarnation")
             local.write(join(TABLE, "new"), b"new")
         return listdir(fd)
 
@@ -210,8 +210,8 @@ def test_a_writer_that_is_killed_leaves_whole_content_and_no_lock(
     local.write(DOCUMENT, b"a" * 2_000_000)
     code = (
         "import itertools\n"
-        "for letter in itertools.cycle(b'bcdefgh'):\n"
-        f"    store.write({DOCUMENT!r}, bytes([letter]) * 2_000_000); print('.', flush=True)"
+        "for character in itertools.cycle(b'bcdefgh'):\n"
+        f"    store.write({DOCUMENT!r}, bytes([character]) * 2_000_000); print('.', flush=True)"
     )
     for _ in range(5):
         writer = _start(tmp_path, code)
@@ -396,14 +396,14 @@ def test_a_file_of_an_old_incarnation_never_reaches_the_archive_of_the_next(
 
     def re_created(name: str | Path, *rest: int, dir_fd: int | None = None) -> None:
         if name == "_ProcessedFiles":
-            (tmp_path / TABLE).rename(tmp_path / "old life")
+            (tmp_path / TABLE).rename(tmp_path / "old incarnation")
             mkdir(tmp_path / TABLE)
         mkdir(name, *rest, dir_fd=dir_fd)
 
     monkeypatch.setattr(os, "mkdir", re_created)
     local.move_file(FILE, ARCHIVED, etag)
     assert on_disk(tmp_path / TABLE) == []
-    assert (tmp_path / "old life" / "_ProcessedFiles" / FIRST).read_bytes() == b"content"
+    assert (tmp_path / "old incarnation" / "_ProcessedFiles" / FIRST).read_bytes() == b"content"
 
 
 def test_a_file_system_without_hard_links_is_named_as_the_cause(

@@ -133,7 +133,7 @@ def test_queue_leases_and_files_are_reached_with_it_from_every_thread(
 def _close(*parts: Any) -> None:
     for part in parts:
         part.close()
-    # Errors that the SDK told apart keep a connection alive until then, and the server waits.
+    # Errors that the SDK distinguished keep a connection alive until then, and the server waits.
     gc.collect()
 
 
@@ -204,10 +204,10 @@ def test_without_the_right_to_use_it_the_runner_says_which_grant_is_missing(
 ) -> None:
     with pytest.raises(CannotStart) as raised:
         given_identity(Settings.load(ENV))
-    stated = str(raised.value)
-    assert "PERMISSION_DENIED: no ACCESS on openmirror" in stated
-    assert "GRANT ACCESS ON SERVICE CREDENTIAL `openmirror` TO" in stated
-    assert "java.lang" not in stated
+    message = str(raised.value)
+    assert "PERMISSION_DENIED: no ACCESS on openmirror" in message
+    assert "GRANT ACCESS ON SERVICE CREDENTIAL `openmirror` TO" in message
+    assert "java.lang" not in message
 
 
 def test_off_a_cluster_it_is_refused_before_any_workspace_is_asked(
@@ -239,7 +239,7 @@ def test_over_http_it_gives_no_token_to_anybody(cluster: Cluster) -> None:
 def test_what_the_sdk_already_understands_is_handed_on_as_it_is() -> None:
     class Refusing:
         def get_token(self, *scopes: str, **options: Any) -> AccessToken:
-            raise ServiceRequestError("as the provider said it")
+            raise ServiceRequestError("as the provider raised it")
 
-    with pytest.raises(ServiceRequestError, match=r"^as the provider said it$"):
+    with pytest.raises(ServiceRequestError, match=r"^as the provider raised it$"):
         ServiceCredential(NAME, Refusing()).get_token("scope")

@@ -81,7 +81,7 @@ def one(queue: WorkQueue) -> Taken:
     return taken
 
 
-def test_what_was_sent_is_taken_with_all_that_it_stated(queue: WorkQueue) -> None:
+def test_what_was_sent_is_taken_with_all_its_fields(queue: WorkQueue) -> None:
     queue.send(WORK_ITEM)
     taken = one(queue)
     assert taken.work_item == WORK_ITEM
@@ -198,7 +198,7 @@ STRANGE = [
 
 
 @pytest.mark.parametrize("text", STRANGE)
-def test_a_stranger_s_message_is_taken_as_one_without_a_wake_up_and_can_be_dead_lettered(
+def test_a_strangers_message_is_taken_as_one_without_a_work_item_and_can_be_dead_lettered(
     rig: Rig, text: str
 ) -> None:
     rig.put(text)
@@ -209,6 +209,6 @@ def test_a_stranger_s_message_is_taken_as_one_without_a_wake_up_and_can_be_dead_
     assert rig.dead_lettered() == [DeadLettered(taken.body, "it is no work item")]
 
 
-def test_a_wake_up_over_a_queue_says_what_rang(queue: WorkQueue) -> None:
+def test_a_wake_up_over_a_queue_says_what_caused_it(queue: WorkQueue) -> None:
     QueueWaker(queue, "an operator asked").wake(ORDERS)
     assert one(queue).work_item == WorkItem(ORDERS, "an operator asked")

@@ -27,8 +27,8 @@ def served(tmp_path: Path) -> Iterator[EndpointServer]:
 def session(spark: SparkSession, server: EndpointServer) -> SparkSession:
     """With the settings that `openmirror serve` prints for it."""
     made = spark.newSession()
-    stated = how_to_reach(Settings(serve_account=ACCOUNT), server.url, None)
-    settings = re.findall(r"--conf spark\.hadoop\.([^=]+)=(\S+)", stated)
+    shown = how_to_reach(Settings(serve_account=ACCOUNT), server.url, None)
+    settings = re.findall(r"--conf spark\.hadoop\.([^=]+)=(\S+)", shown)
     assert settings
     for name, value in settings:
         made.conf.set(name, value)

@@ -213,7 +213,7 @@ def test_keys_work_over_https_as_well(secure: tuple[EndpointServer, Path]) -> No
         assert blobs.get_container_client("lake").exists()
 
 
-def test_nobody_trusts_the_certificate_without_being_reported(
+def test_nobody_trusts_the_certificate_without_being_given_it(
     secure: tuple[EndpointServer, Path],
 ) -> None:
     server, _ = secure

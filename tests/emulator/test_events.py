@@ -186,11 +186,11 @@ def test_an_event_is_there_before_its_request_is_answered_and_after_its_change(
 ) -> None:
     seen: list[bytes] = []
 
-    def look(event: dict[str, Any]) -> None:
+    def hear(event: dict[str, Any]) -> None:
         path = event["subject"].partition("/blobs/")[2]
         seen.append((server.root / "landing" / path).read_bytes())
 
-    server.on_event = look
+    server.on_event = hear
     landing.get_file_client("a").upload_data(b"abc", overwrite=True)
     assert seen == [b"", b"abc"]
 

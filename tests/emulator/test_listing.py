@@ -89,16 +89,16 @@ def test_a_folder_made_again_is_another_one(landing: FileSystemClient) -> None:
 
 
 def test_a_folder_stays_the_same_while_files_come_and_go(landing: FileSystemClient) -> None:
-    def reported() -> object:
+    def listed() -> object:
         found = next(p for p in landing.get_paths(T[:-2], recursive=False))
         return found.creation_time, found.etag, found.last_modified
 
     landing.create_directory(T)
-    before = reported()
+    before = listed()
     landing.create_file(f"{T}/1")
     landing.create_directory(T)
     landing.delete_file(f"{T}/1")
-    assert reported()[0] == before[0]  # type: ignore[index]
+    assert listed()[0] == before[0]  # type: ignore[index]
 
 
 def test_files_behind_the_back_of_the_endpoint_are_listed(

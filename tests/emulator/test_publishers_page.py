@@ -32,7 +32,7 @@ def account(server: EndpointServer, monkeypatch: pytest.MonkeyPatch) -> Endpoint
     return server
 
 
-def test_what_the_page_reports_a_publisher_to_write_lands_whole_and_under_its_number(
+def test_what_a_publisher_writes_as_the_page_says_lands_whole_and_under_its_number(
     account: EndpointServer,
 ) -> None:
     publish = program()

@@ -136,7 +136,9 @@ def test_renames_go_between_containers(service: DataLakeServiceClient) -> None:
     assert service.get_file_client("lake", "b/1").exists()
 
 
-def test_a_missing_source_or_destination_folder_is_stated_so(landing: FileSystemClient) -> None:
+def test_a_missing_source_or_destination_folder_is_named_as_missing(
+    landing: FileSystemClient,
+) -> None:
     file = landing.create_file("a/1")
     with pytest.raises(ResourceNotFoundError) as no_parent:
         file.rename_file("landing/none/1")
@@ -173,7 +175,7 @@ def test_a_source_without_sense_is_refused(ask: Ask, source: str) -> None:
     assert refused.code in ("InvalidSourceUri", "InvalidUri", "InvalidResourceName")
 
 
-def test_a_lease_version_columns_source_and_destination(landing: FileSystemClient) -> None:
+def test_a_lease_protects_source_and_destination(landing: FileSystemClient) -> None:
     one, two = landing.create_file("a/1"), landing.create_file("a/2")
     lease = two.acquire_lease()
     with pytest.raises(HttpResponseError) as destination:

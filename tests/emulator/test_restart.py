@@ -26,7 +26,7 @@ def creation(landing: FileSystemClient, path: str) -> object:
     return next(p.creation_time for p in landing.get_paths(above or None) if p.name == path)
 
 
-def test_a_restart_keeps_everything_that_clients_were_reported(tmp_path: Path) -> None:
+def test_a_restart_keeps_everything_that_was_acknowledged_to_clients(tmp_path: Path) -> None:
     root = tmp_path / "root"
     with (
         endpoint_server(root) as server,
@@ -85,7 +85,7 @@ def test_a_folder_made_again_behind_its_back_is_another_one(
     path = server.root / "landing" / T
     before = creation(landing, T)
     path.rmdir()
-    # The file system's own clock must have moved on, which tells the two apart.
+    # The file system's own clock must have moved on, so that the two differ.
     stood = time.time_ns()
     while probe(path.parent) <= stood:
         pass
@@ -118,22 +118,22 @@ def test_the_local_form_and_clients_see_each_others_writes(
     store = LocalStore(server.root)
     folder = StorePath(f"landing/{T}")
     landing.create_file(f"{T}/1.csv").append_data(b"abc", 0, flush=True)
-    life = store.incarnation(folder)
+    incarnation = store.incarnation(folder)
     (entry,) = store.list_folder(folder).entries
     assert (entry.name, entry.size) == ("1.csv", 3)
     store.write(StorePath(f"{folder}/2.csv"), b"by the store")
     assert landing.get_file_client(f"{T}/2.csv").download_file().readall() == b"by the store"
     assert [path.name for path in landing.get_paths(T)] == [f"{T}/1.csv", f"{T}/2.csv"]
-    # The identity that the local form keeps in the folder lives and dies with it.
+    # The identity that the local form keeps in the folder moves and goes with it.
     moved = landing.get_directory_client(T).rename_directory(f"landing/{T}2")
-    assert store.incarnation(StorePath(f"{folder}2")) == life
+    assert store.incarnation(StorePath(f"{folder}2")) == incarnation
     moved.delete_directory()
     landing.create_directory(T)
-    assert store.incarnation(folder) not in (None, life)
+    assert store.incarnation(folder) not in (None, incarnation)
 
 
 def test_conditions_hold_against_the_local_form_too(ask: Ask) -> None:
-    """Whoever comes second is told so, whichever of the two it is."""
+    """Whoever comes second is refused, whichever of the two it is."""
     store = LocalStore(ask.server.root)
     document = StorePath("lake/m/_openmirror/folders/T.json")
     etag = store.write(document, b"{}", only_if=ABSENT)
@@ -161,7 +161,9 @@ def test_only_one_endpoint_serves_a_root(server: EndpointServer) -> None:
         open_account(server.root, server.account)
 
 
-def test_a_damaged_state_is_put_retained(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_damaged_state_is_kept_under_another_name(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     state = tmp_path / "root" / ".endpoint" / "state.sqlite3"
     state.parent.mkdir(parents=True)
     state.write_bytes(b"this is not a database, whatever its name may say" * 100)

@@ -34,7 +34,7 @@ ORDERS = table("m", "Sales.schema/Orders")
 
 
 class Process:
-    """One `openmirror`, and what it has said so far."""
+    """One `openmirror`, and what it has printed so far."""
 
     def __init__(self, folder: Path, *words: str, code: str | None = None) -> None:
         self.out, self.err = folder / "out", folder / "err"
@@ -50,11 +50,11 @@ class Process:
 
     def says(self, text: str) -> str:
         until = time.monotonic() + PATIENCE
-        while text not in (stated := self.out.read_text() + self.err.read_text()):
-            assert time.monotonic() < until, f"{text!r} is not in:\n{stated}"
-            assert self.process.poll() is None, stated
+        while text not in (shown := self.out.read_text() + self.err.read_text()):
+            assert time.monotonic() < until, f"{text!r} is not in:\n{shown}"
+            assert self.process.poll() is None, shown
             time.sleep(0.02)
-        return stated
+        return shown
 
     def ends(self, code: int) -> str:
         assert self.process.wait(PATIENCE) == code, self.err.read_text()
@@ -93,10 +93,10 @@ def test_the_lines_that_serve_prints_reach_it(root: Path, tmp_path: Path) -> Non
         with landing:
             landing.get_file_client("m/x").upload_data(b"abc", overwrite=True)
         assert (root / "landing" / "m" / "x").read_bytes() == b"abc"
-        stated = serve.says("FlushWithClose")
-        assert "BlobCreated (CreateFile)  landing/m/x  0 bytes" in stated
-        assert "BlobCreated (FlushWithClose)  landing/m/x  3 bytes" in stated
-        (text,) = re.findall(r"AZURE_STORAGE_CONNECTION_STRING='(.*)'", stated)
+        shown = serve.says("FlushWithClose")
+        assert "BlobCreated (CreateFile)  landing/m/x  0 bytes" in shown
+        assert "BlobCreated (FlushWithClose)  landing/m/x  3 bytes" in shown
+        (text,) = re.findall(r"AZURE_STORAGE_CONNECTION_STRING='(.*)'", shown)
         with DataLakeServiceClient.from_connection_string(text) as service:
             assert service.get_file_client("landing", "m/x").exists()
         serve.process.send_signal(signal.SIGINT)
@@ -150,7 +150,7 @@ def test_a_root_that_is_served_already_is_left_alone(root: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("words", "stated"),
+    ("words", "shown"),
     [
         (["--port", "70000"], "--port is 70000, but must be at most 65535"),
         (["--host", "no.such.host.invalid"], "no.such.host.invalid is no address to listen on"),
@@ -160,10 +160,10 @@ def test_a_root_that_is_served_already_is_left_alone(root: Path, tmp_path: Path)
     ],
 )
 def test_what_cannot_start_says_why(
-    root: Path, tmp_path: Path, words: list[str], stated: str
+    root: Path, tmp_path: Path, words: list[str], shown: str
 ) -> None:
     with running(tmp_path, "serve", "--root", str(root), "--port", "0", *words) as serve:
-        assert stated in serve.ends(1)
+        assert shown in serve.ends(1)
 
 
 def test_up_serve_mirrors_what_is_written_through_it(root: Path, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 _ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
-_LOOK_EVERY = 2.0  # seconds
+_OBSERVE_EVERY = 2.0  # seconds
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -119,12 +119,12 @@ class Costs:
         self._costs: dict[str, Cost] = defaultdict(Cost)
         self._cpu = self._wall = 0.0
         self._stop = threading.Event()
-        self._looking = threading.Thread(target=self._observe, name="cpu", daemon=True)
+        self._sampling = threading.Thread(target=self._observe, name="cpu", daemon=True)
 
     def pytest_sessionstart(self) -> None:
         ctypes.CDLL(None).prctl(_ADOPT_ORPHANS, 1, 0, 0, 0)
         self._wall = time.monotonic()
-        self._looking.start()
+        self._sampling.start()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self) -> Generator[None, object, object]:
@@ -142,7 +142,7 @@ class Costs:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         self._stop.set()
-        self._looking.join()
+        self._sampling.join()
         self._meter.observed()
         self._spent("(ending)", tests=0)
         terminalreporter.write_sep("=", "what each folder took, with all processes it started")
@@ -150,7 +150,7 @@ class Costs:
             terminalreporter.write_line(line)
 
     def _observe(self) -> None:
-        while not self._stop.wait(_LOOK_EVERY):
+        while not self._stop.wait(_OBSERVE_EVERY):
             self._meter.observed()
 
     def _spent(self, folder: str, tests: int) -> None:

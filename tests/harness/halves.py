@@ -63,17 +63,17 @@ class Half:
             reader.start()
 
     def wait(self) -> int:
-        """Until it has ended and all it said is passed on; its exit code."""
+        """Until it has ended and all its output is passed on; its exit code."""
         code = self._process.wait()
         for reader in self._readers:
             reader.join(_PATIENCE)  # an orphan of a test may hold the pipe open for ever
         return code
 
-    def tell_end(self) -> None:
+    def show_end(self) -> None:
         seconds = time.monotonic() - self._began
         self._say(f"ended after {seconds:.0f} s, exit code {self._process.returncode}")
 
-    def tell_result(self) -> None:
+    def show_result(self) -> None:
         self._say(self._kept)
 
     def interrupt(self) -> None:
@@ -86,7 +86,7 @@ class Half:
         except subprocess.TimeoutExpired:
             self._process.kill()
         self.wait()
-        self.tell_result()
+        self.show_result()
 
     @property
     def _prefix(self) -> str:
@@ -119,7 +119,7 @@ def run(halves: Mapping[str, Sequence[str]], to: IO[str]) -> int:
 
     def follow(half: Half) -> None:
         codes[half] = half.wait()
-        half.tell_end()
+        half.show_end()
 
     try:
         started.extend(Half(name, command, to, lock) for name, command in halves.items())
@@ -136,7 +136,7 @@ def run(halves: Mapping[str, Sequence[str]], to: IO[str]) -> int:
             half.end()
         return _INTERRUPTED
     for half in started:
-        half.tell_result()
+        half.show_result()
     return next((code for code in codes.values() if code), 0)
 
 

@@ -1,6 +1,6 @@
 """How the JVMs of tests run: the session's own, and that of every process which a test starts.
 
-Most of such a JVM's life is its start, which compiles what it then runs a few times. So tests
+Most of such a JVM's time is its start, which compiles what it then runs a few times. So tests
 compile by C1 alone, and collect garbage with one thread: a cold drain took 25 s of CPU in place of
 44. Neither changes what a program computes. The product keeps the JVM's own choices: its runners
 live long enough to gain from C2.

@@ -79,12 +79,12 @@ def test_a_table_on_an_account_is_shown_held_and_let_go(
     going = ask("resume", "sales/dbo.orders")
     assert "The Spark runner goes on" in going.output
     assert table_status(ask)["status"] == "Replicating"
-    stated = ask("history", "dbo.orders")
-    assert stated.exit_code == 0, stated.output
-    assert "pause" in stated.output
+    result = ask("history", "dbo.orders")
+    assert result.exit_code == 0, result.output
+    assert "pause" in result.output
 
 
-def test_looking_writes_nothing_so_that_a_readers_role_is_enough(
+def test_showing_a_root_writes_nothing_so_that_a_readers_role_is_enough(
     rig: Rig, ask: Callable[..., Result]
 ) -> None:
     before = len(rig.server.events)
@@ -117,9 +117,9 @@ def test_a_container_that_is_missing_is_no_empty_mirror(
 ) -> None:
     for container in ("landing", "lake"):
         (rig.server.root / container).rename(rig.server.root / f"{container}-away")
-    stated = ask("status")
-    assert "holds no mirror" in stated.output
-    assert "the folder landing/<mirror>/Files/LandingZone" in stated.output
+    result = ask("status")
+    assert "holds no mirror" in result.output
+    assert "the folder landing/<mirror>/Files/LandingZone" in result.output
 
 
 @pytest.mark.parametrize("verb", ["up", "drain"])

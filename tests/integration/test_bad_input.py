@@ -64,7 +64,7 @@ def _damaged(codec: str, *, at: int, **options: Any) -> bytes:
     return bytes(data)
 
 
-# Numbers that are not compressed are numbers still: only the writer's checksums tell.
+# Numbers that are not compressed are numbers still: only the writer's checksums show it.
 _CHECKED = _damaged("none", at=4000, write_page_checksum=True)
 
 Spoil = Callable[[Zone, str], object]
@@ -150,7 +150,7 @@ class Observation:
         return self.status.problem.code, self.status.problem.file
 
     @property
-    def stated(self) -> str:
+    def shown(self) -> str:
         assert self.status
         assert self.status.problem
         return self.status.problem.detail
@@ -314,7 +314,7 @@ def test_a_bad_file_stops_its_table_there_and_says_what_to_do(bad: Bad, story: S
     seen = story.bad[bad.table]
     assert isinstance(seen.outcome, Pause)
     assert seen.problem == (bad.code.value, file_name(2))
-    assert bad.says in seen.stated
+    assert bad.says in seen.shown
     assert seen.status
     assert seen.status.problem
     assert seen.status.problem.solution == SOLUTIONS[bad.code]
@@ -398,16 +398,16 @@ def test_declaring_the_keys_that_a_file_needs_resumes_the_table(story: Story) ->
 def test_changed_key_columns_stop_the_table_until_they_are_as_before(story: Story) -> None:
     changed = story.bad["keys-changed"]
     assert changed.problem == ("KeyColumnsChanged", None)
-    assert "['v']" in changed.stated
-    assert "['id']" in changed.stated
+    assert "['v']" in changed.shown
+    assert "['id']" in changed.shown
     assert changed.rows == [1]
     assert story.mended["keys-changed"].rows == [1, 2]
 
 
 def test_invalid_json_names_line_and_column(story: Story) -> None:
     assert story.bad["json"].problem == ("MetadataInvalid", None)
-    assert "line 2, column 23" in story.bad["json"].stated
-    assert '"keyColumns": ["id" "v"]' in story.bad["json"].stated
+    assert "line 2, column 23" in story.bad["json"].shown
+    assert '"keyColumns": ["id" "v"]' in story.bad["json"].shown
     assert story.mended["json"].rows == [1]
 
 
@@ -448,7 +448,7 @@ def test_of_two_folders_of_one_table_the_later_one_touches_nothing(
     second: str, renamed: str, story: Story
 ) -> None:
     assert story.bad[second].problem == ("TableNameCollision", None)
-    assert "Orders" in story.bad[second].stated
+    assert "Orders" in story.bad[second].shown
     assert story.bad["Orders"].rows == story.mended["Orders"].rows == [1]
     assert isinstance(story.mended[renamed].outcome, Idle)
     assert len(story.mended[renamed].rows) == 1
@@ -499,7 +499,9 @@ def test_a_folder_that_is_deleted_while_it_is_applied_is_dropped_and_can_come_ba
     assert isinstance(waiting, Wait)
     assert waiting.waiting.kind is WaitKind.GRACE
     assert not armed
-    mirror.reconcile_until_idle("t")  # the grace of these tests is none: a second look is enough
+    mirror.reconcile_until_idle(
+        "t"
+    )  # the grace of these tests is none: a second observation is enough
     assert not mirror.delta_path("t").exists()
     zone.put("t", 1, {"id": [7]})
     assert isinstance(mirror.reconcile_until_idle("t"), Idle)

@@ -49,7 +49,7 @@ def source() -> Source:
 
 
 def published(source: Source, scope: Scope) -> dict[str, list[pa.Table]]:
-    """The change files of each table's last life."""
+    """The change files of each table's last incarnation."""
     files: dict[str, list[pa.Table]] = {}
     for action in story(source, scope):
         match action:
@@ -173,7 +173,7 @@ def test_the_folder_of_an_earlier_demo_is_emptied(tmp_path: Path) -> None:
         (root / "lake" / "old").mkdir(parents=True)
 
 
-def test_a_publisher_that_breaks_is_reported_of(tmp_path: Path) -> None:
+def test_a_publisher_that_breaks_is_reported(tmp_path: Path) -> None:
     def wait_for_its_end() -> None:
         until = time.monotonic() + 60
         while time.monotonic() < until and not publisher.has_ended():

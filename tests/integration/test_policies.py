@@ -101,7 +101,7 @@ def test_a_switch_reaches_a_table_with_its_next_batch_by_one_commit_of_its_own(
     settings(zone)
     zone.put("t", 5, change(2, 4))
     mirror.reconcile_until_idle("t")
-    assert log_of(mirror, "t").version == log.version + 1, "what is not said is left alone"
+    assert log_of(mirror, "t").version == log.version + 1, "what is not set is left alone"
 
 
 def test_a_change_data_feed_has_every_change_of_a_batch_and_a_rewrite_as_all_rows(
@@ -191,7 +191,7 @@ def test_a_new_table_with_everything_on_is_dropped_and_made_again_without(
     assert not mirror.delta_path("t").exists()
 
 
-def test_a_clustered_rewrite_loses_no_commit_that_lands_after_it_has_looked(
+def test_a_clustered_rewrite_loses_no_commit_that_lands_after_it_has_begun(
     zone: Zone, mirror: Mirror, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings(zone, clustering=["id"])
@@ -259,9 +259,9 @@ def test_what_delta_cannot_do_for_a_table_is_a_warning_and_the_table_goes_on(
     assert len(mirror.rows("t")) == 2
     warned = table_status(observed, plan(observed, mirror.ports.limits, observed.at)).warnings
     assert [warning.code for warning in warned] == [Code.TABLE_SETTING_UNMET.value] * 4
-    reported = "\n".join(warning.detail for warning in warned)
+    details = "\n".join(warning.detail for warning in warned)
     for what in ("'flag'", "'c39'", "'bytes'", "'_change_type'", "boolean", "first 32"):
-        assert what in reported
+        assert what in details
 
 
 def test_a_column_keeps_its_kind_of_timestamp_when_the_switch_changes(
@@ -295,7 +295,7 @@ def test_a_column_keeps_its_kind_of_timestamp_when_the_switch_changes(
     assert "'ntz'" in stopped.problem.detail
 
 
-def test_a_table_of_text_is_quiet_as_it_says_and_keeps_times_without_a_zone(
+def test_a_table_of_text_has_the_quiet_period_that_is_set_for_it_and_keeps_times_without_a_zone(
     zone: Zone, mirror: Mirror
 ) -> None:
     columns = [{"Name": "id", "DataType": "Int64"}, {"Name": "at", "DataType": "DateTime"}]

@@ -1,4 +1,4 @@
-"""The failures that the design answers, with real Spark: each fails once its guard is taken out."""
+"""The failures that the design prevents, with real Spark: each occurs without its rule."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _batches_of(mirror: Mirror, files: int) -> Mirror:
 def _with_and_without(
     scenario: Callable[[Mirror], None], mirror: Mirror, take_out: Callable[[Patch], None]
 ) -> None:
-    """A scenario holds as the product is, and is noticed once its guard is gone."""
+    """A scenario holds as the product is, and is noticed once its rule is taken out."""
     scenario(mirror)
     shutil.rmtree(mirror.zone.root)
     mirror.zone.landing.mkdir(parents=True)

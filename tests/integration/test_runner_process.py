@@ -71,28 +71,28 @@ def test_a_run_in_a_given_application_drains_the_queue_and_writes_only_status_be
     before = landed(served.root)
     for folder in (whole, waiting, whole):
         work_queue.send(WorkItem(folder, "a test", "c7"))
-    work_queue._queue.send_message("no ring")
+    work_queue._queue.send_message("no work item")
     code = run(["--set", "runner_idle=1s"], environment(served, azurite))
-    stated = capfd.readouterr().err
-    assert code == 0, stated
+    output = capfd.readouterr().err
+    assert code == 0, output
     assert rows_at(served.root / "lake" / mirror / "Tables/dbo/Orders", tmp_path) == expected(2)
     assert work_queue.length() == 0
     assert landed(served.root) - before == STATUS_FILES
-    assert "correlation=c7" in stated
-    assert "kind=gap" in stated
-    assert MessageDeadLettered.name in stated
+    assert "correlation=c7" in output
+    assert "kind=gap" in output
+    assert MessageDeadLettered.name in output
     assert spark.range(1).count() == 1, "what was given is not stopped"
     account = AccountUrl.parse(f"{served.url}/{served.account}")
     assert BlobLeases.connect(account, served.key).take(whole), "no lease is left"
 
 
-def test_a_process_works_until_it_is_reported_to_stop_and_ends_well(
+def test_a_process_works_until_it_is_asked_to_stop_and_ends_well(
     served: EndpointServer, azurite: Azurite, work_queue: StorageWorkQueue, tmp_path: Path
 ) -> None:
     folder = table("stays", "Orders")
     publish(served.root, folder, 1)
-    stated = tmp_path / "said"
-    with stated.open("wb") as log:
+    output = tmp_path / "output"
+    with output.open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "spark_jobs.run", "--continuous"],
             env=environment(served, azurite),
@@ -105,20 +105,20 @@ def test_a_process_works_until_it_is_reported_to_stop_and_ends_well(
         delta = served.root / "lake/stays/Tables/dbo/Orders/_delta_log"
 
         def versions() -> int:
-            assert process.poll() is None, stated.read_text()[-3000:]
+            assert process.poll() is None, output.read_text()[-3000:]
             return len(list(delta.glob("*.json")))
 
-        wait(lambda: versions() == 1, stated.read_text)
+        wait(lambda: versions() == 1, output.read_text)
         publish(served.root, folder, 2)
         work_queue.send(WorkItem(folder, "a test"))
-        wait(lambda: versions() == 2, stated.read_text)
+        wait(lambda: versions() == 2, output.read_text)
         os.kill(process.pid, signal.SIGTERM)
-        assert process.wait(PATIENCE) == 0, stated.read_text()[-3000:]
+        assert process.wait(PATIENCE) == 0, output.read_text()[-3000:]
     finally:
         kill_group(process)
         process.wait()
     assert rows_at(delta.parent, tmp_path) == expected(2)
-    assert "stopped" in stated.read_text().splitlines()[-1]
+    assert "stopped" in output.read_text().splitlines()[-1]
     status = served.root / layout.monitoring("stays") / "tables.json"
     [shown] = json.loads(status.read_text())["tables"]
     assert int(shown["metrics"]["processedRowCount"]) == 4

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.kill.runners import ENVIRONMENT, runner, stated
+from tests.kill.runners import ENVIRONMENT, output_of, runner
 from tests.zone import MIRROR, Zone, read_delta
 
 _LOCKED = 4
@@ -31,7 +31,7 @@ _PATIENCE = 60.0
 
 @contextmanager
 def _holder(zone: Zone) -> Iterator[subprocess.Popen[str]]:
-    """Another process that holds the root for as long as it lives."""
+    """Another process that holds the root for as long as it runs."""
     program = zone.root.parent / "another_drain.py"
     program.write_text(_HOLDER)
     process = subprocess.Popen(
@@ -87,10 +87,10 @@ def test_a_drain_that_waits_proceeds_once_the_holder_was_killed(zone: Zone) -> N
     _publish(zone)
     words = ("openmirror.cli", "drain", "--root", str(zone.root))
     with _holder(zone) as first, runner(zone, *words) as second:
-        while "waiting up to" not in stated(zone):
-            assert second.poll() is None, stated(zone)
+        while "waiting up to" not in output_of(zone):
+            assert second.poll() is None, output_of(zone)
         first.kill()
-        assert second.wait(_PATIENCE * 4) == 0, stated(zone)
+        assert second.wait(_PATIENCE * 4) == 0, output_of(zone)
     rows = read_delta(zone.root / "lake" / MIRROR / "Tables" / "dbo" / "t")
     assert sorted((row["id"], row["v"]) for row in rows) == [(1, "a"), (2, "b")]
 

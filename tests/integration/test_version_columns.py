@@ -93,9 +93,9 @@ def test_version_columns_of_every_type_are_compared_in_python_as_in_spark(
         small, great = as_python_orders(one, of), as_python_orders(two, of)
         for first, second in ((small, great), (great, small), (great, great)):
             columns.append(left_of(F.array(F.lit(0), F.lit(1)), F.array(first, second)))
-            # Spark's own word, which keys that are not entangled are told by.
+            # Spark's own comparison, which decides for keys that are foldable.
             columns.append(F.coalesce(update_counts(second, first), F.lit(False)))
     found = list(frame.select(*columns).first() or ())
     for at, (kind, low, high) in enumerate(cases):
-        reported = found[at * 6 : at * 6 + 6]
-        assert reported == [[1], True, [0], False, [1], True], f"{kind}: {low} and {high}"
+        answers = found[at * 6 : at * 6 + 6]
+        assert answers == [[1], True, [0], False, [1], True], f"{kind}: {low} and {high}"

@@ -408,7 +408,7 @@ def test_int96_is_cut_to_microseconds_whoever_reads_it(mirror: Mirror, zone: Zon
 
 
 @pytest.mark.parametrize(
-    ("sql", "stated"),
+    ("sql", "named"),
     [
         ("INTERVAL 3 DAY", "Interval"),
         ("{'a': 1}::VARIANT", "Variant"),
@@ -416,7 +416,7 @@ def test_int96_is_cut_to_microseconds_whoever_reads_it(mirror: Mirror, zone: Zon
     ],
 )
 def test_what_has_no_column_type_is_refused_by_name(
-    mirror: Mirror, zone: Zone, tmp_path: Path, sql: str, stated: str
+    mirror: Mirror, zone: Zone, tmp_path: Path, sql: str, named: str
 ) -> None:
     with duckdb.connect() as connection:
         connection.execute(
@@ -427,4 +427,4 @@ def test_what_has_no_column_type_is_refused_by_name(
     assert isinstance(decision, Pause)
     assert decision.problem.code is Code.COLUMN_TYPE_UNSUPPORTED
     assert "'x'" in decision.problem.detail
-    assert stated in decision.problem.detail
+    assert named in decision.problem.detail

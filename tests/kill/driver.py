@@ -25,9 +25,9 @@ TRACE = "died-at"
 SURVIVED = 9
 """Exit code when there was nothing more to do and the step was not reached often enough."""
 OF_CLEANUP = (Step.LINKED, Step.MOVED)
-MOST_LANES = 4
-LOOKS_OF_A_DROP = 2
-"""A folder must be missing in two looks; each drain looks at it once."""
+MOST_WORKERS = 4
+OBSERVATIONS_OF_A_DROP = 2
+"""A folder must be missing in two observations; each drain observes it once."""
 _PATIENCE = 300.0
 
 
@@ -68,8 +68,8 @@ def main(root: Path, step: Step, count: int) -> NoReturn:
             clean(ports, mirrors)
         else:
             with wiring.local_engine(settings) as engine:
-                for _ in range(LOOKS_OF_A_DROP):
-                    drain(ports, engine, mirrors, MOST_LANES)
+                for _ in range(OBSERVATIONS_OF_A_DROP):
+                    drain(ports, engine, mirrors, MOST_WORKERS)
     sys.exit(SURVIVED)
 
 

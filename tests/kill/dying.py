@@ -2,7 +2,7 @@
 
 A runner that is killed does nothing more: it releases nothing, gives nothing back and writes
 nothing down. So from its death on none of its ports works for it any more, and whatever still runs
-of it (`finally`, timers, other lanes) ends at the next thing that it asks of the outside.
+of it (`finally`, timers, other workers) ends at the next thing that it asks of the outside.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A publisher of one table that remembers what it has sent in this life of the folder."""
+"""A publisher of one table that remembers what it has sent in this incarnation of the folder."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Published:
             if len(self._sent) >= _MOST_FILES_BEFORE_A_NEW_COLUMN:
                 columns.append("later")
             changes = [self._change(columns) for _ in range(_ROWS)]
-            # Before it is there: whoever looks meanwhile must not see more than was sent.
+            # Before it is there: whoever reads meanwhile must not see more than was sent.
             self._sent.append(ChangeFile(tuple(columns), changes))
             self._zone.put(self.name, len(self._sent), _arrow(columns, changes))
 
@@ -52,11 +52,11 @@ class Published:
 
     @property
     def last(self) -> int:
-        """The newest sequence of this life."""
+        """The newest sequence of this incarnation."""
         return len(self._sent)
 
     def expected(self, through: int | None = None) -> list[dict[str, Any]]:
-        """What the interpreter makes of this life's files."""
+        """What the interpreter makes of this incarnation's files."""
         return interpret(self._sent[:through], ["id"] if self._keyed else []).rows
 
     def where_files_are(self) -> tuple[list[int], list[int]]:

@@ -3,7 +3,7 @@
 
 It is wired as `spark_jobs.run` wires it but for two things: a message stays hidden for seconds, so
 that it comes back to whoever is next, and the mirror that is swept is another one, so that nothing
-but a message makes it look at a table.
+but a message makes it observe a table.
 """
 
 from __future__ import annotations

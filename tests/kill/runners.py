@@ -30,13 +30,13 @@ def runner(
     zone: Zone, *words: str, env: Mapping[str, str] = ENVIRONMENT
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process in a group of its own, with its JVM; none of it is left at the end."""
-    with (zone.root / "said").open("wb") as stated:
+    with (zone.root / "output").open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", *words],
             env=env,
             cwd=zone.root,
             stdin=subprocess.DEVNULL,
-            stdout=stated,
+            stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
@@ -53,9 +53,9 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def stated(zone: Zone) -> str:
+def output_of(zone: Zone) -> str:
     """The last words of the last runner."""
-    return (zone.root / "said").read_text(errors="replace")[-3000:]
+    return (zone.root / "output").read_text(errors="replace")[-3000:]
 
 
 def killed_at(
@@ -71,7 +71,7 @@ def killed_at(
     trace.unlink(missing_ok=True)
     with runner(zone, driver, str(zone.root), step.value, str(count), env=env) as process:
         process.wait(_PATIENCE)
-    assert process.returncode == -signal.SIGKILL, stated(zone)
+    assert process.returncode == -signal.SIGKILL, output_of(zone)
     assert trace.read_text() == step.value
 
 

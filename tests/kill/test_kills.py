@@ -18,7 +18,7 @@ from openmirror.runtime.draining import drain
 from openmirror.runtime.sweeping import clean
 from openmirror.table.control import DecidedBatch
 from openmirror.table.log import TableLog
-from tests.kill.driver import LOOKS_OF_A_DROP, MOST_LANES
+from tests.kill.driver import MOST_WORKERS, OBSERVATIONS_OF_A_DROP
 from tests.kill.dying import Death, Killed
 from tests.kill.publishing import Published
 from tests.kill.runners import killed_at
@@ -58,8 +58,8 @@ def _dies_at(mirror: Mirror, step: Step, count: int) -> None:
     another = mirror.with_steps(death)
     ports, engine = death.ports(another.ports), death.port(another.engine)
     with suppress(Killed):
-        for _ in range(LOOKS_OF_A_DROP):
-            drain(ports, engine, [MIRROR], MOST_LANES)
+        for _ in range(OBSERVATIONS_OF_A_DROP):
+            drain(ports, engine, [MIRROR], MOST_WORKERS)
     assert death.came, f"too few tables came to {step}"
 
 
@@ -141,7 +141,9 @@ def test_tables_come_out_right_whatever_step_of_an_apply_or_a_drop_their_runners
         table.send(2)
     dies_at(Step.FENCED, 3)
     for table in tables:
-        assert _in_log(mirror, table).live is None, "two lives of one folder can both be applied"
+        assert _in_log(mirror, table).live is None, (
+            "two incarnations of one folder can both be applied"
+        )
         assert _is_decided_and_not_done(mirror, table)
     assert bag(mirror.rows(merged.name)) == old, "readers lost a table before its new one came"
 

@@ -131,7 +131,9 @@ def test_messages_outlive_every_runner_that_is_killed_and_their_files_are_applie
     account.end_leases()
 
     for table in account.tables:
-        table.send(1)  # and nobody rings: the messages that are there do for these files as well
+        table.send(
+            1
+        )  # and nobody sends a wake-up: the messages that are there do for these files as well
     account.dies_at(Step.IDLE)
     assert account.applied() == [[1, 2, 3], [1, 2, 3]]
     assert work_queue.length() == 2, "they are deleted last"

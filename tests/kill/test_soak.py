@@ -14,7 +14,7 @@ import pytest
 
 from openmirror.runtime.sweeping import clean
 from tests.kill.publishing import Published
-from tests.kill.runners import kill_group, run_to_end, runner, stated
+from tests.kill.runners import kill_group, output_of, run_to_end, runner
 from tests.zone import MIRROR, Mirror, Zone, bag
 
 _KILLS = 24
@@ -28,7 +28,7 @@ _LATEST_KILL_OF_A_CLEANING = 1.2
 
 
 class _Publishing(threading.Thread):
-    """Adds files to tables, and re-creates folders, until it is told to end."""
+    """Adds files to tables, and re-creates folders, until it is asked to end."""
 
     def __init__(self, tables: list[Published], seed: int) -> None:
         super().__init__(name="publisher", daemon=True)
@@ -127,7 +127,9 @@ def test_tables_are_right_after_drains_were_killed_at_random_moments(
 
     for table in tables:
         table.send(1)
-    assert run_to_end(zone, "openmirror.cli", "drain", "--root", str(zone.root)) == 0, stated(zone)
+    assert run_to_end(zone, "openmirror.cli", "drain", "--root", str(zone.root)) == 0, output_of(
+        zone
+    )
     for table in tables:
         assert mirror.observed(table.name).applied == table.last
         assert bag(mirror.rows(table.name)) == bag(table.expected()), f"{table.name}, seed {seed}"

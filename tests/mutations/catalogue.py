@@ -30,7 +30,7 @@ from openmirror.table.layout import StorePath
 from openmirror.table.log import BrokenLog, TableLog
 from tests.mutations import witnesses
 from tests.simulation.delta_model import ModelDelta, ModelLogs
-from tests.simulation.mutilations import Patch
+from tests.simulation.mutations import Patch
 from tests.unit import test_event_filter, test_lost_moves, test_working
 
 
@@ -51,7 +51,7 @@ def patched(patches: list[Patch]) -> Iterator[None]:
         yield
 
 
-# Look
+# Observe
 
 
 def _a_missing_folder_is_an_empty_list() -> list[Patch]:
@@ -188,10 +188,10 @@ def _fence_before_deciding() -> list[Patch]:
 
 
 def _quiet_with_whatever_has_come() -> list[Patch]:
-    settled = Runner._idle
+    idle = Runner._idle
 
     def with_all(working: Runner, folder: Any, _: object) -> None:
-        settled(working, folder, working._messages.of(folder))
+        idle(working, folder, working._messages.of(folder))
 
     return [(Runner, "_idle", with_all)]
 
@@ -223,11 +223,11 @@ def _what_others_do_counts_as_failure() -> list[Patch]:
 def _what_is_no_message_is_left() -> list[Patch]:
     accept = Runner._accept
 
-    def only_rings(working: Runner, taken: Any) -> None:
+    def only_work_items(working: Runner, taken: Any) -> None:
         if taken.work_item is not None:
             accept(working, taken)
 
-    return [(Runner, "_accept", only_rings)]
+    return [(Runner, "_accept", only_work_items)]
 
 
 def _a_table_of_others_is_work() -> list[Patch]:
@@ -244,7 +244,7 @@ def _no_first_sweep() -> list[Patch]:
     return [(Runner, "_sweep", lambda working: working._swept.set())]
 
 
-# The door
+# The event filter
 
 
 def _a_sweep_that_asks_nothing() -> list[Patch]:
@@ -260,7 +260,7 @@ def _the_announced_file_is_checked() -> list[Patch]:
     return [(partial_observation, "_with_next", announced_one)]
 
 
-def _the_event_filter_pauses_for_what_observations_overwritten() -> list[Patch]:
+def _the_event_filter_pauses_for_what_appears_overwritten() -> list[Patch]:
     return [(event_filter, "Code", SimpleNamespace(APPLIED_FILE_CHANGED=None))]
 
 
@@ -284,8 +284,8 @@ def _files_are_old_at_the_event_filter() -> list[Patch]:
     return [(partial_observation, "_at", old)]
 
 
-def at_the_door(test: Callable[[test_event_filter.World], None]) -> Callable[[], None]:
-    """A test of the door, in a world of its own."""
+def at_the_filter(test: Callable[[test_event_filter.World], None]) -> Callable[[], None]:
+    """A test of the event filter, in a world of its own."""
     return lambda: test(test_event_filter.World())
 
 
@@ -305,7 +305,7 @@ RULES: Mapping[str, str | Mutation] = {
         ),
     ),
     "Footers are inspected only as far as the next batch can reach": Mutation(
-        _every_footer, witnesses.a_observation_inspects_no_more_than_the_next_batch_can_hold
+        _every_footer, witnesses.an_observation_inspects_no_more_than_the_next_batch_can_hold
     ),
     "Each file's facts carry the ETag they were read from": Mutation(
         _facts_of_whatever_lies_there, witnesses.facts_are_of_the_content_that_was_listed
@@ -314,7 +314,7 @@ RULES: Mapping[str, str | Mutation] = {
     "Rows are held before the second observation": "rows_held_before_the_second_observation",
     "A decided batch is applied exactly so before any other of its epoch": "decided_batches",
     "The document is written under its ETag": "the_etag_of_the_document",
-    'A conflict is "observe again", never an error': "looking_again_after_a_conflict",
+    'A conflict is "observe again", never an error': "observing_again_after_a_conflict",
     "Only a replace may create a table, and only where the observation found none": Mutation(
         _an_append_that_creates, witnesses.an_append_makes_no_table_where_one_was_dropped
     ),
@@ -350,12 +350,12 @@ RULES: Mapping[str, str | Mutation] = {
     ),
     "A failure gives the messages back with a delay; the fifth take dead-letters them": Mutation(
         _nothing_is_dead_lettered_for_its_failures,
-        test_working.test_a_table_that_cannot_be_looked_at_gives_its_message_back_and_is_dead_lettered_at_last,
+        test_working.test_a_table_that_cannot_be_observed_gives_its_message_back_and_is_dead_lettered_at_last,
     ),
     "A service that is away, a lease that is taken and a stop send a new work item "
     "and delete the old message": Mutation(
         _what_others_do_counts_as_failure,
-        test_working.test_a_service_that_is_away_is_asked_until_it_is_back_and_buries_nothing,
+        test_working.test_a_service_that_is_away_is_asked_until_it_is_back_and_dead_letters_nothing,
     ),
     "A text that is no message is dead-lettered at once, with why": Mutation(
         _what_is_no_message_is_left,
@@ -366,22 +366,24 @@ RULES: Mapping[str, str | Mutation] = {
         test_working.test_a_runner_does_not_wait_for_a_table_that_another_one_has,
     ),
     "The runner sweeps once at its start": Mutation(
-        _no_first_sweep, test_working.test_the_first_sweep_applies_what_nobody_rang_for
+        _no_first_sweep, test_working.test_the_first_sweep_applies_what_no_wake_up_announced
     ),
     # §12 Events and the event filter
     "Silence can only cost seconds": Mutation(
         _a_sweep_that_asks_nothing,
-        at_the_door(test_event_filter.test_every_silence_costs_only_until_the_sweep),
+        at_the_filter(test_event_filter.test_every_silence_costs_only_until_the_sweep),
     ),
     "The event filter checks the next file, not the announced one": Mutation(
         _the_announced_file_is_checked,
-        at_the_door(
+        at_the_filter(
             test_event_filter.test_a_bad_file_behind_pending_ones_wakes_so_that_those_are_applied
         ),
     ),
     "An applied file that seems overwritten is enqueued, not paused": Mutation(
-        _the_event_filter_pauses_for_what_observations_overwritten,
-        at_the_door(test_event_filter.test_a_file_that_was_overwritten_after_it_was_applied_wakes),
+        _the_event_filter_pauses_for_what_appears_overwritten,
+        at_the_filter(
+            test_event_filter.test_a_file_that_was_overwritten_after_it_was_applied_wakes
+        ),
     ),
     "What the event filter writes down is true, if not always the first thing that a "
     "full observation would find: an overwritten applied file comes before it": Mutation(
@@ -390,13 +392,13 @@ RULES: Mapping[str, str | Mutation] = {
     ),
     "How old a file is, only a listing shows: the event filter takes it as just written": Mutation(
         _files_are_old_at_the_event_filter,
-        at_the_door(
+        at_the_filter(
             test_event_filter.test_files_behind_one_that_is_still_being_written_stay_silent
         ),
     ),
 }
 """By the first cell of each row of a table of rules: a mutation, or by its name one of those that
-random schedules notice (`tests/simulation/mutilations.py`)."""
+random schedules notice (`tests/simulation/mutations.py`)."""
 
 IN_PROSE: Mapping[str, str] = {
     "fences": "To **fence** an epoch is to commit a MERGE that matches no row",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.mutations import witnesses
 from tests.mutations.catalogue import IN_PROSE, RULES, Mutation, patched
-from tests.simulation.mutilations import MUTILATIONS
+from tests.simulation.mutations import MUTATIONS
 from tests.unit import test_working
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -52,7 +52,7 @@ def test_every_mutation_of_random_schedules_breaks_a_rule_that_is_written_down()
     for name, quoted in IN_PROSE.items():
         assert quoted in text, f"{name}: the documents do not say {quoted!r}"
     named = [entry for entry in RULES.values() if isinstance(entry, str)]
-    assert sorted([*named, *IN_PROSE]) == sorted(MUTILATIONS)
+    assert sorted([*named, *IN_PROSE]) == sorted(MUTATIONS)
 
 
 @pytest.mark.parametrize("witness", OWN, ids=lambda found: found.__name__)

@@ -47,7 +47,9 @@ class Restful(Table):
             done = reconcile(self.ports, self.engine, FOLDER)
             if not done.reschedule or done.delay:
                 return done.decision
-        raise AssertionError(f"still at work after {MOST_RECONCILIATIONS} visits: {self.wrong}")
+        raise AssertionError(
+            f"still at work after {MOST_RECONCILIATIONS} reconciliations: {self.wrong}"
+        )
 
 
 def numbered(*numbers: int, batch_files: int = 2) -> Restful:
@@ -135,7 +137,7 @@ def a_runner_that_loses_the_race_for_the_document_fences_nothing() -> None:
     assert live(table) == of_the_winner
 
 
-# Looking and cutting
+# Observing and cutting
 
 
 class _Watched(QuickInspector):
@@ -154,7 +156,7 @@ class _Watched(QuickInspector):
         return facts
 
 
-def a_observation_inspects_no_more_than_the_next_batch_can_hold() -> None:
+def an_observation_inspects_no_more_than_the_next_batch_can_hold() -> None:
     table = numbered()
     table.land(*(name(number) for number in range(1, 41)))
     watched = _Watched(table)
@@ -199,7 +201,7 @@ def an_unreadable_zone_is_no_deleted_table() -> None:
     assert Documents(table.store).table(FOLDER).value.missing_since is None
 
 
-# The door
+# The event filter
 
 
 def the_sweep_puts_an_overwritten_applied_file_before_what_the_event_filter_found() -> None:

@@ -1,4 +1,4 @@
-"""Whatever lies in a folder, the door rings for what a visit would move, and for nothing else."""
+"""Whatever lies in a folder, the event filter wakes for what a reconcile would move only."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_the_next_file_of_a_table_wakes_or_is_checked_at_once(
         return
     wanted = world.wants_reconcile()
     woke = world.wakes(applied + 1)
-    # What the door has written down itself needs no visit any more.
+    # What the event filter has written down itself needs no reconcile any more.
     assert woke == world.wants_reconcile()
     assert wanted or not woke
 
@@ -184,7 +184,7 @@ acts = st.lists(
 
 @settings(max_examples=300, deadline=None)
 @given(st.integers(0, 3), acts)
-def test_whatever_has_happened_the_event_filter_answers_and_finds_only_what_a_observation_finds(
+def test_whatever_has_happened_the_event_filter_answers_and_finds_only_what_an_observation_finds(
     applied: int, happened: list[tuple[str, Mapping[int, str], str | None]]
 ) -> None:
     world = World()
@@ -200,7 +200,7 @@ def test_whatever_has_happened_the_event_filter_answers_and_finds_only_what_a_ob
         if isinstance(answer, Found):
             decision = plan(observed, world.ports.limits, observed.at)
             assert isinstance(decision, Pause)
-            # That another file was overwritten after it was applied, only a look at all files sees.
+            # That another file was overwritten after it was applied, only a full observation sees.
             is_seen_by_all = decision.problem.code is Code.APPLIED_FILE_CHANGED
             assert is_seen_by_all or decision.problem.same_as(answer.problem)
 
@@ -241,9 +241,9 @@ def test_what_the_event_filter_wakes_for_leaves_nothing_undone_in_tables_with_a_
         event = LandingEvent(identity="e", kind=EventKind.FILE_WRITTEN, path=path, size=1)
         if isinstance(filter_event(world.ports, event), Woken):
             reconcile_until_idle(world.ports, PaperEngine(world.store), ORDERS)
-        # Which one of several overwritten files a paused table names, the sweep may tell anew.
+        # Which one of several overwritten files a paused table names, the sweep may decide anew.
         assert not world.wants_reconcile() or _is_paused(world)
-        # What was read once rings no more, however often its event comes.
+        # What was read once wakes nobody any more, however often its event comes.
         assert not isinstance(filter_event(world.ports, event), Woken) or _is_behind(world, path)
         if cleans:
             clean_table(world.ports, ORDERS)

@@ -1,4 +1,4 @@
-"""Whatever a publisher writes, however it is cut, repeated and spread over lanes: one result."""
+"""Whatever a publisher writes, however it is cut, repeated and spread over workers: one result."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ def check(mirror: Mirror, seeds: list[int], *, versioned: bool = False) -> None:
             engine.replay(*item)
         assert mirror.versions(table) == before, f"seed {history.seed}: a replay was committed"
         got = bag(mirror.rows(table))
-        again = f"replay with: random_history({history.seed}, guarded={versioned})"
+        again = f"replay with: random_history({history.seed}, versioned={versioned})"
         assert got == bag(history.expected_rows()), again
 
 
 _CHOSEN = [8, 9, 17, 18, 25, 30, 40, 75, 111, 112]
 """Short ones that show every trait, and a few long ones; the soak takes any."""
-_GUARDED = list(range(1, 11))
+_VERSIONED = list(range(1, 11))
 
 
 def _seeds(count: int, start: int) -> list[int]:
@@ -118,7 +118,7 @@ def test_random_histories_give_what_the_interpreter_gives(mirror: Mirror) -> Non
 def test_random_histories_of_versioned_tables_give_what_the_interpreter_gives(
     mirror: Mirror,
 ) -> None:
-    check(mirror, _seeds_of_this_run(_GUARDED), versioned=True)
+    check(mirror, _seeds_of_this_run(_VERSIONED), versioned=True)
 
 
 @pytest.mark.soak

@@ -1,4 +1,4 @@
-"""Under a guard, every short history of a key over small tables, in one commit of each kind."""
+"""Short histories of one key in versioned tables, each in one commit of each kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SEED = 20
 
 
 def _histories() -> Iterator[tuple[tuple[int | None, ...], tuple[_Step, ...]]]:
-    """Rows before, by their guards, and changes: all of up to two, many of up to seven."""
+    """Rows before, by their versions, and changes: all of up to two, many of up to seven."""
     draw = random.Random(_SEED)
     for length in (1, 2):
         yield from product(_TABLES, product(_STEPS, repeat=length))

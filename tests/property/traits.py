@@ -23,7 +23,7 @@ EVERY_TRAIT = frozenset(
         *_OF_KEYS,
     }
 )
-"""All that a generator without guards can draw."""
+"""All that a generator without version columns can draw."""
 
 
 def traits(history: History) -> set[str]:

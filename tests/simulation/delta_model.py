@@ -28,7 +28,7 @@ from openmirror.table.layout import StorePath, join
 from openmirror.table.log import AppId, BatchRecord, Epoch, TableLog
 
 Stall = Callable[[str, object], None]
-"""Told of every effect just before it; the scheduler may let others go first."""
+"""Called with every effect just before it; the scheduler may let others go first."""
 
 
 UNFINISHED = b"..."
@@ -72,7 +72,7 @@ class Log:
     touched: list[tuple[AppId, bool]] = field(default_factory=list)
     batch_record: BatchRecord | None = None
     dropped_with: frozenset[AppId] = frozenset()
-    """What was in the log when the table was last moved aside: none of it may add anything."""
+    """What was in the log when the table was last dropped: none of it may add anything."""
     seen: TableLog | None = None
 
     @property
@@ -105,7 +105,7 @@ class ModelPrepared:
 class ModelDelta:
     """The TableEngine port over a model of Delta's logs; `ModelLogs` reads them.
 
-    `wrong` is told when a commit broke what must hold for every table at every moment.
+    `wrong` is called when a commit broke what must hold for every table at every moment.
     """
 
     def __init__(
@@ -131,12 +131,12 @@ class ModelDelta:
         folder = self.store.incarnation(join(table, "_delta_log"))
         return self._logs.get(folder) if folder is not None else None
 
-    def moved_to_retained(self, table: StorePath) -> None:
+    def moved_to_dropped(self, table: StorePath) -> None:
         """Remember what the log held when it was moved to the dropped tables.
 
         A runner that stalls just before the move may take along the epoch of a folder that has
-        come back since. Nothing is lost by it: the next look moves the table back, and that epoch
-        goes on. Every other epoch must have been fenced.
+        come back since. Nothing is lost by it: the next reconcile moves the table back, and that
+        epoch goes on. Every other epoch must have been fenced.
         """
         log = self.log_at(table)
         if log is not None:
@@ -281,7 +281,7 @@ class ModelDelta:
         numbers = [row.place for row in log.rows]
         files = {row.sequence for row in log.rows}
         if any(row.incarnation != epoch.incarnation for row in log.rows):
-            self._wrong(f"a row of another life under {live[0]}: {log.rows}")
+            self._wrong(f"a row of another incarnation under {live[0]}: {log.rows}")
         elif len(files) < len(numbers):
             self._wrong(f"a row twice: {log.rows}")
         elif numbers != sorted(numbers):

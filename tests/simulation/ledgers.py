@@ -19,7 +19,7 @@ from openmirror.table.layout import StorePath, join
 from tests.simulation.delta_model import DAMAGED, UNFINISHED
 from tests.simulation.publishing import FOLDER, LANDING, Publisher
 
-FILINGS = (
+NAMINGS = (
     NamingScheme(Detection.LAST_UPDATE_TIME),
     NamingScheme(Detection.SEQUENTIAL, partitioned=True),
     NamingScheme(Detection.LAST_UPDATE_TIME, partitioned=True),
@@ -32,7 +32,7 @@ def of_a_ledger(seed: int) -> dict[str, Any]:
     """What makes a schedule one of a table with a ledger; the same for the same seed."""
     rng = Random(f"ledger {seed}")
     return {
-        "filing": rng.choice(FILINGS),
+        "naming": rng.choice(NAMINGS),
         "late": rng.choice([0.0, 0.1, 0.3]),
         "slow": rng.choice([0.0, 0.0, 0.1, 0.3]),
         "losing": rng.choice([0.0, 0.0, 0.0, 0.002]),
@@ -40,9 +40,10 @@ def of_a_ledger(seed: int) -> dict[str, Any]:
 
 
 class LedgerPublisher(Publisher):
-    """Writes files whose places only the ledger knows.
+    """Writes files whose order only the ledger knows.
 
-    A file is known by the count at which the publisher chose its name, from 1 on in each life.
+    A file is known by the count at which the publisher chose its name, from 1 on in each
+    incarnation.
     """
 
     def __init__(self, store: MemoryStore, rng: Random, naming: NamingScheme) -> None:
@@ -54,11 +55,11 @@ class LedgerPublisher(Publisher):
         self.slow = 0.0
         """How often a file is seen before its writer is done, or before it was mended."""
         self.names: dict[str, list[str]] = {}
-        """By life, the names that were chosen, in that order."""
+        """By incarnation, the names that were chosen, in that order."""
         self.holes: set[tuple[str, str, int]] = set()
-        """Every number that was left out for a while, by life and partition."""
+        """Every number that was left out for a while, by incarnation and partition."""
         self._staged: list[tuple[int, StorePath, ETag, int]] = []
-        self._owed: list[int] = []
+        self._deferred: list[int] = []
         self._unfinished: list[int] = []
 
     @property
@@ -66,8 +67,8 @@ class LedgerPublisher(Publisher):
         return sorted(self.number_of(name) for name in self._files(LANDING))
 
     def number_of(self, name: str) -> int:
-        """Which file has this name in the present life."""
-        return self.names[self.record or ""].index(name) + 1
+        """Which file has this name in the present incarnation."""
+        return self.names[self.incarnation or ""].index(name) + 1
 
     def _files(self, folder: StorePath, above: str = "") -> list[str]:
         found = []
@@ -82,7 +83,7 @@ class LedgerPublisher(Publisher):
 
     def create(self) -> None:
         super().create()
-        self.names[self.record or ""] = []
+        self.names[self.incarnation or ""] = []
         options = {
             "fileDetectionStrategy": self._naming.detection.value,
             "isPartitionEnabled": self._naming.partitioned,
@@ -94,7 +95,7 @@ class LedgerPublisher(Publisher):
         rng = self._rng
         if self._unfinished and rng.random() < 0.5:
             self._put(rng.choice(self._unfinished))
-        elif (self._staged or self._owed) and rng.random() < 0.3:
+        elif (self._staged or self._deferred) and rng.random() < 0.3:
             self._hand_in()
         elif rng.random() < self.late:
             self._begin()
@@ -110,15 +111,15 @@ class LedgerPublisher(Publisher):
         """Everything that was begun is completed."""
         while self._unfinished:
             self._put(self._unfinished[0])
-        while self._staged or self._owed:
+        while self._staged or self._deferred:
             self._hand_in()
 
     def _begin(self) -> None:
         number = self._named()
         if self._naming.is_numbered:
-            self._owed.append(number)
-            partition, _, own = self.names[self.record or ""][number - 1].rpartition("/")
-            self.holes.add((self.record or "", partition, int(own.partition(".")[0])))
+            self._deferred.append(number)
+            partition, _, own = self.names[self.incarnation or ""][number - 1].rpartition("/")
+            self.holes.add((self.incarnation or "", partition, int(own.partition(".")[0])))
             self._put(self._named(partition))
             return
         path = join(STAGING, str(number))
@@ -126,15 +127,15 @@ class LedgerPublisher(Publisher):
         self._staged.append((number, path, self._store.put(path, content), self._contents))
 
     def _hand_in(self) -> None:
-        if self._owed:
-            self._put(self._owed.pop(self._rng.randrange(len(self._owed))))
+        if self._deferred:
+            self._put(self._deferred.pop(self._rng.randrange(len(self._deferred))))
             return
         number, path, etag, content = self._staged.pop()
         self._store.move_file(path, self._path(number), etag)
-        self.truth[self.record or ""].setdefault(number, []).append(content)
+        self.truth[self.incarnation or ""].setdefault(number, []).append(content)
 
     def _named(self, partition: str | None = None) -> int:
-        names = self.names[self.record or ""]
+        names = self.names[self.incarnation or ""]
         if partition is None:
             partition = self._rng.choice(PARTITIONS) if self._naming.partitioned else ""
         if self._naming.is_numbered:
@@ -146,7 +147,7 @@ class LedgerPublisher(Publisher):
         return len(names)
 
     def _path(self, number: int) -> StorePath:
-        return join(LANDING, *self.names[self.record or ""][number - 1].split("/"))
+        return join(LANDING, *self.names[self.incarnation or ""][number - 1].split("/"))
 
     def _write(self, number: int) -> int:
         if number in self._unfinished:
@@ -156,24 +157,24 @@ class LedgerPublisher(Publisher):
 
     def _content(self, number: int) -> bytes:
         self._contents += 1
-        return f"{self.record} {number} {self._contents}".encode()
+        return f"{self.incarnation} {number} {self._contents}".encode()
 
     def reuse(self) -> None:
-        """A name comes again while the archive knows it: nobody can tell it later."""
-        record, archive = self.record or "", layout.archive_folder(FOLDER)
+        """A name comes again while the archive knows it: nobody can recognise it later."""
+        incarnation, archive = self.incarnation or "", layout.archive_folder(FOLDER)
         if self._store.incarnation(archive) is None:
             return
         kept = {self.number_of(name) for name in self._files(archive)}
         if gone := kept - set(self.in_folder):
             number = self._rng.choice(sorted(gone))
-            self._work_item_again.add((record, number))
+            self._reused.add((incarnation, number))
             self._write(number)
 
     def delete(self, step: int) -> None:
         super().delete(step)
         for _, path, _, _ in self._staged:
             self._store.delete_file(path)
-        self._staged, self._owed, self._unfinished = [], [], []
+        self._staged, self._deferred, self._unfinished = [], [], []
 
     def restore(self, unchecked_since: int, wanted: Incarnation | None = None) -> bool:
         back = super().restore(unchecked_since, wanted)
@@ -183,9 +184,9 @@ class LedgerPublisher(Publisher):
 
     def _begun_before(self) -> None:
         """What was begun when the folder went: it is gone on with."""
-        written = set(self.in_folder) | set(self.truth[self.record or ""])
-        everything = range(1, len(self.names[self.record or ""]) + 1)
+        written = set(self.in_folder) | set(self.truth[self.incarnation or ""])
+        everything = range(1, len(self.names[self.incarnation or ""]) + 1)
         self._unfinished = [
-            n for n in everything if n in written and n not in self.truth[self.record or ""]
+            n for n in everything if n in written and n not in self.truth[self.incarnation or ""]
         ]
-        self._owed = [n for n in everything if n not in written]
+        self._deferred = [n for n in everything if n not in written]

@@ -27,15 +27,15 @@ class Publisher:
         self._contents = 0
         self._bin: list[tuple[Incarnation, int]] = []
         self._newest: Incarnation | None = None
-        self._work_item_again: set[tuple[Incarnation | None, int]] = set()
-        """Numbers that came again, by life: whatever is written under them is never read."""
+        self._reused: set[tuple[Incarnation | None, int]] = set()
+        """Numbers that came again, by incarnation: whatever is written under them is never read."""
         self.came_back: set[str] = set()
-        """Lives that came back after another one: the digests of their files are forgotten."""
+        """Incarnations that came back after another: the manifests of their files are forgotten."""
         self.truth: dict[str, dict[int, list[int]]] = {}
-        """By life and number, every content that was ever written, the newest last."""
+        """By incarnation and number, every content that was ever written, the newest last."""
 
     @property
-    def record(self) -> Incarnation | None:
+    def incarnation(self) -> Incarnation | None:
         return self._store.incarnation(LANDING)
 
     @property
@@ -52,32 +52,32 @@ class Publisher:
 
     def create(self) -> None:
         self._store.make_folder(LANDING)
-        assert self.record is not None
-        self.truth[self.record] = {}
-        self._newest = self.record
+        assert self.incarnation is not None
+        self.truth[self.incarnation] = {}
+        self._newest = self.incarnation
 
     def write(self) -> None:
-        assert self.record is not None
-        self._put(len(self.truth[self.record]) + 1)
+        assert self.incarnation is not None
+        self._put(len(self.truth[self.incarnation]) + 1)
 
     def finish(self) -> None:
         """Nothing is left undone."""
 
     def overwrite(self, table: list[Row], *, applied: bool) -> None:
         """Replace a file that is believed to be unread, or one that was read."""
-        record = self.record
-        read = {row.sequence for row in table if row.incarnation == record}
+        incarnation = self.incarnation
+        read = {row.sequence for row in table if row.incarnation == incarnation}
         numbers = [number for number in self.in_folder if (number in read) == applied]
         if numbers:
             self._put(self._rng.choice(numbers))
 
     def reuse(self) -> None:
         """Write a number again that is no longer in the folder, as a confused publisher does."""
-        assert self.record is not None
-        gone = set(self.truth[self.record]) - set(self.in_folder)
+        assert self.incarnation is not None
+        gone = set(self.truth[self.incarnation]) - set(self.in_folder)
         if gone:
             number = self._rng.choice(sorted(gone))
-            self._work_item_again.add((self.record, number))
+            self._reused.add((self.incarnation, number))
             self._write(number)
 
     def empty_archive(self) -> None:
@@ -89,16 +89,16 @@ class Publisher:
             self._store.delete_file(layout.join(archive, *name.split("/")))
 
     def delete(self, step: int) -> None:
-        record = self.record
-        assert record is not None
-        self._store.move_folder(LANDING, layout.join(BIN, record))
-        self._bin.append((record, step))
+        incarnation = self.incarnation
+        assert incarnation is not None
+        self._store.move_folder(LANDING, layout.join(BIN, incarnation))
+        self._bin.append((incarnation, step))
 
     def restore(self, unchecked_since: int, wanted: Incarnation | None = None) -> bool:
-        """Bring back a life that was deleted lately, or the one that is wanted.
+        """Bring back an incarnation that was deleted lately, or the one that is wanted.
 
-        A look, and a read of files by their names, notices another life only by what is there
-        before and after: nobody takes it away and back while one is underway.
+        An observation, and a read of files by their names, notices another incarnation only
+        by what is there before and after: nobody takes it away and back while one is underway.
         """
         if not self._bin:
             return False
@@ -106,17 +106,17 @@ class Publisher:
             at = self._rng.randrange(max(0, len(self._bin) - 2), len(self._bin))
         else:
             at = max((n for n, item in enumerate(self._bin) if item[0] == wanted), default=0)
-        record, left = self._bin[at]
-        if record != (wanted or record):
+        incarnation, left = self._bin[at]
+        if incarnation != (wanted or incarnation):
             return False
         if unchecked_since <= left:
             return False
-        swapped = record != self._newest
+        swapped = incarnation != self._newest
         del self._bin[at]
-        self._store.move_folder(layout.join(BIN, record), LANDING)
-        self._newest = record
+        self._store.move_folder(layout.join(BIN, incarnation), LANDING)
+        self._newest = incarnation
         if swapped:
-            self.came_back.add(record)
+            self.came_back.add(incarnation)
         return True
 
     def empty_bin(self) -> None:
@@ -124,11 +124,11 @@ class Publisher:
 
     def _put(self, number: int) -> None:
         content = self._write(number)
-        if (self.record, number) not in self._work_item_again:
-            self.truth[self.record or ""].setdefault(number, []).append(content)
+        if (self.incarnation, number) not in self._reused:
+            self.truth[self.incarnation or ""].setdefault(number, []).append(content)
 
     def _write(self, number: int) -> int:
         self._contents += 1
-        data = f"{self.record} {number} {self._contents}".encode()
+        data = f"{self.incarnation} {number} {self._contents}".encode()
         self._store.put(layout.join(LANDING, f"{number:020d}.parquet"), data)
         return self._contents

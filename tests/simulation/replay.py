@@ -1,4 +1,4 @@
-"""Replay one seed with a trace: `python -m tests.simulation.replay SEED [GUARD TAKEN OUT]`.
+"""Replay one seed with a trace: `python -m tests.simulation.replay SEED [MUTATION ...]`.
 
 `--ledger` before the seed replays the schedule of a table with a ledger.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from tests.simulation.mutilations import chosen_for, mutilated
+from tests.simulation.mutations import chosen_for, mutated
 from tests.simulation.world import World
 
 
@@ -16,7 +16,7 @@ def main() -> None:
     has_ledger = sys.argv[1] == "--ledger"
     seed, *without = sys.argv[2:] if has_ledger else sys.argv[1:]
     chosen = chosen_for(int(seed), *without, has_ledger=has_ledger)
-    with mutilated(*without):
+    with mutated(*without):
         outcome = World(int(seed), emit=lambda line: print(line), chosen=chosen).run()  # noqa: T201
     print(outcome)  # noqa: T201
     sys.exit(outcome.wrong is not None)

@@ -18,7 +18,7 @@ from openmirror.progress import (
     TablePaused,
     TableRestored,
 )
-from tests.simulation.mutilations import MUTILATIONS, NOTICED_BY, chosen_for, mutilated
+from tests.simulation.mutations import MUTATIONS, NOTICED_BY, chosen_for, mutated
 from tests.simulation.world import Outcome, run, run_ledger
 
 DEFAULT_SCHEDULES = 600
@@ -36,11 +36,11 @@ def assert_all_right(seeds: range, schedule: Callable[[int], Outcome] = run) -> 
     ended = outcomes(seeds, schedule)
     wrong = [outcome for outcome in ended if outcome.wrong]
     flag = "--ledger " if schedule is run_ledger else ""
-    reported = "\n".join(
+    failures = "\n".join(
         f"{outcome.wrong}\n    python -m tests.simulation.replay {flag}{outcome.seed}"
         for outcome in wrong[:5]
     )
-    assert not wrong, f"{len(wrong)} of {len(ended)} schedules went wrong:\n{reported}"
+    assert not wrong, f"{len(wrong)} of {len(ended)} schedules went wrong:\n{failures}"
     stopped = sum(bool(outcome.paused or outcome.waits) for outcome in ended)
     assert stopped < len(ended) / 10, "too few schedules run to the end to show anything"
     events: Counter[str] = Counter()
@@ -79,21 +79,22 @@ def test_many_more_schedules_give_the_table_that_was_published() -> None:
 
 
 MOST_SEEDS = 700
-"""So many schedules a guard gets to show that it is needed, where the one that is written down does
+"""So many schedules in which a mutation may be noticed, where the one that is written down does
 not show it any more."""
 
 UNSEEN = {"the_order_of_a_cleaning_observation"}
-"""Nothing can notice it: the digests that a cleaning look compares come from the control document,
-which is read before the listing in either order, so a file of them that is absent was moved."""
+"""Nothing can notice it: the manifests that a cleaning observation compares come from the control
+document, which is read before the listing in either order, so a file of them that is absent was
+moved."""
 
 
 def is_noticed(name: str, seed: int) -> bool:
-    with mutilated(name):
+    with mutated(name):
         return run(seed, chosen=chosen_for(seed, name)).wrong is not None
 
 
-@pytest.mark.parametrize("name", sorted(set(MUTILATIONS) - UNSEEN))
-def test_each_version_column_of_the_design_taken_out_is_noticed(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(set(MUTATIONS) - UNSEEN))
+def test_each_mutation_of_the_product_is_noticed(name: str) -> None:
     known = NOTICED_BY.get(name)
     if known is not None and is_noticed(name, known):
         return
@@ -102,5 +103,5 @@ def test_each_version_column_of_the_design_taken_out_is_noticed(name: str) -> No
     pytest.fail(f"seed {known} does not notice it; write down in NOTICED_BY: {name!r}: {found}")
 
 
-def test_no_seed_is_written_down_for_a_version_column_that_is_no_more() -> None:
-    assert set(NOTICED_BY) == set(MUTILATIONS) - UNSEEN
+def test_no_seed_is_written_down_for_a_mutation_that_is_no_more() -> None:
+    assert set(NOTICED_BY) == set(MUTATIONS) - UNSEEN

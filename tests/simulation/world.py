@@ -57,7 +57,7 @@ class StallingStore:
 
     inner: MemoryStore
     stall: Callable[[str, object], None]
-    moved_to_retained: Callable[[StorePath], None]
+    moved_to_dropped: Callable[[StorePath], None]
     purged: Callable[[StorePath], None]
 
     def list_folder(self, folder: StorePath) -> Listing:
@@ -84,7 +84,7 @@ class StallingStore:
         self.stall("move-folder", (source, destination))
         self.inner.move_folder(source, destination)
         if destination.startswith(DROPPED):
-            self.moved_to_retained(destination)
+            self.moved_to_dropped(destination)
 
     def delete_file(self, path: StorePath) -> None:
         self.stall("delete", path)
@@ -138,12 +138,12 @@ class Outcome:
 
 
 LEGITIMATE = {Code.APPLIED_FILE_CHANGED, Code.RESEED_INCOMPLETE}
-"""Problems that may stand in the end, since only a person can say how to go on."""
+"""Problems that may be open in the end, since only a person can say how to go on."""
 
 MOST_END_STEPS = 20_000
 
 MOST_REPORTED = 400
-"""So many characters of what went wrong; a replay tells the rest."""
+"""So many characters of what went wrong; a replay prints the rest."""
 
 
 class World:
@@ -164,9 +164,9 @@ class World:
         self.main = getcurrent()
         self.delta = ModelDelta(self.store, self.stall, self.is_wrong, self.landed, rng)
         self.stalling = StallingStore(
-            self.store, self.stall, self.delta.moved_to_retained, self.was_purged
+            self.store, self.stall, self.delta.moved_to_dropped, self.was_purged
         )
-        naming = (chosen or {}).get("filing", NamingScheme())
+        naming = (chosen or {}).get("naming", NamingScheme())
         self.publisher = _publisher(self.store, rng, naming)
         self.errors: list[str] = []
         self.counts: dict[str, int] = {}
@@ -175,7 +175,7 @@ class World:
         """Who found nothing to do in a whole pass since `still` was how everything stood."""
         self.step = 0
         self.unchecked: dict[str, int] = {}
-        """Since when an actor looks, or reads what it has not checked yet."""
+        """Since when an actor observes, or reads what it has not checked yet."""
         self.limits = Limits(metadata_grace=timedelta(), drop_grace=timedelta(seconds=3))
         self.ports = RootPorts(
             store=self.stalling,
@@ -187,7 +187,7 @@ class World:
             emit=self.emitted,
         )
         self.purged: set[tuple[str | None, int]] = set()
-        """Numbers that are rightly gone for good, by life."""
+        """Numbers that are rightly gone for good, by incarnation."""
         # What kind of schedule this is; a test may choose some of it.
         self.returns_old = rng.choice([0.2, 0.5])
         self.two_cleaners = rng.random() < 0.2
@@ -215,7 +215,7 @@ class World:
         """How often the control document is lost."""
         self.lost = False
         self.order: dict[str, dict[int, int]] = {}
-        """By life, which file took which place when it was applied first."""
+        """By incarnation, which file took which position when it was applied first."""
         self.last_landed: tuple[Epoch, list[Row]] | None = None
         self.asleep: dict[str, int] = {}
         """Until when an actor that has just done a step of its own is passed over."""
@@ -259,8 +259,8 @@ class World:
         return getattr(getcurrent(), "name", "end")
 
     def is_wrong(self, what: str) -> None:
-        reported = what if len(what) <= MOST_REPORTED else f"{what[:MOST_REPORTED]} ..."
-        self.errors.append(f"step {self.step}, {self.name}: {reported}")
+        shown = what if len(what) <= MOST_REPORTED else f"{what[:MOST_REPORTED]} ..."
+        self.errors.append(f"step {self.step}, {self.name}: {shown}")
 
     def count(self, what: str) -> None:
         self.counts[what] = self.counts.get(what, 0) + 1
@@ -365,8 +365,8 @@ class World:
             self.accepted = True
             requests.skip_file(self.ports, FOLDER, problem.file, _OPERATOR)
             record = Documents(self.store).table(FOLDER).value.record
-            # Another life's file of this name, or one that a reseed has not reached, is not
-            # accepted but passed over: what the operator said, and no longer what he meant.
+            # Another incarnation's file of this name, or one that a reseed has not reached, is not
+            # accepted but passed over: what the operator asked for, and no longer what he meant.
             self.passed_over = bool(record and record.skips)
 
     accepted = False
@@ -453,7 +453,7 @@ class World:
             self.now += timedelta(seconds=self.rng.choice([1, 5, 5, 3600]))
         elif chance < 0.05 + self.jumps + self.days:
             self.now += timedelta(days=self.rng.choice([1, 8]))
-            if self.publisher.record is None:
+            if self.publisher.incarnation is None:
                 self.publisher.empty_bin()  # nobody brings a folder back after retention
 
     def lose(self) -> None:
@@ -474,7 +474,7 @@ class World:
     def publish(self) -> None:
         rng, publisher = self.rng, self.publisher
         unchecked = min(self.unchecked.values(), default=self.step + 1)
-        if publisher.record is None:
+        if publisher.incarnation is None:
             if rng.random() > self.returning:
                 return
             what = "restore" if rng.random() < self.returns_old else "create"
@@ -499,15 +499,15 @@ class World:
             ):
                 publisher.create()
         if self.emit:
-            files = publisher.in_folder if publisher.record else None
-            self.emit(f"{self.step:5} P {what}: {publisher.record} {files}")
+            files = publisher.in_folder if publisher.incarnation else None
+            self.emit(f"{self.step:5} P {what}: {publisher.incarnation} {files}")
 
     def take_back(self) -> bool:
-        """The life that the table still has comes back: a replace of it was just decided."""
+        """The incarnation that the table still has comes back: a replace of it was just decided."""
         publisher, log = self.publisher, self.delta.log_at(TABLE)
         live = Epoch.parse(log.live[0]) if log and log.live else None
         unchecked = min(self.unchecked.values(), default=self.step + 1)
-        if live is None or publisher.record in (None, live.incarnation):
+        if live is None or publisher.incarnation in (None, live.incarnation):
             return False
         publisher.delete(self.step)
         back = publisher.restore(unchecked, live.incarnation)
@@ -517,20 +517,20 @@ class World:
         if self.step >= self.steps:
             publisher.finish()
         if self.emit:
-            self.emit(f"{self.step:5} P takes back: {publisher.record} {publisher.in_folder}")
+            self.emit(f"{self.step:5} P takes back: {publisher.incarnation} {publisher.in_folder}")
         return back
 
     def finish(self) -> None:
         """Let everybody come to rest, and compare the table with what was published."""
         publisher, operator = self.publisher, _OPERATOR
         self.actors.pop(_OPERATOR_AT).throw()
-        if publisher.record is None:
+        if publisher.incarnation is None:
             publisher.create()
         publisher.finish()
         publisher.write()
         publisher.finish()
         if self.emit:
-            self.emit(f"{self.step:5} P end: {publisher.record} {publisher.in_folder}")
+            self.emit(f"{self.step:5} P end: {publisher.incarnation} {publisher.in_folder}")
         for step in range(self.steps, self.steps + MOST_END_STEPS):
             self.step = step
             if self.step % 200 == 0:
@@ -564,38 +564,38 @@ class World:
     def filter_event(self, observed: ObservedState, final: Decision) -> None:
         log = self.delta.log_at(TABLE)
         rows = log.rows if log else []
-        record = self.publisher.record
-        truth = self.publisher.truth[record or ""]
+        incarnation = self.publisher.incarnation
+        truth = self.publisher.truth[incarnation or ""]
         match final:
             case Idle():
                 complete = True
             case Pause(problem) if problem.code in LEGITIMATE:
                 complete = False
-            case Wait(waiting) if self.is_purged(record, waiting.sequence):
+            case Wait(waiting) if self.is_purged(incarnation, waiting.sequence):
                 complete = False
             case _:
                 self.is_wrong(f"in the end the table is not idle: {_brief(final)}")
                 return
-        mine = [row for row in rows if row.incarnation == record]
+        mine = [row for row in rows if row.incarnation == incarnation]
         if not complete:
             return
         if sorted(row.sequence for row in mine) != sorted(truth) or len(mine) != len(rows):
             self.is_wrong(f"wanted {truth}, got {rows}")
             return
         for row in mine:
-            known = not self.accepted and record not in self.publisher.came_back
+            known = not self.accepted and incarnation not in self.publisher.came_back
             allowed = truth[row.sequence][-1:] if known else truth[row.sequence]
             if row.content not in allowed:
                 self.is_wrong(f"{row} is not the newest of {truth[row.sequence]}, unnoticed")
-        if self.naming.has_ledger and record is not None:
-            self.check_ledger(record, mine)
+        if self.naming.has_ledger and incarnation is not None:
+            self.check_ledger(incarnation, mine)
 
-    def check_ledger(self, record: Incarnation, rows: list[Row]) -> None:
+    def check_ledger(self, incarnation: Incarnation, rows: list[Row]) -> None:
         """What is written down is what was applied, and each partition's own numbers ascend."""
         publisher = self.publisher
         assert isinstance(publisher, LedgerPublisher)
-        names = publisher.names[record]
-        entries = read_entries(self.store, FOLDER, record)
+        names = publisher.names[incarnation]
+        entries = read_entries(self.store, FOLDER, incarnation)
         for name, manifest in effective(entries, self.naming, Position(len(rows))).items():
             if names[rows[manifest.sequence - 1].sequence - 1] != name:
                 self.is_wrong(f"the ledger has {name} at {manifest.sequence}, the table {rows}")
@@ -606,11 +606,11 @@ class World:
                 if own != sorted(own):
                     self.is_wrong(f"out of order in {partition!r}: {own}")
 
-    def is_purged(self, record: str | None, number: int | None) -> bool:
+    def is_purged(self, incarnation: str | None, number: int | None) -> bool:
         """Whether what has this place is rightly gone for good."""
         if self.naming.has_ledger:
-            number = self.order.get(record or "", {}).get(number or 0)
-        return (record, number) in self.purged
+            number = self.order.get(incarnation or "", {}).get(number or 0)
+        return (incarnation, number) in self.purged
 
     def watched_plan(self, observed: ObservedState, limits: Limits, now: datetime) -> Decision:
         """The product's plan, and what it may never say."""
@@ -660,7 +660,7 @@ class World:
             self.count("entry purged")
             return
         name = path.removeprefix(layout.archive_folder(FOLDER) + "/")
-        self.purged.add((self.publisher.record, self.publisher.number_of(name)))
+        self.purged.add((self.publisher.incarnation, self.publisher.number_of(name)))
         self.count("purged")
 
 

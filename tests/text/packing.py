@@ -34,7 +34,7 @@ def packed(data: bytes, compression: Compression, draw: random.Random) -> bytes:
 
 
 def _ports(data: bytes, draw: random.Random) -> list[bytes]:
-    """Cut anywhere, also inside of a letter, and once into nothing."""
+    """Cut anywhere, also inside of a character, and once into nothing."""
     cuts = sorted(draw.randint(0, len(data)) for _ in range(draw.randint(1, 3)))
     return [data[a:b] for a, b in zip([0, *cuts], [*cuts, len(data)], strict=True)]
 

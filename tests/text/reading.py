@@ -1,4 +1,4 @@
-"""Files as the product reads them: what the inspector tells of one, and then its rows."""
+"""Files as the product reads them: what the inspector finds in one, and then its rows."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def text_format(file: TextFile) -> TextFormat:
 
 
 def inspected(content: bytes, text: TextFormat) -> FileFacts:
-    """What the door and the plan see of a file."""
+    """What the event filter and the plan see of a file."""
     store = MemoryStore(lambda: datetime(2026, 1, 1, tzinfo=UTC))
     store.write(_PATH, content)
     folder, _, _ = _PATH.rpartition("/")

@@ -28,7 +28,7 @@ from tests.text.reading import Read, inspected, read, text_format
 from tests.text.test_generated_files import check, seed
 
 FIRST_READ = 1 << 16
-"""Bytes of a file that are looked into first."""
+"""Bytes of a file that are inspected first."""
 
 
 @pytest.mark.parametrize("piece", [1, 2, 13, 97])

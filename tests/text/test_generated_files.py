@@ -56,12 +56,12 @@ def wrong(file: TextFile, *, slowly: bool = False) -> str | None:
 
 def check(files: Iterable[TextFile], *, slowly: bool = False) -> None:
     found = [(file, difference) for file in files if (difference := wrong(file, slowly=slowly))]
-    reported = "\n".join(
+    differences = "\n".join(
         f"{file.name}: {file.dialect}\n    {difference}\n"
         f"    python -m tests.text.show '{file.name}'"
         for file, difference in found[:5]
     )
-    assert not found, f"{len(found)} files were read as something else\n{reported}"
+    assert not found, f"{len(found)} files were read as something else\n{differences}"
 
 
 @pytest.mark.parametrize("block", range(BLOCKS))
@@ -138,7 +138,7 @@ def test_what_was_drawn_shows_what_can_go_wrong() -> None:
 def _csv_reads_it_as_we_do(file: TextFile) -> bool:
     """Whether the two mean the same by this file.
 
-    Outside of quotes csv's escape escapes, while ours is a letter like any other.
+    Outside of quotes csv's escape escapes, while ours is a character like any other.
     """
     escape = file.dialect.escape
     if len(file.columns) == 1:

@@ -51,9 +51,9 @@ def test_tables_of_many_dialects_hold_what_the_interpreter_makes_of_their_files(
     mirror = Mirror(zone, spark, _AT_ONCE)
     decisions = mirror.reconcile_all()
     for table in tables:
-        reported = f"text_table({seed}, {table.name[1:]}, {FILES}): {table.document}"
-        assert isinstance(decisions[table.name], Idle), f"{reported}\n{decisions[table.name]}"
-        assert _bag(mirror.rows(table.name)) == _bag(table.expected()), reported
+        shown = f"text_table({seed}, {table.name[1:]}, {FILES}): {table.document}"
+        assert isinstance(decisions[table.name], Idle), f"{shown}\n{decisions[table.name]}"
+        assert _bag(mirror.rows(table.name)) == _bag(table.expected()), shown
 
 
 _SPLIT = 64 * 1024

@@ -19,7 +19,7 @@ _TYPED = [kind for kind in TextType if kind is not TextType.STRING]
 
 
 def _almost(text: str, draw: random.Random) -> str:
-    """The text with a letter or two put in, left out or changed."""
+    """The text with a character or two put in, left out or changed."""
     dead_letters = list(text)
     for _ in range(draw.choice((0, 1, 1, 2))):
         place = draw.randrange(len(dead_letters) + 1)

@@ -110,15 +110,15 @@ def _with(
 
 def _refused(file: TextFile, code: Code, line: int | None, *words: str) -> None:
     found = read(file)
-    reported = f"{found}\n{file.dialect}\n{file.decoded!r}"
-    assert isinstance(found, Broken), f"it was read: {reported}"
-    assert found.code is code, reported
+    shown = f"{found}\n{file.dialect}\n{file.decoded!r}"
+    assert isinstance(found, Broken), f"it was read: {shown}"
+    assert found.code is code, shown
     for word in words:
-        assert word in found.detail, f"no {word!r} in {reported}"
+        assert word in found.detail, f"no {word!r} in {shown}"
     if line is not None:
         named = re.search(r"\bline (\d+)\b", found.detail)
-        assert named, f"no line in {reported}"
-        assert int(named[1]) == line, f"it is line {line}: {reported}"
+        assert named, f"no line in {shown}"
+        assert int(named[1]) == line, f"it is line {line}: {shown}"
 
 
 @pytest.mark.parametrize("kind", list(UNFIT))
@@ -204,7 +204,7 @@ def test_packed_files_that_were_cut_anywhere_are_never_read_as_whole(
     for end in range(1, len(whole.content)):
         cut = replace(whole, content=whole.content[:end])
         found = read(cut)
-        # A part of a file that is a whole file by itself cannot be told.
+        # A part of a file that is a whole file by itself cannot be recognised.
         complete += isinstance(found, Read)
     assert complete <= 8
 

@@ -1,4 +1,4 @@
-"""The brake costs a pass little, however many tables wait for its yes."""
+"""The bulk-drop guard costs a pass little, however many tables wait for its yes."""
 
 from __future__ import annotations
 

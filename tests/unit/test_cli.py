@@ -402,7 +402,7 @@ def test_two_folders_of_one_name_are_reported_apart_by_their_folder(root: Root) 
     assert root.run("pause", "m/dbo.schema/Items").exit_code == 0
 
 
-def test_an_unknown_table_is_answered_with_names_that_observation_like_it(root: Root) -> None:
+def test_an_unknown_table_is_answered_with_names_like_it(root: Root) -> None:
     root.land(ORDERS, 1)
     root.land(ITEMS, 1)
     result = root.run("pause", "sales.order")

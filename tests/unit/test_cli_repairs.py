@@ -84,7 +84,7 @@ def test_a_bad_file_that_is_replaced_by_another_bad_one_is_one_problem(
     assert recorded["ended"] is None
 
 
-def test_retry_observations_again_and_is_remembered_with_who_and_why(root: Root) -> None:  # noqa: F811
+def test_retry_observes_again_and_is_remembered_with_who_and_why(root: Root) -> None:  # noqa: F811
     _with_a_bad_second_file(root)
     assert root.run("retry", TABLE, "--why", "the disk is empty again").exit_code == 0
     act, over, *_ = _history(root)
@@ -140,8 +140,8 @@ def test_a_folder_that_moved_into_the_default_schema_is_adopted_with_its_rows(
     assert root.run("resume", "m/Items").exit_code == 0
     root.land(table("m", "dbo.schema/Items"), 3)
     assert root.run("drain").exit_code == 0
-    stated = root.run("history", "m/dbo.schema/Items", "--json").stdout
-    newest = json.loads(stated)["data"][0]
+    shown = root.run("history", "m/dbo.schema/Items", "--json").stdout
+    newest = json.loads(shown)["data"][0]
     assert (newest["kind"], newest["firstSequence"]) == ("extend", "3")
 
 

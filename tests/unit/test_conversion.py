@@ -54,7 +54,7 @@ def parquet(table: pa.Table, **options: Any) -> bytes:
 
 
 def landed(store: MemoryStore, data: bytes, text: TextFormat | None = None) -> LandedFile:
-    """A file that was looked into; its name says nothing of its sequence."""
+    """A file that was inspected; its name says nothing of its sequence."""
     etag = store.write(PATH, data)
     entry = Entry("part-0001.parquet", False, len(data), AT, etag)
     facts = ChangeFileInspector(store).inspect(PATH, entry, text)
@@ -236,7 +236,7 @@ def test_damaged_pages_are_a_problem_of_the_file() -> None:
     assert broken(bytes(data)).code is Code.FILE_UNREADABLE
 
 
-def test_damage_that_only_checksums_report_is_found() -> None:
+def test_damage_that_only_checksums_show_is_found() -> None:
     table = pa.table({"t": moments(5000)})
     whole = parquet(table, compression="none", use_dictionary=False, write_page_checksum=True)
     data = bytearray(whole)

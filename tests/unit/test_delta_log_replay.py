@@ -342,7 +342,7 @@ def test_the_in_commit_time_goes_before_the_writers_clock(store: CountingStore) 
     assert found.committed_at == datetime.fromtimestamp(9, UTC)
 
 
-def test_the_batch_record_is_looked_for_behind_the_checkpoint(store: CountingStore) -> None:
+def test_the_batch_record_is_searched_behind_the_checkpoint(store: CountingStore) -> None:
     commit(store, 3, txn(1, 3), info(3))
     commit(store, 4, {"commitInfo": {}})
     checkpoint(store, f"{4:020d}.checkpoint.parquet", *whole(txn(1, 3)))

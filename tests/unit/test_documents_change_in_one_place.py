@@ -23,14 +23,14 @@ TRANSITIONS = "openmirror/plan/transitions/"
 DOCUMENTS = {f.name for kind in (ControlDocument, MirrorDocument) for f in fields(kind)} - {
     "version"
 }
-# The pure layer may imagine another life for itself; nobody else makes one out of another.
+# The pure layer may imagine another record for itself; nobody else makes one out of another.
 RECORD = {field.name for field in fields(IncarnationRecord)} - {"incarnation"}
 FOLDER = "folder"
 """All that the document of a table without any history has."""
 
 
 def changes(source: str, own: frozenset[str] = frozenset()) -> Iterator[str]:
-    """The places where a module makes a document or a life out of another, or out of nothing.
+    """The places where a module makes a document, or an incarnation record, of another or anew.
 
     `own` are fields that it may set.
     """
@@ -103,10 +103,10 @@ def test_every_transition_is_found_by_the_same_search() -> None:
     "planted",
     [
         "from dataclasses import replace\nreplace(control, hold=None)",
-        "from dataclasses import replace\nreplace(seen.look.control, failures=None)",
+        "from dataclasses import replace\nreplace(seen.observed.control, failures=None)",
         "from dataclasses import replace as other\nother(whatever, problem=None, at=now)",
         "import dataclasses\ndataclasses.replace(document, confirmed_drops=())",
-        "from dataclasses import replace\nreplace(life, archived=())",
+        "from dataclasses import replace\nreplace(record, archived=())",
         "from dataclasses import replace\nreplace(control, **changed)",
         "control.__replace__(request=None)",
         "from openmirror.table.control import ControlDocument\n"
@@ -121,8 +121,8 @@ def test_a_planted_change_is_noticed(planted: str) -> None:
 @pytest.mark.parametrize(
     "harmless",
     [
-        "from dataclasses import replace\nreplace(look, control=control)",
-        "from dataclasses import replace\nreplace(seen, look=look)",
+        "from dataclasses import replace\nreplace(observed, control=control)",
+        "from dataclasses import replace\nreplace(seen, observed=observed)",
         "name.replace('a', 'b')",
         "from openmirror.table.control import ControlDocument\nControlDocument(folder=f)",
     ],

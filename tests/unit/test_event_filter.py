@@ -1,4 +1,4 @@
-"""An event rings for its table when a visit would move it, and costs little whatever it says."""
+"""An event wakes for its table when a reconcile would move it, and always costs little."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class World:
         self.work = MemoryWorkQueue(lambda: self.now)
         self.engine = PaperEngine(self.store)
         self.store.make_folder(layout.landing_zone("m"))
-        self.reported = 0
+        self.events = 0
 
     def metadata(self, content: object = None, folder: TableFolder = ORDERS) -> LandingEvent:
         text = json.dumps({"keyColumns": ["id"]} if content is None else content)
@@ -99,8 +99,8 @@ class World:
         return self.event(EventKind.FILE_WRITTEN, path, size=len(data), etag=etag)
 
     def event(self, kind: EventKind, path: StorePath, **more: Any) -> LandingEvent:
-        self.reported += 1
-        return LandingEvent(identity=f"e-{self.reported}", kind=kind, path=path, **more)
+        self.events += 1
+        return LandingEvent(identity=f"e-{self.events}", kind=kind, path=path, **more)
 
     def delete(self, name: str) -> LandingEvent:
         path = join(PLACE, name)
@@ -157,7 +157,7 @@ def test_a_file_whose_neighbour_lies_there_wakes(world: World) -> None:
     assert world.filter_event(world.land(2)) == Woken((ORDERS,))
 
 
-def test_a_file_behind_a_gap_does_not_wake_up_and_filling_the_gap_does(world: World) -> None:
+def test_a_file_behind_a_gap_does_not_wake_its_table_and_filling_the_gap_does(world: World) -> None:
     world.metadata()
     world.land(1)
     world.apply()
@@ -294,7 +294,7 @@ def test_a_bad_file_that_comes_next_pauses_its_table_within_the_event(
     assert not world.wake_ups()
     (shown,) = statuses(world.ports, ["m"])
     assert shown.status == "Failed"
-    # The sweep agrees: nobody needs to look at what is known.
+    # The sweep agrees: nobody needs to reconcile what is known.
     assert not sweep(world.ports, ["m"], _Waker(world)).woken
 
 
@@ -381,7 +381,7 @@ def test_metadata_that_comes_after_the_first_file_wakes(world: World) -> None:
     assert world.filter_event(world.metadata()) == Woken((ORDERS,))
 
 
-def test_metadata_of_a_folder_without_files_does_not_wake_up(world: World) -> None:
+def test_metadata_of_a_folder_without_files_does_not_wake_its_table(world: World) -> None:
     assert isinstance(world.filter_event(world.metadata()), Ignored)
 
 
@@ -451,12 +451,14 @@ def test_a_table_folder_that_was_staged_elsewhere_wakes_when_it_moves_in(world: 
     assert world.filter_event(moved) == Woken((ORDERS,))
 
 
-def test_a_new_empty_table_folder_does_not_wake_up(world: World) -> None:
+def test_a_new_empty_table_folder_does_not_wake_its_table(world: World) -> None:
     world.store.make_folder(PLACE)
     assert isinstance(world.filter_event(world.event(EventKind.FOLDER_CREATED, PLACE)), Ignored)
 
 
-def test_a_folder_named_as_a_change_file_wakes_so_that_a_observation_names_it(world: World) -> None:
+def test_a_folder_named_as_a_change_file_wakes_so_that_an_observation_names_it(
+    world: World,
+) -> None:
     world.store.make_folder(at(1))
     assert world.filter_event(world.event(EventKind.FOLDER_CREATED, at(1))) == Woken((ORDERS,))
 
@@ -532,7 +534,7 @@ def test_an_open_request_is_never_checked_by_a_few_files(world: World) -> None:
 
 
 @pytest.mark.parametrize("announced", [2, 3, 4])
-def test_files_of_a_batch_that_was_decided_and_not_committed_wake_up(
+def test_files_of_a_batch_that_was_decided_and_not_committed_wake_their_table(
     world: World, announced: int
 ) -> None:
     class Stalled(PaperEngine):
@@ -554,7 +556,7 @@ def test_files_of_a_batch_that_was_decided_and_not_committed_wake_up(
 
 @pytest.mark.parametrize("error", [Unavailable("503"), ConditionFailed("412"), NotThere("404")])
 @pytest.mark.parametrize("at_request", range(1, 13))
-def test_a_store_that_fails_while_an_event_is_checked_makes_it_wake_up(
+def test_a_store_that_fails_while_an_event_is_checked_makes_it_wake_its_table(
     world: World, monkeypatch: pytest.MonkeyPatch, error: Exception, at_request: int
 ) -> None:
     world.metadata()
@@ -579,7 +581,7 @@ def test_a_store_that_fails_while_an_event_is_checked_makes_it_wake_up(
     assert world.control_is_untouched()
 
 
-def test_killed_between_judging_and_waking_the_event_comes_again_and_wakes(world: World) -> None:
+def test_killed_between_checking_and_waking_the_event_comes_again_and_wakes(world: World) -> None:
     class Killed(BaseException):
         pass
 
@@ -596,7 +598,7 @@ def test_killed_between_judging_and_waking_the_event_comes_again_and_wakes(world
     assert len(world.wake_ups()) == 1
 
 
-def test_a_queue_that_rejects_is_an_error_of_the_event_and_nothing_was_stated(world: World) -> None:
+def test_a_queue_that_rejects_is_an_error_of_the_event_and_nothing_was_sent(world: World) -> None:
     class Full(MemoryWorkQueue):
         def send(self, work_item: WorkItem, delay: timedelta = timedelta()) -> None:
             raise OSError("the queue rejects")
@@ -638,7 +640,7 @@ def test_an_event_costs_the_same_number_of_requests_at_10_and_at_thousands_of_fi
 
 
 def test_every_silence_costs_only_until_the_sweep(world: World) -> None:
-    """What the door does not see, for it reads only a few files, a sweep with a full look does."""
+    """What the event filter misses, for it reads only a few files, a full observation finds."""
     world.metadata()
     world.land(1)
     world.apply()
@@ -739,7 +741,7 @@ def test_what_can_lie_in_no_partition_is_ignored_without_a_request(world: World,
     assert world.store.requests == 0
 
 
-def test_a_file_behind_a_gap_of_its_own_partition_does_not_wake_up_and_others_do(
+def test_a_file_behind_a_gap_of_its_own_partition_does_not_wake_its_table_and_others_do(
     world: World,
 ) -> None:
     world.metadata(PARTITIONS)

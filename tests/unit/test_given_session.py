@@ -71,9 +71,9 @@ def test_serverless_compute_is_refused_by_the_name_of_what_to_use_instead(
     given(Connected())
     with pytest.raises(CannotStart) as raised:
         active_spark()
-    stated = str(raised.value)
-    assert "use classic compute in dedicated access mode" in stated
-    assert "not serverless and not standard access mode" in stated
+    message = str(raised.value)
+    assert "use classic compute in dedicated access mode" in message
+    assert "not serverless and not standard access mode" in message
 
 
 def test_a_session_with_a_jvm_is_taken_as_it_is(given: Callable[[object], None]) -> None:

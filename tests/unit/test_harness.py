@@ -1,4 +1,4 @@
-"""What `./dev test` is run by: its halves, its heartbeat, what is said of costs, and test JVMs."""
+"""What `./dev test` is run by: its halves, its heartbeat, the costs it shows, and test JVMs."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def _one_half(command: list[str]) -> subprocess.Popen[str]:
 
 
 def test_both_halves_are_heard_and_their_results_stand_together_at_the_end() -> None:
-    stated = io.StringIO()
-    assert halves.run({"a": _python(_COUNTS), "b": _python(_COUNTS)}, stated) == 0
-    lines = stated.getvalue().splitlines()
+    shown = io.StringIO()
+    assert halves.run({"a": _python(_COUNTS), "b": _python(_COUNTS)}, shown) == 0
+    lines = shown.getvalue().splitlines()
     assert lines[-2:] == ["a │ 1 passed", "b │ 1 passed"]
     assert {"a │ one", "a │ two", "b │ one", "b │ two"} < set(lines)
     assert sum("passed" in line for line in lines) == 2
@@ -50,9 +50,9 @@ def test_both_halves_are_heard_and_their_results_stand_together_at_the_end() -> 
 @pytest.mark.parametrize("failing", ["a", "b"])
 def test_one_half_that_does_not_end_well_fails_both(failing: str, code: int) -> None:
     commands = {name: _python(f"exit({code if name == failing else 0})") for name in "ab"}
-    stated = io.StringIO()
-    assert halves.run(commands, stated) == code
-    assert f"exit code {code}" in stated.getvalue()
+    shown = io.StringIO()
+    assert halves.run(commands, shown) == code
+    assert f"exit code {code}" in shown.getvalue()
 
 
 def test_a_half_that_was_killed_fails_both() -> None:
@@ -82,10 +82,10 @@ def test_whoever_ends_the_halves_ends_each_of_them(tmp_path: Path) -> None:
 def test_the_heartbeat_names_the_running_test_and_how_far_it_is() -> None:
     reading, writing = os.pipe()
     beat = heartbeat.Heartbeat(writing, every=0.01)
-    with os.fdopen(reading) as stated:
-        assert stated.readline().endswith("0 of 0 done; 0 s in collecting\n")
+    with os.fdopen(reading) as shown:
+        assert shown.readline().endswith("0 of 0 done; 0 s in collecting\n")
         beat.pytest_unconfigure()
-        assert all(line.endswith("collecting\n") for line in stated)
+        assert all(line.endswith("collecting\n") for line in shown)
 
 
 def test_a_process_is_read_whatever_its_name() -> None:
@@ -99,7 +99,7 @@ def test_only_who_descends_from_a_process_is_counted_to_it() -> None:
     assert set(cpu.below(2, tree)) == {3, 4}
 
 
-def test_the_cpu_of_a_child_counts_while_it_incarnations_and_after_it_has_ended() -> None:
+def test_the_cpu_of_a_child_counts_while_it_runs_and_after_it_has_ended() -> None:
     meter = cpu.Meter()
     busy = "import time\nwhile time.process_time() < 0.5: pass\nprint(flush=True); input()"
     before = meter.seconds()
@@ -145,9 +145,9 @@ def test_the_plugins_report_costs_and_leave_the_result_the_last_line(tmp_path: P
 
 
 def test_what_somebody_says_to_their_jvm_wins_over_ours() -> None:
-    stated = jvm.quick({jvm.DRIVER: "-Xss1m", jvm.LAUNCHER: "-Xss2m"})
-    assert stated[jvm.DRIVER].endswith(" -Xss1m")
-    assert stated[jvm.LAUNCHER].endswith(" -Xss2m")
+    shown = jvm.quick({jvm.DRIVER: "-Xss1m", jvm.LAUNCHER: "-Xss2m"})
+    assert shown[jvm.DRIVER].endswith(" -Xss1m")
+    assert shown[jvm.LAUNCHER].endswith(" -Xss2m")
 
 
 def test_the_processes_that_tests_start_inherit_the_quick_jvm() -> None:

@@ -57,19 +57,19 @@ def silent(_: str) -> None:
 
 
 def test_an_empty_cache_is_filled_and_says_so(cache: Path, repository: Repository) -> None:
-    stated: list[str] = []
-    paths = resolve(cache, stated.append, jars=JARS, fetch=repository)
+    lines: list[str] = []
+    paths = resolve(cache, lines.append, jars=JARS, fetch=repository)
     assert [path.name for path in paths] == ["engine-1.0.jar", "storage-1.0.jar"]
     assert [path.read_bytes() for path in paths] == [content("engine"), content("storage")]
-    assert len(stated) == 1
+    assert len(lines) == 1
 
 
 def test_a_whole_cache_is_used_without_asking_or_saying_anything(
     cache: Path, filled: Path, repository: Repository
 ) -> None:
-    stated: list[str] = []
-    resolve(cache, stated.append, jars=JARS, fetch=repository)
-    assert (repository.asked, stated) == (1, [])
+    lines: list[str] = []
+    resolve(cache, lines.append, jars=JARS, fetch=repository)
+    assert (repository.asked, lines) == (1, [])
 
 
 @pytest.mark.parametrize("damage", ["truncated", "missing", "no manifest", "torn manifest"])
@@ -108,7 +108,7 @@ def test_other_pins_are_fetched_though_the_first_jar_is_the_same(
     assert repository.asked == 2
 
 
-def test_a_file_that_is_not_the_frozen_one_is_refused_and_leaves_nothing(cache: Path) -> None:
+def test_a_file_that_is_not_the_published_one_is_refused_and_leaves_nothing(cache: Path) -> None:
     def tampering(wanted: Sequence[Jar], folder: Path) -> None:
         for jar in wanted:
             (folder / jar.file).write_bytes(b"something else")
@@ -131,7 +131,7 @@ def test_a_failed_fetch_leaves_the_next_one_a_clean_start(
     assert sorted(path.name for path in cache.iterdir()) == [".lock", "engine-1.0"]
 
 
-def test_the_manifest_says_name_size_and_manifest(filled: Path) -> None:
+def test_the_manifest_says_name_size_and_checksum(filled: Path) -> None:
     manifest = json.loads((filled / "manifest.json").read_text())
     assert manifest["jars"][0] == {
         "name": "engine-1.0.jar",

@@ -134,9 +134,9 @@ def test_a_subject_is_taken_as_it_is_for_it_is_not_encoded() -> None:
     assert event.path == "landing/m/Files/LandingZone/a%2Fb c#[1]/%2e%2e"
 
 
-@pytest.mark.parametrize(("stated", "meant"), [("true", True), ("false", False), (True, True)])
-def test_a_deleted_folder_says_whether_all_in_it_went_too(stated: object, meant: bool) -> None:
-    assert one(grid(kind="DirectoryDeleted", recursive=stated)).recursive is meant
+@pytest.mark.parametrize(("written", "meant"), [("true", True), ("false", False), (True, True)])
+def test_a_deleted_folder_says_whether_all_in_it_went_too(written: object, meant: bool) -> None:
+    assert one(grid(kind="DirectoryDeleted", recursive=written)).recursive is meant
 
 
 @pytest.mark.parametrize(

@@ -545,7 +545,7 @@ def test_a_purge_deletes_old_archived_files_and_what_was_written_down_of_them(
     assert table.applied == order
 
 
-def test_what_neither_control_document_nor_ledger_reports_is_not_guessed(table: Table) -> None:
+def test_what_neither_control_document_nor_ledger_knows_is_not_guessed(table: Table) -> None:
     order = grown(table, 2)
     table.reconcile_until_idle()
     table.lose()
@@ -584,6 +584,6 @@ def test_a_copied_folder_that_is_adopted_goes_on_where_it_was(
     order += grown(table, 4, first=4)
     assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == order
-    # The model takes every row of another life for a mistake; here they are what was copied.
-    assert all(reported.startswith("a row of another life") for reported in table.wrong)
+    # The model takes every row of another incarnation for a mistake; here they are what was copied.
+    assert all(one.startswith("a row of another incarnation") for one in table.wrong)
     table.wrong.clear()

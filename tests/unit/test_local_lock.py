@@ -45,7 +45,7 @@ def holder(root: Path) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def test_a_second_process_is_refused_and_reported_who_holds_the_root(tmp_path: Path) -> None:
+def test_a_second_process_is_refused_and_learns_who_holds_the_root(tmp_path: Path) -> None:
     with (
         holder(tmp_path) as process,
         pytest.raises(RootLocked) as refused,
@@ -66,7 +66,7 @@ def test_a_root_is_free_after_its_holder_was_killed(tmp_path: Path) -> None:
             assert f"process {os.getpid()}:" in (tmp_path / ".openmirror.lock").read_text()
 
 
-def test_a_root_is_free_after_its_holder_let_go_while_it_incarnations_on(tmp_path: Path) -> None:
+def test_a_root_is_free_after_its_holder_let_go_and_runs_on(tmp_path: Path) -> None:
     with holder(tmp_path) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -80,17 +80,17 @@ def test_a_root_is_free_after_its_holder_let_go_while_it_incarnations_on(tmp_pat
 def test_whoever_waits_gets_the_root_when_it_becomes_free_and_says_once_that_it_waits(
     tmp_path: Path,
 ) -> None:
-    stated: list[str] = []
+    lines: list[str] = []
     with holder(tmp_path) as process:
 
         def say(text: str) -> None:
-            stated.append(text)
+            lines.append(text)
             process.kill()
 
         with hold_root(tmp_path, wait_seconds=60, say=say):
             pass
-    assert len(stated) == 1
-    assert f"process {process.pid}:" in stated[0]
+    assert len(lines) == 1
+    assert f"process {process.pid}:" in lines[0]
 
 
 def test_two_threads_of_one_process_do_not_hold_a_root_at_once(tmp_path: Path) -> None:

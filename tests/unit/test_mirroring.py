@@ -47,13 +47,13 @@ def fabric(**properties: object) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("document", [{}, {"properties": {}, "openmirror": {"tables": {}}}])
-def test_what_is_not_stated_is_the_default(document: object) -> None:
+def test_what_is_not_set_is_the_default(document: object) -> None:
     settings = stated(document)
     assert settings.default_schema == "dbo"
     assert settings.policy_of(ORDERS) == TablePolicy()
 
 
-def test_every_switch_is_stated_of_the_mirror_and_of_a_table_over_it() -> None:
+def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
     settings = stated(
         {
             **fabric(retentionInDays=3, enableDeltaChangeDataFeed=True, defaultSchema="raw"),
@@ -237,7 +237,9 @@ def _properties(schema: dict[str, Any], section: str) -> set[str]:
     return set(schema["$defs"][section]["properties"])
 
 
-def test_what_is_stated_of_a_table_is_what_is_stated_of_a_mirror_and_two_keys_of_fabric() -> None:
+def test_what_can_be_set_for_a_table_is_what_can_be_set_for_a_mirror_and_two_keys_of_fabric() -> (
+    None
+):
     schema = MirroringDocument.model_json_schema()
     table, mirror = _properties(schema, "TableSwitches"), _properties(schema, "MirrorSwitches")
     of_fabric = _properties(schema, "TypeProperties") - {"defaultSchema"}

@@ -1,4 +1,4 @@
-"""A change file's shape is told from its head and footer, and never wrongly called complete."""
+"""A change file's shape is read from its head and footer, and never wrongly called complete."""
 
 from __future__ import annotations
 

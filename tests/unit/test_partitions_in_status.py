@@ -20,7 +20,7 @@ from openmirror.table import layout
 from tests.unit.paper import PaperEngine, table
 from tests.unit.test_cli import ITEMS, Root, root, run  # noqa: F401 - a fixture
 
-RECONCILIATIONS = table("m", "Visits")
+TRIPS = table("m", "Trips")
 NORTH, SOUTH = "Region=North", "Region=South"
 
 
@@ -39,15 +39,15 @@ def _declare(root: Root, folder: TableFolder, **options: object) -> None:  # noq
 
 
 def _partitioned(root: Root, *files: str) -> None:  # noqa: F811
-    _declare(root, RECONCILIATIONS, isPartitionEnabled=True)
+    _declare(root, TRIPS, isPartitionEnabled=True)
     for file in files:
         partition, _, number = file.rpartition("/")
         name = f"{int(number):020d}.parquet"
-        root.put(RECONCILIATIONS, f"{partition}/{name}" if partition else name, GOOD)
+        root.put(TRIPS, f"{partition}/{name}" if partition else name, GOOD)
 
 
 def _partitions(root: Root) -> list[dict[str, Any]]:  # noqa: F811
-    return root.table_status("Visits")["openmirror"]["partitions"]
+    return root.table_status("Trips")["openmirror"]["partitions"]
 
 
 def _without_since(partition: dict[str, Any]) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_each_partition_has_its_own_sequence_pending_files_and_wait(root: Root) 
             "waitingFor": {"kind": "gap", "sequence": "2", "partition": SOUTH},
         },
     ]
-    status = root.table_status("Visits")["openmirror"]
+    status = root.table_status("Trips")["openmirror"]
     assert (status["appliedSequence"], status["pendingFiles"]) == ("3", 3)
     assert status["waitingFor"]["kind"] == "gap"
 
@@ -84,7 +84,7 @@ def test_each_partition_has_its_own_sequence_pending_files_and_wait(root: Root) 
 def test_a_file_that_is_still_written_is_the_wait_of_its_partition(root: Root) -> None:  # noqa: F811
     _partitioned(root, f"{NORTH}/1", f"{SOUTH}/1", f"{SOUTH}/3")
     name = f"{SOUTH}/{2:020d}.parquet"
-    root.put(RECONCILIATIONS, name, b"")
+    root.put(TRIPS, name, b"")
     assert root.run("drain").exit_code == 3
     north, south = _partitions(root)
     assert north["waitingFor"] is None
@@ -92,21 +92,21 @@ def test_a_file_that_is_still_written_is_the_wait_of_its_partition(root: Root) -
     waiting = south["waitingFor"]
     assert (waiting["kind"], waiting["sequence"], waiting["file"]) == ("incomplete", "2", name)
     assert waiting["until"] > waiting["since"]
-    assert root.table_status("Visits")["openmirror"]["waitingFor"] == waiting
+    assert root.table_status("Trips")["openmirror"]["waitingFor"] == waiting
 
 
-def test_people_are_reported_which_partitions_wait_and_what_ends_each_wait(root: Root) -> None:  # noqa: F811
+def test_people_are_shown_which_partitions_wait_and_what_ends_each_wait(root: Root) -> None:  # noqa: F811
     _partitioned(root, f"{NORTH}/1", f"{NORTH}/3", f"{SOUTH}/2", "5")
     root.run("drain")
     shown = " ".join(run("status", root=root.path, env={"COLUMNS": "300"}).stdout.split())
     assert "waits: gap" in shown
     assert ", and 2 more" in shown
     for wanted in (f"{NORTH}/2", f"{SOUTH}/1", "/1"):
-        assert f"openmirror skip m/dbo.Visits --through {wanted} --why" in shown
+        assert f"openmirror skip m/dbo.Trips --through {wanted} --why" in shown
     assert shown.count("waits since") == 3
 
 
-def test_many_waiting_partitions_are_not_all_reported_one_by_one(root: Root) -> None:  # noqa: F811
+def test_many_waiting_partitions_are_not_all_listed_one_by_one(root: Root) -> None:  # noqa: F811
     _partitioned(root, "1", *(f"Day={day}/2" for day in range(30)))
     root.run("drain")
     shown = root.run("status").stdout
@@ -118,7 +118,7 @@ def test_many_waiting_partitions_are_not_all_reported_one_by_one(root: Root) -> 
 def test_skipping_what_a_partition_lacks_lets_it_go_on(root: Root) -> None:  # noqa: F811
     _partitioned(root, f"{NORTH}/1", f"{NORTH}/3", f"{SOUTH}/2")
     root.run("drain")
-    done = root.run("skip", "dbo.Visits", "--through", f"{NORTH}/2", "--why", "lost for good")
+    done = root.run("skip", "dbo.Trips", "--through", f"{NORTH}/2", "--why", "lost for good")
     assert done.exit_code == 0
     assert root.run("drain").exit_code == 3
     north, south = _partitions(root)
@@ -129,10 +129,10 @@ def test_skipping_what_a_partition_lacks_lets_it_go_on(root: Root) -> None:  # n
 def test_a_bad_file_of_a_partition_that_is_skipped_leaves_no_gap(root: Root) -> None:  # noqa: F811
     _partitioned(root, f"{NORTH}/1", f"{NORTH}/3")
     bad = f"{NORTH}/{2:020d}.parquet"
-    root.put(RECONCILIATIONS, bad, b"certainly no parquet file")
+    root.put(TRIPS, bad, b"certainly no parquet file")
     assert root.run("drain").exit_code == 3
-    assert root.table_status("Visits")["openmirror"]["problem"]["file"] == bad
-    assert root.run("skip", "dbo.Visits", "--file", bad, "--why", "not needed").exit_code == 0
+    assert root.table_status("Trips")["openmirror"]["problem"]["file"] == bad
+    assert root.run("skip", "dbo.Trips", "--file", bad, "--why", "not needed").exit_code == 0
     assert root.run("drain").exit_code == 0
     (north,) = _partitions(root)
     assert (north["appliedSequence"], north["waitingFor"]) == ("3", None)
@@ -143,57 +143,55 @@ def test_partitions_of_files_found_by_their_time_have_no_sequence_and_no_wait(
 ) -> None:
     _declare(
         root,
-        RECONCILIATIONS,
+        TRIPS,
         isPartitionEnabled=True,
         fileDetectionStrategy="LastUpdateTimeFileDetection",
     )
-    root.put(RECONCILIATIONS, f"{NORTH}/a.parquet", GOOD)
-    root.put(RECONCILIATIONS, f"{NORTH}/b.parquet", b"")
-    root.put(RECONCILIATIONS, f"{SOUTH}/a.parquet", GOOD)
+    root.put(TRIPS, f"{NORTH}/a.parquet", GOOD)
+    root.put(TRIPS, f"{NORTH}/b.parquet", b"")
+    root.put(TRIPS, f"{SOUTH}/a.parquet", GOOD)
     assert root.run("drain").exit_code == 3
     assert _partitions(root) == [
         {"partition": NORTH, "appliedSequence": None, "pendingFiles": 1, "waitingFor": None},
         {"partition": SOUTH, "appliedSequence": None, "pendingFiles": 0, "waitingFor": None},
     ]
-    waiting = root.table_status("Visits")["openmirror"]["waitingFor"]
+    waiting = root.table_status("Trips")["openmirror"]["waitingFor"]
     assert (waiting["kind"], waiting["file"]) == ("incomplete", f"{NORTH}/b.parquet")
     assert "sequence" not in waiting
 
 
 def test_tables_without_partitions_have_no_such_list(root: Root) -> None:  # noqa: F811
     root.land(ITEMS, 1)
-    _declare(root, RECONCILIATIONS, fileDetectionStrategy="LastUpdateTimeFileDetection")
-    root.put(RECONCILIATIONS, "a.parquet", GOOD)
+    _declare(root, TRIPS, fileDetectionStrategy="LastUpdateTimeFileDetection")
+    root.put(TRIPS, "a.parquet", GOOD)
     assert root.run("drain").exit_code == 0
-    for name in ("Items", "Visits"):
+    for name in ("Items", "Trips"):
         assert "partitions" not in root.table_status(name)["openmirror"]
 
 
-def test_a_good_file_of_text_that_only_is_quiet_cannot_be_skipped(root: Root) -> None:  # noqa: F811
-    _declare(
-        root, RECONCILIATIONS, FileFormat="CSV", fileDetectionStrategy="LastUpdateTimeFileDetection"
-    )
-    root.put(RECONCILIATIONS, "a.csv", b"id,v\r\n1,x\r\n")
-    place = root.path / layout.join(layout.table_folder(RECONCILIATIONS), "a.csv")
+def test_a_good_text_file_in_its_quiet_period_cannot_be_skipped(root: Root) -> None:  # noqa: F811
+    _declare(root, TRIPS, FileFormat="CSV", fileDetectionStrategy="LastUpdateTimeFileDetection")
+    root.put(TRIPS, "a.csv", b"id,v\r\n1,x\r\n")
+    place = root.path / layout.join(layout.table_folder(TRIPS), "a.csv")
     ahead = datetime.now(UTC).timestamp() + 3600
     os.utime(place, (ahead, ahead))  # as a clock that is fast would leave it
-    waiting = root.table_status("Visits")["openmirror"]["waitingFor"]
+    waiting = root.table_status("Trips")["openmirror"]["waitingFor"]
     assert (waiting["kind"], waiting["file"]) == ("settle", "a.csv")
-    refused = root.run("skip", "dbo.Visits", "--file", "a.csv", "--why", "x")
+    refused = root.run("skip", "dbo.Trips", "--file", "a.csv", "--why", "x")
     assert refused.exit_code != 0
     assert "nothing stops at a.csv" in " ".join(refused.stderr.split())
 
 
-def test_a_drain_sits_out_what_is_quiet_beside_what_is_still_written(
+def test_a_drain_sits_out_a_quiet_period_beside_a_file_that_is_still_written(
     root: Root,  # noqa: F811
 ) -> None:
-    _declare(root, RECONCILIATIONS, FileFormat="CSV", isPartitionEnabled=True)
+    _declare(root, TRIPS, FileFormat="CSV", isPartitionEnabled=True)
     empty = f"{NORTH}/{1:020d}.csv"
-    root.put(RECONCILIATIONS, empty, b"")
-    place = root.path / layout.table_folder(RECONCILIATIONS) / empty
+    root.put(TRIPS, empty, b"")
+    place = root.path / layout.table_folder(TRIPS) / empty
     before = datetime.now(UTC).timestamp() - 60
     os.utime(place, (before, before))
-    root.put(RECONCILIATIONS, f"{SOUTH}/{1:020d}.csv", b"id,v\r\n1,x\r\n")
+    root.put(TRIPS, f"{SOUTH}/{1:020d}.csv", b"id,v\r\n1,x\r\n")
     drained = run("drain", root=root.path, env={"OPENMIRROR_QUIET_PERIOD": "1"})
     assert drained.exit_code == 3
     north, south = _partitions(root)
@@ -212,7 +210,7 @@ def test_what_is_only_decided_is_not_shown_as_applied(root: Root) -> None:  # no
     _partitioned(root, f"{NORTH}/2", f"{NORTH}/3", f"{SOUTH}/2")
     ports = wiring.local_ports(Settings(root=root.path))
     with pytest.raises(KeyboardInterrupt):
-        reconcile_until_idle(ports, _Stalled(root.store), RECONCILIATIONS)
+        reconcile_until_idle(ports, _Stalled(root.store), TRIPS)
     shown = [(p["partition"], p["appliedSequence"], p["pendingFiles"]) for p in _partitions(root)]
     assert shown == [(NORTH, "1", 2), (SOUTH, "1", 1)]
     assert root.run("drain").exit_code == 0
@@ -224,10 +222,10 @@ def test_a_rebuild_shows_how_far_it_has_come_in_each_partition(root: Root) -> No
     _partitioned(root, f"{NORTH}/1", f"{NORTH}/2", f"{SOUTH}/1")
     root.run("drain")
     root.run("clean")
-    root.run("reseed", "dbo.Visits", "--why", "to see it")
+    root.run("reseed", "dbo.Trips", "--why", "to see it")
     ports = wiring.local_ports(Settings(root=root.path, batch_files=1))
-    reconcile(ports, PaperEngine(root.store), RECONCILIATIONS)
-    status = root.table_status("Visits")
+    reconcile(ports, PaperEngine(root.store), TRIPS)
+    status = root.table_status("Trips")
     assert (status["status"], status["openmirror"]["appliedSequence"]) == ("Reseeding", "1")
     shown = [(p["partition"], p["appliedSequence"]) for p in _partitions(root)]
     assert shown == [(NORTH, "1"), (SOUTH, "0")]

@@ -88,9 +88,9 @@ def test_every_event_is_frozen_and_says_its_severity_and_why(kind: type[Progress
     with pytest.raises(FrozenInstanceError):
         example(kind).reason = "another"
     assert "severity" in vars(kind)
-    stated = " ".join((kind.__doc__ or "").split())
+    docstring = " ".join((kind.__doc__ or "").split())
     word = {Severity.WARNING: "Warning"}.get(kind.severity, kind.severity.name.capitalize())
-    assert re.search(rf"\b{word}[:.]", stated), stated
+    assert re.search(rf"\b{word}[:.]", docstring), docstring
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)

@@ -86,7 +86,7 @@ class World:
         return [event.kind for event in self.reported if isinstance(event, TableWaiting)]
 
 
-def test_a_new_text_file_waits_until_it_was_left_alone_for_be_quiet() -> None:
+def test_a_new_text_file_waits_until_it_was_left_alone_for_its_quiet_period() -> None:
     world = World()
     world.put(FIRST, "a\n1\n")
     wait = world.decision()
@@ -100,7 +100,7 @@ def test_a_new_text_file_waits_until_it_was_left_alone_for_be_quiet() -> None:
     assert isinstance(world.decision(), Reset)
 
 
-def test_a_file_that_is_written_again_is_quiet_again() -> None:
+def test_a_file_that_is_written_again_begins_a_new_quiet_period() -> None:
     world = World()
     world.put(FIRST, "a\n1\n")
     world.now += timedelta(seconds=4)
@@ -111,7 +111,7 @@ def test_a_file_that_is_written_again_is_quiet_again() -> None:
     assert isinstance(world.decision(), Reset)
 
 
-def test_half_a_file_is_no_problem_before_it_has_quiet() -> None:
+def test_half_a_file_is_no_problem_before_its_quiet_period_ends() -> None:
     world = World()
     world.put(FIRST, 'a,"b')
     assert isinstance(world.decision(), Wait)
@@ -123,7 +123,7 @@ def test_half_a_file_is_no_problem_before_it_has_quiet() -> None:
     assert isinstance(world.decision(), Pause)
 
 
-def test_an_empty_text_file_is_incomplete_and_not_settling() -> None:
+def test_an_empty_text_file_is_incomplete_and_has_no_quiet_period() -> None:
     world = World()
     world.put(FIRST, "")
     world.now += timedelta(seconds=60)
@@ -132,7 +132,7 @@ def test_an_empty_text_file_is_incomplete_and_not_settling() -> None:
     assert wait.waiting.kind is WaitKind.INCOMPLETE
 
 
-def test_files_that_have_quiet_are_applied_before_one_that_has_not() -> None:
+def test_files_whose_quiet_period_is_over_are_applied_before_one_whose_is_not() -> None:
     world = World()
     world.put(FIRST, "a\n1\n")
     world.now += timedelta(seconds=5)
@@ -142,21 +142,21 @@ def test_files_that_have_quiet_are_applied_before_one_that_has_not() -> None:
     assert [file.name for file in decision.batch.files] == [FIRST]
 
 
-def test_be_quiet_of_the_table_wins_over_that_of_the_run() -> None:
+def test_the_quiet_period_of_the_table_wins_over_that_of_the_run() -> None:
     world = World()
     world.settings(quietPeriod="0s")
     world.put(FIRST, "a\n1\n")
     assert isinstance(world.decision(), Reset)
 
 
-def test_parquet_says_itself_that_it_is_complete_and_does_not_be_quiet() -> None:
+def test_parquet_says_itself_that_it_is_complete_and_has_no_quiet_period() -> None:
     world = World()
     world.put("_metadata.json", "{}")
     land(world.store, T, 1)
     assert isinstance(world.decision(), Reset)
 
 
-def test_the_event_filter_and_the_sweep_wake_up_for_a_file_that_is_quiet() -> None:
+def test_the_event_filter_and_the_sweep_wake_for_a_file_in_its_quiet_period() -> None:
     world = World()
     etag = world.put(FIRST, "a\n1\n")
     path = join(PLACE, FIRST)
@@ -169,7 +169,7 @@ def test_the_event_filter_and_the_sweep_wake_up_for_a_file_that_is_quiet() -> No
         workers.stop(1)
 
 
-def test_nobody_is_kept_or_started_for_text_that_is_reported_to_be_quiet_for_long() -> None:
+def test_nobody_is_kept_or_started_for_text_with_a_long_quiet_period() -> None:
     world = World()
     world.settings(quietPeriod="10m")
     etag = world.put(FIRST, "a\n1\n")
@@ -197,7 +197,7 @@ def _until(done: object) -> float:
     return time.monotonic() - begun
 
 
-def test_a_drain_sits_out_what_is_quiet() -> None:
+def test_a_drain_sits_out_a_quiet_period() -> None:
     world = World(BRIEF, runs=True)
     world.put(FIRST, "a\n1\n")
     done = drain(world.ports, world.engine, ["m"], workers=1)
@@ -223,7 +223,7 @@ def test_a_drain_leaves_a_file_that_grows_and_grows() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_process_that_stays_applies_each_file_as_it_is_quiet(count: int) -> None:
+def test_a_process_that_stays_applies_each_file_once_its_quiet_period_is_over(count: int) -> None:
     world = World(BRIEF, runs=True)
     workers = WorkerPool(Reconciler(world.ports, world.engine), 1)
     try:
@@ -236,7 +236,7 @@ def test_a_process_that_stays_applies_each_file_as_it_is_quiet(count: int) -> No
 
 
 @pytest.mark.parametrize(("quiet_period", "applied"), [("1s", 1), ("90s", 0)])
-def test_a_runner_that_would_be_idle_stays_for_a_file_that_is_quiet_soon(
+def test_a_runner_that_would_be_idle_stays_for_a_short_quiet_period(
     quiet_period: str, applied: int
 ) -> None:
     world = World(runs=True)

@@ -21,8 +21,8 @@ def _called(decorator: ast.expr) -> tuple[str, dict[str | None, ast.expr]]:
 
 
 def _is_by_name(keywords: dict[str | None, ast.expr]) -> bool:
-    stated = keywords.get("kw_only")
-    return isinstance(stated, ast.Constant) and stated.value is True
+    given = keywords.get("kw_only")
+    return isinstance(given, ast.Constant) and given.value is True
 
 
 def _fields(record: ast.ClassDef) -> list[ast.AnnAssign]:

@@ -217,7 +217,7 @@ def test_a_table_that_never_stands_still_does_not_hide_the_others(world: World) 
     assert problem.code == "TableUnreadable"
 
 
-def test_a_zone_that_vanishes_while_it_is_looked_at_is_the_mirrors_error(world: World) -> None:
+def test_a_zone_that_vanishes_while_it_is_observed_is_the_mirrors_error(world: World) -> None:
     class Unmounting(ChangeFileInspector):
         def inspect(
             self, path: StorePath, entry: Entry, text: TextFormat | None = None

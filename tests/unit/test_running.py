@@ -1,4 +1,4 @@
-"""Lanes, drain and sweep, over real logs with an engine that only keeps the books."""
+"""Workers, drain and sweep, over real logs with an engine that only keeps the books."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def small(files: int) -> Limits:
     return Limits(batch_files=files, metadata_grace=timedelta(0), drop_grace=timedelta(0))
 
 
-# --- Lanes --------------------------------------------------------------------------------------
+# --- Workers --------------------------------------------------------------------------------------
 
 
 def test_a_table_is_never_in_two_workers_however_often_it_wakes() -> None:
@@ -180,7 +180,7 @@ def test_wakes_do_not_shorten_the_pause_after_a_failure() -> None:
     reconcile_all(workers, A)
     for _ in range(5):
         workers.wake(A)
-    workers.wake(B)  # goes through the same lane, behind any ring of A
+    workers.wake(B)  # goes through the same worker, behind any wake-up of A
     while B not in reconciliations:
         threading.Event().wait(0.001)
     workers.stop(PATIENCE)
@@ -235,7 +235,7 @@ def test_stop_answers_which_reconciliations_it_had_to_abandon() -> None:
 
 
 def reconcile_all(workers: WorkerPool, folder: TableFolder) -> None:
-    """Wait until a table is set for later: the moment between its visit and that has no event."""
+    """Wait until a table is set for later: no event marks that moment after its reconcile."""
     while folder not in workers._later:
         threading.Event().wait(0.001)
 
@@ -496,7 +496,7 @@ def test_the_sweep_wakes_for_a_problem_that_nobody_has_written_down_yet() -> Non
     assert world.wake_ups() == []
 
 
-def test_the_sweep_survives_a_table_that_cannot_be_looked_at() -> None:
+def test_the_sweep_survives_a_table_that_cannot_be_observed() -> None:
     world = World()
     land(world.store, A, 1)
     land(world.store, B, 1)
@@ -507,7 +507,7 @@ def test_the_sweep_survives_a_table_that_cannot_be_looked_at() -> None:
 
 
 class _CountedLogs(LogReplay):
-    """Counts how often a log is asked for: once a look, here."""
+    """Counts how often a log is asked for: once an observation, here."""
 
     reads = 0
 
@@ -537,7 +537,7 @@ def test_status_after_a_sweep_costs_no_further_observation_and_says_the_same() -
 
 
 class _Meeting(ChangeFileInspector):
-    """Lets a look go on only once another table is looked at as well."""
+    """Lets an observation go on only once another table is observed as well."""
 
     def __init__(self, store: MemoryStore) -> None:
         super().__init__(store)
@@ -550,9 +550,7 @@ class _Meeting(ChangeFileInspector):
         return super().inspect(path, entry, text)
 
 
-def test_a_sweep_of_a_far_store_observations_at_tables_side_by_side_and_survives_one_of_them() -> (
-    None
-):
+def test_a_sweep_of_a_far_store_observes_tables_side_by_side_and_survives_one_of_them() -> None:
     world = World()
     land(world.store, A, 1)
     land(world.store, B, 1)

@@ -24,7 +24,7 @@ PATH = StorePath("landing/m/Files/LandingZone/a[1] 50%20#/f.parquet")
 # --- Places -------------------------------------------------------------------------------------
 
 
-def test_a_path_in_an_account_is_a_uri_in_which_every_dead_letter_means_itself() -> None:
+def test_a_path_in_an_account_is_a_uri_in_which_every_character_means_itself() -> None:
     assert (
         account_spark_paths(CLOUD)(PATH)
         == f"abfss://landing@{HOST}/m/Files/LandingZone/a[1] 50%20#/f.parquet"

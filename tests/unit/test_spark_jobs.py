@@ -87,9 +87,9 @@ def test_what_happens_is_one_line_with_time_severity_event_table_and_fields(
     until = datetime(2026, 1, 2, tzinfo=UTC)
     lines.log_event(TableWaiting(folder, WaitKind.GAP, 'two "words"', until))
     [line] = capsys.readouterr().err.splitlines()
-    time, reported = line.split("  ", 1)
+    time, rest = line.split("  ", 1)
     assert datetime.fromisoformat(time).tzinfo is not None
-    assert reported == (
+    assert rest == (
         f"INFO     {TableWaiting.name:<24} m/Sales.schema/Orders "
         'kind=gap detail="two \\"words\\"" until=2026-01-02T00:00:00+00:00'
     )
@@ -120,7 +120,7 @@ def test_an_entry_point_imports_only_wiring_and_what_it_hands_over() -> None:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel as its pinned build backend makes it from this checkout."""
+    """The wheel as the build backend of the project makes it from this checkout."""
     folder = tmp_path_factory.mktemp("wheel")
     build = f"from hatchling.build import build_wheel; print(build_wheel({str(folder)!r}))"
     done = subprocess.run(

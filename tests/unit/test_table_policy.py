@@ -1,4 +1,4 @@
-"""What a policy comes to: what Delta is told, a timestamp's type, how long waits last."""
+"""What a policy comes to: Delta's properties, a timestamp's type, how long waits last."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def due(policy: TablePolicy, there: TableLog, file: str = "id") -> TableFeatures
     return features_of(policy, union, there)
 
 
-# --- What Delta is told ---------------------------------------------------------------------------
+# --- Delta's properties ---------------------------------------------------------------------------
 
 
 def test_a_policy_that_says_nothing_asks_nothing_of_delta() -> None:
@@ -63,7 +63,7 @@ def test_a_policy_that_says_nothing_asks_nothing_of_delta() -> None:
     assert (asked.is_due, asked.clustering) == (False, ("id",)), "a rewrite keeps clustering"
 
 
-def test_a_new_table_is_created_with_what_is_stated_of_it_true_or_false() -> None:
+def test_a_new_table_is_created_with_what_is_set_for_it_true_or_false() -> None:
     policy = TablePolicy(deletion_vectors=True, change_data_feed=False, clustering=("B", "x", "id"))
     asked = features_of_new(policy, schema("id b:string at:timestamp_ntz"))
     assert dict(asked.properties) == {DV: "true", FEED: "false", NTZ[0]: NTZ[1]}
@@ -71,7 +71,7 @@ def test_a_new_table_is_created_with_what_is_stated_of_it_true_or_false() -> Non
 
 
 @pytest.mark.parametrize(
-    ("policy", "there", "reported"),
+    ("policy", "there", "properties"),
     [
         (TablePolicy(deletion_vectors=True), log("id"), ((DV, "true"),)),
         (TablePolicy(deletion_vectors=True), log("id", enableDeletionVectors="TRUE"), ()),
@@ -85,13 +85,13 @@ def test_a_new_table_is_created_with_what_is_stated_of_it_true_or_false() -> Non
         (TablePolicy(change_data_feed=True), log("id", enableChangeDataFeed="true"), ()),
     ],
 )
-def test_a_table_that_is_there_is_reported_only_what_it_has_otherwise(
-    policy: TablePolicy, there: TableLog, reported: tuple[tuple[str, str], ...]
+def test_only_properties_that_a_table_has_otherwise_are_set(
+    policy: TablePolicy, there: TableLog, properties: tuple[tuple[str, str], ...]
 ) -> None:
-    assert due(policy, there).properties == reported
+    assert due(policy, there).properties == properties
 
 
-def test_zoneless_timestamps_are_reported_once_with_the_first_such_column() -> None:
+def test_zoneless_timestamps_are_enabled_once_with_the_first_such_column() -> None:
     assert due(TablePolicy(), log("id"), "at:timestamp_ntz").properties == (NTZ,)
     assert due(TablePolicy(), log("id at:timestamp_ntz"), "b:timestamp_ntz").properties == ()
 

@@ -1,4 +1,4 @@
-"""Status says where a table is in its life, in Fabric's words, and what to do about it."""
+"""Status says how far a table has come, in Fabric's words, and what to do about it."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ def test_a_dropped_table_is_listed_only_while_it_can_come_back() -> None:
     assert not is_listed(replace(gone, retained=None))
 
 
-def test_a_table_retained_that_another_folder_dropped_is_not_this_folders() -> None:
+def test_a_retained_table_that_another_folder_dropped_is_not_this_folders() -> None:
     retained = log(None, fenced_at=5, folder=OTHER)
     assert not is_listed(observed(incarnation=None, metadata=None, retained=retained))
 

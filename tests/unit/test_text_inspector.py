@@ -1,4 +1,4 @@
-"""What a text file's first bytes tell: columns, types, whether there are rows, what else it is."""
+"""What a text file's first bytes show: columns, types, whether there are rows, what else it is."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_a_header_longer_than_the_first_read_is_read_on() -> None:
     assert reads == [65_536, 524_288]
 
 
-def test_a_dead_letter_that_the_first_read_cuts_is_no_mistake() -> None:
+def test_a_character_that_the_first_read_cuts_is_no_mistake() -> None:
     facts = inspect("a\n" + "é" * 100_000)
     assert facts.completeness is Completeness.COMPLETE
 

@@ -73,8 +73,8 @@ def test_an_extension_that_no_change_file_can_have_is_refused(value: object) -> 
 
 def test_a_format_needs_what_it_needs() -> None:
     assert "FileExtension is missing" in refused(FileFormat="DelimitedText")
-    for stated in ("JSON", "", "text"):
-        assert "CSV, DelimitedText or Parquet" in refused(FileFormat=stated)
+    for value in ("JSON", "", "text"):
+        assert "CSV, DelimitedText or Parquet" in refused(FileFormat=value)
     assert "must be text" in refused(FileFormat=1)
 
 

@@ -1,4 +1,4 @@
-"""`openmirror up` as a process: hears of files, and stops when it is told to."""
+"""`openmirror up` as a process: hears of files, and stops when it is asked to."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ app(sys.argv[1:])
 
 
 class Running:
-    """One `openmirror up` and what it has said."""
+    """One `openmirror up` and what it has printed."""
 
     def __init__(self, root: Path) -> None:
         self.store = LocalStore(root)

@@ -1,4 +1,4 @@
-"""`validate` finds every mistake of a folder at once, by the rules of the door."""
+"""`validate` finds every mistake of a folder at once, by the rules of the event filter."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_right_folder_has_no_findings(folder: Folder) -> None:
     assert folder.validate() == []
 
 
-def test_a_name_that_is_no_text_is_reported_and_everything_else_is_looked_at(
+def test_a_name_that_is_no_text_is_reported_and_everything_else_is_checked(
     folder: Folder,
 ) -> None:
     if sys.platform == "darwin":
@@ -159,7 +159,7 @@ def test_numbers_begin_with_what_is_there_when_the_archive_was_purged(folder: Fo
 
 
 @pytest.mark.parametrize("content", [None, "", "  "])
-def test_a_folder_without_metadata_is_reported_that_it_takes_only_inserts(
+def test_a_folder_without_metadata_is_reported_to_take_only_inserts(
     folder: Folder, content: str | None
 ) -> None:
     if content is not None:

@@ -1,4 +1,4 @@
-"""What is left of one key, told by positions alone."""
+"""What is left of one key, shown by positions alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hearing of changes: whom a path concerns, and that the file system's changes really ring."""
+"""Hearing of changes: whom a path concerns, and that the file system's changes really wake."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PATIENCE = 20.0
         (f"{ZONE}/Sales.schema/Orders/00000000000000000001.parquet", SALES_ORDERS),
     ],
 )
-def test_a_change_that_a_observation_depends_on_concerns_its_table(
+def test_a_change_that_an_observation_depends_on_concerns_its_table(
     path: str, folder: TableFolder
 ) -> None:
     assert heard(PurePosixPath(path)) == folder
@@ -71,7 +71,7 @@ def test_a_change_above_table_folders_may_concern_them_all(path: str) -> None:
 
 
 class Heard:
-    """A watched root, and what rang."""
+    """A watched root, and the tables that it woke."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -88,14 +88,14 @@ class Heard:
         )
 
     def after(self, change: Callable[[], object]) -> set[TableFolder]:
-        """Who rings within a moment after a change and a sign that follows it."""
+        """Which tables wake within a moment after a change and a sign that follows it."""
         change()
         sign = self.zone / "Sign"
         sign.mkdir(exist_ok=True)
         (sign / f"{time.monotonic_ns():020d}.parquet").touch()
         woken = set()
         while (folder := self.waker.take(PATIENCE)) != table("m", "Sign"):
-            assert folder is not None, "the watch is deaf"
+            assert folder is not None, "the watch hears nothing"
             woken.add(folder)
         while folder := self.waker.take(0.3):
             woken.add(folder)
@@ -150,7 +150,7 @@ def test_a_deleted_folder_wakes(ears: Heard) -> None:
     assert ears.after(lambda: shutil.rmtree(ears.zone / "Orders")) == {ORDERS}
 
 
-def test_files_in_folders_that_are_new_themselves_wake_up(ears: Heard) -> None:
+def test_files_in_folders_that_are_new_themselves_wake_their_table(ears: Heard) -> None:
     folder = ears.zone / "Sales.schema" / "Orders"
 
     def make() -> None:
@@ -158,11 +158,11 @@ def test_files_in_folders_that_are_new_themselves_wake_up(ears: Heard) -> None:
         (folder / f"{1:020d}.parquet").write_bytes(b"x")
 
     woken = ears.after(make)
-    # The kernel tells of a new folder before anybody can watch what is in it: the sweep covers it.
+    # The kernel reports a new folder before anybody can watch what is in it: the sweep covers it.
     assert woken == {SALES_ORDERS} or ears.swept.acquire(timeout=PATIENCE)
 
 
-def test_our_own_files_and_other_mirrors_do_not_wake_up(ears: Heard) -> None:
+def test_our_own_files_and_other_mirrors_do_not_wake_it(ears: Heard) -> None:
     def ours() -> None:
         (ears.zone / "Orders" / "_ProcessedFiles" / f"{1:020d}.parquet").write_bytes(b"x")
         (ears.zone / "Orders" / "_openmirror").write_text("record")
@@ -189,7 +189,7 @@ def test_a_landing_folder_that_comes_later_is_swept_and_then_heard(tmp_path: Pat
         assert woken == ORDERS
 
 
-def test_wakes_before_a_observation_are_one_wake_up_in_the_order_of_the_first() -> None:
+def test_wakes_before_an_observation_are_one_wake_up_in_the_order_of_the_first() -> None:
     waker = LocalWaker()
     for folder in (SALES_ORDERS, ORDERS, SALES_ORDERS):
         waker.wake(folder)

@@ -229,7 +229,7 @@ def killed_at(world: World, at: Step) -> None:
         timer.stop(PATIENCE)
 
 
-# --- Messages and visits ------------------------------------------------------------------------
+# --- Messages and reconciliations ---------------------------------------------------------------
 
 
 def test_a_wake_up_is_applied_and_its_message_deleted() -> None:
@@ -274,7 +274,7 @@ def test_a_message_taken_during_a_reconcile_causes_one_more_and_is_deleted_only_
     second = threading.Event()
 
     def steps(step: Step) -> None:
-        # The look is over: what comes now, this visit does not see.
+        # The observation is over: what comes now, this reconcile does not see.
         if step is Step.OBSERVED:
             reconciliations.append(len(world.queue.deleted))
             if len(reconciliations) == 1:
@@ -285,11 +285,11 @@ def test_a_message_taken_during_a_reconcile_causes_one_more_and_is_deleted_only_
     with world.runner(steps=steps) as working:
         serve(working, working._swept.is_set)
         world.wake(A)
-        # A folder that is not there, so that the first visit has nothing to do.
+        # A folder that is not there, so that the first reconcile has nothing to do.
         serve(working, lambda: working._messages.count() == 2)
         second.set()
         serve(working, lambda: world.queue.length() == 0)
-    assert world.applied(A) == 1, "the second message was not lost to the first visit"
+    assert world.applied(A) == 1, "the second message was not lost to the first reconcile"
     assert reconciliations[:2] == [0, 1]
 
 
@@ -319,14 +319,14 @@ def test_a_text_that_is_no_wake_up_is_dead_lettered_at_once_and_says_why() -> No
     assert not run_result.failed
 
 
-def test_the_first_sweep_applies_what_nobody_rang_for() -> None:
+def test_the_first_sweep_applies_what_no_wake_up_announced() -> None:
     world = World()
     land(world.store, A, 1)
     world.until_idle()
     assert world.applied(A) == 1
 
 
-def test_a_runner_reports_what_rang_and_its_correlation() -> None:
+def test_a_runner_reports_what_woke_it_and_its_correlation() -> None:
     world = World()
     with world.runner() as working:
         serve(working, working._swept.is_set)
@@ -369,7 +369,7 @@ def test_a_run_ends_only_when_the_queue_has_stayed_empty() -> None:
     working.stop()
 
 
-def test_a_table_that_waits_with_an_end_is_visited_then_without_a_wake_up() -> None:
+def test_a_table_that_waits_with_an_end_is_reconciled_then_without_a_wake_up() -> None:
     world = World(Limits(metadata_grace=timedelta(seconds=0.3), drop_grace=timedelta(0)))
     with world.runner() as working:
         serve(working, working._swept.is_set)
@@ -405,11 +405,11 @@ def test_a_stop_gives_messages_back_at_once_and_without_counting_a_failure() -> 
     run_result = working.stop()
     assert not run_result.abandoned
     finished = [folder for folder in (A, B, C) if world.applied(folder)]
-    assert len(finished) == 2, "two lanes finish their visit, the third table is left"
+    assert len(finished) == 2, "two workers finish their reconcile, the third table is left"
     wake_ups = {
         taken.work_item.folder: taken.times for taken in world.queue.take(9) if taken.work_item
     }
-    assert set(wake_ups) == {A, B, C}, "what was not looked at again is left as well"
+    assert set(wake_ups) == {A, B, C}, "what was not observed again is left as well"
     assert set(wake_ups.values()) == {1}
     assert all(world.leases.take(folder) for folder in (A, B, C))
 
@@ -446,7 +446,7 @@ def test_what_no_table_can_go_on_after_ends_the_runner_and_the_message_counts_it
 # --- Failures -----------------------------------------------------------------------------------
 
 
-def test_a_table_that_cannot_be_looked_at_gives_its_message_back_and_is_dead_lettered_at_last() -> (
+def test_a_table_that_cannot_be_observed_gives_its_message_back_and_is_dead_lettered_at_last() -> (
     None
 ):
     world = World()
@@ -485,7 +485,7 @@ def test_a_failure_that_passes_is_forgotten() -> None:
     assert not world.queue.dead_lettered
 
 
-def test_a_service_that_is_away_is_asked_until_it_is_back_and_buries_nothing() -> None:
+def test_a_service_that_is_away_is_asked_until_it_is_back_and_dead_letters_nothing() -> None:
     world = World()
     land(world.store, A, 1)
     world.store.away = True
@@ -512,7 +512,7 @@ def test_a_run_ends_although_a_service_is_away_and_says_that_it_failed() -> None
     world.store.away = True
     world.wake(A)
     assert "m/A" in world.until_idle().failed
-    assert world.queue.length() == 1, "the ring waits for the next runner"
+    assert world.queue.length() == 1, "the wake-up waits for the next runner"
 
 
 def test_a_batch_that_always_fails_pauses_its_table_before_its_message_is_dead_lettered() -> None:
@@ -536,7 +536,9 @@ def test_a_batch_that_always_fails_pauses_its_table_before_its_message_is_dead_l
         assert not working.stop().failed, "a paused table is no failed run"
 
 
-def test_a_message_that_killed_its_runner_so_often_is_dead_lettered_without_a_observation() -> None:
+def test_a_message_that_killed_its_runner_too_often_is_dead_lettered_without_an_observation() -> (
+    None
+):
     world = World()
     land(world.store, A, 1)
     world.wake(A)
@@ -633,7 +635,7 @@ def test_a_runner_does_not_wait_for_a_table_that_another_one_has() -> None:
     assert world.leases.take(A)
     world.wake(A)
     assert not world.until_idle().failed
-    assert world.queue.length() >= 1, "whoever has the table finds the ring"
+    assert world.queue.length() >= 1, "whoever has the table finds the wake-up"
     assert not world.engine.batches
 
 

@@ -12,7 +12,7 @@ from openmirror.protocol.sequence import Sequence
 from openmirror.table.control import Archived, DecidedBatch, Dropped, IncarnationRecord
 from tests.unit.transitions.values import (
     NOW,
-    OTHER_LIFE,
+    OTHER_INCARNATION,
     PARTITIONED,
     RECORD,
     batch,
@@ -32,7 +32,7 @@ def hour(ago: int, through: int) -> Archived:
     return Archived(HOUR - timedelta(hours=ago), Sequence(through))
 
 
-def life_after(at: ObservedState, done: CleanupPass) -> IncarnationRecord:
+def record_after(at: ObservedState, done: CleanupPass) -> IncarnationRecord:
     after = cleaned(at, done).record
     assert after is not None
     return after
@@ -55,29 +55,34 @@ def test_of_batches(moved: tuple[int, ...], left: tuple[DecidedBatch, ...]) -> N
     document = control(record=record(batches=(batch(1, 2), batch(3, 4), batch(5, 5))))
     files = [file(number) for number in range(1, 5)]
     done = CleanupPass(NOW, tuple(name(number) for number in moved))
-    after = life_after(observed(document, *files, log=log(4)), done)
+    after = record_after(observed(document, *files, log=log(4)), done)
     assert after.batches == left
     assert after.archived == (hour(0, moved[-1]),)
 
 
 def test_what_a_pass_moved_before_it_died_is_counted_by_the_next_one() -> None:
     document = control(record=record(batches=(batch(1, 2), batch(3, 3))))
-    after = life_after(observed(document, file(3), log=log(3)), CleanupPass(NOW))
+    after = record_after(observed(document, file(3), log=log(3)), CleanupPass(NOW))
     assert (after.batches, after.archived) == ((batch(3, 3),), (hour(0, 2),))
 
 
 def test_a_file_in_the_archive_is_not_one_in_the_folder() -> None:
     document = control(record=record(batches=(batch(1, 1), batch(2, 2))))
     at = observed(document, file(1, archived=True), file(2), log=log(2))
-    assert life_after(at, CleanupPass(NOW)).batches == (batch(2, 2),)
+    assert record_after(at, CleanupPass(NOW)).batches == (batch(2, 2),)
 
 
 @pytest.mark.parametrize(
     "more",
-    [{"log": log(None)}, {"log": None}, {"log": log(2, record=OTHER_LIFE)}, {"incarnation": None}],
-    ids=["between two epochs", "without a table", "another life has the table", "no folder"],
+    [
+        {"log": log(None)},
+        {"log": None},
+        {"log": log(2, record=OTHER_INCARNATION)},
+        {"incarnation": None},
+    ],
+    ids=["between two epochs", "without a table", "another incarnation has the table", "no folder"],
 )
-def test_nothing_of_a_incarnation_is_forgotten(more: dict[str, object]) -> None:
+def test_nothing_of_an_incarnation_is_forgotten(more: dict[str, object]) -> None:
     document = control(record=record(batches=(batch(1, 2),)))
     at = observed(document, **{"log": log(2), **more})
     assert cleaned(at, CleanupPass(NOW, purged_through=9)) == document
@@ -119,14 +124,14 @@ def test_hour_by_hour(
 def test_the_highest_archived_number_is_known_for_good(
     purged_through: int, left: tuple[Archived, ...]
 ) -> None:
-    """It is all that tells a number that comes again from one that is missing."""
+    """Only this distinguishes a number that comes again from one that is missing."""
     assert hours_kept((hour(9, 2), hour(5, 4), hour(1, 6)), purged_through) == left
 
 
 def test_purged_hours_go_and_this_pass_counts() -> None:
     document = control(record=record(batches=(batch(7, 8),), archived=(hour(99, 2), hour(9, 6))))
     at = observed(document, file(7), file(8), log=log(8))
-    after = life_after(at, CleanupPass(NOW, (name(7),), purged_through=2))
+    after = record_after(at, CleanupPass(NOW, (name(7),), purged_through=2))
     assert after.archived == (hour(9, 6), hour(0, 7))
 
 
@@ -152,7 +157,7 @@ def test_of_a_ledger_only_the_files_that_left_go_and_their_own_numbers_stay_know
         log=log(3),
         naming=PARTITIONED,
     )
-    after = life_after(at, CleanupPass(NOW, (A1,)))
+    after = record_after(at, CleanupPass(NOW, (A1,)))
     assert [manifest.name for batch in after.batches for manifest in batch.files] == [A2, B1]
     assert after.partitions == {"A=1": 1}
     assert after.archived == (hour(0, 1),)
@@ -161,5 +166,5 @@ def test_of_a_ledger_only_the_files_that_left_go_and_their_own_numbers_stay_know
 def test_of_an_adopted_ledger_without_any_file_the_batch_says_how_far_it_came() -> None:
     empty = batch(1, 6, files=[])
     at = observed(control(record=record(batches=(empty,))), log=log(6), naming=PARTITIONED)
-    after = life_after(at, CleanupPass(NOW))
+    after = record_after(at, CleanupPass(NOW))
     assert (after.batches, after.archived) == ((), (hour(0, 6),))

@@ -24,7 +24,7 @@ from openmirror.table.control import (
 from tests.unit.transitions.values import (
     BEFORE,
     NOW,
-    OTHER_LIFE,
+    OTHER_INCARNATION,
     RECORD,
     app,
     batch,
@@ -38,7 +38,7 @@ KEYED = FrozenOptions(key_columns=("id",))
 SKIP = Skip(first=Sequence(1), last=Sequence(2), by="ann", at=BEFORE, why="lost")
 
 
-def life_after(
+def record_after(
     before: IncarnationRecord | None,
     decided: DecidedBatch,
     applied: int = 0,
@@ -75,12 +75,12 @@ def test_of_the_batches_that_were_decided_before(
     decided: DecidedBatch, applied: int, left: tuple[DecidedBatch, ...]
 ) -> None:
     before = record(batches=(batch(1, 2), batch(3, 4)))
-    assert life_after(before, decided, applied).batches == left
+    assert record_after(before, decided, applied).batches == left
 
 
 def test_a_continue_is_no_batch_with_files_and_is_never_kept_as_one() -> None:
     before = record(batches=(batch(1, 2), batch(1, 2, CONTINUE, 2)))
-    assert life_after(before, batch(3, 4, number=2), 2).batches == (
+    assert record_after(before, batch(3, 4, number=2), 2).batches == (
         batch(1, 2),
         batch(3, 4, number=2),
     )
@@ -100,7 +100,7 @@ def test_nothing_is_purged_until_it_was_read_again(
     decided: DecidedBatch, applied: int, reread_through: int, until: int
 ) -> None:
     before = record(reseeding_until=Position(3), archived=(Archived(BEFORE, Sequence(7)),))
-    assert life_after(before, decided, applied, reread_through).reseeding_until == until
+    assert record_after(before, decided, applied, reread_through).reseeding_until == until
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_only_a_replace_counts_the_numbers_of_partitions_anew(
     kind: BatchKind, left: dict[str, int]
 ) -> None:
     before = record(partitions={"A=1": Sequence(5)})
-    assert life_after(before, batch(1, 1, kind, 2)).partitions == left
+    assert record_after(before, batch(1, 1, kind, 2)).partitions == left
 
 
 def test_rules_are_frozen_by_the_batch_that_says_them() -> None:
@@ -167,13 +167,13 @@ def test_no_epoch_is_to_be_fenced_twice() -> None:
 
 def test_another_incarnation_begins_with_nothing_and_the_one_before_can_come_back() -> None:
     known = IncarnationRecord(
-        incarnation=OTHER_LIFE, frozen=KEYED, skips=(SKIP,), batches=(batch(1, 2),)
+        incarnation=OTHER_INCARNATION, frozen=KEYED, skips=(SKIP,), batches=(batch(1, 2),)
     )
     first = decide(control(record=known), batch(1, 1, REPLACE, 2), None, START)
     assert first.record == record(batches=(batch(1, 1, REPLACE, 2),))
     assert first.former == (known,)
 
-    back = batch(3, 3, number=3, record=OTHER_LIFE)
+    back = batch(3, 3, number=3, record=OTHER_INCARNATION)
     again = decide(first, back, None, Position(2))
     assert again.record is not None
     assert first.record is not None
@@ -191,8 +191,8 @@ def test_the_last_incarnations_are_kept_newest_first_and_none_twice() -> None:
     assert len(former) == MOST_FORMER_RECORDS
 
 
-def test_a_incarnation_that_goes_on_leaves_the_former_ones_alone() -> None:
-    former = (IncarnationRecord(incarnation=OTHER_LIFE),)
+def test_an_incarnation_that_goes_on_leaves_the_former_ones_alone() -> None:
+    former = (IncarnationRecord(incarnation=OTHER_INCARNATION),)
     before = ControlDocument(folder="m/T", record=record(), former=former)
     after = with_record(before, record(archived=(Archived(NOW - timedelta(days=1), Sequence(1)),)))
     assert (after.former, after.record_of(RECORD).archived_through) == (former, 1)

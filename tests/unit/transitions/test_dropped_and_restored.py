@@ -1,4 +1,4 @@
-"""A table that goes aside, one that comes back, and the yes that let it go."""
+"""A table that is dropped, one that comes back, and the yes that let it go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.unit.transitions.values import (
     BEFORE,
     FOLDER,
     NOW,
-    OTHER_LIFE,
+    OTHER_INCARNATION,
     RECORD,
     app,
     applied,
@@ -37,7 +37,9 @@ UNDROP = Request(RequestKind.UNDROP, BEFORE, "ann", "by mistake")
 def test_a_drop_ends_what_stopped_the_table_and_forgets_nothing_that_may_come_back() -> None:
     failures = Failures(2, (manifest(1),), BEFORE, "error")
     before = control(**LASTS, missing_since=BEFORE, problem=problem(), failures=failures)
-    assert dropped(before, OTHER_LIFE, NOW) == control(**LASTS, dropped=Dropped(OTHER_LIFE, NOW))
+    assert dropped(before, OTHER_INCARNATION, NOW) == control(
+        **LASTS, dropped=Dropped(OTHER_INCARNATION, NOW)
+    )
 
 
 def test_a_table_that_is_back_with_its_folder_goes_on() -> None:

@@ -1,4 +1,4 @@
-"""What one look teaches the control document: each rule by itself, then all in their order."""
+"""What an observation teaches the control document: each rule by itself, then all in order."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from openmirror.table.log import BrokenLog, TableLog, Totals
 from tests.unit.transitions.values import (
     BEFORE,
     NOW,
-    OTHER_LIFE,
+    OTHER_INCARNATION,
     PATH,
     app,
     applied,
@@ -121,7 +121,7 @@ def test_no_undrop_is_carried_out_by(document: ControlDocument, decision: Decisi
     assert undrop_carried_out(document, seen(observed(document), decision)) == document
 
 
-def test_an_undrop_ends_when_nothing_lies_retained_any_more() -> None:
+def test_an_undrop_ends_when_nothing_is_retained_any_more() -> None:
     after = undrop_came_too_late(control(request=UNDROP), seen(observed(incarnation=None)))
     assert after == control()
 
@@ -133,7 +133,7 @@ def test_an_undrop_ends_when_nothing_lies_retained_any_more() -> None:
         observed(control(request=UNDROP), retained=log(2)),
         observed(control(request=RESEED)),
     ],
-    ids=["the table is in its place", "the table lies aside", "it is not an undrop"],
+    ids=["the table is in its place", "the table is retained", "it is not an undrop"],
 )
 def test_a_request_stays_open_while(at: ObservedState) -> None:
     assert undrop_came_too_late(at.control, seen(at)) == at.control
@@ -182,7 +182,11 @@ def test_a_pause_never_ends_the_problem_that_it_is_about() -> None:
     [
         (problem(), observed(None, file(3, "e3b")), "the file was replaced"),
         (problem(), observed(None), "the file is gone"),
-        (problem(), observed(None, file(3), incarnation=OTHER_LIFE), "the folder was made again"),
+        (
+            problem(),
+            observed(None, file(3), incarnation=OTHER_INCARNATION),
+            "the folder was made again",
+        ),
         (problem(), observed(incarnation=None), "the folder is gone"),
         (problem(), observed(None, file(3), metadata_etag=ETag("m")), "_metadata.json was changed"),
         (problem(), observed(None, file(3), policy_etag=ETag("s")), "mirroring.json was changed"),
@@ -254,6 +258,6 @@ def test_one_observation_can_teach_several_things() -> None:
     assert [over.how for over in after.ended] == ["the file was replaced"]
 
 
-def test_a_observation_that_found_what_is_known_leaves_an_equal_document() -> None:
+def test_an_observation_that_found_what_is_known_leaves_an_equal_document() -> None:
     document = control(applied=applied(2), epoch=1, epochs=(app(),))
     assert learned_from(observed(document, file(1), file(2), log=log(2)), Idle()) == document

@@ -1,4 +1,4 @@
-"""Documents that are made of what others remember: a log, a ledger, a life before."""
+"""Documents that are made of what others remember: a log, a ledger, an incarnation before."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from openmirror.table.control import BatchKind, IncarnationRecord, ManifestEntry
 from openmirror.table.ledger import LedgerEntry
 from tests.unit.transitions.values import (
     NOW,
-    OTHER_LIFE,
+    OTHER_INCARNATION,
     PARTITIONED,
     RECORD,
     app,
@@ -53,12 +53,12 @@ def test_a_lost_document_goes_on_behind_every_epoch_that_is_known() -> None:
     assert after == control(epoch=4, epochs=(app(3), app(4)), rebuilt=NOW)
 
 
-def test_a_ledger_reports_of_epochs_that_never_reached_the_log() -> None:
+def test_a_ledger_knows_of_epochs_that_never_reached_the_log() -> None:
     after = made_anew(observed(log=log(4, number=3), naming=PARTITIONED), [entry(1, 2, 5)])
     assert after == control(epoch=6, epochs=(app(3), app(5), app(6)), rebuilt=NOW)
 
 
-def test_a_table_that_lies_retained_is_remembered_as_well() -> None:
+def test_a_retained_table_is_remembered_as_well() -> None:
     after = made_anew(observed(retained=log(4, number=3), incarnation=None), ())
     assert after == control(epoch=3, epochs=(app(3),), rebuilt=NOW)
 
@@ -90,9 +90,9 @@ def with_a_replace(
     ("at", "is_forgotten"),
     [
         pytest.param(of_ledger(4), True, id="nothing is known of applied files"),
-        pytest.param(of_ledger(4, batches=(batch(1, 4),)), False, id="a batch tells of them"),
+        pytest.param(of_ledger(4, batches=(batch(1, 4),)), False, id="a batch names them"),
         pytest.param(
-            observed(control(), log=log(4)), False, id="names tell, where no ledger has to"
+            observed(control(), log=log(4)), False, id="names suffice, where there is no ledger"
         ),
         pytest.param(with_a_replace(of_ledger(4)), False, id="a replace of them is decided"),
         pytest.param(with_a_replace(of_ledger(4), 1), True, id="the replace is in the log"),
@@ -101,11 +101,11 @@ def with_a_replace(
         ),
     ],
 )
-def test_places_are_forgotten_where(at: ObservedState, is_forgotten: bool) -> None:
+def test_the_order_is_forgotten_where(at: ObservedState, is_forgotten: bool) -> None:
     assert has_forgotten(at) == is_forgotten
 
 
-def test_the_ledger_gives_applied_files_their_places_back() -> None:
+def test_the_ledger_gives_applied_files_their_order_back() -> None:
     after = remembered(of_ledger(3), [entry(1, 2), entry(3, 3), entry(4, 5)])
     assert after is not None
     assert after.record is not None
@@ -122,7 +122,7 @@ def test_without_the_whole_ledger_nobody_guesses(entries: list[LedgerEntry]) -> 
 
 def test_an_adopted_table_goes_on_with_the_files_that_lie_there_as_they_are_now() -> None:
     former = IncarnationRecord(
-        incarnation=OTHER_LIFE, partitions={"A=1": Sequence(1)}, batches=(batch(1, 9),)
+        incarnation=OTHER_INCARNATION, partitions={"A=1": Sequence(1)}, batches=(batch(1, 9),)
     )
     at = observed(
         control(record=former),
@@ -130,7 +130,7 @@ def test_an_adopted_table_goes_on_with_the_files_that_lie_there_as_they_are_now(
         file(2, "x2"),
         file(3, "x3"),
         file(4, "x4"),
-        log=log(3, record=OTHER_LIFE),
+        log=log(3, record=OTHER_INCARNATION),
     )
     after = adopted(at, epoch(2))
     there = batch(2, 3, number=2, files=[manifest(2, "x2"), manifest(3, "x3")])
@@ -141,7 +141,10 @@ def test_an_adopted_table_goes_on_with_the_files_that_lie_there_as_they_are_now(
 @pytest.mark.parametrize(
     ("at", "before"),
     [
-        (observed(log=log(3, record=OTHER_LIFE)), (epoch(1, OTHER_LIFE), Position(3))),
+        (
+            observed(log=log(3, record=OTHER_INCARNATION)),
+            (epoch(1, OTHER_INCARNATION), Position(3)),
+        ),
         (observed(log=log(None, before_fence=2)), (epoch(1), Position(2))),
         (observed(log=log(None)), None),
     ],
@@ -155,7 +158,7 @@ def test_a_ledger_that_was_copied_says_where_the_files_belong() -> None:
     at = observed(
         control(),
         *(file(n, f"x{n}", called=f"A=1/{n}.parquet") for n in (2, 3, 4)),
-        log=log(3, record=OTHER_LIFE),
+        log=log(3, record=OTHER_INCARNATION),
         naming=PARTITIONED,
     )
     after = adopted(at, epoch(2), [entry(1, 2), entry(3, 4)])
@@ -169,9 +172,9 @@ def test_without_a_ledger_the_incarnation_before_says_where_they_belong() -> Non
     names = {number: f"A=1/{number}.parquet" for number in (1, 2)}
     decided = batch(1, 2, files=[manifest(n, called=called) for n, called in names.items()])
     at = observed(
-        control(record=IncarnationRecord(incarnation=OTHER_LIFE, batches=(decided,))),
+        control(record=IncarnationRecord(incarnation=OTHER_INCARNATION, batches=(decided,))),
         file(7, "x2", called=names[2]),
-        log=log(2, record=OTHER_LIFE),
+        log=log(2, record=OTHER_INCARNATION),
         naming=PARTITIONED,
     )
     after = adopted(at, epoch(2))

@@ -1,4 +1,4 @@
-"""Small documents, looks and logs: what a transition is told, written by hand."""
+"""Small documents, observed states and logs: what transitions are given, written by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOW = datetime(2026, 3, 1, 12, 30, tzinfo=UTC)
 BEFORE = NOW - timedelta(hours=3)
 FOLDER = TableFolder("m", TablePath("Sales", "Orders"))
 PATH = StorePath("lake/m/Tables/Sales/Orders")
-RECORD, OTHER_LIFE = Incarnation("i2"), Incarnation("i1")
+RECORD, OTHER_INCARNATION = Incarnation("i2"), Incarnation("i1")
 ACT = Act(NOW, "ann", "an act", "because")
 PARTITIONED = NamingScheme(partitioned=True)
 
@@ -131,7 +131,7 @@ def record(**fields: Any) -> IncarnationRecord:
 def observed(
     document: ControlDocument | None = None, *files: LandedFile, **more: Any
 ) -> ObservedState:
-    """A look at a folder that is there, with these files."""
+    """An observed folder that is there, with these files."""
     fields: dict[str, Any] = {
         "folder": FOLDER,
         "name": TableName("Sales", "Orders"),
@@ -146,7 +146,7 @@ def observed(
 
 
 def problem(code: Code = Code.FILE_UNREADABLE, number: int | None = 3, **more: Any) -> Problem:
-    """A problem at one file, judged by the folder as `look` shows it."""
+    """A problem at one file, decided by the folder as `observed` shows it."""
     of_file = {"file": name(number), "etag": ETag(f"e{number}")} if number else {}
     fields: dict[str, Any] = {"detail": "bad", "incarnation": RECORD, "since": BEFORE, **of_file}
     return Problem(code=code, **{**fields, **more})

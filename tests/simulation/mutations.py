@@ -1,4 +1,7 @@
-"""Guards of the design, each taken out from outside: the simulation must notice every one."""
+"""Mutations of the product, each of which takes one rule of the design out from outside.
+
+The simulation must notice every one.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath
 from tests.simulation.delta_model import ModelDelta
-from tests.simulation.ledgers import FILINGS, of_a_ledger
+from tests.simulation.ledgers import NAMINGS, of_a_ledger
 
 Patch = tuple[object, str, Any]
 
@@ -61,7 +64,7 @@ def without_fences_of_epochs_that_never_committed() -> list[Patch]:
 
 
 def without_the_fence_before_a_drop() -> list[Patch]:
-    """A table moves aside while a runner may still add to it."""
+    """A table is moved away while a runner may still add to it."""
     return [(drop, "fence_others", lambda *_: True)]
 
 
@@ -71,7 +74,7 @@ def without_the_second_observation() -> list[Patch]:
 
 
 def without_rows_held_before_the_second_observation() -> list[Patch]:
-    """The second look comes first, and the files are read after it."""
+    """The second observation comes first, and the files are read after it."""
     apply_batch, is_unchanged = apply.apply_batch, apply.is_unchanged
 
     def check_first(ports: RootPorts, engine: Any, seen: Any, batch: Any) -> Any:
@@ -93,7 +96,7 @@ def without_the_etag_of_the_document() -> list[Patch]:
     return [(Documents, "save_table", blindly)]
 
 
-def without_looking_again_after_a_conflict() -> list[Patch]:
+def without_observing_again_after_a_conflict() -> list[Patch]:
     """A lost race is a failure like any other."""
 
     class Never(Exception):
@@ -125,7 +128,7 @@ def without_the_etag_of_a_move() -> list[Patch]:
 
 
 def without_the_incarnation_again() -> list[Patch]:
-    """A look trusts the life that it saw first."""
+    """An observation trusts the incarnation that it saw first."""
     observe_once = observing._observe_once
 
     class FirstIncarnation:
@@ -191,7 +194,7 @@ def without_the_ledger() -> list[Patch]:
 
 
 def without_writing_down_before_the_commit() -> list[Patch]:
-    """The order is written down once the batch is in the log, if its runner lives so long."""
+    """The order is written down once the batch is in the log, if its runner survives until then."""
     commit = ModelDelta.commit
 
     def commit_first(delta: Any, batch: Any, *rest: Any) -> Any:
@@ -217,15 +220,15 @@ def without_superseding() -> list[Patch]:
     """Whatever was written down counts, also behind the place where an epoch was given up."""
 
     def everything(entries: Any, naming: Any, through: int) -> Any:
-        stated = sorted(entries, key=lambda entry: (-entry.epoch, entry.last))
-        numbers = {file.sequence: file for entry in stated for file in entry.files}
+        ordered = sorted(entries, key=lambda entry: (-entry.epoch, entry.last))
+        numbers = {file.sequence: file for entry in ordered for file in entry.files}
         return {f.name: f for n, f in sorted(numbers.items()) if n <= through}
 
     return [(where, "effective", everything) for where in (ledger_order, rebuilt, purge)]
 
 
 def without_the_ledger_when_files_are_read_again() -> list[Patch]:
-    """A reseed, or a life that came back, orders its files anew."""
+    """A reseed, or an incarnation that came back, orders its files anew."""
     return [(ledger_order, "effective", lambda *_: {})]
 
 
@@ -245,7 +248,7 @@ def without_a_new_epoch_after_a_loss() -> list[Patch]:
     return [(rebuilt, "rebuilt_from_log", goes_on)]
 
 
-MUTILATIONS: dict[str, Callable[[], list[Patch]]] = {
+MUTATIONS: dict[str, Callable[[], list[Patch]]] = {
     name.removeprefix("without_"): made
     for name, made in list(globals().items())
     if name.startswith("without_")
@@ -253,11 +256,11 @@ MUTILATIONS: dict[str, Callable[[], list[Patch]]] = {
 
 
 @contextmanager
-def mutilated(*names: str) -> Iterator[None]:
-    """The product without these guards."""
+def mutated(*names: str) -> Iterator[None]:
+    """The product with these mutations."""
     with ExitStack() as stack:
         for name in names:
-            for owner, attribute, instead in MUTILATIONS[name]():
+            for owner, attribute, instead in MUTATIONS[name]():
                 stack.enter_context(mock.patch.object(owner, attribute, instead))
         yield
 
@@ -299,16 +302,16 @@ _RETURNING: dict[str, Any] = {
     "jumps": 0.0,
     "taking_back": 1.0,
 }
-"""A life comes back while a runner sleeps that has decided to replace it by another."""
+"""An incarnation comes back while a runner sleeps that has decided to replace it by another."""
 
 CHOSEN: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(MUTILATIONS, _RESTLESS),
+    **dict.fromkeys(MUTATIONS, _RESTLESS),
     "manifests_in_cleanup": _CHANGING,
     "the_etag_of_a_move": _CHANGING,
     "the_order_of_an_observation": _EMPTYING,
     "the_newest_epoch_rule": _RETURNING,
 }
-"""The kind of schedule in which each guard matters most."""
+"""The kind of schedule in which each mutation matters most."""
 _LOSING: dict[str, Any] = {"losing": 0.005, "operating": 0.0}
 OF_THE_LEDGER: dict[str, dict[str, Any]] = {
     "the_ledger": _LOSING,
@@ -326,7 +329,7 @@ OF_THE_LEDGER: dict[str, dict[str, Any]] = {
         "losing": 0.01,
     },
     "the_ledger_when_files_are_read_again": {
-        "filing": FILINGS[0],
+        "naming": NAMINGS[0],
         "habits": {"write": 70, "delete": 6},
         "late": 0.5,
         "returning": 1.0,
@@ -342,7 +345,7 @@ OF_THE_LEDGER: dict[str, dict[str, Any]] = {
     "restoring": _LOSING,
     "a_new_epoch_after_a_loss": {**_LOSING, "dozing": 0.2},
 }
-"""Guards that only tables with a ledger have, and what else of their schedules is chosen."""
+"""Mutations that only tables with a ledger show, and what else of their schedules is chosen."""
 
 NOTICED_BY: dict[str, int] = {
     "decided_batches": 18,
@@ -352,7 +355,7 @@ NOTICED_BY: dict[str, int] = {
     "the_second_observation": 61,
     "rows_held_before_the_second_observation": 87,
     "the_etag_of_the_document": 4,
-    "looking_again_after_a_conflict": 0,
+    "observing_again_after_a_conflict": 0,
     "manifests_in_cleanup": 0,
     "the_etag_of_a_move": 6,
     "the_incarnation_again": 118,
@@ -368,12 +371,12 @@ NOTICED_BY: dict[str, int] = {
     "restoring": 2,
     "a_new_epoch_after_a_loss": 82,
 }
-"""The seed whose schedule goes wrong without the guard, of the kind chosen for it: run alone
+"""The seed whose schedule goes wrong by the mutation, of the kind chosen for it: run alone
 as long as it does. Any change of the product or of the simulation may shift what a seed does."""
 
 
 def chosen_for(seed: int, name: str = "", *, has_ledger: bool = False) -> dict[str, Any]:
-    """What is chosen of a schedule that shows whether this guard is missed; else nothing is."""
+    """What is chosen of a schedule that shows this mutation; else nothing is."""
     if has_ledger or name in OF_THE_LEDGER:
         return {**of_a_ledger(seed), **OF_THE_LEDGER.get(name, {})}
     return CHOSEN.get(name, {})
