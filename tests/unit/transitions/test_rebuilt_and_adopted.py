@@ -97,7 +97,9 @@ def with_a_replace(
         pytest.param(with_a_replace(of_ledger(4)), False, id="a replace of them is decided"),
         pytest.param(with_a_replace(of_ledger(4), 1), True, id="the replace is in the log"),
         pytest.param(
-            with_a_replace(of_ledger(4), 2, OTHER_LIFE), True, id="another life's replace"
+            with_a_replace(of_ledger(4), 2, OTHER_INCARNATION),
+            True,
+            id="another incarnation's replace",
         ),
     ],
 )
