@@ -174,7 +174,7 @@ def check_file(
 def _not_ready(
     observed: ObservedState, file: LandedFile, kind: WaitKind, detail: str, until: datetime
 ) -> Wait:
-    """A wait for this file, by its own number: its place in a ledger is not decided yet."""
+    """A wait for this file, by its own number: its number in a ledger is not decided yet."""
     has_ledger = observed.naming.has_ledger
     number = file.number if has_ledger else file.sequence
     partition = file.partition if has_ledger and number is not None else None

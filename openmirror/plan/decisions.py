@@ -35,7 +35,7 @@ class WaitKind(StrEnum):
     GRACE = "grace"
     """The folder has just disappeared."""
     CONFIRMATION = "confirmation"
-    """Many tables would be dropped at once: a person must say yes."""
+    """Many tables would be dropped at once: a person must confirm it."""
 
 
 _BRIEF = timedelta(minutes=1)
@@ -125,7 +125,7 @@ class Drop:
 
 @dataclass(frozen=True)
 class Restore:
-    """A dropped table comes back to its place before anything else happens to it."""
+    """A retained table is moved back to its path before anything else happens to it."""
 
     retained: StorePath
     hold: bool

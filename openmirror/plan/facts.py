@@ -53,7 +53,7 @@ class LandedFile:
     """One change file in a folder or its archive."""
 
     sequence: Sequence
-    """Its place in the table's order: its own number, or its number in the ledger."""
+    """Its number in the table's order: its own, or the one of the ledger."""
     name: str
     """From the table folder on, or from its archive folder."""
     path: StorePath

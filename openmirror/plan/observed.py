@@ -49,7 +49,7 @@ class ZonelessTimestamps(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class TablePolicy:
-    """What mirroring.json says for one table: the mirror's own words, and the table's over them."""
+    """The settings of mirroring.json for one table: the mirror's, overridden by the table's."""
 
     type_change: TypeChange = TypeChange.REWRITE
     insert: InsertPolicy = InsertPolicy.AS_IS
@@ -99,7 +99,7 @@ class UnexpectedName:
 
 @dataclass(frozen=True)
 class PartitionView:
-    """How one partition of a table stands."""
+    """The state of one partition of a table."""
 
     name: str
     applied: Sequence | None
@@ -112,7 +112,7 @@ class PartitionView:
 
 @dataclass(frozen=True)
 class LedgerView:
-    """What of a ledger table's folder has no place in its order."""
+    """What of a ledger table's folder is not in its order."""
 
     partitions: tuple[PartitionView, ...] = ()
     reused: tuple[LandedFile, ...] = ()
@@ -145,7 +145,7 @@ class ObservedState:
     files: Mapping[Sequence, LandedFile] = field(default_factory=dict)
     """Change files of the folder, and of the archive where one was missing, in order."""
     ledger: LedgerView = field(default_factory=LedgerView)
-    """Files that have no place in the order, where the table has a ledger."""
+    """Files that are not in the order, where the table has a ledger."""
     unexpected_names: tuple[UnexpectedName, ...] = ()
     metadata: TableMetadata | Broken | None = None
     """None when the file is missing or empty."""

@@ -1,4 +1,4 @@
-"""Which file has which place: by its own name, or by the ledger (INTERNALS §9)."""
+"""The order of a table's files: by their own names, or by the ledger (INTERNALS §9)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Rereading:
     through: Position
     """Up to this number files were applied before."""
     recorded: Mapping[str, ManifestEntry]
-    """What the ledger says of them, by name."""
+    """Their ledger entries, by file name."""
 
 
 def in_order(
@@ -79,7 +79,7 @@ def in_order(
 def _unordered(
     observed: ObservedState, in_order: Mapping[str, ManifestEntry], reread: Rereading | None
 ) -> list[LandedFile]:
-    """Files that get their place now; archived ones only where no ledger knows them."""
+    """Files that get their number now; archived ones only where no ledger has them."""
     remaining = [file for file in observed.landed if file.name not in in_order]
     if reread is not None:
         there = {file.name for file in observed.landed}
@@ -112,7 +112,7 @@ def _parted(
 
 
 def ordered_through(observed: ObservedState) -> Position:
-    """Up to which number files have their place for good: between two epochs none is live."""
+    """Up to which number the order is final; between two epochs none is live."""
     if observed.live:
         return observed.live[1]
     log = observed.log if isinstance(observed.log, TableLog) else None

@@ -1,7 +1,7 @@
 """The status of a table, made from one observed state and its plan: what `status` shows.
 
 Pure. The words of `status` are Fabric's, so that publishers and dashboards made for it keep
-working; what Fabric has no word for (waits, holds, warnings) stands beside them.
+working; what Fabric has no word for (waits, holds, warnings) is given beside them.
 """
 
 from openmirror.status.json_shape import to_json, to_monitoring

@@ -124,7 +124,7 @@ def lifecycle(observed: ObservedState, decision: Decision) -> Lifecycle:
 
 
 def fabric_status(stage: Lifecycle) -> FabricStatus:
-    """The one of Fabric's words that says it best: waiting replicates, held has stopped."""
+    """The best fitting of Fabric's words: a table that waits replicates, a held one has stopped."""
     match stage:
         case Initialized():
             return FabricStatus.INITIALIZED

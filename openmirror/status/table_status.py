@@ -1,4 +1,4 @@
-"""`table_status`: everything that status says of one table."""
+"""`table_status`: everything that `status` shows of one table."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class WaitingFor:
 
 @dataclass(frozen=True)
 class PartitionStatus:
-    """How one partition stands; each has its own numbers, and its own gaps."""
+    """The status of one partition; each has its own numbers, and its own gaps."""
 
     name: str
     applied: Sequence | None
@@ -58,7 +58,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True, kw_only=True)
 class TableStatus:
-    """Everything that status says of one table."""
+    """Everything that `status` shows of one table."""
 
     folder: TableFolder
     name: TableName

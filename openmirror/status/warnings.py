@@ -1,4 +1,4 @@
-"""What stands beside a table's status: holds, drops, requests, retries, slips and skips."""
+"""The warnings of a table: holds, drops, requests, retries, slips and skips."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a Delta table's own log says: the one owner of "what was applied"."""
+"""What is read from a Delta table's own log: the one owner of "what was applied"."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ ETag; no other code makes one out of another (`tests/unit/test_documents_change_
     dropped    the folder is gone, and so is the table
     restored   a dropped table is back in its place
     requested  an operator asked for something
-    rebuilt    the document was lost, and is made anew
+    rebuilt    the document was lost, and is rebuilt
     confirmed  an operator allowed drops (the mirror's document)
 
 `incarnations` and `history` are used by several of them: records of earlier incarnations, acts,

@@ -84,7 +84,7 @@ def problem_began(control: ControlDocument, seen: Planned) -> ControlDocument:
 
 
 def problem_ended(control: ControlDocument, seen: Planned) -> ControlDocument:
-    """The table goes on, and what it was paused over stands no more."""
+    """The table goes on, and the problem that it was paused by holds no more."""
     if isinstance(seen.decision, Pause) or control.problem is None:
         return control
     if still_holds(seen.observed, control.problem):

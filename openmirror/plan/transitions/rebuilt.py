@@ -1,4 +1,4 @@
-"""A lost control document is made anew: of the table's log, and of its ledger if it has one."""
+"""A lost control document is rebuilt from the table's log, and from its ledger if it has one."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def made_anew(observed: ObservedState, entries: Iterable[LedgerEntry]) -> Contro
 def rebuilt_from_log(
     control: ControlDocument, epochs: Iterable[Epoch], forgotten: Epoch | None, now: datetime
 ) -> ControlDocument:
-    """A lost document made anew from the epochs that log and ledger remember.
+    """A lost document rebuilt from the epochs that log and ledger have.
 
     `forgotten` follows them all. It may have been decided, and its runner may be stalled: it is
     remembered to be fenced, and its number is not used again.
