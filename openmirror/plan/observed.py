@@ -60,7 +60,7 @@ class TablePolicy:
     clustering: tuple[str, ...] | None = None
     retention: timedelta = timedelta(days=7)
     drop_grace: timedelta | None = None
-    """None: as `Limits` say; so does `settle`."""
+    """None: as in `Limits`; the same for `quiet_period`."""
     quiet_period: timedelta | None = None
 
 

@@ -114,7 +114,7 @@ class ControlDocument:
     missing_since: datetime | None = None
     dropped: Dropped | None = None
     rebuilt: datetime | None = None
-    """When this document was made anew beside a log that already had an epoch of ours."""
+    """When this document was rebuilt beside a log that already had an epoch of ours."""
     acts: tuple[Act, ...] = field(default=())
     ended: tuple[Ended, ...] = ()
     """The last problems that are over, oldest first."""
