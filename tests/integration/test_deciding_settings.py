@@ -133,7 +133,7 @@ def tables_of(zone: Zone) -> list[Path]:
 
 
 def content(zone: Zone, table: str) -> object:
-    """All that another reader can tell: rows, types, properties, features, and the files' types."""
+    """All that another reader can see: rows, types, properties, features, and the files' types."""
     [path] = [path for path in tables_of(zone) if path.name == table]
     read = deltalake.DeltaTable(str(path))
     files = [pq.ParquetFile(uri.removeprefix("file://")) for uri in read.file_uris()]

@@ -290,7 +290,7 @@ def at_the_filter(test: Callable[[test_event_filter.World], None]) -> Callable[[
 
 
 RULES: Mapping[str, str | Mutation] = {
-    # §4 Look
+    # §4 Observe
     "Applied is read **after** the listing": "the_order_of_an_observation",
     "Incarnation first and last": "the_incarnation_again",
     "A missing folder is an error of the store, never an empty list": Mutation(

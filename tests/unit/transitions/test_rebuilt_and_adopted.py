@@ -81,7 +81,7 @@ def of_ledger(applied: int, **known: object) -> ObservedState:
 def with_a_replace(
     at: ObservedState, number: int = 2, incarnation: Incarnation = RECORD
 ) -> ObservedState:
-    """The same once a replace by files 1 and 2 is decided, by this or another life."""
+    """The same once a replace by files 1 and 2 is decided, by this or another incarnation."""
     decided = batch(1, 2, BatchKind.REPLACE, number, incarnation)
     return replace(at, control=replace(at.control, decided=decided))
 
