@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from bench.event_filter import door
+from bench.event_filter import event_filter
 from bench.measuring import Measured, load, machine, medians, run_in_fresh_process
 from bench.version_columns import versioned
 
@@ -129,7 +129,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 app.callback(invoke_without_command=True)(bench)
-app.command()(door)
+app.command()(event_filter)
 app.command()(versioned)
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m bench door`: what one landing event costs, in folders of 10 to 10,000 files."""
+"""`python -m bench event-filter`: the cost of one landing event, with 10 to 10,000 files."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ class Cost:
     """With as many at once as the host hands over."""
 
 
-def door(
+def event_filter(
     events: Annotated[int, typer.Option(min=10, help="Events measured at each size.")] = 200,
     over: Annotated[
         str, typer.Option(help="`endpoint`: real SDK, over HTTP on loopback; `folder`: no SDK.")
     ] = "endpoint",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Measure what the landing handler does with one event, from message to ring.
+    """Measure what the landing handler does with one event, from message to work item.
 
     Each event announces the newest file of a folder in which nothing is applied yet: name, control
-    document, settings, metadata, log, neighbour and the footer of the next file are looked at. The
-    queue of rings is in memory. What counts is that the cost does not grow with the folder.
+    document, settings, metadata, log, neighbour and the footer of the next file are read. The
+    queue of work items is in memory. What counts is that the cost does not grow with the folder.
     """
     found = []
     loads = [load()]

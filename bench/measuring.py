@@ -1,4 +1,4 @@
-"""What is measured, in a fresh process for each alternative, and by whom it is reported."""
+"""What is measured, in a fresh process for each alternative, and how its result is reported."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Alternative(Protocol):
         ...
 
     def apply_all(self, tables: list[str], first: int, last: int, /) -> None:
-        """Apply these files of every table, with as many threads as there are lanes."""
+        """Apply these files of every table, with as many threads as there are workers."""
         ...
 
 
@@ -132,7 +132,7 @@ def run_in_fresh_process(module: str, plan: Mapping[str, int], root: Path, log: 
 
 
 def report(measured: Measured) -> None:
-    """Tell the process that started this one."""
+    """Report to the process that started this one."""
     print(_RESULT + json.dumps(asdict(measured)), flush=True)
 
 

@@ -29,7 +29,7 @@ class Mirrored:
         self._workers = workers
 
     def apply(self, table: str, _sequence: int, /) -> float:
-        """Visit one table until nothing is left, all checks and the decided batch included."""
+        """Reconcile one table until nothing is left, all checks and the decided batch included."""
         open_mirror(self._ports.store, MIRROR)
         reconcile_until_idle(self._ports, self._engine, TableFolder(MIRROR, TablePath.parse(table)))
         return time.monotonic()

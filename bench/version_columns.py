@@ -1,4 +1,4 @@
-"""`python -m bench guarded`: what a guard costs a commit, beside the same files without one."""
+"""`python -m bench versioned`: what a version column costs a commit, beside files without one."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def versioned(
     commits: Annotated[int, typer.Option(min=1, help="Warm commits of each table.")] = 7,
     rows: Annotated[int, typer.Option(min=100, help="Changes in each file.")] = 5000,
     non_foldable: Annotated[
-        float, typer.Option(min=0, max=1, help="The share of keys that are entangled.")
+        float, typer.Option(min=0, max=1, help="The share of keys that are non-foldable.")
     ] = 0.01,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Commit the same kind of files to a table without a guard, and to guarded ones.
+    """Commit the same kind of files to a table without a version column, and to versioned ones.
 
     Each file changes a table of ten times its rows: upserts and deletes of random keys, of which
     some are older than what the table has. In the third table some keys have an older update
@@ -45,25 +45,25 @@ def versioned(
     """
     loads = [load()]
     kinds = {
-        "unguarded": (False, 0.0),
-        "guarded": (True, 0.0),
+        "unversioned": (False, 0.0),
+        "versioned": (True, 0.0),
         "non_foldable": (True, non_foldable),
     }
     times: dict[str, list[float]] = {name: [] for name in kinds}
     with tempfile.TemporaryDirectory(prefix="openmirror-bench-") as folder:
         place = Place(Path(folder))
         works = {
-            name: _work(name, WARM_UP + commits, rows, version_columns, share)
-            for name, (version_columns, share) in kinds.items()
+            name: _work(name, WARM_UP + commits, rows, is_versioned, share)
+            for name, (is_versioned, share) in kinds.items()
         }
         settings = Settings.load({}, {"root": place.root, "driver_memory": "3g"})
         ports = wiring.local_ports(settings)
         with wiring.locked(settings), wiring.local_engine(settings) as engine:
             ours = Mirrored(ports, engine, 1)
             for sequence in range(1, WARM_UP + commits + 2):
-                for name, (version_columns, _) in kinds.items():
+                for name, (is_versioned, _) in kinds.items():
                     place.publish(works[name], sequence, sequence)
-                    if version_columns:
+                    if is_versioned:
                         metadata = {"keyColumns": [KEY], "ConditionalUpdateColumn": VERSION_COLUMN}
                         path = place.folder(name) / "_metadata.json"
                         path.write_text(json.dumps(metadata))
@@ -87,23 +87,21 @@ def _show(
     table.add_column("seconds", justify="right")
     table.add_column("ratio", justify="right")
     for name, seconds in medians.items():
-        ratio = seconds / medians["unguarded"]
+        ratio = seconds / medians["unversioned"]
         table.add_row(name, f"{seconds:.2f} s", f"{ratio:.2f} x")
     console = Console(highlight=False)
     console.print(table)
     console.print(
-        f"{rows:,} changes to {rows * SEED_TIMES:,} rows; {non_foldable:.0%} entangled keys"
+        f"{rows:,} changes to {rows * SEED_TIMES:,} rows; {non_foldable:.0%} non-foldable keys"
     )
     console.print(f"load average before and after: {loads[0]:.1f}, {loads[1]:.1f}")
 
 
-def _work(
-    name: str, files: int, rows: int, version_columns: bool, non_foldable: float
-) -> TableWork:
+def _work(name: str, files: int, rows: int, is_versioned: bool, non_foldable: float) -> TableWork:
     """A file that fills the table, and files of changes; what must come of them."""
     draw = random.Random(name)
     work = TableWork(name)
-    expected = empty_table([KEY], VERSION_COLUMN if version_columns else None)
+    expected = empty_table([KEY], VERSION_COLUMN if is_versioned else None)
     for number in range(files + 1):
         changes = list(
             _changes(draw, number, rows, non_foldable) if number else _seed(rows * SEED_TIMES)
@@ -116,7 +114,7 @@ def _work(
 
 
 _Row = tuple[Marker, int, int, int]
-"""Marker, key, guard and amount."""
+"""Marker, key, version and amount."""
 
 
 def _seed(rows: int) -> Iterator[_Row]:
@@ -144,12 +142,12 @@ def _as_change(marker: Marker, key: int, seq: int, amount: int) -> Change:
 
 
 def _arrow(changes: list[_Row]) -> pa.Table:
-    markers, keys, version_columns, amounts = zip(*changes, strict=True)
+    markers, keys, versions, amounts = zip(*changes, strict=True)
     return pa.table(
         {
             MARKER: pa.array([marker.value for marker in markers], pa.int32()),
             KEY: pa.array(keys, pa.int64()),
-            VERSION_COLUMN: pa.array(version_columns, pa.int64()),
+            VERSION_COLUMN: pa.array(versions, pa.int64()),
             "amount": pa.array(amounts, pa.int64()),
             "text": pa.array([f"{amount:x}" for amount in amounts]),
         }

@@ -28,4 +28,4 @@ def clean_mirrors(timer: func.TimerRequest) -> None:
     for mirror, count in done.leftovers.items():
         _log.info("%s: %s broken-off conversions deleted", mirror, count)
     for name, reason in done.unreadable.items():
-        _log.warning("%s cannot be looked at: %s", name, reason)
+        _log.warning("%s cannot be observed: %s", name, reason)

@@ -19,14 +19,14 @@ _log = logging.getLogger("openmirror.landing")
 @blueprint.function_name("landing")
 @blueprint.queue_trigger(arg_name="message", queue_name=EVENTS_QUEUE, connection=QUEUES)
 def landing(message: func.QueueMessage) -> None:
-    """Judge the events of one queue message."""
+    """Handle the events of one queue message."""
     _receive(message.get_body())
 
 
 @blueprint.function_name("landing_webhook")
 @blueprint.event_grid_trigger(arg_name="event")
 def landing_webhook(event: str) -> None:
-    """Judge one event that Event Grid delivers by itself, in whichever schema."""
+    """Handle one event that Event Grid delivers by itself, in whichever schema."""
     _receive(event.encode())
 
 
@@ -38,5 +38,5 @@ def _receive(body: bytes) -> None:
     if received.started is not None:
         _log.info("runner: %s", received.started)
     if received.no_events:
-        # All other events of the message are done; it comes again, and ends as a letter.
+        # All other events of the message are done; it comes again, and ends as a dead letter.
         raise ValueError("; ".join(part.reason for part in received.no_events))

@@ -1,4 +1,4 @@
-"""Messages that were given up, and what Event Grid could not deliver: kept as letters."""
+"""Messages that were given up, and what Event Grid could not deliver: kept as dead letters."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def poison_work(message: func.QueueMessage) -> None:
 @blueprint.function_name("dead_letters")
 @blueprint.timer_trigger(arg_name="timer", schedule=COLLECT)
 def dead_letters(timer: func.TimerRequest) -> None:
-    """Keep what Event Grid wrote down when it gave up, and tell how many letters there are."""
+    """Keep what Event Grid could not deliver, and report how many dead letters there are."""
     del timer
     app = built()
     telemetry = app.ports.telemetry

@@ -46,10 +46,10 @@ def get_mirroring_status(req: func.HttpRequest) -> func.HttpResponse:
         head = mirror_head(ports, find_mirror(ports.store, req.route_params["mirror"]))
     except OpenmirrorError as error:
         return refusal(error)
-    stated: dict[str, object] = {"status": head.state.value}
+    shown: dict[str, object] = {"status": head.state.value}
     if head.trouble:
-        stated["error"] = {"errorCode": head.trouble.code, "message": message_of(head.trouble)}
-    return answer(stated)
+        shown["error"] = {"errorCode": head.trouble.code, "message": message_of(head.trouble)}
+    return answer(shown)
 
 
 @blueprint.function_name("getTablesMirroringStatus")
@@ -67,13 +67,13 @@ def get_tables_mirroring_status(req: func.HttpRequest) -> func.HttpResponse:
         page = table_page(ports, mirror, path_of(token) if token else None)
     except OpenmirrorError as error:
         return refusal(error)
-    stated = to_json(page.tables)
+    shown = to_json(page.tables)
     if page.more:
         after = token_of(page.more)
         address = req.url.partition("?")[0]
-        stated["continuationToken"] = after
-        stated["continuationUri"] = f"{address}?{urlencode({'continuationToken': after})}"
-    return answer(stated)
+        shown["continuationToken"] = after
+        shown["continuationUri"] = f"{address}?{urlencode({'continuationToken': after})}"
+    return answer(shown)
 
 
 @blueprint.function_name("status")

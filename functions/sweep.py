@@ -1,4 +1,4 @@
-"""The sweep: what no event told."""
+"""The sweep: it finds what no event reported."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _log = logging.getLogger("openmirror.sweep")
 @blueprint.function_name("sweep")
 @blueprint.timer_trigger(arg_name="timer", schedule=SWEEP, run_on_startup=True)
 def sweep_mirrors(timer: func.TimerRequest) -> None:
-    """Ring for every table that a visit would move, and write the status files."""
+    """Send a work item for every table that has something to do, and write the status files."""
     app = built()
     names = mirrors(app.ports.store)
     swept = sweep(app.ports, names, app.sweep_waker)
     started = app.starter.start_if_needed()
-    _log.info("mirrors: %d, rung: %s, runner: %s", len(names), swept.woken, started)
+    _log.info("mirrors: %d, woken: %s, runner: %s", len(names), swept.woken, started)
     for name, reason in swept.unreadable.items():
-        _log.warning("%s cannot be looked at: %s", name, reason)
+        _log.warning("%s cannot be observed: %s", name, reason)
     if timer.past_due:
         _log.warning("the sweep takes longer than the time between two")
     # Last: no table may wait for it.

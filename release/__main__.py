@@ -53,8 +53,8 @@ def package(
 
     Without --vendor the same files give the same bytes, whoever builds them and wherever: compare
     the sha256 that is printed with somebody else's. (A Python with another zlib may compress
-    otherwise.) With --vendor what the pinned requirements need themselves comes in the version that
-    is newest that day: build once, and deploy that everywhere.
+    otherwise.) With --vendor what the requirements need themselves, which nothing fixes, comes in
+    the version that is newest that day: build once, and deploy that everywhere.
 
     By default the app's requirements are not in its package: Azure installs what requirements.txt
     pins when it is deployed with `--build-remote true`. In a private network without a way to a

@@ -46,8 +46,8 @@ def measure(app: Path, checkout: Path, runs: int) -> ColdStart:
 
     Bytecode of the app is neither written nor found, as on Azure, where its folder is read-only.
     """
-    reported = [_once(app, checkout) for _ in range(runs)]
-    return ColdStart(median(seconds for seconds, _ in reported), runs, reported[0][1])
+    measured = [_once(app, checkout) for _ in range(runs)]
+    return ColdStart(median(seconds for seconds, _ in measured), runs, measured[0][1])
 
 
 def _once(app: Path, checkout: Path) -> tuple[float, int]:

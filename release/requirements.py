@@ -52,7 +52,7 @@ def _environment(python: str) -> dict[str, str]:
 
 
 def _lines_for(text: str, environment: dict[str, str]) -> list[Requirement]:
-    """The lines that count on that Python: pip itself would judge them by its own."""
+    """The lines that count on that Python: pip itself would evaluate them for its own."""
     lines = (line.strip() for line in text.splitlines())
     every = [Requirement(line) for line in lines if line and not line.startswith("#")]
     return [one for one in every if one.marker is None or one.marker.evaluate(environment)]
@@ -95,7 +95,7 @@ def _refuse_gaps(wanted: list[Requirement], environment: dict[str, str], folder:
     }
     gaps = []
     open_ = [(one, "requirements.txt") for one in wanted]
-    problem_of = set()
+    checked = set()
     while open_:
         one, why = open_.pop()
         found = there.get(canonicalize_name(one.name))
@@ -103,9 +103,9 @@ def _refuse_gaps(wanted: list[Requirement], environment: dict[str, str], folder:
             gaps.append(f"{one} (for {why})")
             continue
         key = (found.metadata["Name"], *sorted(one.extras))
-        if key in problem_of:
+        if key in checked:
             continue
-        problem_of.add(key)
+        checked.add(key)
         [pythons] = found.metadata.get_all("Requires-Python") or [""]
         if not SpecifierSet(pythons).contains(environment["python_full_version"]):
             gaps.append(f"{found.metadata['Name']} {found.version} for this Python (for {why})")

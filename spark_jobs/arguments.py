@@ -1,4 +1,4 @@
-"""What the runner is told on its command line, over the environment."""
+"""The runner's command line, which wins over the environment."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
     """Read a command line; ends the process with 2 and a message when it is wrong."""
     parser = argparse.ArgumentParser(
         prog="openmirror-runner",
-        description="Apply change files to their Delta tables, as the queue `table-work` rings.",
+        description="Apply change files to their Delta tables, by the work items of `table-work`.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -62,13 +62,13 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
         help="a setting, as its environment variable without OPENMIRROR_",
     )
     found = parser.parse_args(argv)
-    stated = {}
+    options = {}
     for text in found.set:
         name, equals, value = text.partition("=")
         if not name or not equals:
             parser.error(f"--set {text!r} is not NAME=VALUE")
-        stated[_variable(name)] = value
-    return Arguments(found.root, tuple(found.mirror), found.continuous, {**env, **stated})
+        options[_variable(name)] = value
+    return Arguments(found.root, tuple(found.mirror), found.continuous, {**env, **options})
 
 
 def _variable(name: str) -> str:

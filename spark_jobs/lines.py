@@ -28,6 +28,6 @@ def _value(value: object) -> str:
 
 def _write(severity: Severity, name: str, text: str) -> None:
     at = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    # One write: several lanes tell at the same time.
+    # One write: several workers log at the same time.
     sys.stderr.write(f"{at}  {severity.name:<7}  {name:<24} {text}\n")
     sys.stderr.flush()

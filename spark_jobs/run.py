@@ -57,7 +57,7 @@ def _work(arguments: Arguments) -> int:
     for what, reason in run_result.failed.items():
         say(f"{what} failed: {reason}")
     for folder in run_result.abandoned:
-        say(f"abandoned a visit of {folder}; whoever comes next goes on there, exactly once")
+        say(f"abandoned {folder} midway; whoever comes next goes on there, exactly once")
     say("stopped" if stop.is_set() else "nothing more to do")
     return 1 if run_result.failed else 0
 

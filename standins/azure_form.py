@@ -57,7 +57,7 @@ class LikeOnAzure:
     how: Sequence[str] = (
         "On the way from it to the Delta tables is all that a deployment on Azure has: a storage",
         "account (`openmirror serve`), its events on a queue (Azurite), the Function App in",
-        "Microsoft's own runtime library, doorbells on another queue, and the Spark runner.",
+        "Microsoft's own runtime library, work items on another queue, and the Spark runner.",
     )
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class LikeOnAzure:
         for line in (
             f"Through: {self._passed.events:,} events on the queue `{EVENTS_QUEUE}`; "
             f"{self._passed.invoked.total():,} runs of functions ({functions}; {failed} failed);",
-            f"{self._passed.wake_ups:,} doorbells that they rang for events on the queue "
+            f"{self._passed.wake_ups:,} work items that they sent for events on the queue "
             f"`{WORK_QUEUE}`, taken by the runner.",
         ):
             console.print(line, markup=False, soft_wrap=True)
@@ -124,7 +124,7 @@ class LikeOnAzure:
         openmirror = command()
         ask = f"{variable('account_key')}={key} {openmirror}"
         lies_in(console, root)
-        console.print("The storage account is gone with the demo. To look at it as one again:")
+        console.print("The storage account is gone with the demo. To have it as one again:")
         for what, line in (
             ("be the account again", f"{openmirror} serve --root {shlex.quote(str(root))}"),
             ("in another terminal: how every table stands", f"{ask} status --root {url}"),

@@ -50,7 +50,7 @@ class FunctionsHost:
         if "error" in found:
             raise IndexingFailed(found["error"])
         self.functions: Mapping[str, list[dict[str, Any]]] = found["functions"]
-        """Each function's bindings, as the host is told of them."""
+        """Each function's bindings, as the host gets them."""
 
     def trigger(self, function: str) -> dict[str, Any]:
         """What starts a function."""
@@ -69,8 +69,8 @@ class FunctionsHost:
 
     def timer(self, function: str, *, past_due: bool = False) -> Result:
         """Let a timer go off."""
-        stated = {"Schedule": {"AdjustForDST": True}, "IsPastDue": past_due}
-        return self._invoke(function, ("json", json.dumps(stated)))
+        info = {"Schedule": {"AdjustForDST": True}, "IsPastDue": past_due}
+        return self._invoke(function, ("json", json.dumps(info)))
 
     def event_grid(self, function: str, event: Mapping[str, Any]) -> Result:
         """Deliver one event as the Event Grid extension does."""

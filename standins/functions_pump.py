@@ -34,12 +34,12 @@ class Pump:
     @classmethod
     def of(cls, host: FunctionsHost, connection_string: str) -> Pump:
         """A pump as host.json describes it."""
-        stated = json.loads((ROOT / "host.json").read_text())["extensions"]["queues"]
+        queues = json.loads((ROOT / "host.json").read_text())["extensions"]["queues"]
         return cls(
             host=host,
             service=QueueServiceClient.from_connection_string(connection_string),
-            most=stated["maxDequeueCount"],
-            encoded=stated["messageEncoding"] == "base64",
+            most=queues["maxDequeueCount"],
+            encoded=queues["messageEncoding"] == "base64",
         )
 
     def turn(self) -> int:

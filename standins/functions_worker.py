@@ -1,4 +1,4 @@
-"""The process in which the real Functions runtime library runs an app, told what to do by lines.
+"""The process in which the real Functions runtime library runs an app, driven by lines of JSON.
 
 The library takes the messages of its protocol as an injected module; plain values do. It keeps
 state for one app, so each app has a process of its own. A line of JSON comes in, one goes out.

@@ -189,7 +189,7 @@ def remove(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
     subscription: SubscriptionOption = None,
 ) -> None:
-    """Delete a deployment. The tables and what was landed stay, unless told otherwise.
+    """Delete a deployment. The tables and what was landed stay, without --with-data.
 
     \b
     Example:
@@ -217,9 +217,9 @@ def remove(
         if not yes:
             _ask(resource_group, where)
         refused = []
-        for reported in removing.carry_out(removal):
-            say(reported.text)
-            refused += [reported] if reported.refused else []
+        for step in removing.carry_out(removal):
+            say(step.text)
+            refused += [step] if step.refused else []
         if refused:
             say(
                 f"not all is gone: {len(refused)} could not be deleted; remove the cause, and "

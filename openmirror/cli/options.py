@@ -41,12 +41,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 def settings_for(
     root: str | None,
     env: Mapping[str, str] | None = None,
-    stated: Mapping[str, object] | None = None,
+    options: Mapping[str, object] | None = None,
 ) -> Settings:
-    """The settings of this run; `stated` is what other options say, by the setting's name."""
+    """The settings of this run; `options` are those of the command line, by the setting's name."""
     from openmirror.settings import Settings
 
-    return Settings.load(os.environ if env is None else env, {"root": root, **(stated or {})})
+    return Settings.load(os.environ if env is None else env, {"root": root, **(options or {})})
 
 
 def operator(why: str = "") -> Operator:

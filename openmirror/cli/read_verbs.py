@@ -147,10 +147,10 @@ def refuse_wrong_settings(ports: RootPorts, chosen: list[str]) -> None:
     from openmirror.reconcile.mirrors import wrong_settings
 
     wrong = wrong_settings(ports.store, chosen)
-    reported = [f"{mirror}: {detail}" for mirror, detail in wrong.items()]
-    if reported and len(reported) == len(chosen):
-        raise CannotStart("\n".join(reported))
-    for text in reported:
+    mistakes = [f"{mirror}: {detail}" for mirror, detail in wrong.items()]
+    if mistakes and len(mistakes) == len(chosen):
+        raise CannotStart("\n".join(mistakes))
+    for text in mistakes:
         say(f"{text}; its tables stand still until it is mended")
 
 
@@ -179,6 +179,6 @@ def report_stopped(result: DrainResult, name: Callable[[TableFolder], str], now:
             say(f"{name(folder)} {wait_text(outcome.waiting, name(folder), now)}")
     for folder, left in sorted(result.outcomes.items(), key=lambda item: item[0]):
         if isinstance(left, UnreadableTable):
-            say(f"{name(folder)} cannot be looked at: {left.reason}")
+            say(f"{name(folder)} cannot be observed: {left.reason}")
     for mirror, reason in result.unreadable_mirrors.items():
         say(f"the landing zone of {mirror} cannot be listed, nothing of it was touched: {reason}")

@@ -49,7 +49,7 @@ class Reporter:
         self._now = now
         self._lock = threading.Lock()
         self._applying: dict[TableFolder, str] = {}
-        self._stated: dict[tuple[str, type[ProgressEvent]], str] = {}
+        self._last: dict[tuple[str, type[ProgressEvent]], str] = {}
         self._live: Status | None = Status("", console=console) if console.is_terminal else None
         self.commits = 0
         self.rows = 0
@@ -81,9 +81,9 @@ class Reporter:
         if text is None:
             return
         if isinstance(event, _REPEATED):
-            if self._stated.get((who, type(event))) == text:
+            if self._last.get((who, type(event))) == text:
                 return
-            self._stated[who, type(event)] = text
+            self._last[who, type(event)] = text
         self._line(f"{who}  {text}")
 
     def _line(self, text: str) -> None:
@@ -92,7 +92,7 @@ class Reporter:
 
     def _forget(self, who: str) -> None:
         for kind in _REPEATED:
-            self._stated.pop((who, kind), None)
+            self._last.pop((who, kind), None)
 
     def _follow(self, folder: TableFolder, who: str, event: ProgressEvent) -> None:
         if isinstance(event, BatchStarted):
@@ -101,7 +101,7 @@ class Reporter:
             self._applying.pop(folder, None)
         if self._live is not None:
             busy = ", ".join(self._applying.values())
-            self._live.update(escape(f"applying {busy}" if busy else "looking"))
+            self._live.update(escape(f"applying {busy}" if busy else "observing"))
 
 
 _REPEATED = (

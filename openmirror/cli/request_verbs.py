@@ -42,7 +42,7 @@ def pause(tables: Tables, root: RootOption = None, mirror: Mirrors = None, why: 
     asked = _Asked(root, mirror)
     for folder in asked.tables(tables):
         requests.hold(asked.ports, folder, operator(why))
-        asked.done(folder, "held", "From its next look on the runner leaves it alone.")
+        asked.done(folder, "held", "From its next observation on the runner leaves it alone.")
 
 
 def resume(tables: Tables, root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
@@ -61,7 +61,7 @@ def resume(tables: Tables, root: RootOption = None, mirror: Mirrors = None, why:
 
 
 def retry(tables: Tables, root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
-    """Look again at paused tables, once the cause of their problem is gone.
+    """Try paused tables again, once the cause of their problem is gone.
 
     Not needed after a bad file was replaced or _metadata.json was changed: that is noticed.
 
@@ -166,7 +166,7 @@ def undrop(table: OneTable, root: RootOption = None, mirror: Mirrors = None, why
 def confirm_drops(root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
     """Allow the drops that `status` asks about.
 
-    Many tables of a mirror that disappear at once are only dropped after a person has said so:
+    Many tables of a mirror that disappear at once are only dropped after a person confirms it:
     their folders may be gone by mistake, such as a landing zone that is not mounted.
 
     \b

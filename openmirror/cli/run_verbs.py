@@ -70,10 +70,10 @@ def up(
         with (
             wiring.local_engine(settings, say) as engine,
             stop_signals(message=AFTER_BATCHES) as stop,
-            emitting(watched, os.environ, "up", settings.status_repeat) as reported,
+            emitting(watched, os.environ, "up", settings.status_repeat) as emitted,
             wiring.up(
                 settings,
-                reported,
+                emitted,
                 engine,
                 mirrors=lambda: mirror or known_mirrors(ports.store),
                 wanted=wanted,
@@ -107,7 +107,7 @@ def drain(root: RootOption = None, mirror: Mirrors = None) -> None:
 
     \b
     Exit codes:
-      0  everything is applied (held tables aside)
+      0  everything is applied (except for held tables)
       3  some table is paused, or waits for a file or a person
       1  failure     2  usage     4  another process holds this root
 
@@ -135,11 +135,11 @@ def drain(root: RootOption = None, mirror: Mirrors = None) -> None:
         with (
             wiring.local_engine(settings, say) as engine,
             stop_signals(message=AFTER_BATCHES, interrupt=True),
-            emitting(watched, os.environ, "drain", settings.status_repeat) as reported,
+            emitting(watched, os.environ, "drain", settings.status_repeat) as emitted,
         ):
             try:
                 with reporter.live():
-                    result = drain_tables(reported, engine, chosen, settings.workers)
+                    result = drain_tables(emitted, engine, chosen, settings.workers)
             except KeyboardInterrupt:
                 say("interrupted; what was not committed is applied by the next run, exactly once")
                 exit_now(INTERRUPTED)

@@ -67,13 +67,13 @@ def serve(
     """
     from openmirror import wiring
 
-    stated = {
+    options = {
         "serve_host": host,
         "serve_port": port,
         "serve_https": https,
         "serve_events": events_to,
     }
-    settings = settings_for(root, stated=stated)
+    settings = settings_for(root, options=options)
     report_refusals()
     with wiring.served(settings, report_event) as server:
         typer.echo(how_to_reach(settings, server.url, server.certificate))

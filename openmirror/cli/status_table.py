@@ -23,7 +23,7 @@ from openmirror.status import (
 )
 
 MOST_PARTITIONS = 10
-"""Of those that wait, so many are told one by one."""
+"""Of those that wait, so many are listed one by one."""
 
 _STYLES = {Paused: "red", Unreadable: "red", Waits: "yellow", OnHold: "yellow", WasDropped: "dim"}
 

@@ -1,1 +1,1 @@
-"""Databricks: starting the job, looking at a workspace, and its service credentials."""
+"""Databricks: starting the job, observing a workspace, and its service credentials."""

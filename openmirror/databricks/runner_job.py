@@ -162,7 +162,7 @@ class DatabricksJob:
         except OSError as error:  # time-outs and lost connections that the SDK gave up on
             return Unreachable(f"{who}: {first_line(error.__cause__ or error)}")
 
-    def look(self) -> ObservedJob:
+    def observe(self) -> ObservedJob:
         """How its runs stand; raises AccessDenied, NotThere or Unavailable."""
         who = f"the job {self._job} of {self._host}"
         try:
@@ -243,7 +243,7 @@ class DatabricksJob:
         return Failed(f"run {number} ended with {ended.in_words}", number, page)
 
     def _page(self, run: BaseRun | Run) -> str:
-        """Where a person looks at a run; the platform says it, but need not."""
+        """The page of a run, for people; the platform names it, but need not."""
         return run.run_page_url or f"{self._host}/jobs/{self._job}/runs/{run.run_id}"
 
 
@@ -275,5 +275,5 @@ def _ended(run: BaseRun | Run) -> _Ended | None:
     if state is None or state.life_cycle_state not in over:
         return None
     # A skipped run has no result.
-    stated = state.result_state or state.life_cycle_state
-    return _Ended(stated.value, state.state_message or "", at)
+    result = state.result_state or state.life_cycle_state
+    return _Ended(result.value, state.state_message or "", at)

@@ -39,8 +39,8 @@ class ServiceCredential:
         except AzureError:
             raise
         except Exception as error:  # what a provider raises is documented nowhere
-            stated = f"the service credential {self._name} gave no token: {first_line(error)}"
-            raise ServiceRequestError(stated) from error
+            reason = f"the service credential {self._name} gave no token: {first_line(error)}"
+            raise ServiceRequestError(reason) from error
 
 
 def service_credential(name: str) -> ServiceCredential:

@@ -38,7 +38,7 @@ class DatabricksWorkspace:
 
     def job(self, number: int) -> ObservedJob:
         """The job's runs; raises AccessDenied, NotThere or Unavailable."""
-        return DatabricksJob(self._url, number, self._credential, self._clock).look()
+        return DatabricksJob(self._url, number, self._credential, self._clock).observe()
 
 
 class _Stay(HTTPRedirectHandler):

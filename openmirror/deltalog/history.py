@@ -45,7 +45,7 @@ def _newest_batch_record(listed: ListedLog) -> BatchRecord | None:
         found = (listed.commit(version).log.batch_record for version in _newest_first(listed))
         return next((batch_record for batch_record in found if batch_record), None)
     except Damaged:
-        # It may have been ours: an older note would tell of totals that are too low.
+        # It may have been ours: an older batch record would have totals that are too low.
         return None
 
 

@@ -46,7 +46,7 @@ class LogFiles:
 
 
 def sort_out(entries: Iterable[Entry]) -> LogFiles:
-    """Tell the files of a log apart by their names."""
+    """Sort the files of a log into commits, checkpoints and traces, by their names."""
     files = sorted((e for e in entries if not e.is_folder), key=lambda entry: entry.name)
     commits = {int(match[1]): e for e in files if (match := _COMMIT.match(e.name))}
     traces = tuple(e.name for e in files if _TRACE.match(e.name))

@@ -34,7 +34,7 @@ class LogReplay:
         """The newest state of the log at this path; None when there is no table.
 
         Raises NotThere or ConditionFailed when the log is cleaned or replaced again and again
-        while it is read: look again.
+        while it is read: observe again.
         """
         for _ in range(_TRIES - 1):
             with suppress(NotThere, ConditionFailed):

@@ -50,7 +50,7 @@ def query(root: Path, mirror: str, sql: str, *tables: str) -> pa.Table:
 
 
 def check(root: Path, mirror: str, source: Source, scope: Scope) -> Iterator[Comparison]:
-    """Judge every table, row by row and column by column, duplicates included."""
+    """Compare every table, row by row and column by column, duplicates included."""
     database = connect(source)
     for table, wanted in expected(scope).items():
         actual = query(root, mirror, f"SELECT * FROM {table}", table)

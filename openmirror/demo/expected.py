@@ -1,7 +1,7 @@
 """What every table must hold in the end: SQL on the package's own data, in DuckDB.
 
 Nothing here knows of change files, markers or merges: it says what is true of the flights, and is
-what the mirrored tables are judged by.
+what the mirrored tables are compared with.
 """
 
 from __future__ import annotations

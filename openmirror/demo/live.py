@@ -23,7 +23,7 @@ from openmirror.protocol.names import TableFolder
 
 
 class Screen:
-    """Shows what the publisher and the services tell."""
+    """Shows what the publisher and the services report."""
 
     def __init__(self, console: Console, tracker: Tracker, scope: Scope) -> None:
         self._console = console
@@ -31,7 +31,7 @@ class Screen:
         self._scope = scope
         self._lines = Reporter(console, _name, lambda: datetime.now(UTC))
         self._day: date | None = None
-        self._stated = "starting"
+        self._now = "starting"
 
     def __call__(self, event: ProgressEvent) -> None:
         """The sink that the services report to."""
@@ -42,7 +42,7 @@ class Screen:
 
     def say(self, text: str) -> None:
         """What happens now, in a line."""
-        self._stated = text
+        self._now = text
         if not self._console.is_terminal:
             self._lines.say(text)
 
@@ -51,7 +51,7 @@ class Screen:
         kind, _, text = line.partition(" ")
         if kind == "day":
             self._day = date.fromisoformat(text)
-        elif kind == "tell":
+        elif kind == "news":
             self.say(f"publisher: {text}")
 
     @contextmanager
@@ -72,7 +72,7 @@ class Screen:
         clock.add_row(
             Text(f"{self._day:%d %b %Y}" if self._day else "initial loads"),
             ProgressBar(total=total, completed=passed, width=30),
-            Text(self._stated, style="dim", no_wrap=True, overflow="ellipsis"),
+            Text(self._now, style="dim", no_wrap=True, overflow="ellipsis"),
         )
         return Group(clock, _figures(self._tracker))
 

@@ -26,7 +26,7 @@ class TableFigures:
     lags: list[float] = field(default_factory=list)
     """For each commit: from the landing of its oldest file to the commit."""
     busy: float = 0.0
-    """Seconds spent on it, from the look at its files to the commit."""
+    """Seconds spent on it, from the first read of its files to the commit."""
     since: float | None = None
     """When the batch underway began."""
 

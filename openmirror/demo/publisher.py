@@ -1,7 +1,7 @@
 """The demo's publisher, a process of its own: `python -m openmirror.demo.publisher --help`.
 
-It touches nothing but the landing zone, in a folder or on a storage account, and tells what it does
-in lines on its output: `day <ISO date>` and `tell <text>`.
+It touches nothing but the landing zone, in a folder or on a storage account, and reports what it
+does in lines on its output: `day <ISO date>` and `news <text>`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import date
 from openmirror.demo.landing import LandingZone
 from openmirror.demo.scope import Scope
 from openmirror.demo.source import KEYS, TABLES, read_source
-from openmirror.demo.story import Begin, Day, Emit, Loaded, Publish, story
+from openmirror.demo.story import Begin, Day, Loaded, News, Publish, story
 from openmirror.demo.targets import PublisherFiles, target_of
 
 MIRROR = "nycflights"
@@ -37,15 +37,15 @@ def publish(place: PublisherFiles, scope: Scope) -> None:
             case Publish(table, rows):
                 zone.publish(table, rows)
             case Loaded():
-                _say("tell the initial loads are published")
+                _say("news the initial loads are published")
                 _wait_until_replicated(zone)
                 due = time.monotonic()
             case Day(day):
                 time.sleep(max(0.0, due - time.monotonic()))
                 due += scope.seconds_per_day
                 _say(f"day {day.isoformat()}")
-            case Emit(text):
-                _say(f"tell {text}")
+            case News(text):
+                _say(f"news {text}")
 
 
 def _wait_until_replicated(zone: LandingZone) -> None:

@@ -42,8 +42,8 @@ class Publisher:
         code = self._process.poll()
         if code:
             self._complaints.seek(0)
-            stated = self._complaints.read()[-2000:].strip()
-            raise DemoFailed(f"the publisher ended with {code}\n{stated}")
+            complaint = self._complaints.read()[-2000:].strip()
+            raise DemoFailed(f"the publisher ended with {code}\n{complaint}")
         return code == 0
 
     def end(self) -> None:

@@ -26,8 +26,8 @@ from openmirror.table import layout
 
 def greet(console: Console, root: Path, scope: Scope, how: Iterable[str]) -> None:
     """What is going to happen, and how files are mirrored."""
-    history = f"{_stated(scope.history_from)} to {_stated(scope.days_from - timedelta(days=1))}"
-    days = f"{_stated(scope.days_from)} to {_stated(scope.until)}"
+    history = f"{_date(scope.history_from)} to {_date(scope.days_from - timedelta(days=1))}"
+    days = f"{_date(scope.days_from)} to {_date(scope.until)}"
     for line in (
         "Real flights from New York in 2013, mirrored into Delta Lake as they happen:",
         f"a publisher in a process of its own loads {history},",
@@ -41,7 +41,7 @@ def greet(console: Console, root: Path, scope: Scope, how: Iterable[str]) -> Non
         console.print(line, markup=False, soft_wrap=True)
 
 
-def _stated(day: date) -> str:
+def _date(day: date) -> str:
     return f"{day.day} {day:%B}"
 
 
@@ -82,13 +82,13 @@ def answer(result: pa.Table) -> Table:
     return shown
 
 
-def filter_event(console: Console, verdicts: Iterable[Comparison]) -> None:
+def show_verdicts(console: Console, verdicts: Iterable[Comparison]) -> None:
     """A line for each table: whether it holds what it must."""
     for verdict in verdicts:
         good = not verdict.difference
         line = Text("✔ " if good else "✘ ", style="green" if good else "red")
-        stated = "every row as computed from the source" if good else verdict.difference
-        console.print(line.append(f"{verdict.table:<9}{verdict.rows:>9,} rows  {stated}", style=""))
+        result = "every row as computed from the source" if good else verdict.difference
+        console.print(line.append(f"{verdict.table:<9}{verdict.rows:>9,} rows  {result}", style=""))
 
 
 def lies_in(console: Console, root: Path) -> None:

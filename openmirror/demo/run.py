@@ -124,5 +124,5 @@ def _conclude(
     found = checking.query(root, MIRROR, checking.WORST_AIRLINES, "flights", "airlines")
     console.print(report.answer(found))
     console.print("Each table against the same computed from the source by DuckDB:")
-    report.filter_event(console, verdicts)
+    report.show_verdicts(console, verdicts)
     return not any(verdict.difference for verdict in verdicts)

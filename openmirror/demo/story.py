@@ -49,13 +49,13 @@ class Day:
 
 
 @dataclass(frozen=True)
-class Emit:
+class News:
     """Something that a person may want to know."""
 
     text: str
 
 
-Action = Begin | Publish | Loaded | Day | Emit
+Action = Begin | Publish | Loaded | Day | News
 
 _HISTORY_FILES = 3
 _PLANES_EVERY = 14
@@ -89,31 +89,31 @@ def story(source: Source, scope: Scope) -> Iterator[Action]:
         yield Day(day)
         if number == 0:
             yield Publish("airlines", _marked(source["airlines"].filter(renamed), Marker.UPDATE))
-            yield Emit(f"{_stated(day)}: Pinnacle Airlines has a new name")
+            yield News(f"{_date(day)}: Pinnacle Airlines has a new name")
             cancelled = past.filter(pc.field("dep_time").is_null())
             yield Publish("flights", _deletes("flights", cancelled))
-            yield Emit(
-                f"{_stated(day)}: {len(cancelled):,} cancelled flights of the past are deleted"
+            yield News(
+                f"{_date(day)}: {len(cancelled):,} cancelled flights of the past are deleted"
             )
         if day == scope.spread_from:
-            yield Emit(f"{_stated(day)}: weather has a new column, dewp_spread")
+            yield News(f"{_date(day)}: weather has a new column, dewp_spread")
         if day == scope.airports_again:
             yield Begin("airports")
             yield Publish("airports", _in_metres(source["airports"]))
-            yield Emit(f"{_stated(day)}: airports is re-created, with altitudes in metres")
+            yield News(f"{_date(day)}: airports is re-created, with altitudes in metres")
         yield from _flights_of(_between(flights, day, day))
         if since := _due(scope, number, WEATHER_EVERY):
-            observed = _between(weather, since, day)
+            hours = _between(weather, since, day)
             if since >= scope.spread_from:
-                observed = _with_spread(observed)
-            yield from _unless_empty("weather", _marked(observed, Marker.INSERT))
+                hours = _with_spread(hours)
+            yield from _unless_empty("weather", _marked(hours, Marker.INSERT))
         if since := _due(scope, number, _PLANES_EVERY):
             new = _planes_of(source, first_flights, since, day)
             yield from _unless_empty("planes", _marked(new, Marker.UPSERT))
 
 
 def _due(scope: Scope, number: int, every: int) -> date | None:
-    """On every so many-th day and on the last, the first day that was not told of yet."""
+    """On every so many-th day and on the last, the first day that was not published yet."""
     is_due = number % every == every - 1 or scope.days[number] == scope.until
     return scope.days[number - number % every] if is_due else None
 
@@ -198,5 +198,5 @@ def _in_pieces(rows: pa.Table, count: int) -> list[pa.Table]:
     return [rows.slice(start, size) for start in range(0, len(rows), size)]
 
 
-def _stated(day: date) -> str:
+def _date(day: date) -> str:
     return f"{day.day} {day:%b}"

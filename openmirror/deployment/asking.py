@@ -16,19 +16,19 @@ from openmirror.errors import (
 )
 
 _REMEDIES: dict[type[OpenmirrorError], str] = {
-    AccessDenied: "Ask for that role, or let somebody look who has it.",
+    AccessDenied: "Ask for that role, or let somebody ask who has it.",
     Unavailable: "Try again; where a firewall or a private network is in the way, from inside.",
     WrongRequest: "Correct what it names, and ask again.",
 }
 
 
-def asked(check: Check, filter_event: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """What a check found; one `unknown` that says why when it could not look.
+def asked(check: Check, run: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """What a check found; one `unknown` that says why when it could not be made.
 
     CannotStart passes: where Azure does not know who asks, no other check finds anything either.
     """
     try:
-        return list(filter_event())
+        return list(run())
     except NotThere as error:
         return [fault(check, str(error), "Deploy again: it was there, and is gone.")]
     except (

@@ -51,8 +51,8 @@ class Preflight:
     def findings(self, intended: Intended) -> Iterator[Finding]:
         """All of them, each as soon as it is known."""
         parameters = intended.parameters
-        problem_of = self._parameters(parameters)
-        yield from problem_of
+        found = self._parameters(parameters)
+        yield from found
         seen: list[Group | None] = []
         yield from asked(Check.GROUP, lambda: self._group(intended, seen))
         group = seen[0] if seen else None
@@ -72,9 +72,9 @@ class Preflight:
             yield unknown(
                 Check.NAMES,
                 "the names of the accounts and the app come from the group, and none is seen yet",
-                "Look again when the group is there, to know beforehand that they are free.",
+                "Ask again when the group is there, to know beforehand that they are free.",
             )
-        if parameters.workspace and not has_faults(problem_of):
+        if parameters.workspace and not has_faults(found):
             yield from asked(Check.WORKSPACE, lambda: self._workspace(parameters.workspace))
 
     def _parameters(self, parameters: Parameters) -> list[Finding]:

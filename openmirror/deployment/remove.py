@@ -81,7 +81,7 @@ class Removing:
         """Delete it; says each thing before it goes. What is gone already is passed over.
 
         First nothing more is delivered, then nothing runs any more, then nobody has a role left.
-        What Azure refuses to delete is told, and the rest goes on.
+        What Azure refuses to delete is reported, and the rest goes on.
         """
         for topic in removal.gone:
             if topic.part is ResourceType.TOPIC:
@@ -89,8 +89,8 @@ class Removing:
         yield from self._deleted(one for one in removal.gone if is_app(one))
         yield from self._disown(removal)
         for setting in removal.settings:
-            for reported in self._delete("a diagnostic setting of what stays", setting):
-                yield replace(reported, refused=False)  # it only leads to nothing
+            for step in self._delete("a diagnostic setting of what stays", setting):
+                yield replace(step, refused=False)  # it only leads to nothing
         yield from self._deleted(one for one in removal.gone if not is_app(one))
 
     def _deleted(self, resources: Iterable[Resource]) -> Iterator[Reported]:

@@ -35,13 +35,13 @@ POLL = timedelta(seconds=2)
 _GIVEN_UP = timedelta(days=1)
 """Nobody waits so long for a row."""
 _OBSERVATIONS = 5
-"""So many polls for one look at how things stand."""
+"""So many polls for one observation of queues and table status."""
 _METADATA = {"keyColumns": [KEY]}
 
 
 @dataclass(kw_only=True)
 class Sample:
-    """One run of it; `sleep` waits, `tell` hears what is waited for."""
+    """One run of it; `sleep` waits, `emit` gets lines about what is waited for."""
 
     ports: RootPorts
     row: SampleRow
@@ -64,7 +64,7 @@ class Sample:
         return check_stuck(back) if isinstance(back, Stuck) else check_arrival(took, back)
 
     def _describe(self) -> None:
-        """What the table is; said once."""
+        """Write the table's `_metadata.json`, once."""
         path = layout.join(layout.table_folder(FOLDER), METADATA_FILE)
         with suppress(ConditionFailed):
             self.ports.store.write(path, json.dumps(_METADATA).encode(), ABSENT)
@@ -122,12 +122,12 @@ class Sample:
         """Say how it stands; whether there is no use in waiting."""
         events, work = self._length(EVENTS_QUEUE), self._length(WORK_QUEUE)
         self._woken = self._woken or bool(work)
-        reported = ", ".join(
+        waiting = ", ".join(
             f"{length} in {queue}"
             for queue, length in ((EVENTS_QUEUE, events), (WORK_QUEUE, work))
             if length is not None
         )
-        self.emit(f"{waited.total_seconds():.0f} s: {reported or 'the queues cannot be asked'}")
+        self.emit(f"{waited.total_seconds():.0f} s: {waiting or 'the queues cannot be asked'}")
         try:
             table = self._status()
         except Unavailable:

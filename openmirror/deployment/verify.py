@@ -66,37 +66,37 @@ class Verification:
         if not seen:
             return
         outputs = seen[0]
-        reported: dict[str, str] = {}
+        settings: dict[str, str] = {}
         off: set[str] = set()
         yield from asked(Check.APP, lambda: self._app(outputs.function_app, off))
-        yield from asked(Check.SETTINGS, lambda: self._settings(outputs, reported, off))
+        yield from asked(Check.SETTINGS, lambda: self._settings(outputs, settings, off))
         yield from asked(Check.ROLES, lambda: self._roles(outputs))
         yield from asked(Check.EVENTS, lambda: self._events(outputs))
         opened: list[DataPlane] = []
         yield from self._opened(outputs, opened)
         if not opened:
-            yield from self._runner(reported, {})
+            yield from self._runner(settings, {})
             return
         inside = opened[0]
         lengths: dict[str, int | None] = {}
         yield from asked(Check.QUEUES, lambda: self._queues(inside, lengths))
         yield from asked(Check.DEAD_LETTERS, lambda: check_dead_letters(inside.dead_letters()))
-        yield from self._runner(reported, lengths)
+        yield from self._runner(settings, lengths)
         yield from asked(Check.HEARTBEAT, lambda: self._heartbeats(inside.ports))
         yield from asked(Check.TABLES, lambda: self._tables(inside.ports))
         if self.with_sample:
-            yield from self._sample(inside, reported)
+            yield from self._sample(inside, settings)
 
     def _opened(self, outputs: Outputs, opened: list[DataPlane]) -> Iterator[Finding]:
         try:
             opened.append(self.open(outputs))
         except CannotStart as error:
-            remedy = "Nothing inside the accounts was looked at. Deploy again, or correct that."
+            remedy = "Nothing inside the accounts was checked. Deploy again, or correct that."
             yield fault(Check.QUEUES, str(error), remedy)
 
-    def _sample(self, inside: DataPlane, reported: dict[str, str]) -> Iterator[Finding]:
+    def _sample(self, inside: DataPlane, settings: dict[str, str]) -> Iterator[Finding]:
         """One that cannot even be landed is not passed over: nothing was shown by it."""
-        for one in asked(Check.SAMPLE, lambda: [inside.sample(lambda: self._observed(reported))]):
+        for one in asked(Check.SAMPLE, lambda: [inside.sample(lambda: self._observed(settings))]):
             if one.verdict is Verdict.UNKNOWN:
                 yield fault(one.check, one.what, f"{one.remedy} Or verify with --no-sample.")
             else:
@@ -114,9 +114,9 @@ class Verification:
         off.update(app.disabled if app else ())
         return check_app(self.group, name, app)
 
-    def _settings(self, outputs: Outputs, reported: dict[str, str], off: set[str]) -> list[Finding]:
-        reported.update(self.deployed.app_settings(self.group, outputs.function_app))
-        return check_settings(outputs, reported, off)
+    def _settings(self, outputs: Outputs, settings: dict[str, str], off: set[str]) -> list[Finding]:
+        settings.update(self.deployed.app_settings(self.group, outputs.function_app))
+        return check_settings(outputs, settings, off)
 
     def _roles(self, outputs: Outputs) -> list[Finding]:
         principals = {
@@ -139,17 +139,17 @@ class Verification:
         return check_queues(lengths)
 
     def _runner(
-        self, reported: dict[str, str], lengths: dict[str, int | None]
+        self, settings: dict[str, str], lengths: dict[str, int | None]
     ) -> Iterator[Finding]:
-        if not reported:
-            remedy = "Ask for a role that may read the app's settings: which job, is said there."
+        if not settings:
+            remedy = "Ask for a role that may read the app's settings: they name the job."
             yield unknown(Check.RUNNER, "the app's settings are not known", remedy)
             return
-        yield from asked(Check.RUNNER, lambda: self._job(reported, lengths.get(WORK_QUEUE)))
+        yield from asked(Check.RUNNER, lambda: self._job(settings, lengths.get(WORK_QUEUE)))
 
-    def _job(self, reported: dict[str, str], waiting: int | None) -> list[Finding]:
+    def _job(self, settings: dict[str, str], waiting: int | None) -> list[Finding]:
         try:
-            observed = self._observe(reported)
+            observed = self._observe(settings)
         except CannotStart as error:
             return [fault(Check.RUNNER, str(error), "Correct the app's setting, or deploy again.")]
         except NotThere as error:
@@ -157,15 +157,15 @@ class Verification:
             return [fault(Check.RUNNER, str(error), remedy)]
         return check_runner(observed or AlwaysOn(), waiting)
 
-    def _observed(self, reported: dict[str, str]) -> ObservedJob | None:
+    def _observed(self, settings: dict[str, str]) -> ObservedJob | None:
         try:
-            return self._observe(reported)
+            return self._observe(settings)
         except (AccessDenied, CannotStart, NotThere, Unavailable):
             return None
 
-    def _observe(self, reported: dict[str, str]) -> ObservedJob | None:
+    def _observe(self, settings: dict[str, str]) -> ObservedJob | None:
         """How the runner's job stands; None where a runner is always on."""
-        number, url = reported.get(JOB), reported.get(WORKSPACE)
+        number, url = settings.get(JOB), settings.get(WORKSPACE)
         return self.workspace(url).job(_number(number)) if number and url else None
 
     def _heartbeats(self, ports: RootPorts) -> list[Finding]:
@@ -197,10 +197,10 @@ def last_deployment(deployed: Deployed, group: str, name: str | None) -> Deploym
     )
 
 
-def _number(stated: str) -> int:
-    if not (stated.isascii() and stated.isdigit()):
-        raise CannotStart(f"{JOB} is {stated!r}, but must be the number of a job")
-    return int(stated)
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdigit()):
+        raise CannotStart(f"{JOB} is {text!r}, but must be the number of a job")
+    return int(text)
 
 
 def _wrong_mirrors(ports: RootPorts, names: list[str]) -> dict[str, Trouble]:

@@ -72,12 +72,12 @@ def _environment() -> Environment:
 
 
 def _headers(style: str) -> dict[str, str]:
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    sha256 = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return {
         "Content-Type": "text/html; charset=utf-8",
         # Nothing but this one style: even what escaped escaping could not run or send anything.
         "Content-Security-Policy": (
-            f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; "
+            f"default-src 'none'; style-src 'sha256-{sha256}'; img-src data:; base-uri 'none'; "
             "form-action 'none'; frame-ancestors 'none'"
         ),
         "X-Content-Type-Options": "nosniff",

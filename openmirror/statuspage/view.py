@@ -91,7 +91,7 @@ class MirrorView:
 
 
 MOST_WAITS = 10
-"""Of the partitions of one table that wait, so many are told one by one."""
+"""Of the partitions of one table that wait, so many are listed one by one."""
 
 _MIRROR_TONES = {"Running": Tone.GOOD, "Initialized": Tone.BUSY, "Stopped": Tone.ERROR}
 

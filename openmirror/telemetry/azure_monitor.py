@@ -49,7 +49,7 @@ class AzureMonitor:
     ) -> None:
         """Without an identity the exporter's own variable may still name one.
 
-        `given` is a credential that this process was told to use for everything.
+        `given` is a credential that this process must use for everything.
 
         Raises ValueError for a connection string that is none.
         """

@@ -53,7 +53,7 @@ class Figures:
             "table_status", "1", "0 running, 1 warning, 2 error, 3 stopped."
         )
         self._heartbeat = meter.create_counter(
-            "heartbeat", "{pass}", "Status passes over a mirror: a sign of life."
+            "heartbeat", "{pass}", "Status passes over a mirror: it is alive."
         )
         self._dead_letters = meter.create_gauge(
             "dead_letters_waiting", "{message}", "Messages that were given up and are still kept."
@@ -70,7 +70,7 @@ class Figures:
             self._lag.record(commit.latency_seconds, table)
 
     def of_mirror(self, mirror: str, tables: Sequence[TableStatusEvent]) -> None:
-        """Set the gauges of all its tables: a sign of life as well."""
+        """Set the gauges of all its tables, and count the pass as a heartbeat."""
         for one in tables:
             table = _dimensions(one.folder, one.table)
             self._pending.set(one.pending_files, table)

@@ -1,4 +1,4 @@
-"""Remembering what was told, so that nothing is told twice."""
+"""Remembering what was emitted, so that nothing is emitted twice."""
 
 from __future__ import annotations
 

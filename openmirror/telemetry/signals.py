@@ -1,4 +1,4 @@
-"""Operations, standings, starts, letters and progress as OpenTelemetry's signals."""
+"""Operations, table status, starts, dead letters and progress as OpenTelemetry's signals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from openmirror.progress import (
 from openmirror.protocol.names import TableFolder
 from openmirror.telemetry.figures import Figures
 from openmirror.telemetry.once import Once
-from openmirror.telemetry.repeating import Retelling, Stated
+from openmirror.telemetry.repeating import Report, ReportSchedule
 
 _CUSTOM_EVENT = "microsoft.custom_event.name"
 """A log record with this attribute becomes a custom event in Application Insights."""
@@ -47,7 +47,7 @@ class Sinks:
     events: Logger
     """For operations. Returns when the record was sent or lies on disk, where it can."""
     batched: Logger
-    """For all other events: there may be thousands at once, and what is lost is told again."""
+    """For all other events: there may be thousands at once, and what is lost is emitted again."""
     logs: Logger | None
     """For progress; None where the process writes logs of its own that reach the same place."""
     meter: Meter
@@ -74,11 +74,11 @@ class Signals:
     def __init__(
         self, sinks: Sinks, repeat: timedelta, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """What has not changed is told every `repeat`; the clock counts seconds."""
+        """What has not changed is emitted every `repeat`; the clock counts seconds."""
         self._sinks = sinks
         self._once = Once()
-        self._statuses = Retelling(repeat, clock)
-        self._starts = Retelling(repeat, clock)
+        self._statuses = ReportSchedule(repeat, clock)
+        self._starts = ReportSchedule(repeat, clock)
         self._correlations = _Correlations()
         self._figures = Figures(sinks.meter)
 
@@ -86,18 +86,20 @@ class Signals:
         """Send an operation, unless this process has sent it."""
         if not self._once.is_new(operation.identity):
             return
-        reported = operation.correlated(self._correlations.of(operation.folder))
-        if reported.name not in _COMMITS:
-            self._send(reported)
+        correlated = operation.correlated(self._correlations.of(operation.folder))
+        if correlated.name not in _COMMITS:
+            self._send(correlated)
             return
         # The event belongs to the span of its batch, so that both are found from either.
         span = self._sinks.tracer.start_span(
-            _headline(reported), attributes=fields(reported), start_time=_nanos(reported.started_at)
+            _headline(correlated),
+            attributes=fields(correlated),
+            start_time=_nanos(correlated.started_at),
         )
         with use_span(span):
-            self._send(reported)
-        span.end(_nanos(max(reported.started_at, reported.ended_at)))
-        self._figures.of_commit(reported)
+            self._send(correlated)
+        span.end(_nanos(max(correlated.started_at, correlated.ended_at)))
+        self._figures.of_commit(correlated)
 
     def _send(self, operation: TableOperation) -> None:
         self._sinks.events.emit(
@@ -110,27 +112,27 @@ class Signals:
     def report_statuses(self, mirror: str, tables: Sequence[TableStatusEvent]) -> None:
         """Set the gauges of a mirror's tables, and send the status of those where it is due."""
         self._figures.of_mirror(mirror, tables)
-        reported = {one.folder: table_status_event.fields(one) for one in tables}
-        stated = {
-            folder: Stated(table_status_event.state(event), table_status_event.without_ages(event))
-            for folder, event in reported.items()
+        properties = {one.folder: table_status_event.fields(one) for one in tables}
+        report = {
+            folder: Report(table_status_event.state(event), table_status_event.without_ages(event))
+            for folder, event in properties.items()
         }
-        for folder in self._statuses.due(mirror, stated):
-            self._emit(table_status_event.EVENT, f"status of {folder}", reported[folder])
+        for folder in self._statuses.due(mirror, report):
+            self._emit(table_status_event.EVENT, f"status of {folder}", properties[folder])
 
     def asked_for_runner(self, job: str, outcome: StartOutcome) -> None:
         """Send an outcome that is another than the last one; a run that is active ends it."""
-        reported = runner_start_event.fields(job, outcome)
-        stated = {job: Stated(runner_start_event.subject(reported))} if reported else {}
-        if self._starts.due(job, stated):
-            self._emit(runner_start_event.EVENT, f"runner: {reported['Outcome']}", reported)
+        properties = runner_start_event.fields(job, outcome)
+        report = {job: Report(runner_start_event.subject(properties))} if properties else {}
+        if self._starts.due(job, report):
+            self._emit(runner_start_event.EVENT, f"runner: {properties['Outcome']}", properties)
 
     def dead_letter_kept(self, dead_letter: DeadLetter) -> None:
-        """Send a letter, unless this process has sent it."""
+        """Send a dead letter, unless this process has sent it."""
         if self._once.is_new(dead_letter.name):
             self._emit(
                 dead_letter_event.EVENT,
-                f"letter {dead_letter.name}",
+                f"dead letter {dead_letter.name}",
                 dead_letter_event.fields(dead_letter),
             )
 
@@ -138,12 +140,12 @@ class Signals:
         """Set the gauge of each source."""
         self._figures.of_dead_letters(counts)
 
-    def _emit(self, event: str, text: str, reported: Mapping[str, str]) -> None:
+    def _emit(self, event: str, text: str, properties: Mapping[str, str]) -> None:
         self._sinks.batched.emit(
             timestamp=time.time_ns(),
             severity_number=SeverityNumber.INFO,
             body=text,
-            attributes={_CUSTOM_EVENT: event, **reported},
+            attributes={_CUSTOM_EVENT: event, **properties},
         )
 
     def log(self, event: ProgressEvent) -> None:

@@ -55,7 +55,7 @@ def account_store(settings: Settings) -> AzureStore:
 
 
 def work_queue(settings: Settings) -> WorkQueue:
-    """The queue of doorbell rings; raises CannotStart when none is set."""
+    """The queue of work items; raises CannotStart when none is set."""
     if settings.queues is None:
         raise CannotStart(
             "no queues were given: set OPENMIRROR_QUEUES__queueServiceUri to the URL of the "

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from openmirror.deployment.azure.clients import ManagementClients
 
 _KEYS = ("OPENMIRROR_ACCOUNT_KEY", "OPENMIRROR_QUEUES", "OPENMIRROR_DEAD_LETTERS")
-"""What can be said of an emulator; without `__…` behind them, the latter are no URLs."""
+"""Settings for an emulator; without `__…` behind them, the latter two are no URLs."""
 _NEEDED = "openmirror[cli,azure,deploy]"
 
 
@@ -44,7 +44,7 @@ class Management:
     clients: ManagementClients
     env: Mapping[str, str]
     opened: ExitStack = field(default_factory=ExitStack)
-    """The accounts that were looked into: whoever made this lets go of them."""
+    """The accounts that were opened: whoever made this lets go of them."""
 
     @property
     def subscription(self) -> str:

@@ -1,4 +1,4 @@
-"""What the functions share: one root, its queues, its letters and the runner's job."""
+"""What the functions share: one root, its queues, its dead letters and the runner's job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from openmirror.settings import Settings, variable
 from openmirror.wiring.azure import work_queue
 from openmirror.wiring.local import utc_now
 from openmirror.wiring.root import root_ports
-from openmirror.wiring.telemetry import reported_by_the_host
+from openmirror.wiring.telemetry import emitting_through_the_host
 
 WORKSPACE = "DATABRICKS_HOST"
 """Databricks' own name for the URL of a workspace."""
@@ -35,7 +35,7 @@ class FunctionAppContext:
     ports: RootPorts
     work: WorkQueue
     sweep_waker: Waker
-    """Rings in the name of the sweep."""
+    """Sends work items in the name of the sweep."""
     read_events: ReadEvents
     starter: Starter
     dead_letters: DeadLetters
@@ -58,7 +58,7 @@ def function_app_context(env: Mapping[str, str]) -> FunctionAppContext:
     _log.info("openmirror %s runs over %s", openmirror.__version__, settings.root)
     work = work_queue(settings)
     dead_letters = BlobDeadLetters.connect(settings.dead_letters, QUEUE_OF)
-    ports = reported_by_the_host(root_ports(settings, emit=_log_event), settings.status_repeat)
+    ports = emitting_through_the_host(root_ports(settings, emit=_log_event), settings.status_repeat)
     return FunctionAppContext(
         ports=ports,
         work=work,
@@ -107,5 +107,5 @@ def runner_job(settings: Settings, env: Mapping[str, str]) -> RunnerJob | None:
 def _log_event(event: ProgressEvent) -> None:
     # What is `extra` becomes properties of the record where the host sends by OpenTelemetry.
     fields = {"event": event.name, **log_context(event)}
-    stated = (subject_of(event), event.name, detail_of(event))
-    _log.log(event.severity, "%s: %s %s", *stated, extra=fields)
+    subject, detail = subject_of(event), detail_of(event)
+    _log.log(event.severity, "%s: %s %s", subject, event.name, detail, extra=fields)

@@ -68,7 +68,7 @@ def history_reader(ports: RootPorts) -> HistoryReader:
 
 
 def validate_on_disk(settings: Settings, folder: Path) -> list[FolderFinding]:
-    """Judge a table folder that may lie anywhere, read only."""
+    """Check a table folder that may lie anywhere, read only."""
     place = folder.resolve()
     store = LocalStore(place.parent)
     return validate_folder(

@@ -21,7 +21,7 @@ from openmirror.wiring.telemetry import emitting
 _KEEP = timedelta(seconds=15)
 """A quarter of the time that a lease lasts: three renewals may fail before it is lost."""
 _KEEPS_WHILE_HIDDEN = 8
-"""How often what is held is looked after, at least, in the time that a message stays hidden."""
+"""How often leases and messages are renewed, at least, while a message stays hidden."""
 
 
 @contextmanager
@@ -42,12 +42,10 @@ def runner(
     ports = root_ports(settings, steps, emit)
     queue, table_leases = work_queue(settings), leases(settings)
     with (
-        emitting(
-            ports, env, "runner", settings.status_repeat, given_identity(settings)
-        ) as reported,
+        emitting(ports, env, "runner", settings.status_repeat, given_identity(settings)) as emitted,
         root_engine(settings, env, say, emit) as engine,
     ):
-        yield working(settings, reported, engine, queue, table_leases, chosen)
+        yield working(settings, emitted, engine, queue, table_leases, chosen)
 
 
 def working(

@@ -59,7 +59,7 @@ def served(settings: Settings, *sinks: Sink) -> Iterator[Server]:
 
 
 def waking(running: Daemon, wanted: Callable[[str], bool]) -> Sink:
-    """A sink that rings for the table that an event concerns, so that nobody waits for a watch."""
+    """A sink that wakes the table that an event concerns, so that nobody waits for a watch."""
     from openmirror.stores.local.watching import Wide, heard
 
     def sink(event: dict[str, Any]) -> None:

@@ -144,8 +144,8 @@ def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> S
                 overrides=overrides,
             )
         except RuntimeError as error:
-            stated = f"\n{last_words(output)}" if output else ""
-            raise CannotStart(f"Spark does not start: {error}{stated}") from error
+            reason = f"\n{last_words(output)}" if output else ""
+            raise CannotStart(f"Spark does not start: {error}{reason}") from error
 
 
 def _engine(

@@ -1,4 +1,4 @@
-"""Who is told how mirrors do: Application Insights, when its connection string is set."""
+"""Where telemetry is emitted: Application Insights, when its connection string is set."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def emitting(
     repeat: timedelta,
     given: ServiceCredential | None = None,
 ) -> Iterator[RootPorts]:
-    """The parts of a process of ours that runs by itself, telling Application Insights.
+    """The ports of a process of ours that runs by itself, emitting to Application Insights.
 
     A status that has not changed is sent every `repeat`, and what is left at the end. Without a
     connection string nothing is sent. Never for functions: their host sends what
-    `told_by_the_host` makes.
+    `emitting_through_the_host` makes.
 
     Raises CannotStart for a connection string that is none, or without the packages.
     """
@@ -68,8 +68,8 @@ def emitting(
         monitor.close()
 
 
-def reported_by_the_host(ports: RootPorts, repeat: timedelta) -> RootPorts:
-    """The parts of a function: signals go to the providers that its host has set up, if any."""
+def emitting_through_the_host(ports: RootPorts, repeat: timedelta) -> RootPorts:
+    """The ports of a function: signals go to the providers that its host has set up, if any."""
     from openmirror.telemetry.host import sinks_of_the_host
     from openmirror.telemetry.signals import Signals
 

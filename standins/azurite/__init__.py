@@ -113,14 +113,14 @@ def running(folder: Path, *options: str) -> Iterator[Azurite]:
 def _urls(output: IO[str]) -> dict[str, str]:
     """Where its three services listen; port 0 lets the system choose."""
     urls: dict[str, str] = {}
-    stated = []
+    printed = []
     for line in output:
-        stated.append(line)
+        printed.append(line)
         if match := _LISTENS.search(line):
             urls[match[1]] = match[2]
             if len(urls) == 3:
                 return urls
-    raise NotInstalled(f"Azurite does not run: {''.join(stated)}")
+    raise NotInstalled(f"Azurite does not run: {''.join(printed)}")
 
 
 def _drain(output: IO[str]) -> None:

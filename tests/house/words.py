@@ -50,6 +50,7 @@ ORDINARY = [
     r"pinned (version|versions|package|packages|to)",
     # Names that others gave.
     r"compare_digest|hexdigest|Repo ?Digests?|Content-Digest|shasum|digest\(\)",
+    r"letter-spacing|digest_size",
     r"(?<![\w-])POST(?![\w-])",
 ]
 _ORDINARY = re.compile("|".join(f"(?:{phrase})" for phrase in ORDINARY), re.IGNORECASE)

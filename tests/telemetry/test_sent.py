@@ -38,7 +38,7 @@ from openmirror.runtime.sweeping import clean, publish_all
 from openmirror.stores.memory.work import MemoryLeases, MemoryWorkQueue
 from openmirror.table import layout
 from openmirror.table.layout import StorePath, join
-from openmirror.wiring.telemetry import CONNECTION, emitting, reported_by_the_host
+from openmirror.wiring.telemetry import CONNECTION, emitting, emitting_through_the_host
 from tests.ingestion_stub import QUIET, Ingestion, ingestion
 from tests.telemetry.rig import ITEMS, ORDERS, Killed, World, dies_at
 from tests.unit.paper import PaperEngine
@@ -513,5 +513,5 @@ def test_a_function_sends_through_its_host_alone(world: World) -> None:
 
     before = (metrics.get_meter_provider(), trace.get_tracer_provider())
     world.land(ORDERS, 1)
-    world.run(reported_by_the_host(world.ports(), REPEAT))
+    world.run(emitting_through_the_host(world.ports(), REPEAT))
     assert (metrics.get_meter_provider(), trace.get_tracer_provider()) == before

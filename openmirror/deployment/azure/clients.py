@@ -36,7 +36,7 @@ class ManagementClients:
         scopes: list[str],
         **extra: Any,
     ) -> None:
-        # At INFO it tells of each request, headers and all.
+        # At INFO it logs each request, headers and all.
         logging.getLogger("azure").setLevel(logging.WARNING)
         self.subscription = subscription
         kept: dict[str, Any] = {

@@ -83,8 +83,8 @@ class ArmDeployed:
 
 
 def _is_off(function: FunctionEnvelope) -> bool:
-    stated = function.properties
-    return stated is not None and stated.is_disabled is True
+    properties = function.properties
+    return properties is not None and properties.is_disabled is True
 
 
 def assignments(clients: ManagementClients, group: str, principal: str) -> list[Assignment]:

@@ -35,7 +35,7 @@ def in_our_words(what: str, right: str = "Reader on the resource group") -> Iter
     except ClientAuthenticationError as error:
         raise _unknown(what, error) from error
     except HttpResponseError as error:
-        raise _reported(what, right, error) from error
+        raise _translated(what, right, error) from error
     except (ServiceRequestError, ServiceResponseError) as error:
         raise Unavailable(f"{what}: Azure cannot be reached: {_first(error)}") from error
 
@@ -45,25 +45,25 @@ def code_of(error: HttpResponseError) -> str:
     return str(error.error.code or "") if error.error is not None else ""
 
 
-def _reported(what: str, right: str, error: HttpResponseError) -> OpenmirrorError:
+def _translated(what: str, right: str, error: HttpResponseError) -> OpenmirrorError:
     status, code = error.status_code or 0, code_of(error)
-    stated = f" ({code})" if code else ""
+    code_text = f" ({code})" if code else ""
     if status == 401:
         return _unknown(what, error)
     if status == 404:
-        return NotThere(f"there is no {what}{stated}")
+        return NotThere(f"there is no {what}{code_text}")
     if status == 403:
-        return AccessDenied(f"{what}: access is denied{stated}: it takes {right}")
+        return AccessDenied(f"{what}: access is denied{code_text}: it takes {right}")
     if status in (408, 429) or status >= 500:
-        return Unavailable(f"{what}: Azure answers {status}{stated}")
+        return Unavailable(f"{what}: Azure answers {status}{code_text}")
     if code == "ScopeLocked":
         return WrongRequest(f"{what} is locked: {_first(error)}")
     return WrongRequest(f"{what}: Azure refuses: {_first(error)}")
 
 
 def _unknown(what: str, error: HttpResponseError) -> CannotStart:
-    stated = _first(error).rstrip(".")
-    return CannotStart(f"{what}: Azure does not know who asks: {stated}. Log in: `az login`")
+    answer = _first(error).rstrip(".")
+    return CannotStart(f"{what}: Azure does not know who asks: {answer}. Log in: `az login`")
 
 
 def _first(error: AzureError) -> str:

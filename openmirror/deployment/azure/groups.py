@@ -65,20 +65,20 @@ def deployments(clients: ManagementClients, name: str) -> list[Deployment]:
 
 
 def _deployment(found: Any) -> Deployment:
-    stated = found.properties
-    outputs: Mapping[str, Any] = stated.outputs or {}
+    properties = found.properties
+    outputs: Mapping[str, Any] = properties.outputs or {}
     return Deployment(
         name=str(found.name),
-        state=_OVER.get(_word(stated.provisioning_state).lower(), DeploymentState.RUNNING),
-        at=stated.timestamp,
+        state=_OVER.get(_word(properties.provisioning_state).lower(), DeploymentState.RUNNING),
+        at=properties.timestamp,
         outputs={name: str(one.get("value") or "") for name, one in outputs.items()},
-        error=_reason(stated.error),
+        error=_reason(properties.error),
     )
 
 
-def _word(stated: Any) -> str:
-    """What Azure said: a member of one of the SDK's enumerations, or a word that it knows not."""
-    return str(getattr(stated, "value", stated))
+def _word(answer: Any) -> str:
+    """Azure's own word: a member of one of the SDK's enumerations, or text that it knows not."""
+    return str(getattr(answer, "value", answer))
 
 
 def _reason(error: Any) -> str:

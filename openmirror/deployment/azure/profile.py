@@ -42,7 +42,7 @@ def chosen(env: Mapping[str, str], wanted: str | None) -> Chosen | None:
 def _known(env: Mapping[str, str]) -> list[dict[str, object]]:
     folder = env.get("AZURE_CONFIG_DIR") or str(Path.home() / ".azure")
     try:
-        stated = json.loads((Path(folder) / "azureProfile.json").read_text("utf-8-sig"))
-        return [one for one in stated["subscriptions"] if "id" in one and "name" in one]
+        profile = json.loads((Path(folder) / "azureProfile.json").read_text("utf-8-sig"))
+        return [one for one in profile["subscriptions"] if "id" in one and "name" in one]
     except (OSError, ValueError, KeyError, TypeError):
         return []

@@ -23,7 +23,7 @@ from openmirror.ports.resources import Resource
 _SUBSCRIPTION = "2022-12-01"
 _PERMISSIONS = "2022-04-01"
 _STACKS = "2020-10-01"
-"""The version that tells of each plan's own runtimes."""
+"""The version that lists each plan's own runtimes."""
 _FLEX_PLAN = "FC1"
 _READER = "Reader on the subscription"
 
@@ -84,15 +84,15 @@ class ArmSubscription:
         """Whether a storage account may be called so."""
         asked = StorageAccountCheckNameAvailabilityParameters(name=name)
         with in_our_words(f"the name {name}", _READER):
-            stated = self._clients.storage.storage_accounts.check_name_availability(asked)
-        return NameAnswer(bool(stated.name_available), str(stated.message or stated.reason or ""))
+            answer = self._clients.storage.storage_accounts.check_name_availability(asked)
+        return NameAnswer(bool(answer.name_available), str(answer.message or answer.reason or ""))
 
     def site_name(self, name: str) -> NameAnswer:
         """Whether a Function App may be called so."""
         asked = ResourceNameAvailabilityRequest(name=name, type="Site")
         with in_our_words(f"the name {name}", _READER):
-            stated = self._clients.web.check_name_availability(asked)
-        return NameAnswer(bool(stated.name_available), str(stated.message or stated.reason or ""))
+            answer = self._clients.web.check_name_availability(asked)
+        return NameAnswer(bool(answer.name_available), str(answer.message or answer.reason or ""))
 
     def deployments(self, group: str) -> list[Deployment]:
         """All deployments that the group remembers, the newest first."""

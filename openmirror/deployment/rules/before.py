@@ -165,7 +165,7 @@ def check_earlier(
     name: str, deployments: Iterable[Deployment], resources: Iterable[Resource]
 ) -> list[Finding]:
     """What is in the group already, and whether a deployment would get in its way."""
-    found = [_standing(one) for one in deployments if one.name == DEPLOYMENT]
+    found = [_last(one) for one in deployments if one.name == DEPLOYMENT]
     others = {made for one in resources if (made := tagged(one.tags))} - {name}
     for other in sorted(others):
         found.append(
@@ -181,7 +181,7 @@ def check_earlier(
     return found or [ok(Check.EARLIER, "nothing of openmirror is in the group yet")]
 
 
-def _standing(last: Deployment) -> Finding:
+def _last(last: Deployment) -> Finding:
     if last.state is DeploymentState.RUNNING:
         return fault(
             Check.EARLIER,

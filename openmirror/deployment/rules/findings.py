@@ -16,11 +16,11 @@ class Verdict(StrEnum):
     FAULT = "fault"
     """It does not work, or will not."""
     UNKNOWN = "unknown"
-    """It could not be looked at; the finding says why."""
+    """It could not be checked; the finding says why."""
 
 
 class Check(StrEnum):
-    """What was looked at; each has a row in docs/OPERATIONS.md."""
+    """What was checked; each has a row in docs/OPERATIONS.md."""
 
     PARAMETERS = "parameters"
     GROUP = "group"
@@ -71,7 +71,7 @@ def fault(check: Check, what: str, remedy: str) -> Finding:
 
 
 def unknown(check: Check, what: str, remedy: str) -> Finding:
-    """It could not be looked at."""
+    """It could not be checked."""
     return Finding(check, Verdict.UNKNOWN, what, remedy)
 
 

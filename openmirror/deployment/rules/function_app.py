@@ -72,8 +72,8 @@ def check_app(group: str, name: str, app: App | None) -> list[Finding]:
             fault(
                 Check.FUNCTIONS,
                 f"{name} has {what}",
-                "The package is not there, or could not be indexed: deploy it again, then look "
-                "at the app's log stream for the reason.",
+                "The package is not there, or could not be indexed: deploy it again, then "
+                "read the app's log stream for the reason.",
             )
         )
     elif not off:
@@ -89,7 +89,10 @@ def _switch(function: str) -> str:
 def check_settings(
     outputs: Outputs, settings: Mapping[str, str], off: Collection[str] = ()
 ) -> list[Finding]:
-    """Whether the app is told where everything is, and to run all; `off` is what was told of."""
+    """Whether the settings name where everything is, and switch nothing off.
+
+    `off` are the functions whose being switched off is a finding already.
+    """
     again = "Deploy again: settings that were changed by hand are put back."
     known = {name.lower(): value for name, value in settings.items()}
     missing = [name for name in NEEDED_SETTINGS if not known.get(name.lower())]
@@ -101,9 +104,9 @@ def check_settings(
         ("OPENMIRROR_QUEUES__queueServiceUri", outputs.openmirror_queues),
         ("OPENMIRROR_DEAD_LETTERS__blobServiceUri", outputs.openmirror_dead_letters),
     ):
-        is_stated = known.get(name.lower())
-        if is_stated and is_stated.rstrip("/") != must.rstrip("/"):
-            what = f"{name} is {is_stated}, but the deployment made {must}"
+        value = known.get(name.lower())
+        if value and value.rstrip("/") != must.rstrip("/"):
+            what = f"{name} is {value}, but the deployment made {must}"
             found.append(fault(Check.SETTINGS, what, again))
     switches = {_switch(one) for one in FUNCTIONS.difference(off)}
     for switch in sorted(one for one in switches if known.get(one.lower(), "").lower() in _ON):

@@ -27,10 +27,10 @@ class Outputs:
     application_insights: str
 
     @classmethod
-    def read(cls, stated: Mapping[str, str]) -> Outputs | list[str]:
+    def read(cls, given: Mapping[str, str]) -> Outputs | list[str]:
         """The outputs, or the names of those that are missing."""
         # Azure changes the case of the first letters of some names.
-        known = {name.upper(): value for name, value in stated.items()}
+        known = {name.upper(): value for name, value in given.items()}
         wanted = {field.name: field.name.upper() for field in fields(cls)}
         if missing := [name for name in wanted.values() if not known.get(name)]:
             return missing
@@ -52,9 +52,9 @@ _BUNDLE = {
 """Variables of the Databricks bundle, besides."""
 
 
-def variables(stated: Mapping[str, str]) -> dict[str, str]:
+def variables(given: Mapping[str, str]) -> dict[str, str]:
     """A deployment's outputs as variables of a shell; what is empty is left out."""
-    known = {name.upper(): value for name, value in stated.items() if value}
+    known = {name.upper(): value for name, value in given.items() if value}
     plain = {_OTHERWISE.get(name, name): value for name, value in known.items()}
     bundle = {_BUNDLE[name]: value for name, value in known.items() if name in _BUNDLE}
     return dict(sorted({**plain, **bundle}.items()))
@@ -75,7 +75,7 @@ def made_by(deployment: Deployment) -> str | None:
 def check_deployment(
     group: str, called: str, found: Deployment | None
 ) -> tuple[Finding, Outputs | None]:
-    """Whether it was deployed; with its outputs where the rest can be looked at."""
+    """Whether it was deployed; with its outputs where the rest can be checked."""
     if found is None:
         return _fault(
             f"the group {group} remembers no deployment {called!r}",
@@ -88,11 +88,11 @@ def check_deployment(
         )
     outputs = Outputs.read(found.outputs)
     if found.state is DeploymentState.FAILED:
-        reported, _ = _fault(
+        finding, _ = _fault(
             f"the deployment failed: {found.error or 'no reason is given'}",
             "Remove the cause and deploy again: what is there already is taken up.",
         )
-        return reported, outputs if isinstance(outputs, Outputs) else None
+        return finding, outputs if isinstance(outputs, Outputs) else None
     if not isinstance(outputs, Outputs):
         return _fault(
             f"the deployment says nothing of {', '.join(outputs)}",

@@ -34,7 +34,7 @@ def check_parameters(parameters: Parameters) -> list[Finding]:
         fault(Check.PARAMETERS, what, f"Correct {name} in the parameters file.")
         for name, what in _wrong(parameters.values)
     ]
-    found += [warning(Check.PARAMETERS, *reported) for reported in _useless(parameters)]
+    found += [warning(Check.PARAMETERS, *finding) for finding in _useless(parameters)]
     return found or [ok(Check.PARAMETERS, f"{len(parameters.values)} given, all as they must be")]
 
 
@@ -47,7 +47,7 @@ def _useless(parameters: Parameters) -> Iterator[tuple[str, str]]:
         )
     if not values.get("operators"):
         yield (
-            "operators is empty: nobody but the app may look into the accounts, not even who owns "
+            "operators is empty: nobody but the app may read the accounts, not even who owns "
             "the subscription, so that `verify` cannot land its sample",
             "Name yourself there: az ad signed-in-user show --query id",
         )

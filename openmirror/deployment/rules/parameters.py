@@ -45,8 +45,8 @@ class Parameters:
     @property
     def location(self) -> str | None:
         """The region, where the file names one."""
-        stated = self.values.get("location")
-        return str(stated) if stated else None
+        region = self.values.get("location")
+        return str(region) if region else None
 
     @property
     def python(self) -> str:
@@ -72,8 +72,8 @@ class Parameters:
     @property
     def settings(self) -> Mapping[str, str]:
         """Further app settings."""
-        stated = self.values.get("settings")
-        return {str(k): str(v) for k, v in stated.items()} if isinstance(stated, dict) else {}
+        given = self.values.get("settings")
+        return {str(k): str(v) for k, v in given.items()} if isinstance(given, dict) else {}
 
 
 def read_parameters(text: str, env: Mapping[str, str]) -> Parameters:

@@ -55,7 +55,7 @@ class Removal:
 
     @property
     def takes_queues(self) -> bool:
-        """Whether messages and letters go, too."""
+        """Whether messages and dead letters go, too."""
         return any(is_runtime(one, self.name) for one in self.gone)
 
 
@@ -136,10 +136,10 @@ def is_app(resource: Resource) -> bool:
 
 def unhandled(lengths: Mapping[str, int | None], dead_letters: int) -> list[str]:
     """What is lost with the queues and the dead letters, for whoever is asked."""
-    reported = [f"{length} message(s) in {queue}" for queue, length in lengths.items() if length]
+    lost = [f"{length} message(s) in {queue}" for queue, length in lengths.items() if length]
     if dead_letters:
-        reported.append(f"{dead_letters} letter(s) in {CONTAINER}")
-    return reported
+        lost.append(f"{dead_letters} dead letter(s) in {CONTAINER}")
+    return lost
 
 
 def _sorted(resources: Iterable[Resource]) -> tuple[Resource, ...]:

@@ -15,7 +15,7 @@ from openmirror.status import Trouble
 MIRROR = "openmirror-verify"
 FOLDER = TableFolder(MIRROR, TablePath("", "sample"))
 """One table for every verification: an empty one stays, and none has to be dropped, which a
-mirror's brake and retention would have a say in."""
+mirror's bulk-drop guard and retention would have a say in."""
 
 
 class SampleStep(StrEnum):
@@ -38,13 +38,13 @@ class Stuck:
     events: int | None = None
     """Messages in the queue of events; None when that could not be asked."""
     work: int | None = None
-    """Messages in the queue of doorbells; None when that could not be asked."""
+    """Messages in the queue of work items; None when that could not be asked."""
     was_swept: bool = False
     """Whether the functions have written the sample mirror's status since its file landed."""
     job: ObservedJob | None = None
     """None when a runner is always on, or the job could not be asked."""
     wake_ups_seen: bool = False
-    """Whether a doorbell message was seen at any time."""
+    """Whether a work item was seen in the queue at any time."""
 
 
 def check_arrival(took: timedelta, back: timedelta) -> Finding:
@@ -97,12 +97,12 @@ def check_stuck(stuck: Stuck) -> Finding:
     if stuck.wake_ups_seen:
         return fault(
             Check.SAMPLE,
-            f"{after}: a runner took the doorbell, and has not committed yet",
+            f"{after}: a runner took the work item, and has not committed yet",
             "Read the runner's log; if it is at work, give it more --timeout.",
         )
     return fault(
         Check.SAMPLE,
-        f"{after}: the file was seen, and no doorbell rang",
+        f"{after}: the file was seen, and no work item was sent",
         "See the invocations of landing and of sweep: the role on the queue table-work may be "
         "missing.",
     )

@@ -71,7 +71,7 @@ def is_lake(resource: Resource, name: str) -> bool:
 
 
 def is_runtime(resource: Resource, name: str) -> bool:
-    """Whether it is the account with the queues and the letters."""
+    """Whether it is the account with the queues and the dead letters."""
     return resource.part is ResourceType.ACCOUNT and _is_called(
         resource.name, RUNTIME_ACCOUNT, name
     )

@@ -1,4 +1,4 @@
-"""Whether events, doorbells and letters go where they should."""
+"""Whether events, work items and dead letters go where they should."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _SWEEP = "Until then only the sweep finds files, every 30 s."
 
 
 def check_events(outputs: Outputs, found: EventSubscription | None) -> list[Finding]:
-    """Whether what happens in the landing zone is told to the queue."""
+    """Whether what happens in the landing zone is sent to the queue."""
     name = outputs.event_subscription
     if found is None:
         what = f"the event subscription {name} of {outputs.system_topic} is gone"

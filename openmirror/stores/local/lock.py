@@ -60,7 +60,7 @@ def _opened(root: Path) -> int:
 
 def _wait(fd: int, root: Path, wait_seconds: float, say: Callable[[str], None]) -> None:
     until = time.monotonic() + wait_seconds
-    is_said = False
+    is_announced = False
     while not _taken(fd, root):
         left = until - time.monotonic()
         holder = _holder(fd)
@@ -69,9 +69,9 @@ def _wait(fd: int, root: Path, wait_seconds: float, say: Callable[[str], None]) 
                 f"{root} is in use by {holder}. Wait until it ends or stop it; status, validate, "
                 "pause, resume, retry, skip and reseed work beside it"
             )
-        if not is_said:
+        if not is_announced:
             say(f"{root} is in use by {holder}; waiting up to {wait_seconds:g} s")
-            is_said = True
+            is_announced = True
         time.sleep(min(left, _SECONDS_BETWEEN_TRIES))
 
 
