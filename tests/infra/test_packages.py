@@ -31,8 +31,7 @@ ROOT = Path(__file__).parents[2]
 VERSION = openmirror.__version__
 SOURCES = (*ROOTS, "spark_jobs", "release", "pyproject.toml", "README.md", "LICENSE")
 NOT_IN_THE_APP = tuple(
-    f"openmirror/{part}/"
-    for part in ("deployment/azure", "cli", "demo", "deployment", "endpoint", "spark")
+    f"openmirror/{part}/" for part in ("cli", "demo", "deployment", "emulator", "spark")
 )
 
 
