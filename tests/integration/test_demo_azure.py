@@ -36,7 +36,7 @@ def test_a_tiny_demo_passes_through_every_part_and_ends_with_every_table_right(
     assert shown.count("✔") == len(TABLES)
     assert "airports is re-created" in shown
     passed = re.search(
-        r"Through: (\d+) events .*landing (\d+).*; 0 failed\);\s+(\d+) doorbells", shown
+        r"Through: (\d+) events .*landing (\d+).*; 0 failed\);\s+(\d+) work items", shown
     )
     assert passed is not None, shown
     events, landed, wake_ups = map(int, passed.groups())
