@@ -1,4 +1,4 @@
-"""What only older versions of a log say: positions before a fence, and notes of our commits."""
+"""What only older versions of a log say: positions before a fence, and our batch records."""
 
 from __future__ import annotations
 

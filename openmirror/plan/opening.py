@@ -72,10 +72,8 @@ def is_as_decided(observed: ObservedState, decided: DecidedBatch) -> bool:
 
 def continues_incarnation_of(decided: DecidedBatch, epoch: Epoch) -> bool:
     """Whether the rows that this epoch left are the ones that a decided continue goes on from."""
-    records = (decided.epoch, Epoch.parse(decided.continues or ""))
-    return any(
-        e and (e.folder, e.incarnation) == (epoch.folder, epoch.incarnation) for e in records
-    )
+    epochs = (decided.epoch, Epoch.parse(decided.continues or ""))
+    return any(e and (e.folder, e.incarnation) == (epoch.folder, epoch.incarnation) for e in epochs)
 
 
 def is_of_this_incarnation(observed: ObservedState, decided: DecidedBatch) -> bool:

@@ -55,7 +55,11 @@ def plan(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
     if changed := applied_file_changed(observed):
         return changed
     recorded = observed.control.problem
-    if recorded and still_holds(observed, recorded) and _is_of_whole_table(observed, recorded.file):
+    if (
+        recorded
+        and still_holds(observed, recorded)
+        and _names_no_pending_file(observed, recorded.file)
+    ):
         return Pause(recorded)
     return next_batch(observed, opening, rules, limits, now)
 
@@ -137,7 +141,8 @@ def _or_idle(observed: ObservedState, stop: Stop) -> Decision:
     return stop if observed.files or isinstance(stop, Pause) else Idle()
 
 
-def _is_of_whole_table(observed: ObservedState, file: str | None) -> bool:
+def _names_no_pending_file(observed: ObservedState, file: str | None) -> bool:
+    """Whether a problem stops the table here: that of a pending file stops only in front of it."""
     there = next((f for f in observed.files.values() if f.name == file), None)
     return there is None or there.sequence <= observed.applied
 

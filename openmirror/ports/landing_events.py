@@ -1,7 +1,7 @@
 """Events of a storage account's landing container, and which table folder each concerns.
 
 Events only wake up: they may come late, twice, in any order or not at all, and what they say is
-never trusted (ARCHITECTURE §2).
+never trusted (ARCHITECTURE §1).
 """
 
 from __future__ import annotations

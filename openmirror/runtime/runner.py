@@ -76,13 +76,13 @@ class Runner:
         leases: Leases,
         mirrors: Callable[[], Iterable[str]],
         workers: int,
-        pace: RunnerTiming,
+        timing: RunnerTiming,
     ) -> None:
         self._ports = ports
         self._engine = engine
         self._queue = queue
         self._mirrors = mirrors
-        self._pace = pace
+        self._timing = timing
         self._messages = Messages(ports, queue)
         self._leases = TableLeases(ports, leases)
         self._attempts = Attempts()
@@ -92,12 +92,12 @@ class Runner:
         self._waiting = threading.Event()
         self._active = self._polled = self._next_poll = time.monotonic()
         self._workers = WorkerPool(self._reconcile, workers)
-        self._sweeping = Repeating(ports, PeriodicTask.SWEEP, pace.sweep, self._sweep)
+        self._sweeping = Repeating(ports, PeriodicTask.SWEEP, timing.sweep, self._sweep)
         self._timers = (
-            Repeating(ports, PeriodicTask.RENEWAL, pace.keep, self._keep),
+            Repeating(ports, PeriodicTask.RENEWAL, timing.keep, self._keep),
             self._sweeping,
             Repeating(
-                ports, PeriodicTask.STATUS, pace.status, lambda: publish_all(ports, mirrors())
+                ports, PeriodicTask.STATUS, timing.status, lambda: publish_all(ports, mirrors())
             ),
         )
 
@@ -121,7 +121,7 @@ class Runner:
         for one in taken:
             self._accept(one)
         if len(taken) < _MOST_AT_ONCE:
-            self._next_poll = self._polled + self._pace.poll.total_seconds()
+            self._next_poll = self._polled + self._timing.poll.total_seconds()
 
     def is_idle(self) -> bool:
         """Whether the queue has stayed empty for long enough and no table has anything to do.
@@ -129,7 +129,7 @@ class Runner:
         A table that another runner has, or that waits, keeps no runner; only the rest of a text
         file's short quiet period does.
         """
-        quiet = self._polled - self._active >= self._pace.idle.total_seconds()
+        quiet = self._polled - self._active >= self._timing.idle.total_seconds()
         at_rest = self._workers.are_idle() and not self._messages.count()
         return quiet and at_rest and self._swept.is_set()
 
@@ -156,7 +156,7 @@ class Runner:
     def _put_back(self, folder: TableFolder, messages: tuple[Message, ...]) -> None:
         """Let others take these at once; only what ended this runner counts as a failure."""
         if reason := self._workers.failure():
-            most = self._pace.most_takes
+            most = self._timing.most_takes
             self._messages.give_back(messages, timedelta(), most, f"the runner ended: {reason}")
         else:
             work_item = _work_item_again(folder, messages, "a runner stopped")
@@ -180,7 +180,7 @@ class Runner:
         if work_item is None:
             self._messages.dead_letter(taken, "it is no work item")
             return
-        if taken.times > self._pace.most_takes:
+        if taken.times > self._timing.most_takes:
             # Whoever took it before died before it could give it back.
             self._messages.dead_letter(taken, f"taken {taken.times} times, and never given back")
             return
@@ -226,7 +226,7 @@ class Runner:
         """Send the work item again, delayed, for whichever runner has the table by then."""
         self._troubles.end(folder)
         work_item = _work_item_again(folder, messages, "another runner had its lease")
-        self._messages.hand_over(work_item, messages, self._pace.lease_delay)
+        self._messages.hand_over(work_item, messages, self._timing.lease_delay)
         self._ports.emit(LeaseTakenByOther(folder))
 
     def _failure_of(
@@ -251,9 +251,9 @@ class Runner:
             self._messages.hand_over(work_item, messages, delay)
             return None
         if messages:
-            self._messages.give_back(messages, delay, self._pace.most_takes, reason)
+            self._messages.give_back(messages, delay, self._timing.most_takes, reason)
             return None
-        if count < self._pace.most_takes:
+        if count < self._timing.most_takes:
             return Reschedule(delay, backing_off=True)
         self._troubles.count_anew(folder)  # left to the next work item or sweep
         return None

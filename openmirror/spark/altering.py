@@ -1,6 +1,6 @@
 """Commits that change what a table is and none of its rows: properties, and clustering.
 
-Each is a commit of its own, in a session that carries no batch's transaction and note.
+Each is a commit of its own, in a session that carries no batch's transaction and record.
 """
 
 from __future__ import annotations

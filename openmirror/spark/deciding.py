@@ -73,7 +73,7 @@ UNDONE = (
     "spark.databricks.delta.properties.defaults.",
     # A transaction of somebody else's: Delta would take our commits for its repetition.
     "spark.databricks.delta.write.",
-    # A note of somebody else's in commits of ours that carry none, or no room for ours.
+    # User metadata of somebody else's in commits of ours that carry none, or no room for ours.
     "spark.databricks.delta.commitInfo.",
     # Which types grow in place, and what is checked then.
     "spark.databricks.delta.typeWidening.",

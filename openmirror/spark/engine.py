@@ -53,7 +53,7 @@ class SparkPrepared:
 class SparkEngine:
     """TableEngine over one long-lived Spark application; safe to use from several threads.
 
-    `place` says where Spark finds a path below the root; `converter` reads what Spark cannot, of
+    `spark_path` names a path below the root as Spark does; `converter` reads what Spark cannot, of
     each batch `conversion_threads` files at a time. `settings` are given to each session: how Spark
     gets at the files, in an application that somebody else started.
     """

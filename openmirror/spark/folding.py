@@ -1,11 +1,12 @@
-"""Folding: many changes in order become at most one merge row per key, and extra rows.
+"""Folding: many changes in order become at most one merge row per key, and plain inserts.
 
 Per key, with d the last delete and u the last update or upsert after d (PROTOCOL §5.5):
 
 - before d nothing survives; d becomes one `delete` row, and what follows it starts from no rows;
 - u becomes one `update` row, which also adds itself where no row matches, but only if the first
-  change of the key was an update or upsert; after a delete it is an `extra` row instead;
-- each insert before u is an `extra` row with u's values, each insert after u one with its own.
+  change of the key was an update or upsert; with a d it is a `plain_insert` row
+  if the first change after d is an update or upsert, and nothing otherwise;
+- each insert before u is a `plain_insert` row with u's values, each one after u with its own.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ def read_changes(
 
     Files of one shape are read together, each shape with its own types: Spark's own widening on
     read covers only some type pairs, a cast after the read covers all. A column that a file lacks
-    is NULL. An unreadable marker is NULL too, which `check_markers` refuses.
+    is NULL. An unreadable marker is NULL too, which `count_markers` refuses.
     """
     frames = [
         _read_shape(session, spark_path, shape, batch)

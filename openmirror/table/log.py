@@ -68,7 +68,7 @@ class BatchRecord:
     landed_at: datetime | None = None
     """When the oldest file of the batch was last written."""
     app_id: AppId = AppId("")
-    """The epoch of the commit; empty in notes of versions before this one."""
+    """The epoch of the commit; empty in batch records of versions before this one."""
     started_at: datetime | None = None
     """When its runner began to read the batch."""
     schema_changed: bool = False

@@ -13,7 +13,7 @@ _FORMAT = 1
 
 
 def encode(batch_record: BatchRecord) -> str:
-    """The note as compact JSON. Its commit time is not in it: the log itself has that."""
+    """The batch record as compact JSON. Its commit time is not in it: the log itself has that."""
     return json.dumps(
         {
             _KEY: _FORMAT,
@@ -43,7 +43,7 @@ def encode(batch_record: BatchRecord) -> str:
 
 
 def decode(text: str) -> BatchRecord | None:
-    """The note in this text; None when it is not one of ours, or of a format after this one."""
+    """The batch record in this text; None when it is not ours, or of a format after this one."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -496,7 +496,7 @@ def run(code: str) -> str:
 def test_local_verbs_import_no_azure_sdk(tmp_path: Path) -> None:
     code = (
         "import sys; from openmirror import wiring; from openmirror.settings import Settings\n"
-        f"wiring.root_parts(Settings.load({{}}, {{'root': {str(tmp_path)!r}}}))\n"
+        f"wiring.root_ports(Settings.load({{}}, {{'root': {str(tmp_path)!r}}}))\n"
         "print([name for name in sys.modules if name.split('.')[0] == 'azure'])"
     )
     assert run(code).strip() == "[]"
@@ -506,7 +506,7 @@ def test_missing_packages_are_named_with_how_to_install_them() -> None:
     code = (
         "import sys; sys.modules['azure.storage'] = sys.modules['azure.core'] = None\n"
         "from openmirror import wiring; from openmirror.settings import Settings\n"
-        "wiring.root_parts(Settings.load({}, {'root': 'https://contoso.dfs.core.windows.net'}))"
+        "wiring.root_ports(Settings.load({}, {'root': 'https://contoso.dfs.core.windows.net'}))"
     )
     assert "pip install 'openmirror[azure]'" in run(code)
 

@@ -177,8 +177,8 @@ def test_telemetry_is_sent_with_it(
     # Nothing listens there; a token is asked for before that is found out.
     env = {CONNECTION: f"InstrumentationKey={uuid4()};IngestionEndpoint=https://127.0.0.1:1/"}
     given = given_identity(Settings.load(ENV))
-    with emitting(World().parts(), env, "runner", timedelta(minutes=15), given) as parts:
-        parts.telemetry.report_statuses("m", ())
+    with emitting(World().ports(), env, "runner", timedelta(minutes=15), given) as ports:
+        ports.telemetry.report_statuses("m", ())
     assert set(tokens.scopes[1:]) == {"https://monitor.azure.com//.default"}
 
 

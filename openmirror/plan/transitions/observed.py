@@ -36,7 +36,7 @@ def learned_from(observed: ObservedState, decision: Decision) -> ControlDocument
 def applied_caught_up(control: ControlDocument, seen: Planned) -> ControlDocument:
     """The log is ahead: the copy follows it, and failures before that commit count no more.
 
-    Totals are those of the newest note; where cleanup of the log took every note, the known ones.
+    Totals are those of the newest batch record; where cleanup of the log took all, the known ones.
     """
     log = seen.observed.log if isinstance(seen.observed.log, TableLog) else None
     if log is None or log.live is None:
