@@ -40,6 +40,9 @@ from tests.conformance.vectors import CASES, HERE, MOST_STEPS, Case, Outcome, ch
 from tests.vectors.build import build
 from tests.zone import Mirror, Zone, read_delta
 
+pytestmark = pytest.mark.timeout(1800)
+"""One fixture takes every vector through the engine: minutes, on two cores with other work."""
+
 PROTOCOL = Path(__file__).parent.parent.parent / "docs" / "PROTOCOL.md"
 
 
