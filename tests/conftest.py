@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.azurite import accounts, azurite, work_queue  # noqa: F401 - fixtures
-from tests.harness.jvm import quick
+from tests.harness.jvm import quick, unhurried
 from tests.spark_accounts import served  # noqa: F401 - a fixture
 from tests.zone import Mirror, Zone
 
@@ -32,9 +32,13 @@ def spark() -> Iterator[SparkSession]:
     from openmirror.spark.jars import class_path
     from openmirror.spark.session import start_spark
 
-    session = start_spark(
-        master="local[2]", driver_memory="3g", class_path=class_path(), overrides=_FOR_SMALL_DATA
-    )
+    with unhurried():
+        session = start_spark(
+            master="local[2]",
+            driver_memory="3g",
+            class_path=class_path(),
+            overrides=_FOR_SMALL_DATA,
+        )
     yield session
     session.stop()
 
