@@ -3,7 +3,7 @@
 Most of the time of a process that a test starts is its JVM's start, which compiles what it then
 runs a few times. So these compile by C1 alone, and collect garbage with one thread: a cold drain
 took 25 s of CPU in place of 44. Neither changes what a program computes. The session of the test
-run itself, like the product, keeps the JVM's own choices: it lives long enough to gain from C2.
+run itself, like the product, keeps the JVM's own choices: it runs long enough to gain from C2.
 
 Spark's own environment variables say it, because each of its starters reads them, prints nothing
 about it, and hands them on to the processes which it starts.
