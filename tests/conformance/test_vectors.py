@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from datetime import timedelta
 from itertools import combinations
 from pathlib import Path
 
@@ -87,7 +88,10 @@ class Engine:
 
     def __init__(self, root: Path, spark: SparkSession, batch_files: int) -> None:
         self._runner = Mirror(Zone(root), spark)
-        limits = replace(self._runner.ports.limits, batch_files=batch_files)
+        # Files without a time of their own are as old as this run, which may take its ten minutes.
+        limits = replace(
+            self._runner.ports.limits, batch_files=batch_files, incomplete_grace=timedelta(days=1)
+        )
         self.ports: RootPorts = replace(self._runner.ports, limits=limits)
         self._decisions: dict[TableFolder, object] = {}
         for number in range(MOST_STEPS):
