@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData"
+_LASTING = "-XX:+UseParallelGC"
 DRIVER = "SPARK_SUBMIT_OPTS"
 """Read by each JVM that runs Spark."""
 LAUNCHER = "SPARK_LAUNCHER_OPTS"
@@ -29,9 +30,9 @@ def quick(given: Mapping[str, str]) -> dict[str, str]:
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """A JVM that is started within this block makes its own choices."""
+    """A JVM that is started within this block is made to run for long."""
     before = os.environ.get(DRIVER)
-    os.environ[DRIVER] = (before or "").replace(_QUICK, "").strip()
+    os.environ[DRIVER] = f"{_LASTING} {(before or '').replace(_QUICK, '')}".strip()
     try:
         yield
     finally:
