@@ -21,7 +21,8 @@ from openmirror.spark.places import account_spark_paths
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 from tests.emulator_server import EndpointServer, account_of_its_own, endpoint_server
-from tests.zone import bag, file_name, read_delta
+from tests.harness.publishing import file_name
+from tests.zone import bag, read_delta
 
 
 @pytest.fixture

@@ -33,6 +33,8 @@ from openmirror.spark.places import local_spark_paths
 from openmirror.stores.local.store import LocalStore
 from openmirror.table import layout
 from openmirror.table.control import ControlDocument
+from tests.harness.clock import Clock
+from tests.harness.publishing import file_name
 
 MIRROR = "m"
 MOST_RECONCILIATIONS = 20
@@ -44,20 +46,6 @@ NO_WAITS = Limits(
     quiet_period=timedelta(0),
     drop_grace=timedelta(0),
 )
-
-
-def file_name(sequence: int, extension: str = "parquet") -> str:
-    return f"{sequence:020d}.{extension}"
-
-
-class Clock:
-    """The system's time, which tests may push forward."""
-
-    def __init__(self) -> None:
-        self.ahead = timedelta()
-
-    def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
 
 
 class AheadStore(LocalStore):
@@ -125,7 +113,7 @@ class Mirror:
         emit: EventSink = discard,
     ) -> None:
         self.zone = zone
-        self.clock = Clock()
+        self.clock = Clock(None)
         self.spark = spark
         store = AheadStore(zone.root, steps, self.clock)
         self.ports = RootPorts(

@@ -25,7 +25,7 @@ from openmirror.protocol.rules import Code
 from openmirror.reconcile.clean import clean_table
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
-from tests.zone import file_name
+from tests.harness.publishing import file_name
 
 ME = requests.Operator("me", "to show that it works")
 TABLE = "t"

@@ -30,8 +30,10 @@ from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.isolation import UnreadableTable, reconcile_isolated
 from openmirror.status import leaves_undone
 from tests.conformance.breaches import ME, TABLE, Deed, Scene, first, nothing
-from tests.unit.paper import PaperEngine
-from tests.zone import MIRROR, AheadStore, Clock, file_name
+from tests.harness.clock import Clock
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import file_name
+from tests.zone import MIRROR, AheadStore
 
 OPERATIONS = Path(__file__).parent.parent.parent / "docs" / "OPERATIONS.md"
 
@@ -46,7 +48,7 @@ class Stage:
     """One mirror with a clock that tests may push, and a runner that only keeps the books."""
 
     root: Path
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock = field(default_factory=lambda: Clock(None))
 
     def __post_init__(self) -> None:
         store = AheadStore(self.root, no_steps, self.clock)
@@ -94,7 +96,7 @@ _AWAY = "_away"
 
 
 def _minutes_pass(stage: Stage) -> None:
-    stage.clock.ahead += timedelta(minutes=2)
+    stage.clock.turn(timedelta(minutes=2))
 
 
 def _text(scene: Scene) -> None:

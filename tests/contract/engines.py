@@ -33,8 +33,8 @@ from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
 from openmirror.table.layout import StorePath, join
 from openmirror.table.log import BrokenLog, TableLog
+from tests.harness.paper import PaperEngine
 from tests.simulation.delta_model import DAMAGED, ModelDelta
-from tests.unit.paper import PaperEngine
 from tests.zone import read_delta
 
 FOLDER = TableFolder("m", TablePath.parse("T"))

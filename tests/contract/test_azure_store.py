@@ -56,7 +56,8 @@ from tests.contract.azure_stores import account_of, azure_clients, make_folder
 from tests.contract.stores import DOCUMENT, FILE, TABLE
 from tests.contract.wires import Counted, LostAnswer, Refusal, Wire, refusing_server
 from tests.emulator_server import EndpointServer, endpoint_server
-from tests.unit.paper import PaperEngine, land, table
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import land, table
 
 ORDERS = table("m", "Orders")
 

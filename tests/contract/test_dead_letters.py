@@ -41,7 +41,7 @@ from openmirror.stores.memory.dead_letters import (
     MemoryUndeliveredEvents,
 )
 from standins.azurite import Azurite
-from tests.unit.paper import table
+from tests.harness.publishing import table
 
 AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 EVENT = {

@@ -22,8 +22,9 @@ from openmirror.stores.memory.work import MemoryLeases
 from standins.azurite import Azurite
 from tests.contract.azure_stores import azure_clients
 from tests.contract.stores import together
-from tests.contract.waiting import TurnedClock, real_time, until
+from tests.contract.waiting import real_time, until
 from tests.emulator_server import endpoint_server
+from tests.harness.clock import Clock
 
 LASTING = timedelta(seconds=15)
 """The shortest that the service gives."""
@@ -72,7 +73,7 @@ def two_processes(over: str, request: pytest.FixtureRequest) -> Iterator[tuple[C
 def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
     folder = TableFolder(f"m-{uuid.uuid4()}", TablePath("Sales", "Orders 日本語 %20"))
     if request.param == "memory":
-        clock = TurnedClock()
+        clock = Clock()
         memory = MemoryLeases(clock, LASTING)
         yield Rig(memory, memory, clock.turn, folder)
         return
@@ -140,7 +141,7 @@ def test_the_lease_of_a_holder_that_died_is_free_after_its_time(rig: Rig) -> Non
 
 
 def test_a_lease_that_ran_out_is_kept_by_its_holder_if_nobody_took_it() -> None:
-    clock = TurnedClock()
+    clock = Clock()
     lease = taken(MemoryLeases(clock, LASTING), TableFolder("m", TablePath("", "Orders")))
     clock.turn(LASTING * 2)
     assert lease.renew()

@@ -31,7 +31,7 @@ from tests.azurite.tokens import UnsignedTokens, make_certificate
 from tests.contract.stores import DOCUMENT
 from tests.emulator_server import endpoint_server
 from tests.ingestion_stub import QUIET
-from tests.telemetry.rig import World
+from tests.telemetry.rig import Emitter
 
 NAME = "openmirror"
 ENV = {"OPENMIRROR_SERVICE_CREDENTIAL": NAME}
@@ -177,7 +177,7 @@ def test_telemetry_is_sent_with_it(
     # Nothing listens there; a token is asked for before that is found out.
     env = {CONNECTION: f"InstrumentationKey={uuid4()};IngestionEndpoint=https://127.0.0.1:1/"}
     given = given_identity(Settings.load(ENV))
-    with emitting(World().ports(), env, "runner", timedelta(minutes=15), given) as ports:
+    with emitting(Emitter().process(), env, "runner", timedelta(minutes=15), given) as ports:
         ports.telemetry.report_statuses("m", ())
     assert set(tokens.scopes[1:]) == {"https://monitor.azure.com//.default"}
 

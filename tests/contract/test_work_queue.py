@@ -20,7 +20,8 @@ from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.stores.azure.queue import StorageWorkQueue
 from openmirror.stores.memory.work import MemoryWorkQueue
 from standins.azurite import Azurite
-from tests.contract.waiting import TurnedClock, real_time, until
+from tests.contract.waiting import real_time, until
+from tests.harness.clock import Clock
 
 HIDDEN = timedelta(seconds=1)
 ORDERS = TableFolder("m", TablePath("Sales", "Orders 日本語 %20 'x' <&>"))
@@ -43,7 +44,7 @@ class Rig:
 @pytest.fixture(params=["memory", "azurite"])
 def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
     if request.param == "memory":
-        clock = TurnedClock()
+        clock = Clock()
         memory = MemoryWorkQueue(clock, HIDDEN)
         yield Rig(
             memory,

@@ -1,26 +1,13 @@
-"""Time in tests of ports: a clock that is turned, or the real one, which is waited for."""
+"""Real time in tests of ports, which is waited for."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TypeVar
 
 Answer = TypeVar("Answer")
-
-
-class TurnedClock:
-    """A clock that only a test turns."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2030, 1, 1, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def turn(self, duration: timedelta) -> None:
-        self.now += duration
 
 
 def real_time(duration: timedelta) -> None:

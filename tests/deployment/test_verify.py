@@ -33,9 +33,9 @@ from openmirror.wiring import deployment
 from openmirror.wiring.deployment import Management, workspace
 from tests.deployment.azure import NAME, bicep, clients, guid, plain
 from tests.deployment.place import DEAD_LETTERS, Place, shown
+from tests.harness.publishing import land
 from tests.infra.bicep.expansion import GROUP
 from tests.infra.sample_deployment import ROLE_ASSIGNMENT
-from tests.unit.paper import land
 
 ORDERS = TableFolder("sales", TablePath("", "orders"))
 

@@ -26,7 +26,7 @@ from openmirror.settings import Settings
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 from openmirror.wiring import waking
-from tests.unit.paper import land, table
+from tests.harness.publishing import land, table
 from tests.unit.test_up import _CODE
 
 PATIENCE = 60.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob import BlobServiceClient
@@ -21,6 +18,7 @@ from openmirror.ports import WorkItem
 from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE, decode, plain
 from standins.azurite import Azurite
 from standins.functions_host import FunctionsHost, host
+from tests.harness.publishing import KEYED, file_name, parquet
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +104,10 @@ class Publisher:
     table: str
 
     def metadata(self) -> dict[str, Any]:
-        return self.write("_metadata.json", b'{"keyColumns": ["id"]}')
+        return self.write("_metadata.json", KEYED)
 
     def land(self, number: int, **columns: object) -> dict[str, Any]:
-        buffer = io.BytesIO()
-        pq.write_table(pa.table(columns or {"id": [1]}), buffer)
-        return self.write(f"{number:020d}.parquet", buffer.getvalue())
+        return self.write(file_name(number), parquet(**columns))
 
     def write(self, name: str, data: bytes) -> dict[str, Any]:
         path = self.zone / self.table / name

@@ -22,7 +22,7 @@ from openmirror.settings import Settings
 from openmirror.wiring.functions import function_settings
 from standins.functions_host import FunctionsHost, IndexingFailed, host
 from tests.functions.conftest import Publisher, Queues, cloud, text
-from tests.unit.paper import table
+from tests.harness.publishing import table
 
 ROOT = Path(__file__).parents[2]
 HOST = json.loads((ROOT / "host.json").read_text())

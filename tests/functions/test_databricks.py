@@ -13,8 +13,6 @@ from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 
 from openmirror.databricks import runner_job
 from openmirror.databricks.runner_job import SCOPE, DatabricksJob
-from openmirror.deltalog import LogReplay
-from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.ingress.event_filter import Woken
 from openmirror.ingress.queue_wake_up import QueueWaker
 from openmirror.ingress.receiving import receive
@@ -31,15 +29,14 @@ from openmirror.ports.jobs import (
     Unreachable,
 )
 from openmirror.ports.landing_events import EventKind, LandingEvent
-from openmirror.reconcile.reconciliation import reconcile_until_idle
-from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.sweeping import sweep
-from openmirror.stores.memory.files import MemoryStore
 from openmirror.stores.memory.work import MemoryWorkQueue
 from openmirror.table import layout
 from openmirror.table.layout import join
 from tests.databricks_stub import JOB, Jobs, Run, jobs_api
-from tests.unit.paper import PaperEngine, land, table
+from tests.harness.clock import Clock
+from tests.harness.publishing import file_name, table
+from tests.harness.world import World
 
 
 class Identity:
@@ -266,13 +263,13 @@ def test_a_refusal_has_the_platforms_words_and_nothing_of_the_clients_settings(
     assert "onfig" not in refused.reason
 
 
-class World:
+class QueueAndJob:
     """A queue, a clock and a job."""
 
     def __init__(self, api: Jobs) -> None:
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
-        self.queue = MemoryWorkQueue(lambda: self.now)
-        self.starter = Starter(self.queue, job(api), lambda: self.now)
+        self.clock = Clock()
+        self.queue = MemoryWorkQueue(self.clock)
+        self.starter = Starter(self.queue, job(api), self.clock)
 
     def wake(self) -> None:
         self.queue.send(WorkItem(table("m", "T"), "test"))
@@ -282,19 +279,19 @@ class World:
             self.queue.delete(taken)
 
     def later(self) -> StartOutcome:
-        self.now += SURE_FOR
+        self.clock.turn(SURE_FOR)
         return self.starter.start_if_needed()
 
 
 def test_an_empty_queue_starts_nothing_however_long_it_is_so(api: Jobs) -> None:
-    world = World(api)
+    world = QueueAndJob(api)
     for _ in range(50):
         assert isinstance(world.later(), NotNeeded)
     assert not api.asked
 
 
 def test_work_starts_one_run_and_a_finished_run_is_followed_by_a_fresh_one(api: Jobs) -> None:
-    world = World(api)
+    world = QueueAndJob(api)
     world.wake()
     assert world.later() == Started("1")
     assert world.later() == AlreadyActive("1")
@@ -306,7 +303,7 @@ def test_work_starts_one_run_and_a_finished_run_is_followed_by_a_fresh_one(api: 
 
 
 def test_many_events_at_once_ask_the_platform_once(api: Jobs) -> None:
-    world = World(api)
+    world = QueueAndJob(api)
     world.wake()
     world.starter.start_if_needed()
     asked = len(api.asked)
@@ -325,9 +322,9 @@ def test_events_do_not_wait_for_one_another_while_the_platform_does_not_answer(a
             assert self.answered.wait(30)
             return Unreachable("no answer")
 
-    world, silent = World(api), Silent()
+    world, silent = QueueAndJob(api), Silent()
     world.wake()
-    starter = Starter(world.queue, silent, lambda: world.now)
+    starter = Starter(world.queue, silent, world.clock)
     with ThreadPoolExecutor(1) as threads:
         first = threads.submit(starter.start_if_needed)
         assert silent.asked.wait(30)
@@ -340,40 +337,33 @@ def test_events_do_not_wait_for_one_another_while_the_platform_does_not_answer(a
 def test_tables_that_wait_or_are_paused_start_no_run_however_long_and_whatever_lands(
     api: Jobs,
 ) -> None:
-    world = World(api)
-    store = MemoryStore(lambda: world.now)
-    ports = RootPorts(
-        store=store,
-        inspector=ChangeFileInspector(store),
-        logs=LogReplay(store),
-        clock=lambda: world.now,
-    )
-    engine = PaperEngine(store)
+    world = QueueAndJob(api)
+    zone = World(clock=world.clock)
     gap, paused = table("m", "Gap"), table("m", "Paused")
-    land(store, gap, 1, 3)
-    land(store, paused, 1)
-    store.put(join(layout.table_folder(paused), f"{2:020d}.parquet"), b"no parquet at all")
+    zone.land(gap, 1, 3)
+    zone.land(paused, 1)
+    zone.put(paused, file_name(2), b"no parquet at all")
     for folder in (gap, paused):
-        reconcile_until_idle(ports, engine, folder)
-    sweep(ports, ["m"], QueueWaker(world.queue, "sweep"))
+        zone.reconcile_until_idle(folder)
+    sweep(zone.ports, ["m"], QueueWaker(world.queue, "sweep"))
     world.drain()
     for hour in range(4, 28):
-        world.now += timedelta(hours=1)
+        world.clock.turn(timedelta(hours=1))
         for folder in (gap, paused):
-            land(store, folder, hour)
-            path = join(layout.table_folder(folder), f"{hour:020d}.parquet")
+            zone.land(folder, hour)
+            path = join(layout.table_folder(folder), file_name(hour))
             event = LandingEvent(identity="e", kind=EventKind.FILE_WRITTEN, path=path, size=9)
-            received = receive(ports, world.queue, world.starter, [event])
+            received = receive(zone.ports, world.queue, world.starter, [event])
             assert not isinstance(received.answers[0][1], Woken)
-        sweep(ports, ["m"], QueueWaker(world.queue, "sweep"))
+        sweep(zone.ports, ["m"], QueueWaker(world.queue, "sweep"))
         assert isinstance(world.later(), NotNeeded)
     assert not api.asked
-    land(store, gap, 2)
-    sweep(ports, ["m"], QueueWaker(world.queue, "sweep"))
+    zone.land(gap, 2)
+    sweep(zone.ports, ["m"], QueueWaker(world.queue, "sweep"))
     assert world.later() == Started("1")
 
 
 def test_without_a_job_a_runner_is_always_on(api: Jobs) -> None:
-    world = World(api)
+    world = QueueAndJob(api)
     world.wake()
     assert isinstance(Starter(world.queue, None, now).start_if_needed(), NotNeeded)

@@ -29,7 +29,8 @@ from openmirror.stores.memory.work import MemoryWorkQueue
 from openmirror.table import layout
 from openmirror.wiring.local import utc_now
 from tests.emulator_server import EndpointServer, endpoint_server
-from tests.unit.paper import PaperEngine, table
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import table
 
 ORDERS = table("m", "Sales.schema/Orders 100% [1]#")
 

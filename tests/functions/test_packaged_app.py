@@ -15,7 +15,7 @@ from openmirror.ports import WorkItem
 from standins.functions_host import FunctionsHost, host
 from tests.functions.conftest import Publisher, Queues
 from tests.functions.test_app import TRIGGERS
-from tests.unit.paper import table
+from tests.harness.publishing import table
 
 ROOT = Path(__file__).parents[2]
 

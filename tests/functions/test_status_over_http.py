@@ -20,8 +20,9 @@ from openmirror.table import layout
 from openmirror.wiring import local_ports
 from standins.functions_host import FunctionsHost, Result, host
 from tests.functions.conftest import Queues
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import land, table
 from tests.ingestion_stub import QUIET, ingestion
-from tests.unit.paper import PaperEngine, land, table
 
 WHO = {"x-ms-client-principal-name": "ann@contoso.com"}
 

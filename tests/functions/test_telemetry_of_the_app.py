@@ -12,8 +12,8 @@ from standins.functions_host import ROOT, FunctionsHost, host
 from tests.azure_platform import APP, CLIENT, WORKSPACE, platform
 from tests.databricks_stub import JOB
 from tests.functions.test_status_over_http import applied
+from tests.harness.publishing import land, table
 from tests.identity_stub import Identities
-from tests.unit.paper import land, table
 
 
 def test_the_app_sends_tables_starts_and_dead_letters_in_its_identitys_name(

@@ -8,7 +8,6 @@ of its own, so that what comes in by one was asked by it.
 from __future__ import annotations
 
 import base64
-import io
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,8 +17,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from azure.storage.blob import BlobServiceClient
 from azure.storage.filedatalake import DataLakeServiceClient
 from azure.storage.queue import QueueServiceClient
@@ -37,10 +34,11 @@ from standins.azurite import Azurite
 from standins.functions_host import FunctionsHost, Result, host
 from standins.functions_pump import Pump
 from tests.emulator_server import EndpointServer, endpoint_server
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import file_name, parquet
 from tests.infra.access import Operation
 from tests.infra.asked_of_storage import of_the_dead_letters, of_the_lake, of_the_queues
 from tests.infra.recording import Recorded, Request, recording
-from tests.unit.paper import PaperEngine
 
 MIRROR = "sales"
 QUEUES = [name + kind for name in (EVENTS_QUEUE, WORK_QUEUE) for kind in ("", POISON_SUFFIX)]
@@ -104,7 +102,7 @@ class Deployment:
     def land(self, folder: TableFolder, *numbers: int) -> None:
         """Publish change files."""
         for number in numbers:
-            self.publish(folder, f"{number:020d}.parquet", rows(id=[number]))
+            self.publish(folder, file_name(number), parquet(id=[number]))
 
     def delete(self, folder: TableFolder) -> None:
         """Take the table away, as the protocol has it."""
@@ -173,12 +171,6 @@ class Deployment:
         for one in (document.get("record") or {}).get("archived", ()):
             one["hour"] = (datetime.fromisoformat(one["hour"]) - back).isoformat()
         path.write_text(json.dumps(document))
-
-
-def rows(**columns: object) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(pa.table(columns), buffer)
-    return buffer.getvalue()
 
 
 def settings_of(identity: Identity, server: EndpointServer, azurite: Azurite) -> dict[str, str]:

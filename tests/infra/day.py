@@ -17,10 +17,10 @@ from openmirror.ports.jobs import Failed, Started
 from openmirror.protocol.names import TableFolder
 from openmirror.runtime.sweeping import publish_all
 from openmirror.table import layout
+from tests.harness.publishing import table
 from tests.infra.queries import HOURS
 from tests.infra.recorded import FUNCTIONS, RUNNER, Workspace, moments
 from tests.statuspage.scene import NOW, Scene
-from tests.unit.paper import table
 
 JOB = "8204417"
 _RUNS = "https://adb-5517204417.17.azuredatabricks.net/jobs/8204417/runs/"

@@ -18,8 +18,8 @@ from openmirror.stores.azure.dead_letters import CONTAINER as DEAD_LETTERS
 from openmirror.table import layout
 from openmirror.wiring import root_ports
 from openmirror.wiring.azure import work_queue
-from tests.infra.at_work import MIRROR, QUEUES, Deployment, rows, settings_of
-from tests.unit.paper import table
+from tests.harness.publishing import parquet, table
+from tests.infra.at_work import MIRROR, QUEUES, Deployment, settings_of
 
 
 def everything_happens(work: Deployment) -> None:
@@ -56,7 +56,7 @@ def _land_and_archive(work: Deployment, orders: TableFolder, ledger: TableFolder
 def _stop_and_go_on(work: Deployment, orders: TableFolder) -> None:
     """A problem that the event filter finds, a gap, and the operator's verbs."""
     name, bad = "Sales.Orders", f"{4:020d}.parquet"
-    work.publish(orders, bad, rows(other=[1]))
+    work.publish(orders, bad, parquet(other=[1]))
     work.deliver_messages()
     work.operate("retry", table=name)
     work.operate("skip", table=name, file=bad, why="a test")
@@ -120,7 +120,7 @@ def _publisher_observes(work: Deployment) -> None:
         files.get_directory_client(f"{zone}/New").create_directory()
     with BlobServiceClient(work.publisher.lake.url, credential=work.server.credential) as blobs:
         container = blobs.get_container_client(layout.LANDING)
-        container.upload_blob(f"{zone}/New/{1:020d}.parquet", rows(id=[1]))
+        container.upload_blob(f"{zone}/New/{1:020d}.parquet", parquet(id=[1]))
         container.delete_blob(f"{zone}/New/{1:020d}.parquet")
         assert [one.name for one in container.list_blobs(name_starts_with=f"{MIRROR}/")]
 

@@ -10,12 +10,12 @@ from typing import Any
 from openmirror.ports.jobs import AlreadyActive
 from openmirror.ports.telemetry.table_status_event import Health, TableStatusEvent
 from openmirror.protocol.names import TableName
+from tests.harness.publishing import table
 from tests.infra.alert_rules import LOG, minutes, rules
 from tests.infra.kql_tables import run
 from tests.infra.queries import analysed
 from tests.infra.recorded import FUNCTIONS, RUNNER, Workspace
 from tests.infra.telemetry_tables import SCHEMAS
-from tests.unit.paper import table
 
 BEGIN = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 ORDERS, PRICES = table("sales", "Sales.schema/Orders"), table("hr", "prices")

@@ -21,11 +21,11 @@ from openmirror.wiring.telemetry import CONNECTION
 from standins.azurite import Azurite
 from standins.functions_host import Result, host
 from tests.databricks_stub import JOB, Jobs, jobs_api
+from tests.harness.publishing import land, table
 from tests.identity_stub import identities
 from tests.infra.bicep.expansion import expand
 from tests.infra.sample_deployment import PARAMETERS, folder
 from tests.ingestion_stub import QUIET, ingestion
-from tests.unit.paper import land, table
 
 RECORDER = Path(__file__).parent / "names_read"
 GIVEN_BY_HAND = "OPENMIRROR_BATCH_FILES"

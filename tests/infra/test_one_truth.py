@@ -38,12 +38,13 @@ from openmirror.stores.memory.work import MemoryWorkQueue
 from openmirror.table import layout
 from openmirror.wiring.local import utc_now
 from tests.emulator_server import EndpointServer, endpoint_server
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import table
 from tests.infra.access import INSIGHTS, LAKE, RUNTIME
 from tests.infra.bicep.expansion import Deployed
 from tests.infra.role_definitions import ROLES
 from tests.infra.role_matrix import FUNCTIONS, RUNNER, TOPIC
 from tests.infra.sample_deployment import assignments, deployment
-from tests.unit.paper import PaperEngine, table
 
 DOCS = Path(__file__).parents[2] / "docs"
 Event = dict[str, Any]

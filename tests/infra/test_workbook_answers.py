@@ -13,6 +13,7 @@ from openmirror.ports.telemetry.table_operation import (
 )
 from openmirror.ports.telemetry.table_status_event import Health, TableStatusEvent
 from openmirror.protocol.names import TableFolder, TableName
+from tests.harness.publishing import table
 from tests.infra.day import day
 from tests.infra.kql_tables import run
 from tests.infra.kusto import analyse
@@ -21,7 +22,6 @@ from tests.infra.queries import analysed, filled, texts
 from tests.infra.recorded import FUNCTIONS, RUNNER, Row, Workspace
 from tests.infra.telemetry_tables import SCHEMAS
 from tests.statuspage.scene import NOW
-from tests.unit.paper import table
 
 
 def ask(name: str, workspace: Workspace) -> list[Row]:

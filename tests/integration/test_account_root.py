@@ -21,7 +21,8 @@ from openmirror.runtime.draining import drain
 from openmirror.stores.azure.store import AzureStore
 from tests.contract.azure_stores import account_of, azure_store
 from tests.emulator_server import EndpointServer, endpoint_server
-from tests.unit.paper import PaperEngine, land, table
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import land, table
 
 ORDERS = table("sales", "Orders")
 

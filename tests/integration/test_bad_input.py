@@ -35,7 +35,8 @@ from openmirror.runtime.draining import DrainResult, drain
 from openmirror.runtime.isolation import UnreadableTable
 from openmirror.status import TableStatus, table_status
 from openmirror.table import layout
-from tests.zone import MIRROR, Mirror, Zone, file_name, read_delta
+from tests.harness.publishing import file_name
+from tests.zone import MIRROR, Mirror, Zone, read_delta
 
 ME = Operator("me", "it was empty")
 KEYED = {"keyColumns": ["id"]}

@@ -22,7 +22,8 @@ from openmirror.spark.transacting import activate, fresh_session
 from openmirror.status import table_status
 from openmirror.table import layout
 from openmirror.table.log import TableLog
-from tests.zone import MIRROR, Mirror, Zone, bag, file_name
+from tests.harness.publishing import file_name
+from tests.zone import MIRROR, Mirror, Zone, bag
 
 
 def settings(zone: Zone, table: str | None = None, feed: bool | None = None, **ours: Any) -> None:

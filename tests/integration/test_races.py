@@ -19,8 +19,9 @@ from openmirror.reconcile.clean import clean_table
 from openmirror.reconcile.reconciliation import reconcile
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import StorePath
+from tests.harness.publishing import file_name
 from tests.integration.runners import stalled_runner
-from tests.zone import Mirror, file_name
+from tests.zone import Mirror
 
 Patch = pytest.MonkeyPatch
 KEYED = {"keyColumns": ["id"]}

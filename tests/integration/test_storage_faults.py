@@ -28,7 +28,8 @@ from openmirror.table import layout
 from tests.contract.azure_stores import azure_clients, azure_store
 from tests.contract.wires import Counted, LostAnswer, Refusal, Wire, refusing_server
 from tests.emulator_server import EndpointServer, endpoint_server
-from tests.unit.paper import PaperEngine, land, table
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import land, table
 
 TABLES = [table("m", "A"), table("m", "S.schema/B")]
 FILES = 12

@@ -92,7 +92,7 @@ def test_a_dropped_table_can_be_had_back_until_its_retention_ends(
         mirror.reconcile_until_idle("t")
     retained = zone.root / "lake" / "m" / "_openmirror" / "dropped" / "dbo" / "t"
 
-    mirror.clock.ahead = timedelta(days=6)
+    mirror.clock.turn(timedelta(days=6))
     assert not clean_table(mirror.ports, folder).dropped_removed
     undrop(mirror.ports, folder, ME)
     assert isinstance(mirror.reconcile_until_idle("t"), Held)
@@ -103,7 +103,7 @@ def test_a_dropped_table_can_be_had_back_until_its_retention_ends(
     shutil.rmtree(zone.folder("u"))
     for _ in range(2):
         mirror.reconcile_until_idle("u")
-    mirror.clock.ahead += timedelta(days=8)
+    mirror.clock.turn(timedelta(days=8))
     assert clean_table(mirror.ports, folder).dropped_removed
     with pytest.raises(WrongRequest, match="no dropped table"):
         undrop(mirror.ports, folder, ME)

@@ -30,7 +30,8 @@ from pyspark.sql import SparkSession
 
 from openmirror.plan.decisions import Idle, Pause
 from openmirror.protocol.rules import Code
-from tests.zone import Mirror, Zone, file_name
+from tests.harness.publishing import file_name
+from tests.zone import Mirror, Zone
 
 Column = tuple[str, str, list[Any]]
 """A name, the table's type, and the values that must be in the table, row by row."""

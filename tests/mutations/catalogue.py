@@ -284,9 +284,9 @@ def _files_are_old_at_the_event_filter() -> list[Patch]:
     return [(partial_observation, "_at", old)]
 
 
-def at_the_filter(test: Callable[[test_event_filter.World], None]) -> Callable[[], None]:
+def at_the_filter(test: Callable[[test_event_filter.Published], None]) -> Callable[[], None]:
     """A test of the event filter, in a world of its own."""
-    return lambda: test(test_event_filter.World())
+    return lambda: test(test_event_filter.Published())
 
 
 RULES: Mapping[str, str | Mutation] = {

@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from openmirror.errors import NotThere
 from openmirror.ingress.event_filter import Found
+from openmirror.ingress.queue_wake_up import QueueWaker
 from openmirror.operate import requests
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Idle
@@ -25,7 +26,7 @@ from openmirror.table import layout
 from openmirror.table.layout import StorePath
 from openmirror.table.log import AppId
 from tests.simulation.publishing import FOLDER, LANDING
-from tests.simulation.world import TABLE
+from tests.simulation.schedule import TABLE
 from tests.unit import test_event_filter
 from tests.unit.test_ledger import OPERATOR, QuickInspector, Table
 
@@ -205,18 +206,18 @@ def an_unreadable_zone_is_no_deleted_table() -> None:
 
 
 def the_sweep_puts_an_overwritten_applied_file_before_what_the_event_filter_found() -> None:
-    world = test_event_filter.World()
+    world = test_event_filter.Published()
     world.metadata()
     for number in (1, 2):
-        world.land(number)
+        world.publish(number)
     world.apply()
-    world.land(1, id=[9])
-    answer = world.filter_event(world.write(test_event_filter.file_name(3), b"junk" * 9))
+    world.publish(1, id=[9])
+    answer = world.filter_event(world.write(name(3), b"junk" * 9))
     assert isinstance(answer, Found)
-    assert sweep(world.ports, ["m"], test_event_filter._Waker(world)).woken == [
+    assert sweep(world.ports, ["m"], QueueWaker(world.work, "sweep")).woken == [
         test_event_filter.ORDERS
     ]
     world.apply()
-    problem = world.control().problem
+    problem = world.control(test_event_filter.ORDERS).problem
     assert problem is not None
     assert problem.code is Code.APPLIED_FILE_CHANGED

@@ -2,57 +2,42 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openmirror.deltalog import LogReplay
-from openmirror.formats.inspect import ChangeFileInspector
-from openmirror.ingress.event_filter import Found, Woken, filter_event
+from openmirror.ingress.event_filter import Answer, Found, Woken, filter_event
 from openmirror.plan import plan
 from openmirror.plan.decisions import Pause
 from openmirror.plan.wake import needs_reconcile
-from openmirror.ports import ABSENT
+from openmirror.ports import ABSENT, Step
 from openmirror.ports.landing_events import EventKind, LandingEvent
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Sequence
 from openmirror.reconcile.clean import clean_table
 from openmirror.reconcile.documents import Documents
-from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reconciliation import reconcile_until_idle
-from openmirror.reconcile.root_ports import RootPorts
-from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
 from openmirror.table.control import Hold, Request, RequestKind, Skip
 from openmirror.table.layout import join
-from tests.unit.paper import PaperEngine, table
+from tests.harness.clock import START
+from tests.harness.dying import Killed, dies_at
+from tests.harness.publishing import file_name, parquet, table
+from tests.harness.world import World
 
 ORDERS = table("m", "Orders")
 PLACE = layout.table_folder(ORDERS)
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def _parquet(**columns: object) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(pa.table(columns), buffer)
-    return buffer.getvalue()
-
-
 CONTENT = {
-    "good": _parquet(id=[1]),
-    "no key": _parquet(other=[1]),
-    "wrong marker": _parquet(id=[1], __rowMarker__=[9]),
+    "good": parquet(id=[1]),
+    "no key": parquet(other=[1]),
+    "wrong marker": parquet(id=[1], __rowMarker__=[9]),
     "no parquet": b"id,name\n1,a\n",
     "empty": b"",
-    "cut off": _parquet(id=[1])[:40],
+    "cut off": parquet(id=[1])[:40],
 }
 METADATA = {"keyed": b'{"keyColumns": ["id"]}', "broken": b"{", "other": b'{"keyColumns": ["x"]}'}
 
@@ -61,34 +46,34 @@ files = st.dictionaries(
 )
 
 
-class World:
-    """One table in memory."""
+class OneTable(World):
+    """One table, a minute after its world began."""
 
     def __init__(self) -> None:
-        self.now = NOW + timedelta(minutes=1)
-        self.store = MemoryStore(lambda: self.now)
-        self.ports = RootPorts(
-            store=self.store,
-            inspector=ChangeFileInspector(self.store),
-            logs=LogReplay(self.store),
-            clock=lambda: self.now,
-        )
+        super().__init__()
+        self.clock.turn(timedelta(minutes=1))
         self.store.make_folder(PLACE)
 
     def write(self, landed: Mapping[int, str], metadata: str | None) -> None:
         for number, content in landed.items():
-            self.store.put(join(PLACE, f"{number:020d}.parquet"), CONTENT[content])
+            self.put(ORDERS, file_name(number), CONTENT[content])
         if metadata:
-            self.store.put(join(PLACE, "_metadata.json"), METADATA[metadata])
+            self.put(ORDERS, "_metadata.json", METADATA[metadata])
+
+    def apply(self) -> None:
+        self.reconcile_until_idle(ORDERS)
 
     def wants_reconcile(self) -> bool:
-        observed = observe(self.ports, ORDERS).observed
-        return needs_reconcile(observed, plan(observed, self.ports.limits, observed.at))
+        observed = self.observed(ORDERS)
+        return needs_reconcile(observed, plan(observed, self.limits, observed.at))
 
-    def wakes(self, number: int) -> bool:
-        path = join(PLACE, f"{number:020d}.parquet")
+    def answer(self, name: str) -> Answer:
+        path = join(PLACE, name)
         event = LandingEvent(identity="e", kind=EventKind.FILE_WRITTEN, path=path, size=1)
-        return isinstance(filter_event(self.ports, event), Woken)
+        return filter_event(self.ports, event)
+
+    def wakes(self, name: str) -> bool:
+        return isinstance(self.answer(name), Woken)
 
 
 metadatas = st.sampled_from([None, "keyed", "keyed", "broken", "other"])
@@ -103,19 +88,16 @@ def test_an_event_of_a_table_that_waits_is_paused_or_held_never_wakes(
     then: str | None,
     held: bool,
 ) -> None:
-    world = World()
+    world = OneTable()
     world.write(before, first)
-    reconcile_until_idle(world.ports, PaperEngine(world.store), ORDERS)
+    world.apply()
     world.write({number: after[number] for number in after if number not in before}, then)
-    reconcile_until_idle(world.ports, PaperEngine(world.store), ORDERS)
+    world.apply()
     if held:
-        documents = Documents(world.store)
-        stored = documents.table(ORDERS)
-        control = replace(stored.value, hold=Hold(NOW, "ann"))
-        documents.save_table(ORDERS, control, stored.etag)
+        world.change(ORDERS, lambda control: replace(control, hold=Hold(START, "ann")))
     assert not world.wants_reconcile()
     for number in {**before, **after}:
-        assert not world.wakes(number)
+        assert not world.wakes(file_name(number))
 
 
 @settings(max_examples=300, deadline=None)
@@ -123,40 +105,34 @@ def test_an_event_of_a_table_that_waits_is_paused_or_held_never_wakes(
 def test_the_next_file_of_a_table_wakes_or_is_checked_at_once(
     landed: Mapping[int, str], applied: int
 ) -> None:
-    world = World()
+    world = OneTable()
     world.write(dict.fromkeys(range(1, applied + 1), "good"), "keyed")
-    reconcile_until_idle(world.ports, PaperEngine(world.store), ORDERS)
+    world.apply()
     world.write({applied + number: content for number, content in landed.items()}, None)
     if applied + 1 not in {applied + number for number in landed}:
         return
     wanted = world.wants_reconcile()
-    woke = world.wakes(applied + 1)
+    woke = world.wakes(file_name(applied + 1))
     # What the event filter has written down itself needs no reconcile any more.
     assert woke == world.wants_reconcile()
     assert wanted or not woke
 
 
-class Stalled(PaperEngine):
-    """An engine whose process dies before its commit: a batch stays decided."""
-
-    def commit(self, *args: Any, **more: Any) -> Any:
-        raise KeyboardInterrupt
-
-
 ACTS = ("land", "apply", "stall", "clean", "reseed", "recreate", "skip", "hold", "lose document")
 
 
-def _act(world: World, act: str, landed: Mapping[int, str], metadata: str | None) -> None:
+def _act(world: OneTable, act: str, landed: Mapping[int, str], metadata: str | None) -> None:
     documents = Documents(world.store)
     stored = documents.table(ORDERS)
     control, record = stored.value, stored.value.record
     if act == "land":
         world.write(landed, metadata)
     elif act == "apply":
-        reconcile_until_idle(world.ports, PaperEngine(world.store), ORDERS)
+        world.apply()
     elif act == "stall":
-        with suppress(KeyboardInterrupt):
-            reconcile_until_idle(world.ports, Stalled(world.store), ORDERS)
+        dying = world.process(steps=dies_at(Step.BEFORE_COMMIT))  # so a batch stays decided
+        with suppress(Killed):
+            reconcile_until_idle(dying, world.engine, ORDERS)
     elif act == "clean":
         clean_table(world.ports, ORDERS)
     elif act == "recreate":
@@ -165,14 +141,14 @@ def _act(world: World, act: str, landed: Mapping[int, str], metadata: str | None
     elif act == "lose document" and stored.etag is not ABSENT:
         world.store.delete_file(layout.control_document(ORDERS))
     elif act == "reseed":
-        asked = replace(control, request=Request(RequestKind.RESEED, NOW, "ann"))
+        asked = replace(control, request=Request(RequestKind.RESEED, START, "ann"))
         documents.save_table(ORDERS, asked, stored.etag)
     elif act == "hold":
-        held = replace(control, hold=None if control.hold else Hold(NOW, "ann"))
+        held = replace(control, hold=None if control.hold else Hold(START, "ann"))
         documents.save_table(ORDERS, held, stored.etag)
     elif act == "skip" and record:
         number = Sequence(min(landed, default=1))
-        skip = Skip(first=number, last=Sequence(number + 1), by="ann", at=NOW, why="lost")
+        skip = Skip(first=number, last=Sequence(number + 1), by="ann", at=START, why="lost")
         passed = replace(control, record=replace(record, skips=(*record.skips, skip)))
         documents.save_table(ORDERS, passed, stored.etag)
 
@@ -187,18 +163,15 @@ acts = st.lists(
 def test_whatever_has_happened_the_event_filter_answers_and_finds_only_what_an_observation_finds(
     applied: int, happened: list[tuple[str, Mapping[int, str], str | None]]
 ) -> None:
-    world = World()
+    world = OneTable()
     world.write(dict.fromkeys(range(1, applied + 1), "good"), "keyed")
-    reconcile_until_idle(world.ports, PaperEngine(world.store), ORDERS)
+    world.apply()
     for act, landed, metadata in happened:
         _act(world, act, landed, metadata)
     for number in range(1, 8):
-        observed = observe(world.ports, ORDERS).observed
-        path = join(PLACE, f"{number:020d}.parquet")
-        event = LandingEvent(identity="e", kind=EventKind.FILE_WRITTEN, path=path, size=1)
-        answer = filter_event(world.ports, event)
+        decision = world.decision(ORDERS)
+        answer = world.answer(file_name(number))
         if isinstance(answer, Found):
-            decision = plan(observed, world.ports.limits, observed.at)
             assert isinstance(decision, Pause)
             # That another file was overwritten after it was applied, only a full observation sees.
             is_seen_by_all = decision.problem.code is Code.APPLIED_FILE_CHANGED
@@ -230,34 +203,33 @@ publications = st.lists(
 def test_what_the_event_filter_wakes_for_leaves_nothing_undone_in_tables_with_a_ledger(
     way: str, published: list[tuple[str, int, str, bool]]
 ) -> None:
-    world = World()
-    world.store.put(join(PLACE, "_metadata.json"), WAYS[way])
+    world = OneTable()
+    world.put(ORDERS, "_metadata.json", WAYS[way])
     for partition, number, content, cleans in published:
         # A file that comes with an older time than what its table is paused over is the sweep's.
-        world.now += timedelta(seconds=1)
-        path = join(PLACE, f"{'' if way == 'by time' else partition}{number:020d}.parquet")
+        world.clock.turn(timedelta(seconds=1))
+        name = ("" if way == "by time" else partition) + file_name(number)
         if content != "same":
-            world.store.put(path, CONTENT[content])
-        event = LandingEvent(identity="e", kind=EventKind.FILE_WRITTEN, path=path, size=1)
-        if isinstance(filter_event(world.ports, event), Woken):
-            reconcile_until_idle(world.ports, PaperEngine(world.store), ORDERS)
+            world.put(ORDERS, name, CONTENT[content])
+        if world.wakes(name):
+            world.apply()
         # Which one of several overwritten files a paused table names, the sweep may decide anew.
         assert not world.wants_reconcile() or _is_paused(world)
         # What was read once wakes nobody any more, however often its event comes.
-        assert not isinstance(filter_event(world.ports, event), Woken) or _is_behind(world, path)
+        assert not world.wakes(name) or _is_behind(world, join(PLACE, name))
         if cleans:
             clean_table(world.ports, ORDERS)
 
 
-def _is_paused(world: World) -> bool:
-    observed = observe(world.ports, ORDERS).observed
-    decision = plan(observed, world.ports.limits, observed.at)
+def _is_paused(world: OneTable) -> bool:
+    observed = world.observed(ORDERS)
+    decision = plan(observed, world.limits, observed.at)
     return isinstance(decision, Pause) and observed.control.problem is not None
 
 
-def _is_behind(world: World, path: str) -> bool:
+def _is_behind(world: OneTable, path: str) -> bool:
     """Whether a file is there and not applied: one that waits, or whose name was used before."""
-    observed = observe(world.ports, ORDERS).observed
+    observed = world.observed(ORDERS)
     there = (*observed.files.values(), *observed.ledger.reused, *observed.ledger.skipped)
     waiting = [file for view in observed.ledger.partitions for file in view.waiting]
     return any(

@@ -9,7 +9,6 @@ import shutil
 import tempfile
 import time
 from dataclasses import dataclass, replace
-from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +19,7 @@ from hypothesis import strategies as st
 from openmirror.deltalog import LogReplay
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.operate import requests
-from openmirror.plan import Limits, plan
+from openmirror.plan import plan
 from openmirror.plan.decisions import Pause
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.naming_scheme import Through
@@ -39,11 +38,12 @@ from openmirror.wiring.local import utc_now
 from tests.conformance.interpreter import Interpreter
 from tests.conformance.states import state_of
 from tests.conformance.vectors import Step
-from tests.unit.paper import PaperEngine, table
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import file_name, table
+from tests.harness.world import NO_GRACE
 
 ORDERS = table("m", "Orders")
 ME = requests.Operator("ann", "a test")
-NO_WAITS = Limits(metadata_grace=timedelta(), drop_grace=timedelta())
 
 
 def _parquet(value: int) -> bytes:
@@ -100,7 +100,7 @@ WAYS = {
 }
 
 
-class World:
+class TwoZones:
     """The same landing zone twice: one for the engine, one for the interpreter."""
 
     def __init__(self, place: Path, way: str, batch_files: int) -> None:
@@ -112,7 +112,7 @@ class World:
             text = json.dumps({"keyColumns": ["id"], **WAYS[way]})
             (zone / "Orders" / "_metadata.json").write_text(text)
         store = LocalStore(self._root)
-        limits = replace(NO_WAITS, batch_files=batch_files)
+        limits = replace(NO_GRACE, batch_files=batch_files)
         self.ports = RootPorts(
             store=store,
             inspector=ChangeFileInspector(store),
@@ -150,7 +150,7 @@ class World:
         # What is not whole is young, else it would be a problem.
         at = time.time() // 60 * 60 - 3600 + 60 * file.minute
         at = time.time() if file.content == "cut off" else at
-        name = f"{file.number:020d}.parquet"
+        name = file_name(file.number)
         self._published += 1
         content = _content(file.content, self._published)
         for zone in self._zones:
@@ -214,7 +214,7 @@ def test_any_history_comes_to_what_the_plain_interpreter_says(
 ) -> None:
     place = Path(tempfile.mkdtemp(prefix="ledgers-"))
     try:
-        world = World(place, way, batch_files)
+        world = TwoZones(place, way, batch_files)
         for act in happened:
             world.do(act)
             world.check()

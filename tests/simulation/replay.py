@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from tests.simulation.mutations import chosen_for, mutated
-from tests.simulation.world import World
+from tests.simulation.schedule import Schedule
 
 
 def main() -> None:
@@ -17,7 +17,7 @@ def main() -> None:
     seed, *without = sys.argv[2:] if has_ledger else sys.argv[1:]
     chosen = chosen_for(int(seed), *without, has_ledger=has_ledger)
     with mutated(*without):
-        outcome = World(int(seed), emit=lambda line: print(line), chosen=chosen).run()  # noqa: T201
+        outcome = Schedule(int(seed), emit=lambda line: print(line), chosen=chosen).run()  # noqa: T201
     print(outcome)  # noqa: T201
     sys.exit(outcome.wrong is not None)
 

@@ -19,7 +19,7 @@ from openmirror.progress import (
     TableRestored,
 )
 from tests.simulation.mutations import MUTATIONS, NOTICED_BY, chosen_for, mutated
-from tests.simulation.world import Outcome, run, run_ledger
+from tests.simulation.schedule import Outcome, run, run_ledger
 
 DEFAULT_SCHEDULES = 600
 LEDGER_SCHEDULES = 300

@@ -6,26 +6,20 @@ import io
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
-from openmirror.deltalog import LogReplay
-from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.operate.overview import mirror_head, table_page
 from openmirror.operate.requests import Operator, hold
-from openmirror.plan import Limits
 from openmirror.ports import BadFile, Counts
 from openmirror.protocol.names import ROW_MARKER_COLUMN, TableFolder
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
-from openmirror.reconcile.reconciliation import reconcile_until_idle
-from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.sweeping import publish_all
 from openmirror.statuspage import GivenUp, MirrorView, Undelivered, mirror_view
-from openmirror.stores.memory.files import MemoryStore
-from openmirror.table import layout
-from openmirror.table.layout import join
-from tests.unit.paper import PaperEngine, table
+from tests.harness.clock import Clock
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import file_name, table
+from tests.harness.world import NO_GRACE, World
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 WHERE = "https://contoso.dfs.core.windows.net"
@@ -62,40 +56,16 @@ def _wrong_marker(name: str, data: bytes) -> BadFile | None:
     return BadFile(name, Broken(Code.ROW_MARKER_INVALID, detail))
 
 
-class Scene:
+class Scene(World):
     """A root with the mirrors `sales` and `flights`."""
 
     def __init__(self) -> None:
-        self.now = NOW - timedelta(hours=5)
-        self.store = MemoryStore(lambda: self.now)
-        self.store.make_folder(layout.LAKE)
-        limits = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
-        logs = LogReplay(self.store)
-        self.ports = RootPorts(
-            store=self.store,
-            inspector=ChangeFileInspector(self.store),
-            logs=logs,
-            clock=lambda: self.now,
-            limits=limits,
-        )
-        self.engine = _Engine(self.store, now=lambda: self.now.timestamp())
+        super().__init__(NO_GRACE, Clock(NOW - timedelta(hours=5)), ("sales", "flights"))
+        self.engine = _Engine(self.store, now=lambda: self.clock().timestamp())
 
     def at(self, before: timedelta) -> None:
         """Let the clock stand so long before now."""
-        self.now = NOW - before
-
-    def land(self, folder: TableFolder, *numbers: int, **columns: list[Any]) -> None:
-        buffer = io.BytesIO()
-        pq.write_table(pa.table(columns or {"id": [1, 2, 3]}), buffer)
-        place = layout.table_folder(folder)
-        if self.store.incarnation(place) is None:
-            self.store.put(join(place, "_metadata.json"), b'{"keyColumns": ["id"]}')
-        for number in numbers:
-            self.store.put(join(place, f"{number:020d}.parquet"), buffer.getvalue())
-
-    def reconcile(self, *folders: TableFolder) -> None:
-        for folder in folders:
-            reconcile_until_idle(self.ports, self.engine, folder)
+        self.clock.turn_to(NOW - before)
 
     def views(self) -> list[MirrorView]:
         shown = []
@@ -131,45 +101,43 @@ def scene() -> Scene:
     shipments, invoices = _sales("Sales.schema/Shipments"), _sales("Finance.schema/Invoices")
     ledger, prices = _sales("Finance.schema/Ledger"), _sales("legacy_prices")
     rates, absences = _sales("rates"), _sales("HR.schema/Absences")
-    for name in ("sales", "flights"):
-        made.store.make_folder(layout.landing_zone(name))
     for folder in (orders, customers, shipments, invoices, ledger, prices, rates):
         made.land(folder, 1, 2, 3)
-        made.reconcile(folder)
+        made.reconcile_until_idle(folder)
 
     made.at(timedelta(hours=3))
-    made.store.delete_folder(layout.table_folder(prices))
-    made.reconcile(prices)
+    made.delete_folder(prices)
+    made.reconcile_until_idle(prices)
     made.at(timedelta(hours=2, minutes=58))
-    made.reconcile(prices)
+    made.reconcile_until_idle(prices)
 
     made.at(timedelta(minutes=47))
     hold(made.ports, ledger, Operator("ann@contoso.com", "nightly load of the warehouse"))
     made.land(ledger, 4, 5)
     made.land(shipments, 5, 6, 7)
-    made.reconcile(shipments)
+    made.reconcile_until_idle(shipments)
 
     made.at(timedelta(minutes=12))
     made.land(invoices, 4, id=[1], __rowMarker__=[3])
     made.land(invoices, 5, id=[2], __rowMarker__=[0])
-    made.reconcile(invoices)
-    made.store.put(join(layout.table_folder(customers), "export-final(2).parquet"), b"")
+    made.reconcile_until_idle(invoices)
+    made.put(customers, "export-final(2).parquet", b"")
 
     made.at(timedelta(seconds=41))
     made.land(customers, 4)
-    made.reconcile(customers)
-    made.store.put(join(layout.table_folder(rates), f"{4:020d}.parquet"), b"")
-    made.reconcile(rates)
+    made.reconcile_until_idle(customers)
+    made.put(rates, file_name(4), b"")
+    made.reconcile_until_idle(rates)
 
     flights = [table("flights", name) for name in ("airlines", "flights", "planes", "weather")]
     for number, folder in enumerate(flights):
         made.at(timedelta(seconds=30 - number))
         made.land(folder, 1, 2)
-        made.reconcile(folder)
+        made.reconcile_until_idle(folder)
 
     made.at(timedelta(seconds=6))
     made.land(orders, 4, 5, 6)
-    made.reconcile(orders)
+    made.reconcile_until_idle(orders)
     made.land(absences, 1)
     publish_all(made.ports, ["sales", "flights"])
     made.at(timedelta())

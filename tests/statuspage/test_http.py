@@ -28,7 +28,8 @@ from openmirror.stores.memory.dead_letters import MemoryDeadLetters, MemoryReque
 from openmirror.table import layout
 from openmirror.table.layout import join
 from openmirror.wiring.functions import function_app_context
-from tests.unit.paper import PaperEngine, land, table
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import land, table
 
 ORDERS, ITEMS = table("m", "Sales.schema/Orders"), table("m", "items")
 BAD = f"{2:020d}.parquet"

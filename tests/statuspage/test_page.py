@@ -11,9 +11,9 @@ from playwright.sync_api import Browser, Locator, Page
 from openmirror.statuspage import render
 from openmirror.table import layout
 from openmirror.table.layout import join
+from tests.harness.publishing import table
 from tests.statuspage.browser import browser, served
 from tests.statuspage.scene import NOW, WHERE, Scene, scene, undelivered
-from tests.unit.paper import table
 
 PHONE = {"width": 360, "height": 740}
 DESK = {"width": 1280, "height": 900}
@@ -131,11 +131,11 @@ def test_a_mirror_shows_its_heartbeat_and_how_many_tables_are_how(shown: Page) -
 
 def test_a_mirror_without_a_heartbeat_says_so(chromium: Browser, made: Scene) -> None:
     later = NOW + timedelta(hours=2)
-    made.now = later
+    made.clock.turn_to(later)
     try:
         page = render(made.views(), later, where=WHERE)
     finally:
-        made.now = NOW
+        made.clock.turn_to(NOW)
     for tab in _open(chromium, page):
         sales = tab.get_by_role("region", name="sales").inner_text()
         assert "Stopped" in sales

@@ -17,17 +17,18 @@ from openmirror.reconcile.reconciliation import reconcile, reconcile_until_idle
 from openmirror.stores.azure.event_grid import read_events
 from openmirror.stores.memory.dead_letters import MemoryDeadLetters, MemoryUndeliveredEvents
 from openmirror.table import layout
-from openmirror.table.layout import StorePath, join
-from tests.telemetry.rig import ITEMS, ORDERS, Heard, Killed, World, dies_at
-from tests.unit.paper import PaperEngine
+from openmirror.table.layout import join
+from tests.harness.dying import Killed, dies_at
+from tests.harness.stores import Call
+from tests.telemetry.rig import ITEMS, ORDERS, Emitter, Heard
 
 ANN = Operator("ann", "for the test")
 FIRST_INCARNATION = ["AddTable", "StartSnapshotting", "Snapshotting", "StartReplicating"]
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> Emitter:
+    return Emitter()
 
 
 @pytest.fixture
@@ -35,65 +36,65 @@ def heard() -> Heard:
     return Heard()
 
 
-def _is_control(path: StorePath) -> bool:
-    return path == layout.control_document(ORDERS)
+def _saves_applied(call: Call) -> bool:
+    return call.path == layout.control_document(ORDERS) and b'"applied"' in call.data
 
 
-def test_a_table_is_added_snapshotted_and_then_replicated(world: World, heard: Heard) -> None:
+def test_a_table_is_added_snapshotted_and_then_replicated(world: Emitter, heard: Heard) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports(heard))
+    world.run(world.process(heard))
     assert heard.names == FIRST_INCARNATION
     world.land(ORDERS, 2)
-    world.run(world.ports(heard))
+    world.run(world.process(heard))
     assert heard.names == [*FIRST_INCARNATION, "Replicating"]
     commit = heard.operations[-1]
     assert (commit.first, commit.last, commit.processed_rows) == (2, 2, 2)
     assert commit.bytes > 0
-    assert commit.started_at <= world.now
+    assert commit.started_at <= world.clock()
 
 
-def test_new_columns_are_an_operation_of_their_own(world: World, heard: Heard) -> None:
+def test_new_columns_are_an_operation_of_their_own(world: Emitter, heard: Heard) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports(heard))
+    world.run(world.process(heard))
     world.land(ORDERS, 2, id=[3], batch_record=["new"])
-    world.run(world.ports(heard))
+    world.run(world.process(heard))
     assert heard.names == [*FIRST_INCARNATION, "ReplicatingSchema", "Replicating"]
 
 
-def test_observing_again_reports_nothing(world: World, heard: Heard) -> None:
+def test_observing_again_reports_nothing(world: Emitter, heard: Heard) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports(heard))
+    world.run(world.process(heard))
     reported = len(heard.operations)
-    world.run(world.ports(heard))
+    world.run(world.process(heard))
     assert len(heard.operations) == reported
 
 
-def test_a_commit_that_was_not_reported_is_reported_by_the_next_process(world: World) -> None:
+def test_a_commit_that_was_not_reported_is_reported_by_the_next_process(world: Emitter) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports(Heard()))
+    world.run(world.process(Heard()))
     world.land(ORDERS, 2)
     first, second = Heard(), Heard()
-    dying = replace(world.ports(first), steps=dies_at(Step.COMMITTED))
+    dying = replace(world.process(first), steps=dies_at(Step.COMMITTED))
     with pytest.raises(Killed):
-        reconcile_until_idle(dying, PaperEngine(world.store), ORDERS)
+        reconcile_until_idle(dying, world.engine, ORDERS)
     assert first.names == []
-    world.run(world.ports(second))
+    world.run(world.process(second))
     assert second.names == ["Replicating"]
 
 
-def test_a_crash_before_the_save_reports_the_same_operation_again(world: World) -> None:
+def test_a_crash_before_the_save_reports_the_same_operation_again(world: Emitter) -> None:
     world.land(ORDERS, 1)
     first, second = Heard(), Heard()
 
-    def dying(path: StorePath, data: bytes) -> None:
-        if _is_control(path) and b'"applied"' in data:
-            raise Killed(path)
+    def dying(call: Call) -> None:
+        if _saves_applied(call):
+            raise Killed(call)
 
-    world.store.writing = dying
+    world.watched.before = dying
     with pytest.raises(Killed):
-        world.run(world.ports(first))
-    world.store.writing = lambda path, data: None
-    world.run(world.ports(second))
+        world.run(world.process(first))
+    world.watched.before = lambda call: None
+    world.run(world.process(second))
     of = {o.name: o.identity for o in first.operations}
     again = {o.name: o.identity for o in second.operations}
     assert again == {
@@ -101,35 +102,35 @@ def test_a_crash_before_the_save_reports_the_same_operation_again(world: World) 
     }
 
 
-def test_a_lost_race_repeats_the_identity_and_no_other(world: World, heard: Heard) -> None:
+def test_a_lost_race_repeats_the_identity_and_no_other(world: Emitter, heard: Heard) -> None:
     world.land(ORDERS, 1)
     lost = iter([True])
 
-    def racing(path: StorePath, data: bytes) -> None:
-        if _is_control(path) and b'"applied"' in data and next(lost, False):
-            raise ConditionFailed(path)
+    def racing(call: Call) -> None:
+        if _saves_applied(call) and next(lost, False):
+            raise ConditionFailed(call.path)
 
-    world.store.writing = racing
-    world.run(world.ports(heard))
+    world.watched.before = racing
+    world.run(world.process(heard))
     names = [operation.name.value for operation in heard.operations]
     assert names.count("Snapshotting") == 2
     assert heard.names == FIRST_INCARNATION
 
 
-def test_two_runners_report_of_one_commit_under_one_identity(world: World) -> None:
+def test_two_runners_report_of_one_commit_under_one_identity(world: Emitter) -> None:
     world.land(ORDERS, 1)
     first, second = Heard(), Heard()
-    reconcile(world.ports(first), PaperEngine(world.store), ORDERS)
+    reconcile(world.process(first), world.engine, ORDERS)
     # Both observe before either has saved what it saw.
-    inner = world.ports(second)
+    inner = world.process(second)
 
-    def overtaken(path: StorePath, data: bytes) -> None:
-        if _is_control(path) and b'"applied"' in data:
-            world.store.writing = lambda path, data: None
-            reconcile(inner, PaperEngine(world.store), ORDERS)
+    def overtaken(call: Call) -> None:
+        if _saves_applied(call):
+            world.watched.before = lambda call: None
+            reconcile(inner, world.engine, ORDERS)
 
-    world.store.writing = overtaken
-    reconcile(world.ports(first), PaperEngine(world.store), ORDERS)
+    world.watched.before = overtaken
+    reconcile(world.process(first), world.engine, ORDERS)
     reported = [
         {o.identity for o in one.operations if o.name is OperationName.SNAPSHOTTING}
         for one in (first, second)
@@ -139,14 +140,14 @@ def test_two_runners_report_of_one_commit_under_one_identity(world: World) -> No
 
 
 def test_a_problem_fails_its_table_once_and_names_file_and_remedy(
-    world: World, heard: Heard
+    world: Emitter, heard: Heard
 ) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports(heard))
+    world.run(world.process(heard))
     bad = join(layout.table_folder(ORDERS), f"{2:020d}.parquet")
     world.store.write(bad, b"this is no Parquet file")
     for _ in range(3):
-        world.run(world.ports(heard))
+        world.run(world.process(heard))
     assert heard.names == [*FIRST_INCARNATION, "FailTable"]
     error = heard.operations[-1].error
     assert error is not None
@@ -154,82 +155,82 @@ def test_a_problem_fails_its_table_once_and_names_file_and_remedy(
     assert f"{2:020d}.parquet" in error.message
     assert "Replace the file" in error.message
     world.store.write(bad, b"another file that is none")
-    world.run(world.ports(heard))
+    world.run(world.process(heard))
     assert heard.names.count("FailTable") == 2
 
 
 def test_a_problem_that_comes_again_after_a_retry_is_reported_again(
-    world: World, heard: Heard
+    world: Emitter, heard: Heard
 ) -> None:
     def breaking(batch: object) -> None:
         raise OSError("no space left on device")
 
-    engine = PaperEngine(world.store, breaking)
+    world.reading = breaking
     world.land(ORDERS, 1)
     for _ in range(2):
         for _ in range(4):
-            reconcile(world.ports(heard), engine, ORDERS)
-            world.now += timedelta(minutes=1)
-        retry(world.ports(), ORDERS, ANN)
+            reconcile(world.process(heard), world.engine, ORDERS)
+            world.clock.turn(timedelta(minutes=1))
+        retry(world.process(), ORDERS, ANN)
     failed = [o for o in heard.operations if o.name is OperationName.FAIL_TABLE]
     assert len({o.identity for o in failed}) == 2
     assert all(o.error and o.error.type is ErrorType.SYSTEM for o in failed)
 
 
-def test_a_reseed_begins_with_an_operation_of_its_own(world: World, heard: Heard) -> None:
+def test_a_reseed_begins_with_an_operation_of_its_own(world: Emitter, heard: Heard) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports())
-    reseed(world.ports(), ORDERS, ANN)
-    world.run(world.ports(heard))
+    world.run(world.process())
+    reseed(world.process(), ORDERS, ANN)
+    world.run(world.process(heard))
     assert heard.names == ["StartReseeding", "Snapshotting", "StartReplicating"]
 
 
-def test_a_reseed_that_was_decided_and_not_done_is_still_a_reseed(world: World) -> None:
+def test_a_reseed_that_was_decided_and_not_done_is_still_a_reseed(world: Emitter) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports())
-    reseed(world.ports(), ORDERS, ANN)
+    world.run(world.process())
+    reseed(world.process(), ORDERS, ANN)
     first, second = Heard(), Heard()
     with pytest.raises(Killed):
-        world.run(replace(world.ports(first), steps=dies_at(Step.DECIDED)))
-    world.run(world.ports(second))
+        world.run(replace(world.process(first), steps=dies_at(Step.DECIDED)))
+    world.run(world.process(second))
     assert first.names == ["StartReseeding"]
     assert second.names == ["StartReseeding", "Snapshotting", "StartReplicating"]
     assert first.operations[0].identity == second.operations[0].identity
 
 
-def test_each_hold_stops_the_table_once_whoever_wrote_it(world: World, heard: Heard) -> None:
+def test_each_hold_stops_the_table_once_whoever_wrote_it(world: Emitter, heard: Heard) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports())
+    world.run(world.process())
     for _ in range(2):
-        hold(world.ports(), ORDERS, ANN)
-        world.run(world.ports(heard))
-        world.run(world.ports(heard))
-        resume(world.ports(), ORDERS, ANN)
-        world.now += timedelta(seconds=1)
+        hold(world.process(), ORDERS, ANN)
+        world.run(world.process(heard))
+        world.run(world.process(heard))
+        resume(world.process(), ORDERS, ANN)
+        world.clock.turn(timedelta(seconds=1))
     assert heard.names == ["StopTable", "StopTable"]
 
 
-def test_a_drop_removes_the_table_and_undrop_stops_it(world: World, heard: Heard) -> None:
+def test_a_drop_removes_the_table_and_undrop_stops_it(world: Emitter, heard: Heard) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports())
+    world.run(world.process())
     world.store.delete_folder(layout.table_folder(ORDERS))
-    world.run(world.ports(heard))
-    world.now += timedelta(minutes=2)
-    world.run(world.ports(heard))
+    world.run(world.process(heard))
+    world.clock.turn(timedelta(minutes=2))
+    world.run(world.process(heard))
     assert heard.names == ["RemoveTable"]
-    undrop(world.ports(), ORDERS, ANN)
-    world.run(world.ports(heard))
+    undrop(world.process(), ORDERS, ANN)
+    world.run(world.process(heard))
     assert heard.names == ["RemoveTable", "StopTable"]
 
 
-def test_a_status_pass_reports_how_every_table_stands(world: World, heard: Heard) -> None:
+def test_a_status_pass_reports_how_every_table_stands(world: Emitter, heard: Heard) -> None:
     world.land(ORDERS, 1)
     world.land(ORDERS, 3)
     world.land(ITEMS, 1)
-    world.run(world.ports(), ORDERS, ITEMS)
-    hold(world.ports(), ITEMS, ANN)
-    world.now += timedelta(seconds=90)
-    world.run(world.ports(heard), ORDERS, ITEMS)
+    world.run(world.process(), ORDERS, ITEMS)
+    hold(world.process(), ITEMS, ANN)
+    world.clock.turn(timedelta(seconds=90))
+    world.run(world.process(heard), ORDERS, ITEMS)
     report_statuses = {one.folder: one for one in heard.standings["m"]}
     orders, items = report_statuses[ORDERS], report_statuses[ITEMS]
     assert str(orders.table) == "Sales.Orders"
@@ -238,50 +239,52 @@ def test_a_status_pass_reports_how_every_table_stands(world: World, heard: Heard
     assert (items.health, items.pending_files) == (Health.STOPPED, 0)
 
 
-def test_who_only_reads_status_reports_nothing(world: World, heard: Heard) -> None:
+def test_who_only_reads_status_reports_nothing(world: Emitter, heard: Heard) -> None:
     from openmirror.operate.report import statuses
 
     world.land(ORDERS, 1)
-    world.run(world.ports())
-    hold(world.ports(), ORDERS, ANN)
-    statuses(world.ports(heard), ["m"])
+    world.run(world.process())
+    hold(world.process(), ORDERS, ANN)
+    statuses(world.process(heard), ["m"])
     assert heard.operations == []
     assert heard.standings == {}
 
 
 def test_an_epoch_that_continues_reports_no_commit_a_second_time(
-    world: World, heard: Heard
+    world: Emitter, heard: Heard
 ) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports())
-    adopt(world.ports(), ORDERS, ANN)
-    world.run(world.ports(heard))
+    world.run(world.process())
+    adopt(world.process(), ORDERS, ANN)
+    world.run(world.process(heard))
     assert heard.names == ["StartReplicating"]
     world.land(ORDERS, 2)
-    world.run(world.ports(heard))
+    world.run(world.process(heard))
     assert heard.names == ["StartReplicating", "Replicating"]
 
 
-def test_a_commit_before_a_continue_is_reported_when_nobody_had(world: World, heard: Heard) -> None:
+def test_a_commit_before_a_continue_is_reported_when_nobody_had(
+    world: Emitter, heard: Heard
+) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports())
+    world.run(world.process())
     world.land(ORDERS, 2)
     with pytest.raises(Killed):
-        world.run(replace(world.ports(), steps=dies_at(Step.COMMITTED)))
-    adopt(world.ports(), ORDERS, ANN)
-    world.run(world.ports(heard))
+        world.run(replace(world.process(), steps=dies_at(Step.COMMITTED)))
+    adopt(world.process(), ORDERS, ANN)
+    world.run(world.process(heard))
     assert heard.names == ["Replicating", "StartReplicating"]
     assert heard.operations[0].last == 2
 
 
 def test_a_log_that_lost_its_document_repeats_the_identity_of_its_newest_commit(
-    world: World,
+    world: Emitter,
 ) -> None:
     world.land(ORDERS, 1)
     first, second = Heard(), Heard()
-    world.run(world.ports(first))
+    world.run(world.process(first))
     world.store.delete_file(layout.control_document(ORDERS))
-    world.run(world.ports(second))
+    world.run(world.process(second))
     known = {o.identity for o in first.operations}
     assert [o.last for o in second.operations if o.identity in known and o.rows] == [1]
     # What was decided last is lost with the document, so nothing is added to its epoch.

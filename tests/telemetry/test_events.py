@@ -32,7 +32,7 @@ from openmirror.ports.telemetry.table_operation import (
 )
 from openmirror.ports.telemetry.table_status_event import Health, TableStatusEvent
 from openmirror.table.log import AppId
-from tests.unit.paper import table
+from tests.harness.publishing import table
 
 AT = datetime(2026, 11, 21, 10, 30, tzinfo=timezone(timedelta(hours=1)))
 ORDERS = table("sales", "Shop.schema/Orders")

@@ -11,8 +11,8 @@ from openmirror.telemetry.repeating import FIGURES_SECONDS, MOST_AT_ONCE, Report
 REPEAT = timedelta(minutes=15)
 
 
-class Clock:
-    """Seconds, as the test wants them."""
+class Seconds:
+    """A clock of seconds, as the test wants them."""
 
     now = 0.0
 
@@ -21,17 +21,17 @@ class Clock:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Seconds:
+    return Seconds()
 
 
 @pytest.fixture
-def schedule(clock: Clock) -> ReportSchedule:
+def schedule(clock: Seconds) -> ReportSchedule:
     return ReportSchedule(REPEAT, clock)
 
 
 def test_what_stays_as_it_is_is_reported_once_and_then_at_every_repeat(
-    schedule: ReportSchedule, clock: Clock
+    schedule: ReportSchedule, clock: Seconds
 ) -> None:
     reported = []
     for second in range(0, 2 * 15 * 60 + 1, 30):
@@ -41,7 +41,7 @@ def test_what_stays_as_it_is_is_reported_once_and_then_at_every_repeat(
     assert reported == [0, 900, 1800]
 
 
-def test_another_state_is_reported_at_once(schedule: ReportSchedule, clock: Clock) -> None:
+def test_another_state_is_reported_at_once(schedule: ReportSchedule, clock: Seconds) -> None:
     assert schedule.due("m", {"t": Report("good"), "u": Report("good")}) == ["t", "u"]
     clock.now = 0.1
     assert schedule.due("m", {"t": Report("bad"), "u": Report("good")}) == ["t"]
@@ -49,7 +49,7 @@ def test_another_state_is_reported_at_once(schedule: ReportSchedule, clock: Cloc
     assert schedule.due("m", {"t": Report("good"), "u": Report("good")}) == ["t"]
 
 
-def test_other_figures_are_reported_once_a_minute(schedule: ReportSchedule, clock: Clock) -> None:
+def test_other_figures_are_reported_once_a_minute(schedule: ReportSchedule, clock: Seconds) -> None:
     reported = []
     for second in range(0, 301, 5):
         clock.now = float(second)
@@ -74,7 +74,7 @@ def test_groups_know_nothing_of_each_other(schedule: ReportSchedule) -> None:
 
 
 def test_of_more_than_can_be_reported_at_once_all_get_their_turn(
-    schedule: ReportSchedule, clock: Clock
+    schedule: ReportSchedule, clock: Seconds
 ) -> None:
     many = 2 * MOST_AT_ONCE + 500
     seen: list[int] = []

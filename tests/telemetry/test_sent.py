@@ -37,11 +37,13 @@ from openmirror.runtime.runner import Runner, RunnerTiming
 from openmirror.runtime.sweeping import clean, publish_all
 from openmirror.stores.memory.work import MemoryLeases, MemoryWorkQueue
 from openmirror.table import layout
-from openmirror.table.layout import StorePath, join
+from openmirror.table.layout import join
 from openmirror.wiring.telemetry import CONNECTION, emitting, emitting_through_the_host
+from tests.harness.dying import Killed, dies_at
+from tests.harness.paper import PaperEngine
+from tests.harness.stores import Call
 from tests.ingestion_stub import QUIET, Ingestion, ingestion
-from tests.telemetry.rig import ITEMS, ORDERS, Killed, World, dies_at
-from tests.unit.paper import PaperEngine
+from tests.telemetry.rig import ITEMS, ORDERS, Emitter
 from tests.unit.test_progress import KINDS, example
 
 ROLE = "runner"
@@ -59,13 +61,13 @@ def sent(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Ingestion]
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> Emitter:
+    return Emitter()
 
 
-def process(world: World, sent: Ingestion) -> AbstractContextManager[RootPorts]:
+def process(world: Emitter, sent: Ingestion) -> AbstractContextManager[RootPorts]:
     """A runner of its own, from its start to its end."""
-    return emitting(world.ports(), {CONNECTION: sent.connection_string}, ROLE, REPEAT)
+    return emitting(world.process(), {CONNECTION: sent.connection_string}, ROLE, REPEAT)
 
 
 class Mixed(PaperEngine):
@@ -89,7 +91,7 @@ def _moment(text: str) -> datetime:
 
 
 def test_a_run_sends_each_operation_with_every_field_of_fabrics_log(
-    world: World, sent: Ingestion
+    world: Emitter, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
     with process(world, sent) as ports:
@@ -140,7 +142,7 @@ def test_a_run_sends_each_operation_with_every_field_of_fabrics_log(
     assert {item["tags"]["ai.cloud.role"] for item in sent.items} == {f"openmirror.{ROLE}"}
 
 
-def test_a_failure_is_sent_with_its_error(world: World, sent: Ingestion) -> None:
+def test_a_failure_is_sent_with_its_error(world: Emitter, sent: Ingestion) -> None:
     world.land(ORDERS, 1)
     bad = join(layout.table_folder(ORDERS), f"{1:020d}.parquet")
     world.store.write(bad, b"this is no Parquet file")
@@ -153,14 +155,14 @@ def test_a_failure_is_sent_with_its_error(world: World, sent: Ingestion) -> None
 
 
 def test_metrics_have_mirror_schema_and_table_and_rows_their_kind(
-    world: World, sent: Ingestion
+    world: Emitter, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
     world.land(ITEMS, 1)
     world.land(ITEMS, 3)
     with process(world, sent) as ports:
         world.run(ports, ORDERS, ITEMS, engine=Mixed(world.store))
-        hold(world.ports(), ORDERS, Operator("ann"))
+        hold(world.process(), ORDERS, Operator("ann"))
         world.run(ports, ORDERS, ITEMS)
     orders = {"mirror": "m", "schema": "Sales", "table": "Orders"}
     items = {"mirror": "m", "schema": "dbo", "table": "items"}
@@ -187,7 +189,7 @@ def test_metrics_have_mirror_schema_and_table_and_rows_their_kind(
 
 
 def test_a_status_pass_sends_how_each_table_stands_and_what_to_do(
-    world: World, sent: Ingestion
+    world: Emitter, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
     world.land(ORDERS, 3)
@@ -208,7 +210,7 @@ def test_a_status_pass_sends_how_each_table_stands_and_what_to_do(
     assert items["ErrorMessage"].startswith("00000000000000000002.parquet: ")
     assert "Replace the file, under the same name" in items["Remedy"]
     assert items["ErrorSince"]
-    hold(world.ports(), ORDERS, Operator("ann", "a test"))
+    hold(world.process(), ORDERS, Operator("ann", "a test"))
     with process(world, sent) as ports:
         publish_all(ports, ["m"])
     orders = newest(sent, ORDERS)
@@ -217,18 +219,18 @@ def test_a_status_pass_sends_how_each_table_stands_and_what_to_do(
 
 
 def test_a_dropped_table_is_reported_as_such_and_not_any_more_once_it_is_purged(
-    world: World, sent: Ingestion
+    world: Emitter, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports())
+    world.run(world.process())
     world.store.delete_folder(layout.table_folder(ORDERS))
-    world.run(world.ports())
+    world.run(world.process())
     with process(world, sent) as ports:
         world.run(ports)
     gone = newest(sent, ORDERS)
     assert (gone["Status"], gone["Stage"], gone["Health"]) == ("Stopped", "Dropped", "3")
-    world.now += timedelta(days=8)
-    clean(world.ports(), ["m"])
+    world.clock.turn(timedelta(days=8))
+    clean(world.process(), ["m"])
     before = len(sent.events(table_status_event.EVENT))
     with process(world, sent) as ports:
         world.run(ports)
@@ -242,14 +244,14 @@ def newest(sent: Ingestion, folder: TableFolder) -> dict[str, str]:
 
 
 def test_a_status_that_does_not_change_is_sent_once_and_its_gauges_every_time(
-    world: World, sent: Ingestion
+    world: Emitter, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
     world.land(ORDERS, 3)
     with process(world, sent) as ports:
         world.run(ports)
         for _ in range(5):
-            world.now += timedelta(seconds=30)
+            world.clock.turn(timedelta(seconds=30))
             publish_all(ports, ["m"])
     assert [e["Stage"] for e in sent.events(table_status_event.EVENT)] == ["Waiting"]
     (beat,) = sent.metric("heartbeat")
@@ -270,7 +272,7 @@ class Answers:
         return self._outcomes.pop(0)
 
 
-def test_a_start_is_sent_when_its_outcome_is_another_one(world: World, sent: Ingestion) -> None:
+def test_a_start_is_sent_when_its_outcome_is_another_one(world: Emitter, sent: Ingestion) -> None:
     page = "https://adb-1.azuredatabricks.net/jobs/77/runs/1"
     counting = [Failed(f"run 1 ended with E; the next in {n} s", "1", page) for n in (50, 40, 30)]
     refused = Refused("no right")
@@ -282,12 +284,12 @@ def test_a_start_is_sent_when_its_outcome_is_another_one(world: World, sent: Ing
         AlreadyActive("2"),
         refused,
     ]
-    queue = MemoryWorkQueue(lambda: world.now)
+    queue = MemoryWorkQueue(world.clock)
     queue.send(WorkItem(ORDERS, "test"))
     with process(world, sent) as ports:
-        starter = Starter(queue, Answers(*outcomes), lambda: world.now, ports.telemetry)
+        starter = Starter(queue, Answers(*outcomes), world.clock, ports.telemetry)
         for outcome in outcomes:
-            world.now += SURE_FOR
+            world.clock.turn(SURE_FOR)
             assert starter.start_if_needed() == outcome
             assert (
                 starter.start_if_needed() == outcome
@@ -300,7 +302,7 @@ def test_a_start_is_sent_when_its_outcome_is_another_one(world: World, sent: Ing
 
 
 def test_event_log_and_span_of_a_commit_are_found_from_each_other(
-    world: World, sent: Ingestion
+    world: Emitter, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
     with process(world, sent) as ports:
@@ -324,23 +326,22 @@ def test_event_log_and_span_of_a_commit_are_found_from_each_other(
 
 
 def test_an_event_is_followed_through_event_filter_queue_and_runner_to_its_commit(
-    world: World, sent: Ingestion
+    world: Emitter, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
-    world.run(world.ports())
+    world.run(world.process())
     world.land(ORDERS, 2)
     path = join(layout.table_folder(ORDERS), f"{2:020d}.parquet")
     event = LandingEvent(identity="831e1650", kind=EventKind.FILE_WRITTEN, path=path, size=500)
-    queue, leases = MemoryWorkQueue(lambda: world.now), MemoryLeases(lambda: world.now)
-    handle_event(world.ports(), queue, event)
+    queue, leases = MemoryWorkQueue(world.clock), MemoryLeases(world.clock)
+    handle_event(world.process(), queue, event)
     # Longer than a test: what moves the table is the message, and no sweep of the runner's own.
     brief, long = timedelta(milliseconds=20), timedelta(hours=1)
     pace = RunnerTiming(
         idle=brief, poll=brief, keep=long, lease_delay=brief, sweep=long, status=long, most_takes=5
     )
     with process(world, sent) as ports:
-        engine = PaperEngine(world.store)
-        runner = Runner(ports, engine, queue, leases, list, 1, pace)
+        runner = Runner(ports, world.engine, queue, leases, list, 1, pace)
         try:
             until = time.monotonic() + 20
             while not runner.is_idle():
@@ -357,7 +358,7 @@ def test_an_event_is_followed_through_event_filter_queue_and_runner_to_its_commi
 
 
 def test_an_event_of_progress_arrives_with_its_own_severity_and_all_its_fields(
-    world: World, sent: Ingestion
+    world: Emitter, sent: Ingestion
 ) -> None:
     levels = {Severity.DEBUG: 0, Severity.INFO: 1, Severity.WARNING: 2, Severity.ERROR: 3}
     events = [example(kind) for kind in KINDS]
@@ -378,13 +379,11 @@ def _logs(sent: Ingestion) -> list[dict[str, Any]]:
 
 
 def test_a_crash_between_commit_and_save_sends_the_commit_from_the_next_process(
-    world: World, sent: Ingestion
+    world: Emitter, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
     with pytest.raises(Killed), process(world, sent) as ports:
-        reconcile_until_idle(
-            replace(ports, steps=dies_at(Step.COMMITTED)), PaperEngine(world.store), ORDERS
-        )
+        reconcile_until_idle(replace(ports, steps=dies_at(Step.COMMITTED)), world.engine, ORDERS)
     assert [o["OperationName"] for o in sent.operations] == ["AddTable", "StartSnapshotting"]
     with process(world, sent) as ports:
         world.run(ports)
@@ -395,18 +394,18 @@ def test_a_crash_between_commit_and_save_sends_the_commit_from_the_next_process(
 
 
 def test_a_crash_before_the_save_sends_the_same_operation_id_again(
-    world: World, sent: Ingestion
+    world: Emitter, sent: Ingestion
 ) -> None:
     world.land(ORDERS, 1)
 
-    def dying(path: StorePath, data: bytes) -> None:
-        if path == layout.control_document(ORDERS) and b'"applied"' in data:
-            raise Killed(path)
+    def dying(call: Call) -> None:
+        if call.path == layout.control_document(ORDERS) and b'"applied"' in call.data:
+            raise Killed(call)
 
-    world.store.writing = dying
+    world.watched.before = dying
     with pytest.raises(Killed), process(world, sent) as ports:
         world.run(ports)
-    world.store.writing = lambda path, data: None
+    world.watched.before = lambda call: None
     with process(world, sent) as ports:
         world.run(ports)
     commits = [o for o in sent.operations if o["OperationName"] == "Snapshotting"]
@@ -415,23 +414,27 @@ def test_a_crash_before_the_save_sends_the_same_operation_id_again(
 
 
 def test_an_operation_has_arrived_before_its_document_is_saved(
-    world: World, sent: Ingestion
+    world: Emitter, sent: Ingestion
 ) -> None:
     """So that no crash at all can lose it."""
     world.land(ORDERS, 1)
     arrived_before: list[list[str]] = []
 
-    def saving(path: StorePath, data: bytes) -> None:
-        if path == layout.control_document(ORDERS) and "applied" in json.loads(data):
+    def saving(call: Call) -> None:
+        if (
+            call.method == "write"
+            and call.path == layout.control_document(ORDERS)
+            and "applied" in json.loads(call.data)
+        ):
             arrived_before.append([o["OperationName"] for o in sent.operations])
 
-    world.store.writing = saving
+    world.watched.before = saving
     with process(world, sent) as ports:
         world.run(ports)
     assert "Snapshotting" in arrived_before[0]
 
 
-def test_one_process_sends_nothing_twice(world: World, sent: Ingestion) -> None:
+def test_one_process_sends_nothing_twice(world: Emitter, sent: Ingestion) -> None:
     world.land(ORDERS, 1)
     bad = join(layout.table_folder(ORDERS), f"{2:020d}.parquet")
     world.store.write(bad, b"this is no Parquet file")
@@ -448,7 +451,7 @@ def test_one_process_sends_nothing_twice(world: World, sent: Ingestion) -> None:
     with process(world, sent) as ports:
         for _ in range(3):
             world.run(ports, engine=Repeated(world.store))
-        hold(world.ports(), ORDERS, Operator("ann"))
+        hold(world.process(), ORDERS, Operator("ann"))
         for _ in range(3):
             world.run(ports)
     names = [operation["OperationName"] for operation in sent.operations]
@@ -457,7 +460,7 @@ def test_one_process_sends_nothing_twice(world: World, sent: Ingestion) -> None:
 
 
 def test_what_could_not_be_sent_is_sent_by_the_next_process(
-    world: World, sent: Ingestion, tmp_path: Path
+    world: Emitter, sent: Ingestion, tmp_path: Path
 ) -> None:
     world.land(ORDERS, 1)
     sent.status = 503
@@ -478,7 +481,7 @@ def test_what_could_not_be_sent_is_sent_by_the_next_process(
 
 
 def test_a_resource_that_never_answers_holds_a_table_up_for_seconds_only(
-    world: World, sent: Ingestion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: Emitter, sent: Ingestion, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("openmirror.telemetry.azure_monitor._SECONDS", 0.3)
     world.land(ORDERS, 1)
@@ -493,25 +496,25 @@ def test_a_resource_that_never_answers_holds_a_table_up_for_seconds_only(
     assert "Snapshotting" in "".join(path.read_text() for path in tmp_path.rglob("*@*.lock"))
 
 
-def test_without_a_connection_string_nothing_is_built(world: World) -> None:
-    ports = world.ports()
+def test_without_a_connection_string_nothing_is_built(world: Emitter) -> None:
+    ports = world.process()
     with emitting(ports, {}, ROLE, REPEAT) as same:
         assert same is ports
 
 
-def test_a_connection_string_that_is_none_is_named_at_start(world: World) -> None:
+def test_a_connection_string_that_is_none_is_named_at_start(world: Emitter) -> None:
     with (
         pytest.raises(CannotStart, match="APPLICATIONINSIGHTS_CONNECTION_STRING"),
-        emitting(world.ports(), {CONNECTION: "InstrumentationKey=no"}, ROLE, REPEAT),
+        emitting(world.process(), {CONNECTION: "InstrumentationKey=no"}, ROLE, REPEAT),
     ):
         pytest.fail("a wrong connection string was taken")
 
 
-def test_a_function_sends_through_its_host_alone(world: World) -> None:
+def test_a_function_sends_through_its_host_alone(world: Emitter) -> None:
     """Without providers of the host nothing is sent, and nothing of ours is set up globally."""
     from opentelemetry import metrics, trace
 
     before = (metrics.get_meter_provider(), trace.get_tracer_provider())
     world.land(ORDERS, 1)
-    world.run(emitting_through_the_host(world.ports(), REPEAT))
+    world.run(emitting_through_the_host(world.process(), REPEAT))
     assert (metrics.get_meter_provider(), trace.get_tracer_provider()) == before

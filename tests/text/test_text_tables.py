@@ -17,11 +17,12 @@ from openmirror.formats.conversion import FileConverter
 from openmirror.plan.decisions import Idle
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.places import local_spark_paths
+from tests.harness.publishing import file_name
 from tests.text.bigfile import DOCUMENT, write_big_file
 from tests.text.dialects import PRODUCT
 from tests.text.reading import exact
 from tests.text.tables import text_table
-from tests.zone import NO_WAITS, Mirror, Zone, file_name
+from tests.zone import NO_WAITS, Mirror, Zone
 
 _AT_ONCE = replace(NO_WAITS, quiet_period=timedelta(0))
 TABLES = 12

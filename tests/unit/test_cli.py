@@ -22,7 +22,8 @@ from openmirror.protocol.names import TableFolder
 from openmirror.stores.local.lock import hold_root
 from openmirror.stores.local.store import LocalStore
 from openmirror.table import layout
-from tests.unit.paper import PaperEngine, land, table
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import land, table
 
 VERBS = [
     *("up", "drain", "serve", "status", "history", "validate", "pause", "resume", "retry", "skip"),

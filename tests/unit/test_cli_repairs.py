@@ -12,7 +12,7 @@ from openmirror.plan.transitions.history import MOST_ENDED, with_act, with_end
 from openmirror.protocol.rules import Code
 from openmirror.table import layout
 from openmirror.table.control import Act, ControlDocument
-from tests.unit.paper import table
+from tests.harness.publishing import KEYED, table
 from tests.unit.test_cli import ITEMS, ORDERS, Root, root, run  # noqa: F401 - a fixture
 
 TABLE = "Sales.Orders"
@@ -68,7 +68,7 @@ def test_metadata_that_is_mended_resumes_its_table(root: Root) -> None:  # noqa:
     root.land(ORDERS, 1)
     root.put(ORDERS, "_metadata.json", b'{"keyColumns": "id"')
     assert root.run("drain").exit_code == 3
-    root.land(ORDERS, 1)
+    root.put(ORDERS, "_metadata.json", KEYED)
     assert root.run("drain").exit_code == 0
     (over,) = _of(root, "problem")
     assert (over["code"], over["ended"]) == ("MetadataInvalid", "_metadata.json was changed")

@@ -17,40 +17,20 @@ from openmirror.formats.conversion import FileConverter
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.formats.parquet.conversion import read_parquet
 from openmirror.plan.facts import Completeness, FileFacts, LandedFile
-from openmirror.ports import Content, Converted, Entry
+from openmirror.ports import Converted, Entry
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.sequence import Sequence
 from openmirror.protocol.text_format import TextColumn, TextFormat, TextType
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.control import FrozenOptions
 from openmirror.table.layout import StorePath, conversion
+from tests.harness.publishing import encoded
+from tests.harness.stores import Call, WatchedStore
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
 PATH = StorePath("landing/m/Files/LandingZone/T/Year=2024/part-0001.parquet")
 INTO = conversion("m", "r")
 NS = pa.timestamp("ns", "UTC")
-
-
-class Store(MemoryStore):
-    """A store whose reads may fail, or find the file replaced, after so many were fine."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda: AT)
-        self.reads_left: int | None = None
-        self.trouble: Exception | None = None
-
-    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
-        if self.reads_left is not None:
-            self.reads_left -= 1
-            if self.reads_left < 0 and self.trouble is not None:
-                raise self.trouble
-        return super().read(path, offset, length)
-
-
-def parquet(table: pa.Table, **options: Any) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, **options)
-    return buffer.getvalue()
 
 
 def landed(store: MemoryStore, data: bytes, text: TextFormat | None = None) -> LandedFile:
@@ -75,7 +55,7 @@ def convert(
     frozen: FrozenOptions = FrozenOptions(),  # noqa: B008
     **sizes: int,
 ) -> tuple[Any, MemoryStore]:
-    store = Store()
+    store = MemoryStore(lambda: AT)
     file = landed(store, data, frozen.text)
     return FileConverter(store, **sizes).convert(file, frozen, INTO), store
 
@@ -101,7 +81,7 @@ def moments(count: int) -> pa.Array:
 
 
 def test_a_part_is_named_by_the_sequence_and_its_first_row() -> None:
-    [(name, first, table)] = parts(parquet(pa.table({"id": [1, 2], "t": moments(2)})))
+    [(name, first, table)] = parts(encoded(pa.table({"id": [1, 2], "t": moments(2)})))
     assert (name, first) == ("00000000000000000007-00000000000000000000.parquet", 0)
     assert [str(kind) for kind in table.schema.types] == ["int64", "timestamp[us, tz=UTC]"]
 
@@ -110,7 +90,7 @@ def test_a_part_is_named_by_the_sequence_and_its_first_row() -> None:
 @pytest.mark.parametrize("group", [3, 100])
 def test_parts_are_small_and_hold_every_row_in_order(sizes: dict[str, int], group: int) -> None:
     table = pa.table({"id": list(range(50)), "t": moments(50)})
-    made = parts(parquet(table, row_group_size=group), **sizes)
+    made = parts(encoded(table, row_group_size=group), **sizes)
     assert len(made) > 6
     assert max(part.num_rows for _, _, part in made) <= 7
     ids = [(first, part.column("id").to_pylist()) for _, first, part in made]
@@ -122,8 +102,8 @@ def test_parts_are_small_and_hold_every_row_in_order(sizes: dict[str, int], grou
 def test_of_large_rows_few_are_in_memory_at_once() -> None:
     value = pa.array([b"x" * (1 << 20)] * 100)
     table = pa.table({"t": moments(100), "large": value})
-    data = parquet(table, use_dictionary=False, compression="zstd")
-    store = Store()
+    data = encoded(table, use_dictionary=False, compression="zstd")
+    store = MemoryStore(lambda: AT)
     facts = landed(store, data).facts
     assert facts is not None
     batches = list(read_parquet(io.BytesIO(data), facts))
@@ -132,20 +112,20 @@ def test_of_large_rows_few_are_in_memory_at_once() -> None:
 
 
 def test_a_file_without_rows_has_one_part_with_its_columns() -> None:
-    [(_, _, table)] = parts(parquet(pa.table({"id": pa.array([], pa.int8()), "t": moments(0)})))
+    [(_, _, table)] = parts(encoded(pa.table({"id": pa.array([], pa.int8()), "t": moments(0)})))
     assert table.num_rows == 0
     assert table.schema.names == ["id", "t"]
 
 
 def test_null_typed_columns_are_left_out_and_rows_stay() -> None:
     nothing = pa.table({"n": pa.nulls(3), "l": pa.array([[]] * 3, pa.list_(pa.null()))})
-    [(_, _, table)] = parts(parquet(nothing))
+    [(_, _, table)] = parts(encoded(nothing))
     assert table.to_pylist() == [{"l": "[]"}] * 3
 
 
 def test_the_marker_keeps_its_name_and_type() -> None:
     data = pa.table({"__ROWMARKER__": pa.array([1, None], pa.uint8()), "t": moments(2)})
-    [(_, _, table)] = parts(parquet(data))
+    [(_, _, table)] = parts(encoded(data))
     assert table.column("__ROWMARKER__").to_pylist() == [1, None]
     assert table.schema.field("__ROWMARKER__").type == pa.int16()
 
@@ -154,7 +134,7 @@ def test_what_arrows_own_schema_says_counts_for_nothing() -> None:
     table = pa.table({"t": moments(2), "d": pa.array([1, 2], pa.duration("us"))})
     table = table.append_column("c", pa.array(["a", "b"]).dictionary_encode())
     for store_schema in (True, False):
-        [(_, _, made)] = parts(parquet(table, store_schema=store_schema))
+        [(_, _, made)] = parts(encoded(table, store_schema=store_schema))
         assert made.select(["d", "c"]).to_pylist() == [{"d": 1, "c": "a"}, {"d": 2, "c": "b"}]
 
 
@@ -177,7 +157,7 @@ def test_types_that_spark_reads_come_through_unchanged_beside_one_that_it_does_n
         "fixed": pa.array([b"ab", b"cd"], pa.binary(2)),
         "large": pa.array(["x", None], pa.large_string()),
     }
-    [(_, _, table)] = parts(parquet(pa.table({"t": moments(2), **same, **others})))
+    [(_, _, table)] = parts(encoded(pa.table({"t": moments(2), **same, **others})))
     for name, array in same.items():
         assert table.column(name).combine_chunks().equals(array) or name == "f", name
         assert table.schema.field(name).type == array.type
@@ -214,31 +194,31 @@ def test_types_that_spark_reads_come_through_unchanged_beside_one_that_it_does_n
     ids=lambda value: value if isinstance(value, str) else str(value.type),
 )
 def test_a_value_that_no_table_can_hold_is_named(array: pa.Array, detail: str) -> None:
-    found = broken(parquet(pa.table({"x y": array})))
+    found = broken(encoded(pa.table({"x y": array})))
     assert found.code is Code.VALUE_INVALID
     assert detail in found.detail
 
 
 def test_the_row_is_counted_through_all_row_groups() -> None:
     many = pa.array([*range(0, 200_000_000, 1000), 1], NS)
-    found = broken(parquet(pa.table({"t": many}), row_group_size=70_001))
+    found = broken(encoded(pa.table({"t": many}), row_group_size=70_001))
     assert found.detail.startswith("row 200001, column 't'")
 
 
 def test_a_timestamp_beyond_the_range_of_microseconds_is_named() -> None:
     table = pa.table({"t": pa.array([0, 2**60], pa.timestamp("ms")), "u": [[1], [2]]})
-    assert broken(parquet(table)).detail.startswith("row 2, column 't'")
+    assert broken(encoded(table)).detail.startswith("row 2, column 't'")
 
 
 def test_damaged_pages_are_a_problem_of_the_file() -> None:
-    data = bytearray(parquet(pa.table({"t": moments(2000), "s": ["text"] * 2000})))
+    data = bytearray(encoded(pa.table({"t": moments(2000), "s": ["text"] * 2000})))
     data[4:3000] = bytes(2996)
     assert broken(bytes(data)).code is Code.FILE_UNREADABLE
 
 
 def test_damage_that_only_checksums_show_is_found() -> None:
     table = pa.table({"t": moments(5000)})
-    whole = parquet(table, compression="none", use_dictionary=False, write_page_checksum=True)
+    whole = encoded(table, compression="none", use_dictionary=False, write_page_checksum=True)
     data = bytearray(whole)
     data[9000] ^= 0xFF
     assert broken(bytes(data)).code is Code.FILE_UNREADABLE
@@ -255,8 +235,8 @@ _ODD = pa.table(
     }
 )
 _DAMAGED = [
-    parquet(_ODD, compression="none"),
-    parquet(_ODD, data_page_version="2.0", compression="zstd", row_group_size=50),
+    encoded(_ODD, compression="none"),
+    encoded(_ODD, data_page_version="2.0", compression="zstd", row_group_size=50),
 ]
 
 
@@ -271,7 +251,7 @@ def test_no_damaged_bytes_do_worse_than_a_problem(
     damaged = bytearray(data)
     for place, value in changes:
         damaged[4 + int(place * (len(data) - 12))] = value
-    store = Store()
+    store = MemoryStore(lambda: AT)
     etag = store.write(PATH, bytes(damaged))
     entry = Entry("part-0001.parquet", False, len(data), AT, etag)
     facts = ChangeFileInspector(store).inspect(PATH, entry)
@@ -295,8 +275,8 @@ def test_no_damaged_bytes_do_worse_than_a_problem(
 
 
 def test_a_footer_that_miscounts_its_rows_is_a_problem_of_the_file() -> None:
-    store = Store()
-    file = landed(store, parquet(pa.table({"t": moments(2)})))
+    store = MemoryStore(lambda: AT)
+    file = landed(store, encoded(pa.table({"t": moments(2)})))
     assert file.facts is not None
     wrong = FileFacts(
         etag=file.etag,
@@ -319,9 +299,9 @@ def test_a_footer_that_miscounts_its_rows_is_a_problem_of_the_file() -> None:
 
 
 def test_a_file_that_was_replaced_is_not_converted() -> None:
-    store = Store()
-    file = landed(store, parquet(pa.table({"t": moments(2)})))
-    store.write(PATH, parquet(pa.table({"t": moments(3)})))
+    store = MemoryStore(lambda: AT)
+    file = landed(store, encoded(pa.table({"t": moments(2)})))
+    store.write(PATH, encoded(pa.table({"t": moments(3)})))
     with pytest.raises(ConditionFailed):
         FileConverter(store).convert(file, FrozenOptions(), INTO)
 
@@ -329,13 +309,19 @@ def test_a_file_that_was_replaced_is_not_converted() -> None:
 @pytest.mark.parametrize("trouble", [NotThere("gone"), Unavailable("busy")])
 @pytest.mark.parametrize("reads", range(3))
 def test_the_stores_own_trouble_is_no_damaged_file(trouble: Exception, reads: int) -> None:
-    store = Store()
+    store = MemoryStore(lambda: AT)
     # Large enough that one read ahead does not fetch all of it.
     table = pa.table({"t": moments(3), "s": ["x" * 6_000_000, "y", "z" * 6_000_000]})
-    file = landed(store, parquet(table, compression="none", use_dictionary=False))
-    store.reads_left, store.trouble = reads, trouble
+    file = landed(store, encoded(table, compression="none", use_dictionary=False))
+    watched = WatchedStore(store)
+
+    def fail(call: Call) -> None:
+        if len(watched.asked("read")) > reads:
+            raise trouble
+
+    watched.before = fail
     with pytest.raises(type(trouble)):
-        FileConverter(store).convert(file, FrozenOptions(), INTO)
+        FileConverter(watched).convert(file, FrozenOptions(), INTO)
 
 
 def test_delimited_text_is_converted_by_what_was_frozen() -> None:
@@ -352,7 +338,7 @@ def test_delimited_text_is_converted_by_what_was_frozen() -> None:
 
 
 def test_discarding_removes_all_parts_and_is_harmless_twice() -> None:
-    done, store = convert(parquet(pa.table({"t": moments(2)})))
+    done, store = convert(encoded(pa.table({"t": moments(2)})))
     converter = FileConverter(store)
     converter.discard(INTO)
     converter.discard(INTO)

@@ -14,13 +14,14 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed
-from openmirror.ports import Content, Listing
+from openmirror.ports import FileStore
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
 from openmirror.protocol.sequence import FENCED
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.layout import StorePath, join
 from openmirror.table.log import AppId, BatchRecord, BrokenLog, Epoch, TableLog
 from openmirror.table.user_metadata import encode
+from tests.harness.stores import Call, WatchedStore
 
 TABLE = StorePath("lake/m/Tables/dbo/orders")
 LOG = join(TABLE, "_delta_log")
@@ -61,32 +62,14 @@ def info(last: int, **more: object) -> Action:
     }
 
 
-class CountingStore(MemoryStore):
-    """A MemoryStore that remembers what was read, and can act in between."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda: datetime.now(UTC))
-        self.reads: list[str] = []
-        self.meanwhile: list[tuple[str, bytes]] = []
-        self.failure: Exception | None = None
-
-    def list_folder(self, folder: StorePath) -> Listing:
-        listing = super().list_folder(folder)
-        if self.meanwhile and folder == LOG:
-            name, data = self.meanwhile.pop(0)
-            self.write(join(LOG, name), data)
-        return listing
-
-    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
-        self.reads.append(path.rpartition("/")[2])
-        if self.failure:
-            raise self.failure
-        return super().read(path, offset, length)
-
-
 @pytest.fixture
-def store() -> CountingStore:
-    return CountingStore()
+def store() -> WatchedStore:
+    return WatchedStore(MemoryStore(lambda: datetime.now(UTC)))
+
+
+def reads(store: WatchedStore) -> list[str]:
+    """The names of the files that were read, in order."""
+    return [path.rpartition("/")[2] for path in store.asked("read")]
 
 
 def name(version: int) -> str:
@@ -97,15 +80,15 @@ def lines(*actions: Action) -> bytes:
     return "".join(json.dumps(action) + "\n" for action in actions).encode()
 
 
-def commit(store: MemoryStore, version: int, *actions: Action) -> None:
+def commit(store: FileStore, version: int, *actions: Action) -> None:
     store.write(join(LOG, name(version)), lines(*actions))
 
 
-def begin(store: MemoryStore, *actions: Action, **about: object) -> None:
+def begin(store: FileStore, *actions: Action, **about: object) -> None:
     commit(store, 0, {"commitInfo": {}}, PROTOCOL, metadata(**about), *actions)  # type: ignore[arg-type]
 
 
-def checkpoint(store: MemoryStore, file: str, *actions: Action) -> None:
+def checkpoint(store: FileStore, file: str, *actions: Action) -> None:
     """A checkpoint as Delta lays it out: one row an action, one struct column a kind."""
     pairs = pa.map_(pa.string(), pa.string())
     kinds = {
@@ -138,13 +121,13 @@ def whole(*transactions: Action) -> tuple[Action, ...]:
     )
 
 
-def read(store: MemoryStore) -> TableLog:
+def read(store: FileStore) -> TableLog:
     log = LogReplay(store).read(TABLE)
     assert isinstance(log, TableLog), log
     return log
 
 
-def broken(store: MemoryStore) -> str:
+def broken(store: FileStore) -> str:
     log = LogReplay(store).read(TABLE)
     assert isinstance(log, BrokenLog), log
     assert log.path == TABLE
@@ -154,11 +137,11 @@ def broken(store: MemoryStore) -> str:
 # No table at all
 
 
-def test_there_is_no_table_without_a_log_folder(store: CountingStore) -> None:
+def test_there_is_no_table_without_a_log_folder(store: WatchedStore) -> None:
     assert LogReplay(store).read(TABLE) is None
 
 
-def test_there_is_no_table_in_a_log_folder_that_holds_no_commit(store: CountingStore) -> None:
+def test_there_is_no_table_in_a_log_folder_that_holds_no_commit(store: WatchedStore) -> None:
     # What a writer leaves that died before its first commit.
     store.write(join(LOG, f".{name(0)}.1234.tmp"), b"")
     assert LogReplay(store).read(TABLE) is None
@@ -167,7 +150,7 @@ def test_there_is_no_table_in_a_log_folder_that_holds_no_commit(store: CountingS
 # What a log says
 
 
-def test_commits_are_replayed_in_order(store: CountingStore) -> None:
+def test_commits_are_replayed_in_order(store: WatchedStore) -> None:
     begin(store, txn(1, 3))
     commit(store, 1, txn(1, 5), {"txn": {"appId": "a stranger", "version": 9}})
     log = read(store)
@@ -177,7 +160,7 @@ def test_commits_are_replayed_in_order(store: CountingStore) -> None:
     assert log.live == (Epoch(FOLDER, Incarnation("i1"), 1), 5)
 
 
-def test_the_newest_metadata_counts(store: CountingStore) -> None:
+def test_the_newest_metadata_counts(store: WatchedStore) -> None:
     begin(store)
     fields = [
         field("Id", "long", **{"delta.columnMapping.physicalName": "col-1"}),
@@ -201,7 +184,7 @@ def test_the_newest_metadata_counts(store: CountingStore) -> None:
     ]
 
 
-def test_files_that_are_no_commits_are_passed_over(store: CountingStore) -> None:
+def test_files_that_are_no_commits_are_passed_over(store: WatchedStore) -> None:
     begin(store)
     for stray in (
         f"{0:020d}.{0:020d}.compacted.json",
@@ -221,7 +204,7 @@ V2 = "3f2c1a00-0000-4000-8000-000000000000"
 
 @pytest.mark.parametrize("kind", ["classic", "multi-part", "v2 parquet", "v2 json"])
 def test_every_kind_of_checkpoint_stands_for_the_commits_before_it(
-    store: CountingStore, kind: str
+    store: WatchedStore, kind: str
 ) -> None:
     everything = whole(txn(1, 7), txn(2, FENCED))
     prefix = f"{4:020d}.checkpoint"
@@ -240,7 +223,7 @@ def test_every_kind_of_checkpoint_stands_for_the_commits_before_it(
     assert read(store).schema.names == ("id",)
 
 
-def test_a_checkpoint_that_lacks_a_part_is_not_one(store: CountingStore) -> None:
+def test_a_checkpoint_that_lacks_a_part_is_not_one(store: WatchedStore) -> None:
     begin(store, txn(1, 1))
     commit(store, 1, txn(1, 2))
     checkpoint(store, f"{1:020d}.checkpoint.{1:010d}.{2:010d}.parquet", *whole())
@@ -248,7 +231,7 @@ def test_a_checkpoint_that_lacks_a_part_is_not_one(store: CountingStore) -> None
 
 
 def test_a_damaged_checkpoint_is_replaced_by_the_commits_when_they_are_there(
-    store: CountingStore,
+    store: WatchedStore,
 ) -> None:
     begin(store, txn(1, 1))
     commit(store, 1, txn(1, 2))
@@ -256,13 +239,13 @@ def test_a_damaged_checkpoint_is_replaced_by_the_commits_when_they_are_there(
     assert read(store).transactions == {app(1): 2}
 
 
-def test_a_large_checkpoint_is_read_in_parts(store: CountingStore) -> None:
+def test_a_large_checkpoint_is_read_in_parts(store: WatchedStore) -> None:
     paths = [f"{i * 0x9E3779B97F4A7C15 % 2**64:x}" for i in range(300_000)]
     adds: list[Action] = [{"add": {"path": path}} for path in paths]
     checkpoint(store, f"{1:020d}.checkpoint.parquet", *adds, *whole(txn(1, 7)))
     size = next(e.size for e in store.list_folder(LOG).entries)
     assert read(store).transactions == {app(1): 7}
-    assert len(store.reads) < size // (1 << 20)
+    assert len(reads(store)) < size // (1 << 20)
 
 
 # What deltalake writes
@@ -278,7 +261,7 @@ def append(root: Path, last: int) -> None:
     write_deltalake(root, table, mode="append", commit_properties=properties)
 
 
-def take(root: Path, store: MemoryStore, taken: dict[str, bytes]) -> None:
+def take(root: Path, store: FileStore, taken: dict[str, bytes]) -> None:
     """Copy what is new in a real log, so that what is old keeps its ETag."""
     for file in (root / "_delta_log").iterdir():
         data = file.read_bytes()
@@ -299,19 +282,17 @@ def agree(log: TableLog | BrokenLog | None, root: Path, last: int) -> None:
     assert abs(log.batch_record.committed_at - datetime.now(UTC)) < timedelta(minutes=1)
 
 
-def test_it_agrees_with_deltalake_commit_by_commit(tmp_path: Path, store: CountingStore) -> None:
+def test_it_agrees_with_deltalake_commit_by_commit(tmp_path: Path, store: WatchedStore) -> None:
     replay, taken = LogReplay(store), dict[str, bytes]()
     for last in range(1, 6):
         append(tmp_path, last)
         take(tmp_path, store, taken)
         agree(replay.read(TABLE), tmp_path, last)
-    assert sorted(store.reads) == [name(version) for version in range(5)]
+    assert sorted(reads(store)) == [name(version) for version in range(5)]
     assert [n.last for n in replay.history(TABLE, 3)] == [5, 4, 3]
 
 
-def test_it_agrees_with_deltalake_from_a_checkpoint_on(
-    tmp_path: Path, store: CountingStore
-) -> None:
+def test_it_agrees_with_deltalake_from_a_checkpoint_on(tmp_path: Path, store: WatchedStore) -> None:
     for last in range(1, 6):
         append(tmp_path, last)
     DeltaTable(tmp_path).create_checkpoint()
@@ -320,13 +301,13 @@ def test_it_agrees_with_deltalake_from_a_checkpoint_on(
     append(tmp_path, 6)
     take(tmp_path, store, {})
     agree(LogReplay(store).read(TABLE), tmp_path, 6)
-    assert f"{4:020d}.checkpoint.parquet" in store.reads
+    assert f"{4:020d}.checkpoint.parquet" in reads(store)
 
 
 # The notes of our commits
 
 
-def test_the_batch_record_is_the_newest_one_of_ours(store: CountingStore) -> None:
+def test_the_batch_record_is_the_newest_one_of_ours(store: WatchedStore) -> None:
     begin(store, txn(1, 1), info(1))
     commit(store, 1, txn(1, 2), info(2))
     commit(store, 2, {"commitInfo": {"timestamp": 5, "userMetadata": "OPTIMIZE"}})
@@ -335,14 +316,14 @@ def test_the_batch_record_is_the_newest_one_of_ours(store: CountingStore) -> Non
     assert (found.last, found.committed_at) == (2, datetime.fromtimestamp(2, UTC))
 
 
-def test_the_in_commit_time_goes_before_the_writers_clock(store: CountingStore) -> None:
+def test_the_in_commit_time_goes_before_the_writers_clock(store: WatchedStore) -> None:
     begin(store, txn(1, 1), info(1, inCommitTimestamp=9000))
     found = read(store).batch_record
     assert found is not None
     assert found.committed_at == datetime.fromtimestamp(9, UTC)
 
 
-def test_the_batch_record_is_searched_behind_the_checkpoint(store: CountingStore) -> None:
+def test_the_batch_record_is_searched_behind_the_checkpoint(store: WatchedStore) -> None:
     commit(store, 3, txn(1, 3), info(3))
     commit(store, 4, {"commitInfo": {}})
     checkpoint(store, f"{4:020d}.checkpoint.parquet", *whole(txn(1, 3)))
@@ -352,14 +333,14 @@ def test_the_batch_record_is_searched_behind_the_checkpoint(store: CountingStore
 
 
 def test_a_damaged_commit_before_the_checkpoint_costs_the_batch_record_only(
-    store: CountingStore,
+    store: WatchedStore,
 ) -> None:
     store.write(join(LOG, name(3)), b"{damaged")
     checkpoint(store, f"{4:020d}.checkpoint.parquet", *whole(txn(1, 3)))
     assert read(store).batch_record is None
 
 
-def test_history_is_newest_first_and_leaves_out_strangers(store: CountingStore) -> None:
+def test_history_is_newest_first_and_leaves_out_strangers(store: WatchedStore) -> None:
     begin(store, info(1))
     commit(store, 1, info(2))
     commit(store, 2, {"commitInfo": {"userMetadata": "OPTIMIZE"}})
@@ -373,7 +354,7 @@ def test_history_is_newest_first_and_leaves_out_strangers(store: CountingStore) 
 # Where a fenced epoch was
 
 
-def test_a_fenced_epoch_keeps_the_position_it_had(store: CountingStore) -> None:
+def test_a_fenced_epoch_keeps_the_position_it_had(store: WatchedStore) -> None:
     begin(store, txn(1, 3))
     commit(store, 1, txn(1, 6))
     commit(store, 2, txn(1, FENCED), txn(2, FENCED))
@@ -383,14 +364,14 @@ def test_a_fenced_epoch_keeps_the_position_it_had(store: CountingStore) -> None:
     assert log.last_fenced == (Epoch(FOLDER, Incarnation("i1"), 1), 6)
 
 
-def test_before_fence_is_not_read_while_an_epoch_is_live(store: CountingStore) -> None:
+def test_before_fence_is_not_read_while_an_epoch_is_live(store: WatchedStore) -> None:
     begin(store, txn(1, 3))
     commit(store, 1, txn(1, FENCED))
     commit(store, 2, txn(2, 3))
     assert read(store).before_fence == {}
 
 
-def test_before_fence_is_found_in_commits_that_a_checkpoint_covers(store: CountingStore) -> None:
+def test_before_fence_is_found_in_commits_that_a_checkpoint_covers(store: WatchedStore) -> None:
     commit(store, 3, txn(1, 6))
     commit(store, 4, txn(1, FENCED))
     checkpoint(store, f"{4:020d}.checkpoint.parquet", *whole(txn(1, FENCED)))
@@ -398,7 +379,7 @@ def test_before_fence_is_found_in_commits_that_a_checkpoint_covers(store: Counti
 
 
 def test_before_fence_is_found_in_a_checkpoint_when_the_commit_is_gone(
-    store: CountingStore,
+    store: WatchedStore,
 ) -> None:
     checkpoint(store, f"{3:020d}.checkpoint.parquet", *whole(txn(1, 6)))
     commit(store, 4, txn(1, FENCED))
@@ -408,7 +389,7 @@ def test_before_fence_is_found_in_a_checkpoint_when_the_commit_is_gone(
 
 
 def test_a_damaged_commit_on_the_way_to_the_fenced_position_breaks_the_log(
-    store: CountingStore,
+    store: WatchedStore,
 ) -> None:
     # Passing over it would find 3, and apply 4 to 6 twice.
     commit(store, 2, txn(1, 3))
@@ -440,20 +421,20 @@ def test_a_damaged_commit_on_the_way_to_the_fenced_position_breaks_the_log(
     ],
 )
 def test_a_log_that_cannot_be_read_says_why(
-    store: CountingStore, files: dict[int, bytes], reason: str
+    store: WatchedStore, files: dict[int, bytes], reason: str
 ) -> None:
     for version, data in files.items():
         store.write(join(LOG, name(version)), data)
     assert reason in broken(store)
 
 
-def test_versions_that_lack_after_a_checkpoint_break_the_log(store: CountingStore) -> None:
+def test_versions_that_lack_after_a_checkpoint_break_the_log(store: WatchedStore) -> None:
     checkpoint(store, f"{4:020d}.checkpoint.parquet", *whole())
     commit(store, 6, txn(1, 2))
     assert "version 5 is missing" in broken(store)
 
 
-def test_a_damaged_checkpoint_without_the_commits_breaks_the_log(store: CountingStore) -> None:
+def test_a_damaged_checkpoint_without_the_commits_breaks_the_log(store: WatchedStore) -> None:
     store.write(join(LOG, f"{4:020d}.checkpoint.parquet"), b"PAR1 damaged PAR1")
     commit(store, 5, txn(1, 2))
     assert f"{4:020d}.checkpoint.parquet cannot be read" in broken(store)
@@ -462,14 +443,19 @@ def test_a_damaged_checkpoint_without_the_commits_breaks_the_log(store: Counting
 @pytest.mark.parametrize(
     "left", [f"{4:020d}.crc", "_last_checkpoint", f"{4:020d}.checkpoint.{1:010d}.{2:010d}.parquet"]
 )
-def test_the_remains_of_a_log_are_not_taken_for_no_table(store: CountingStore, left: str) -> None:
+def test_the_remains_of_a_log_are_not_taken_for_no_table(store: WatchedStore, left: str) -> None:
     store.write(join(LOG, left), b"?")
     assert left in broken(store)
 
 
-def test_a_store_that_fails_is_not_a_broken_log(store: CountingStore) -> None:
+def test_a_store_that_fails_is_not_a_broken_log(store: WatchedStore) -> None:
     checkpoint(store, f"{4:020d}.checkpoint.parquet", *whole())
-    store.failure = OSError("no route to host")
+
+    def fail(call: Call) -> None:
+        if call.method == "read":
+            raise OSError("no route to host")
+
+    store.before = fail
     with pytest.raises(OSError, match="no route"):
         LogReplay(store).read(TABLE)
 
@@ -477,31 +463,31 @@ def test_a_store_that_fails_is_not_a_broken_log(store: CountingStore) -> None:
 # Reading again
 
 
-def test_an_unchanged_log_is_not_read_again(store: CountingStore) -> None:
+def test_an_unchanged_log_is_not_read_again(store: WatchedStore) -> None:
     begin(store, txn(1, 1), info(1))
     replay = LogReplay(store)
     first = replay.read(TABLE)
-    store.reads.clear()
+    store.calls.clear()
     assert replay.read(TABLE) is first
-    assert store.reads == []
+    assert reads(store) == []
 
 
-def test_only_new_commits_are_read(store: CountingStore) -> None:
+def test_only_new_commits_are_read(store: WatchedStore) -> None:
     begin(store, txn(1, 1), info(1))
     commit(store, 1, txn(1, 2))
     replay = LogReplay(store)
     replay.read(TABLE)
-    store.reads.clear()
+    store.calls.clear()
     commit(store, 2, {"commitInfo": {"timestamp": 5}}, txn(1, 3))
     log = replay.read(TABLE)
     assert isinstance(log, TableLog)
-    assert store.reads == [name(2)]
+    assert reads(store) == [name(2)]
     assert log.transactions == {app(1): 3}
     assert log.batch_record is not None
     assert log.batch_record.last == 1  # carried on
 
 
-def test_what_was_read_before_does_not_change_with_the_log(store: CountingStore) -> None:
+def test_what_was_read_before_does_not_change_with_the_log(store: WatchedStore) -> None:
     begin(store, txn(1, 1))
     replay = LogReplay(store)
     first = replay.read(TABLE)
@@ -512,7 +498,7 @@ def test_what_was_read_before_does_not_change_with_the_log(store: CountingStore)
 
 
 @pytest.mark.parametrize("versions", [1, 2, 3])
-def test_a_replaced_log_is_not_served_from_memory(store: CountingStore, versions: int) -> None:
+def test_a_replaced_log_is_not_served_from_memory(store: WatchedStore, versions: int) -> None:
     begin(store, txn(1, 1))
     commit(store, 1, txn(1, 9))
     replay = LogReplay(store)
@@ -526,7 +512,7 @@ def test_a_replaced_log_is_not_served_from_memory(store: CountingStore, versions
     assert (log.table_id, set(log.transactions)) == ("other", {app(2)})
 
 
-def test_a_log_that_is_gone_is_not_served_from_memory(store: CountingStore) -> None:
+def test_a_log_that_is_gone_is_not_served_from_memory(store: WatchedStore) -> None:
     begin(store)
     replay = LogReplay(store)
     replay.read(TABLE)
@@ -534,7 +520,7 @@ def test_a_log_that_is_gone_is_not_served_from_memory(store: CountingStore) -> N
     assert replay.read(TABLE) is None
 
 
-def test_a_log_that_was_cut_back_is_not_served_from_memory(store: CountingStore) -> None:
+def test_a_log_that_was_cut_back_is_not_served_from_memory(store: WatchedStore) -> None:
     begin(store, txn(1, 1))
     commit(store, 1, txn(1, 2))
     replay = LogReplay(store)
@@ -545,7 +531,7 @@ def test_a_log_that_was_cut_back_is_not_served_from_memory(store: CountingStore)
     assert (log.version, log.transactions) == (0, {app(1): 1})
 
 
-def test_a_gap_that_is_filled_by_a_checkpoint_later_is_passed(store: CountingStore) -> None:
+def test_a_gap_that_is_filled_by_a_checkpoint_later_is_passed(store: WatchedStore) -> None:
     begin(store, txn(1, 1))
     replay = LogReplay(store)
     replay.read(TABLE)
@@ -556,41 +542,52 @@ def test_a_gap_that_is_filled_by_a_checkpoint_later_is_passed(store: CountingSto
     assert (log.version, log.transactions) == (3, {app(1): 4})
 
 
-def test_a_second_pass_over_a_thousand_tables_reads_no_commit_again(store: CountingStore) -> None:
+def test_a_second_pass_over_a_thousand_tables_reads_no_commit_again(store: WatchedStore) -> None:
     tables = [StorePath(f"lake/m/Tables/dbo/t{number}") for number in range(1000)]
     for table in tables:
         store.write(join(table, "_delta_log", name(0)), lines(PROTOCOL, metadata()))
     replay = LogReplay(store)
     for table in tables:
         replay.read(table)
-    store.reads.clear()
+    store.calls.clear()
     for table in tables:
         replay.read(table)
-    assert store.reads == []
+    assert reads(store) == []
 
 
-def test_only_so_many_tables_are_remembered(store: CountingStore) -> None:
+def test_only_so_many_tables_are_remembered(store: WatchedStore) -> None:
     begin(store)
     other = StorePath("lake/m/Tables/dbo/other")
     store.write(join(other, "_delta_log", name(0)), lines(PROTOCOL, metadata()))
     replay = LogReplay(store, remember=1)
     for table in (TABLE, other, TABLE):
-        store.reads.clear()
+        store.calls.clear()
         replay.read(table)
-        assert store.reads == [name(0)]
+        assert reads(store) == [name(0)]
 
 
 # Logs that change while they are read
 
 
-def test_a_log_replaced_between_listing_and_reading_is_listed_again(store: CountingStore) -> None:
+def overwritten_after_listing(store: WatchedStore, *table_ids: str) -> None:
+    """After each listing of the log, its first commit becomes that of another table."""
+    left = iter(table_ids)
+
+    def overwrite(call: Call) -> None:
+        if call.method == "list_folder" and call.path == LOG and (table_id := next(left, None)):
+            store.write(join(LOG, name(0)), lines(PROTOCOL, metadata(table_id)))
+
+    store.after = overwrite
+
+
+def test_a_log_replaced_between_listing_and_reading_is_listed_again(store: WatchedStore) -> None:
     begin(store, txn(1, 1))
-    store.meanwhile = [(name(0), lines(PROTOCOL, metadata("other")))]
+    overwritten_after_listing(store, "other")
     assert read(store).table_id == "other"
 
 
-def test_a_log_that_never_stands_still_is_a_lost_race(store: CountingStore) -> None:
+def test_a_log_that_never_stands_still_is_a_lost_race(store: WatchedStore) -> None:
     begin(store)
-    store.meanwhile = [(name(0), lines(PROTOCOL, metadata(str(i)))) for i in range(10)]
+    overwritten_after_listing(store, *(str(i) for i in range(10)))
     with pytest.raises(ConditionFailed):
         LogReplay(store).read(TABLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from random import Random
 from typing import Any
 
@@ -16,9 +16,8 @@ from openmirror.operate import requests
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Idle, Pause, Wait
 from openmirror.plan.facts import Completeness, FileFacts
-from openmirror.ports import Content, Entry, Listing, Step
+from openmirror.ports import Entry, FileStore, Step
 from openmirror.protocol.metadata import Detection
-from openmirror.protocol.names import ETag, Incarnation
 from openmirror.protocol.naming_scheme import NamingScheme, Through
 from openmirror.reconcile import ledger_order
 from openmirror.reconcile.clean import clean_table
@@ -31,9 +30,12 @@ from openmirror.reconcile.root_ports import RootPorts
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
 from openmirror.table.layout import StorePath, join
+from tests.harness.clock import START, Clock
+from tests.harness.dying import Killed, dies_at
+from tests.harness.stores import WatchedStore
 from tests.simulation.delta_model import ModelDelta, ModelLogs
 from tests.simulation.publishing import FOLDER, LANDING
-from tests.simulation.world import SCHEMA, TABLE
+from tests.simulation.schedule import SCHEMA, TABLE
 
 BY_TIME = NamingScheme(Detection.LAST_UPDATE_TIME)
 PARTITIONED = NamingScheme(Detection.SEQUENTIAL, partitioned=True)
@@ -55,36 +57,10 @@ OF_A_REPLACE = [Step.DECIDED, Step.WRITTEN_DOWN, Step.FENCED, Step.BEFORE_COMMIT
 BAD = b"bad"
 
 
-class Stopped(BaseException):
-    """A runner that is gone: nothing of the product may catch it."""
-
-
-class CountedStore(MemoryStore):
-    """A memory store that counts what is asked of it."""
-
-    asked = 0
-
-    def list_folder(self, folder: StorePath) -> Listing:
-        self.asked += 1
-        return super().list_folder(folder)
-
-    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
-        self.asked += 1
-        return super().read(path, offset, length)
-
-    def incarnation(self, folder: StorePath) -> Incarnation | None:
-        self.asked += 1
-        return super().incarnation(folder)
-
-    def move_file(self, source: StorePath, destination: StorePath, etag: ETag) -> None:
-        self.asked += 1
-        super().move_file(source, destination, etag)
-
-
 class QuickInspector:
     """Inspects at the price of one read: every file is good that does not say otherwise."""
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: FileStore) -> None:
         self.store = store
 
     def inspect(self, path: StorePath, entry: Entry, text: Any = None) -> Any:
@@ -102,8 +78,9 @@ class Table:
     """One table with a ledger over a weak Delta, and whoever works on it."""
 
     def __init__(self, naming: NamingScheme = BY_TIME, batch_files: int = 2) -> None:
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
-        self.store = CountedStore(lambda: self.now)
+        self.clock = Clock()
+        self.store = MemoryStore(self.clock)
+        self.watched = WatchedStore(self.store)
         self.wrong: list[str] = []
         self.engine = ModelDelta(
             self.store, lambda *_: None, self.wrong.append, lambda *_: None, Random(0)
@@ -112,10 +89,10 @@ class Table:
         self.files: list[str] = []
         """Names in the order of their first landing; a row's `sequence` is its place here."""
         self.ports = RootPorts(
-            store=self.store,
-            inspector=QuickInspector(self.store),
+            store=self.watched,
+            inspector=QuickInspector(self.watched),
             logs=ModelLogs(self.engine),
-            clock=lambda: self.now,
+            clock=self.clock,
             limits=Limits(batch_files=batch_files),
             steps=lambda step: self.steps(step),
         )
@@ -141,7 +118,7 @@ class Table:
             self.store.put(join(LANDING, *name.split("/")), f"{record} {number} 1".encode())
 
     def later(self, seconds: float = 1) -> None:
-        self.now += timedelta(seconds=seconds)
+        self.clock.turn(timedelta(seconds=seconds))
 
     def reconcile_until_idle(self) -> object:
         return reconcile_until_idle(self.ports, self.engine, FOLDER).decision
@@ -149,12 +126,8 @@ class Table:
     def stopped_at(self, step: Step) -> None:
         """Run until a step, and no further."""
 
-        def stop(reached: Step) -> None:
-            if reached is step:
-                raise Stopped
-
-        self.steps = stop
-        with suppress(Stopped):
+        self.steps = dies_at(step)
+        with suppress(Killed):
             self.reconcile_until_idle()
         self.steps = lambda reached: None
 
@@ -243,20 +216,20 @@ def test_a_thousand_files_of_one_moment_cost_what_is_new() -> None:
     table = Table(batch_files=100)
     table.land(*(f"{n:04d}.parquet" for n in range(1_000)))
     table.later()
-    table.store.asked = 0
+    table.watched.calls.clear()
     observe(table.ports, FOLDER)
-    of_a_full_folder = table.store.asked
+    of_a_full_folder = len(table.watched.calls)
     assert of_a_full_folder < 101 + 20  # of each file that the next batch may hold its footer
-    table.store.asked = 0
+    table.watched.calls.clear()
     assert isinstance(table.reconcile_until_idle(), Idle)
     assert table.applied == sorted(table.files)
     assert len(table.written_down) == 1_000
-    assert table.store.asked < 1_000 * 3 + 500
+    assert len(table.watched.calls) < 1_000 * 2 + 500
     assert len(table.clean().moved) == 999
     table.clean()
-    table.store.asked = 0
+    table.watched.calls.clear()
     observe(table.ports, FOLDER)
-    assert table.store.asked < 12
+    assert len(table.watched.calls) < 11
     record = Documents(table.store).table(FOLDER).value.record
     assert record is not None
     assert sum(len(batch.files) for batch in record.batches) == 1
@@ -271,9 +244,10 @@ def test_a_late_file_with_an_older_time_comes_after_what_was_applied() -> None:
     record = table.store.incarnation(LANDING)
     table.files.append("a.parquet")
     table.store.delete_file(StorePath("staging/late"))
-    noon, table.now = table.now, datetime(2026, 1, 1, tzinfo=UTC)
+    later = table.clock()
+    table.clock.turn_to(START)
     etag = table.store.put(StorePath("staging/late"), f"{record} 2 1".encode())
-    table.now = noon
+    table.clock.turn_to(later)
     table.land("c.parquet")
     table.store.move_file(StorePath("staging/late"), join(LANDING, "a.parquet"), etag)
     table.reconcile_until_idle()
@@ -474,10 +448,10 @@ def test_a_control_document_that_is_lost_at_any_step_makes_nothing_twice(
         table.lose()
         table.reconcile_until_idle()
         if not runs_on:
-            raise Stopped
+            raise Killed
 
     for first in (3, 5):
-        with suppress(Stopped):
+        with suppress(Killed):
             table.overtaken_at(step, lost)
         table.steps = lambda reached: None
         assert isinstance(table.reconcile_until_idle(), Idle)

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 import numpy as np
 import pandas as pd
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,18 +21,13 @@ from openmirror.protocol.names import ETag
 from openmirror.protocol.rules import Code
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.layout import StorePath
+from tests.harness.publishing import encoded
 
 PATH = StorePath("landing/m/Files/LandingZone/T/00000000000000000001.parquet")
 
 
-def parquet(table: pa.Table, **options: object) -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(table, buffer, **options)
-    return buffer.getvalue()
-
-
 def one(array: pa.Array, **options: object) -> bytes:
-    return parquet(pa.table({"x": array}), **options)
+    return encoded(pa.table({"x": array}), **options)
 
 
 class OneFile:
@@ -60,7 +54,7 @@ def inspect(data: bytes) -> FileFacts:
     return ParquetInspector(OneFile(data)).inspect(PATH, entry(data))  # type: ignore[arg-type]
 
 
-GOOD = parquet(pa.table({"id": [1, 2, 3], "__rowMarker__": [0, 1, 2]}))
+GOOD = encoded(pa.table({"id": [1, 2, 3], "__rowMarker__": [0, 1, 2]}))
 DICTIONARY = pa.array(["a", "b"]).dictionary_encode()
 
 
@@ -128,7 +122,7 @@ def test_a_type_that_spark_refuses_is_converted(array: pa.Array, kind: str) -> N
 
 
 def test_a_nested_column_may_have_any_name() -> None:
-    facts = inspect(parquet(pa.table({"a.b": [{"c.d": 1, "e": [2]}], "a": [1], " ": [[1]]})))
+    facts = inspect(encoded(pa.table({"a.b": [{"c.d": 1, "e": [2]}], "a": [1], " ": [[1]]})))
     assert facts.schema.names == ("a.b", "a", " ")
 
 
@@ -158,13 +152,13 @@ def test_an_unsupported_type_is_named_with_its_column(array: pa.Array, word: str
 
 
 def test_null_typed_columns_are_left_out() -> None:
-    facts = inspect(parquet(pa.table({"a": [1], "b": pa.nulls(1)})))
+    facts = inspect(encoded(pa.table({"a": [1], "b": pa.nulls(1)})))
     assert facts.schema.names == ("a",)
     assert facts.broken is None
 
 
 def test_columns_keep_the_order_of_the_file_and_their_dots() -> None:
-    assert inspect(parquet(pa.table({"b.c": [1], "a": [1]}))).schema.names == ("b.c", "a")
+    assert inspect(encoded(pa.table({"b.c": [1], "a": [1]}))).schema.names == ("b.c", "a")
 
 
 def test_a_frame_of_pandas_is_read_by_its_file_types() -> None:
@@ -179,7 +173,7 @@ def test_a_frame_of_pandas_is_read_by_its_file_types() -> None:
 
 
 def test_a_file_without_rows_is_complete() -> None:
-    facts = inspect(parquet(pa.table({"a": pa.array([], pa.int64())})))
+    facts = inspect(encoded(pa.table({"a": pa.array([], pa.int64())})))
     assert (facts.completeness, facts.rows) == (Completeness.COMPLETE, 0)
     assert facts.schema.names == ("a",)
 
@@ -197,7 +191,7 @@ def test_a_file_without_rows_is_complete() -> None:
 def test_a_row_marker_is_found_in_any_casing_and_is_no_data(
     name: str, kind: pa.DataType, of_table: str
 ) -> None:
-    facts = inspect(parquet(pa.table({"a": [1], name: pa.array([1], pa.int64()).cast(kind)})))
+    facts = inspect(encoded(pa.table({"a": [1], name: pa.array([1], pa.int64()).cast(kind)})))
     assert (facts.marker, facts.marker_type, facts.broken) == (name, of_table, None)
     assert facts.schema.names == ("a",)
 
@@ -214,7 +208,7 @@ def test_a_row_marker_is_found_in_any_casing_and_is_no_data(
     ],
 )
 def test_a_row_marker_of_another_type_is_a_problem(array: pa.Array, word: str) -> None:
-    broken = inspect(parquet(pa.table({"a": [1], "__rowMarker__": array}))).broken
+    broken = inspect(encoded(pa.table({"a": [1], "__rowMarker__": array}))).broken
     assert broken is not None
     assert broken.code is Code.ROW_MARKER_INVALID
     assert word in broken.detail
@@ -222,7 +216,7 @@ def test_a_row_marker_of_another_type_is_a_problem(array: pa.Array, word: str) -
 
 def test_a_null_typed_row_marker_without_rows_is_no_marker() -> None:
     facts = inspect(
-        parquet(pa.table({"a": pa.array([], pa.int64()), "__rowMarker__": pa.nulls(0)}))
+        encoded(pa.table({"a": pa.array([], pa.int64()), "__rowMarker__": pa.nulls(0)}))
     )
     assert (facts.marker, facts.broken) == (None, None)
 
@@ -238,13 +232,13 @@ def test_a_null_typed_row_marker_without_rows_is_no_marker() -> None:
 )
 def test_names_that_differ_in_nothing_but_case_are_a_problem(names: tuple[str, str]) -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([1])], names=list(names))
-    broken = inspect(parquet(table)).broken
+    broken = inspect(encoded(table)).broken
     assert broken is not None
     assert broken.code is Code.COLUMNS_DUPLICATE
 
 
 def test_a_column_without_a_name_is_a_problem() -> None:
-    broken = inspect(parquet(pa.table({"a": [1], "": [2]}))).broken
+    broken = inspect(encoded(pa.table({"a": [1], "": [2]}))).broken
     assert broken is not None
     assert (broken.code, broken.detail) == (Code.FILE_UNREADABLE, "column 2 has no name")
 
@@ -308,7 +302,7 @@ def test_a_large_file_costs_its_head_and_its_footer() -> None:
 
 
 def test_a_footer_longer_than_the_first_guess_is_read_whole() -> None:
-    data = parquet(pa.table({f"column_{i}": [i] for i in range(500)}))
+    data = encoded(pa.table({f"column_{i}": [i] for i in range(500)}))
     assert len(inspect(data).schema.columns) == 500
 
 

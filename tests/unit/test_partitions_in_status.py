@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from openmirror import wiring
+from openmirror.ports import Step
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.reconciliation import reconcile, reconcile_until_idle
 from openmirror.settings import Settings
 from openmirror.table import layout
-from tests.unit.paper import PaperEngine, table
+from tests.harness.dying import Killed, dies_at
+from tests.harness.paper import PaperEngine
+from tests.harness.publishing import file_name, parquet, table
 from tests.unit.test_cli import ITEMS, Root, root, run  # noqa: F401 - a fixture
 
 TRIPS = table("m", "Trips")
 NORTH, SOUTH = "Region=North", "Region=South"
 
 
-def _good() -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(pa.table({"id": [1]}), buffer)
-    return buffer.getvalue()
-
-
-GOOD = _good()
+GOOD = parquet(id=[1])
 
 
 def _declare(root: Root, folder: TableFolder, **options: object) -> None:  # noqa: F811
@@ -42,7 +37,7 @@ def _partitioned(root: Root, *files: str) -> None:  # noqa: F811
     _declare(root, TRIPS, isPartitionEnabled=True)
     for file in files:
         partition, _, number = file.rpartition("/")
-        name = f"{int(number):020d}.parquet"
+        name = file_name(int(number))
         root.put(TRIPS, f"{partition}/{name}" if partition else name, GOOD)
 
 
@@ -199,18 +194,15 @@ def test_a_drain_sits_out_a_quiet_period_beside_a_file_that_is_still_written(
     assert (south["appliedSequence"], south["waitingFor"]) == ("1", None)
 
 
-class _Stalled(PaperEngine):
-    def commit(self, *args: Any, **more: Any) -> Any:
-        raise KeyboardInterrupt
-
-
 def test_what_is_only_decided_is_not_shown_as_applied(root: Root) -> None:  # noqa: F811
     _partitioned(root, f"{NORTH}/1", f"{SOUTH}/1")
     root.run("drain")
     _partitioned(root, f"{NORTH}/2", f"{NORTH}/3", f"{SOUTH}/2")
     ports = wiring.local_ports(Settings(root=root.path))
-    with pytest.raises(KeyboardInterrupt):
-        reconcile_until_idle(ports, _Stalled(root.store), TRIPS)
+    with pytest.raises(Killed):
+        reconcile_until_idle(
+            replace(ports, steps=dies_at(Step.BEFORE_COMMIT)), PaperEngine(root.store), TRIPS
+        )
     shown = [(p["partition"], p["appliedSequence"], p["pendingFiles"]) for p in _partitions(root)]
     assert shown == [(NORTH, "1", 2), (SOUTH, "1", 1)]
     assert root.run("drain").exit_code == 0

@@ -6,69 +6,48 @@ import json
 import threading
 import time
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
-from openmirror.deltalog import LogReplay
-from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.ingress.event_filter import Ignored, Woken, filter_event
-from openmirror.plan import Limits, plan
+from openmirror.plan import Limits
 from openmirror.plan.decisions import Pause, Reset, Wait, WaitKind
 from openmirror.ports import WorkItem
 from openmirror.ports.landing_events import EventKind, LandingEvent
 from openmirror.progress import ProgressEvent, TableWaiting
 from openmirror.protocol.names import ETag
-from openmirror.reconcile.observing import observe
-from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.draining import drain
 from openmirror.runtime.isolation import Reconciler
 from openmirror.runtime.runner import Runner, RunnerTiming
 from openmirror.runtime.sweeping import sweep
 from openmirror.runtime.workers import WorkerPool
-from openmirror.stores.memory.files import MemoryStore
 from openmirror.stores.memory.work import MemoryLeases, MemoryWorkQueue
 from openmirror.table import layout
 from openmirror.table.layout import StorePath, join
-from openmirror.table.log import TableLog
-from tests.unit.paper import PaperEngine, land, table
+from tests.harness.clock import START, Clock
+from tests.harness.publishing import file_name, table
+from tests.harness.world import World
 
 T = table("m", "T")
 PLACE = layout.table_folder(T)
-FIRST = f"{1:020d}.csv"
+FIRST = file_name(1, "csv")
 PATIENCE = 20.0
 BRIEF = timedelta(seconds=0.5)
 
 
-class World:
+class TextTable(World):
     """One table of text in memory; the clock stands still unless it `runs`."""
 
     def __init__(
         self, quiet_period: timedelta = timedelta(seconds=5), *, runs: bool = False
     ) -> None:
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
-        self.reported: list[ProgressEvent] = []
-        clock = (lambda: datetime.now(UTC)) if runs else (lambda: self.now)
-        self.clock = clock
-        self.store = MemoryStore(clock)
-        self.engine = PaperEngine(self.store)
-        self.ports = RootPorts(
-            store=self.store,
-            inspector=ChangeFileInspector(self.store),
-            logs=LogReplay(self.store),
-            clock=clock,
-            limits=Limits(metadata_grace=timedelta(0), quiet_period=quiet_period),
-            emit=self.reported.append,
-        )
-        self.store.make_folder(layout.landing_zone("m"))
-        self.put("_metadata.json", json.dumps({"FileFormat": "CSV"}))
+        limits = Limits(metadata_grace=timedelta(0), quiet_period=quiet_period)
+        super().__init__(limits, Clock(None if runs else START))
+        self.write("_metadata.json", json.dumps({"FileFormat": "CSV"}))
 
-    def put(self, name: str, content: str) -> ETag:
-        return self.store.put(join(PLACE, name), content.encode())
-
-    def decision(self) -> object:
-        observed = observe(self.ports, T).observed
-        return plan(observed, self.ports.limits, observed.at)
+    def write(self, name: str, content: str) -> ETag:
+        return self.put(T, name, content.encode())
 
     def settings(self, **ours: object) -> None:
         target = {"type": "MountedRelationalDatabase", "typeProperties": {"format": "Delta"}}
@@ -78,87 +57,83 @@ class World:
         }
         self.store.put(StorePath(layout.mirror_settings("m")), json.dumps(document).encode())
 
-    def applied(self) -> int:
-        log = self.ports.logs.read(StorePath("lake/m/Tables/dbo/T"))
-        return log.live[1] if isinstance(log, TableLog) and log.live else 0
-
     def waited(self) -> list[str]:
         return [event.kind for event in self.reported if isinstance(event, TableWaiting)]
 
 
 def test_a_new_text_file_waits_until_it_was_left_alone_for_its_quiet_period() -> None:
-    world = World()
-    world.put(FIRST, "a\n1\n")
-    wait = world.decision()
+    world = TextTable()
+    world.write(FIRST, "a\n1\n")
+    wait = world.decision(T)
     assert isinstance(wait, Wait)
     assert wait.waiting.kind is WaitKind.QUIET_PERIOD
     assert wait.waiting.sequence == 1
-    assert wait.waiting.until == world.now + timedelta(seconds=5)
-    world.now += timedelta(seconds=4.999)
-    assert isinstance(world.decision(), Wait)
-    world.now += timedelta(seconds=0.001)
-    assert isinstance(world.decision(), Reset)
+    assert wait.waiting.until == world.clock() + timedelta(seconds=5)
+    world.clock.turn(timedelta(seconds=4.999))
+    assert isinstance(world.decision(T), Wait)
+    world.clock.turn(timedelta(seconds=0.001))
+    assert isinstance(world.decision(T), Reset)
 
 
 def test_a_file_that_is_written_again_begins_a_new_quiet_period() -> None:
-    world = World()
-    world.put(FIRST, "a\n1\n")
-    world.now += timedelta(seconds=4)
-    world.put(FIRST, "a\n1\n2\n")
-    world.now += timedelta(seconds=4)
-    assert isinstance(world.decision(), Wait)
-    world.now += timedelta(seconds=1)
-    assert isinstance(world.decision(), Reset)
+    world = TextTable()
+    world.write(FIRST, "a\n1\n")
+    world.clock.turn(timedelta(seconds=4))
+    world.write(FIRST, "a\n1\n2\n")
+    world.clock.turn(timedelta(seconds=4))
+    assert isinstance(world.decision(T), Wait)
+    world.clock.turn(timedelta(seconds=1))
+    assert isinstance(world.decision(T), Reset)
 
 
 def test_half_a_file_is_no_problem_before_its_quiet_period_ends() -> None:
-    world = World()
-    world.put(FIRST, 'a,"b')
-    assert isinstance(world.decision(), Wait)
-    world.put(FIRST, "a,a")
-    assert isinstance(world.decision(), Wait)
-    world.put(FIRST, "\0\1\2")
-    assert isinstance(world.decision(), Wait)
-    world.now += timedelta(seconds=5)
-    assert isinstance(world.decision(), Pause)
+    world = TextTable()
+    world.write(FIRST, 'a,"b')
+    assert isinstance(world.decision(T), Wait)
+    world.write(FIRST, "a,a")
+    assert isinstance(world.decision(T), Wait)
+    world.write(FIRST, "\0\1\2")
+    assert isinstance(world.decision(T), Wait)
+    world.clock.turn(timedelta(seconds=5))
+    assert isinstance(world.decision(T), Pause)
 
 
 def test_an_empty_text_file_is_incomplete_and_has_no_quiet_period() -> None:
-    world = World()
-    world.put(FIRST, "")
-    world.now += timedelta(seconds=60)
-    wait = world.decision()
+    world = TextTable()
+    world.write(FIRST, "")
+    world.clock.turn(timedelta(seconds=60))
+    wait = world.decision(T)
     assert isinstance(wait, Wait)
     assert wait.waiting.kind is WaitKind.INCOMPLETE
 
 
 def test_files_whose_quiet_period_is_over_are_applied_before_one_whose_is_not() -> None:
-    world = World()
-    world.put(FIRST, "a\n1\n")
-    world.now += timedelta(seconds=5)
-    world.put(f"{2:020d}.csv", "a\n2\n")
-    decision = world.decision()
+    world = TextTable()
+    world.write(FIRST, "a\n1\n")
+    world.clock.turn(timedelta(seconds=5))
+    world.write(file_name(2, "csv"), "a\n2\n")
+    decision = world.decision(T)
     assert isinstance(decision, Reset)
     assert [file.name for file in decision.batch.files] == [FIRST]
 
 
 def test_the_quiet_period_of_the_table_wins_over_that_of_the_run() -> None:
-    world = World()
+    world = TextTable()
     world.settings(quietPeriod="0s")
-    world.put(FIRST, "a\n1\n")
-    assert isinstance(world.decision(), Reset)
+    world.write(FIRST, "a\n1\n")
+    assert isinstance(world.decision(T), Reset)
 
 
 def test_parquet_says_itself_that_it_is_complete_and_has_no_quiet_period() -> None:
-    world = World()
-    world.put("_metadata.json", "{}")
-    land(world.store, T, 1)
-    assert isinstance(world.decision(), Reset)
+    world = TextTable()
+    world.write("_metadata.json", "{}")
+    world.land(T, 1)
+    assert isinstance(world.decision(T), Reset)
 
 
 def test_the_event_filter_and_the_sweep_wake_for_a_file_in_its_quiet_period() -> None:
-    world = World()
-    etag = world.put(FIRST, "a\n1\n")
+    world = TextTable()
+    etag = world.write(FIRST, "a\n1\n")
     path = join(PLACE, FIRST)
     event = LandingEvent(identity="e-1", kind=EventKind.FILE_WRITTEN, path=path, size=4, etag=etag)
     assert filter_event(world.ports, event) == Woken((T,))
@@ -170,9 +145,9 @@ def test_the_event_filter_and_the_sweep_wake_for_a_file_in_its_quiet_period() ->
 
 
 def test_nobody_is_kept_or_started_for_text_with_a_long_quiet_period() -> None:
-    world = World()
+    world = TextTable()
     world.settings(quietPeriod="10m")
-    etag = world.put(FIRST, "a\n1\n")
+    etag = world.write(FIRST, "a\n1\n")
     path = join(PLACE, FIRST)
     event = LandingEvent(identity="e-1", kind=EventKind.FILE_WRITTEN, path=path, size=4, etag=etag)
     answer = filter_event(world.ports, event)
@@ -182,7 +157,7 @@ def test_nobody_is_kept_or_started_for_text_with_a_long_quiet_period() -> None:
     workers = WorkerPool(lambda folder: None, 1)
     try:
         assert sweep(world.ports, ["m"], workers).woken == []
-        world.now += timedelta(minutes=10)
+        world.clock.turn(timedelta(minutes=10))
         assert sweep(world.ports, ["m"], workers).woken == [T]
     finally:
         workers.stop(1)
@@ -198,22 +173,22 @@ def _until(done: object) -> float:
 
 
 def test_a_drain_sits_out_a_quiet_period() -> None:
-    world = World(BRIEF, runs=True)
-    world.put(FIRST, "a\n1\n")
+    world = TextTable(BRIEF, runs=True)
+    world.write(FIRST, "a\n1\n")
     done = drain(world.ports, world.engine, ["m"], workers=1)
     assert not done.stopped
-    assert world.applied() == 1
+    assert world.applied(T) == 1
     assert set(world.waited()) == {"settle"}
 
 
 def test_a_drain_leaves_a_file_that_grows_and_grows() -> None:
-    world = World(timedelta(seconds=60))
-    world.put(FIRST, "a\n1\n")
+    world = TextTable(timedelta(seconds=60))
+    world.write(FIRST, "a\n1\n")
 
     def write_on(event: ProgressEvent) -> None:
         if isinstance(event, TableWaiting):
-            world.now += timedelta(seconds=59)
-            world.put(FIRST, "a\n" + "1\n" * len(world.reported))
+            world.clock.turn(timedelta(seconds=59))
+            world.write(FIRST, "a\n" + "1\n" * len(world.reported))
         world.reported.append(event)
 
     ports = replace(world.ports, emit=write_on)
@@ -224,13 +199,13 @@ def test_a_drain_leaves_a_file_that_grows_and_grows() -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_process_that_stays_applies_each_file_once_its_quiet_period_is_over(count: int) -> None:
-    world = World(BRIEF, runs=True)
+    world = TextTable(BRIEF, runs=True)
     workers = WorkerPool(Reconciler(world.ports, world.engine), 1)
     try:
         for number in range(1, count + 1):
-            world.put(f"{number:020d}.csv", "a\n1\n")
+            world.write(file_name(number, "csv"), "a\n1\n")
             workers.wake(T)
-            _until(lambda number=number: world.applied() == number)
+            _until(lambda number=number: world.applied(T) == number)
     finally:
         workers.stop(5)
 
@@ -239,7 +214,7 @@ def test_a_process_that_stays_applies_each_file_once_its_quiet_period_is_over(co
 def test_a_runner_that_would_be_idle_stays_for_a_short_quiet_period(
     quiet_period: str, applied: int
 ) -> None:
-    world = World(runs=True)
+    world = TextTable(runs=True)
     world.settings(quietPeriod=quiet_period)
     queue = MemoryWorkQueue(world.clock)
     never = timedelta(hours=1)
@@ -252,7 +227,7 @@ def test_a_runner_that_would_be_idle_stays_for_a_short_quiet_period(
         status=never,
         most_takes=5,
     )
-    world.put(FIRST, "a\n1\n")
+    world.write(FIRST, "a\n1\n")
     queue.send(WorkItem(T, "a test", "c1"))
     leases = MemoryLeases(world.clock)
     working = Runner(world.ports, world.engine, queue, leases, lambda: ["m"], 1, brisk)
@@ -263,4 +238,4 @@ def test_a_runner_that_would_be_idle_stays_for_a_short_quiet_period(
             working.serve(0.005)
     finally:
         working.stop()
-    assert world.applied() == applied
+    assert world.applied(T) == applied

@@ -2,35 +2,32 @@
 
 from __future__ import annotations
 
-import io
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from openmirror.deltalog import LogReplay
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.operate.report import heartbeat, history, publish, statuses
 from openmirror.plan.facts import FileFacts
 from openmirror.ports import ABSENT, Entry
-from openmirror.protocol.names import Incarnation, TableFolder, TableName, TablePath
+from openmirror.protocol.names import Incarnation, TableFolder, TablePath, table_name
 from openmirror.protocol.sequence import FENCED
 from openmirror.protocol.text_format import TextFormat
 from openmirror.reconcile.documents import Documents
-from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.sweeping import publish_all
 from openmirror.status import TableStatus, needs_attention, to_json
-from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
 from openmirror.table.control import Act, ControlDocument, Dropped, IncarnationRecord
 from openmirror.table.layout import StorePath, join
 from openmirror.table.log import BatchRecord, Epoch, Totals
 from openmirror.table.user_metadata import encode
+from tests.harness.clock import Clock
+from tests.harness.publishing import file_name
+from tests.harness.world import World
 
 START = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ORDERS = TableFolder("m", TablePath("Sales", "Orders"))
@@ -38,29 +35,11 @@ ITEMS = TableFolder("m", TablePath("", "items"))
 MONITORING = layout.monitoring("m")
 
 
-class World:
-    """One root in memory with a clock that only a test moves."""
+class Logged(World):
+    """A mirror whose logs are written line by line, each as of a time of its own."""
 
     def __init__(self) -> None:
-        self.now = START
-        self.store = MemoryStore(lambda: self.now)
-        self.logs = LogReplay(self.store)
-        self.ports = RootPorts(
-            store=self.store,
-            inspector=ChangeFileInspector(self.store),
-            logs=self.logs,
-            clock=lambda: self.now,
-        )
-        self.store.make_folder(layout.landing_zone("m"))
-        self.store.make_folder(layout.LAKE)
-
-    def land(self, folder: TableFolder, *numbers: int) -> None:
-        buffer = io.BytesIO()
-        pq.write_table(pa.table({"id": [1]}), buffer)
-        landing = layout.table_folder(folder)
-        self.store.put(join(landing, "_metadata.json"), b'{"keyColumns": ["id"]}')
-        for number in numbers:
-            self.store.put(join(landing, f"{number:020d}.parquet"), buffer.getvalue())
+        super().__init__(clock=Clock(START))
 
     def commit(self, folder: TableFolder, version: int, last: int, at: datetime) -> None:
         """One commit of ours, as the log would have it."""
@@ -106,9 +85,9 @@ class World:
                     }
                 },
             ]
-        at = table or layout.delta_table("m", _name(folder))
+        at = table or layout.delta_table("m", table_name(folder.path, "dbo"))
         lines = "\n".join(json.dumps(action) for action in actions)
-        self.store.put(join(at, "_delta_log", f"{version:020d}.json"), lines.encode())
+        self.store.put(join(at, "_delta_log", file_name(version, "json")), lines.encode())
 
     def save(self, folder: TableFolder, control: ControlDocument) -> None:
         Documents(self.store).save_table(folder, control, ABSENT)
@@ -121,20 +100,16 @@ def _field(name: str, kind: str) -> dict[str, Any]:
     return {"name": name, "type": kind, "nullable": True, "metadata": {}}
 
 
-def _name(folder: TableFolder) -> TableName:
-    return TableName(folder.path.schema or "dbo", folder.path.table)
-
-
 @pytest.fixture
-def world() -> World:
-    return World()
+def world() -> Logged:
+    return Logged()
 
 
 def by_name(tables: list[TableStatus]) -> dict[str, TableStatus]:
     return {str(table.name): table for table in tables}
 
 
-def test_every_folder_of_every_mirror_has_one_status(world: World) -> None:
+def test_every_folder_of_every_mirror_has_one_status(world: Logged) -> None:
     world.land(ORDERS, 1)
     world.land(ITEMS, 1)
     world.store.make_folder(layout.landing_zone("n"))
@@ -147,10 +122,10 @@ def test_every_folder_of_every_mirror_has_one_status(world: World) -> None:
     ]
 
 
-def test_status_joins_what_was_sent_with_what_the_log_says_was_applied(world: World) -> None:
+def test_status_joins_what_was_sent_with_what_the_log_says_was_applied(world: Logged) -> None:
     world.land(ORDERS, 1, 2)
     world.commit(ORDERS, 0, 1, START + timedelta(seconds=30))
-    world.now += timedelta(minutes=2)
+    world.clock.turn(timedelta(minutes=2))
     shown: Any = to_json(statuses(world.ports, ["m"]))
     (table,) = shown["data"]
     assert table["status"] == "Replicating"
@@ -163,7 +138,7 @@ def test_status_joins_what_was_sent_with_what_the_log_says_was_applied(world: Wo
     assert (ours["appliedSequence"], ours["pendingFiles"], ours["lagSeconds"]) == ("1", 1, 120.0)
 
 
-def test_a_control_document_that_cannot_be_read_fails_its_table_only(world: World) -> None:
+def test_a_control_document_that_cannot_be_read_fails_its_table_only(world: Logged) -> None:
     world.land(ORDERS, 1)
     world.land(ITEMS, 1)
     world.store.put(layout.control_document(ORDERS), b'{"version": 99}')
@@ -179,7 +154,7 @@ def test_a_control_document_that_cannot_be_read_fails_its_table_only(world: Worl
 
 
 def test_a_mirror_document_that_cannot_be_read_fails_every_table_of_the_mirror(
-    world: World,
+    world: Logged,
 ) -> None:
     world.land(ITEMS, 1)
     world.store.put(layout.mirror_document("m"), b"{")
@@ -189,7 +164,7 @@ def test_a_mirror_document_that_cannot_be_read_fails_every_table_of_the_mirror(
     assert "mirror.json" in table.problem.detail
 
 
-def test_a_zone_that_cannot_be_listed_is_an_error_and_not_an_empty_mirror(world: World) -> None:
+def test_a_zone_that_cannot_be_listed_is_an_error_and_not_an_empty_mirror(world: Logged) -> None:
     world.land(ITEMS, 1)
     found = statuses(world.ports, ["absent", "m"])
     assert [t.folder.mirror for t in found] == ["absent", "m"]
@@ -198,7 +173,7 @@ def test_a_zone_that_cannot_be_listed_is_an_error_and_not_an_empty_mirror(world:
     assert needs_attention(found)
 
 
-def test_a_table_that_never_stands_still_does_not_hide_the_others(world: World) -> None:
+def test_a_table_that_never_stands_still_does_not_hide_the_others(world: Logged) -> None:
     class Restless(ChangeFileInspector):
         def inspect(
             self, path: StorePath, entry: Entry, text: TextFormat | None = None
@@ -217,7 +192,7 @@ def test_a_table_that_never_stands_still_does_not_hide_the_others(world: World) 
     assert problem.code == "TableUnreadable"
 
 
-def test_a_zone_that_vanishes_while_it_is_observed_is_the_mirrors_error(world: World) -> None:
+def test_a_zone_that_vanishes_while_it_is_observed_is_the_mirrors_error(world: Logged) -> None:
     class Unmounting(ChangeFileInspector):
         def inspect(
             self, path: StorePath, entry: Entry, text: TextFormat | None = None
@@ -231,7 +206,7 @@ def test_a_zone_that_vanishes_while_it_is_observed_is_the_mirrors_error(world: W
     assert table.problem.code == "LandingZoneUnreadable"
 
 
-def test_a_folder_that_is_only_remembered_is_no_table(world: World) -> None:
+def test_a_folder_that_is_only_remembered_is_no_table(world: Logged) -> None:
     world.save(
         ORDERS,
         ControlDocument(folder=str(ORDERS), record=IncarnationRecord(incarnation=Incarnation("i"))),
@@ -239,8 +214,8 @@ def test_a_folder_that_is_only_remembered_is_no_table(world: World) -> None:
     assert statuses(world.ports, ["m"]) == []
 
 
-def test_a_dropped_table_is_in_status_and_not_in_what_publishers_read(world: World) -> None:
-    retained = layout.dropped_table("m", _name(ORDERS), Incarnation("gone"))
+def test_a_dropped_table_is_in_status_and_not_in_what_publishers_read(world: Logged) -> None:
+    retained = layout.dropped_table("m", table_name(ORDERS.path, "dbo"), Incarnation("gone"))
     world.write_log(ORDERS, 0, FENCED, START, table=retained)
     control = ControlDocument(folder=str(ORDERS), dropped=Dropped(Incarnation("gone"), START))
     world.save(ORDERS, control)
@@ -251,7 +226,7 @@ def test_a_dropped_table_is_in_status_and_not_in_what_publishers_read(world: Wor
     assert world.published("tables.json") == {"tables": []}
 
 
-def test_the_publisher_that_named_itself_is_shown(world: World) -> None:
+def test_the_publisher_that_named_itself_is_shown(world: Logged) -> None:
     world.land(ITEMS, 1)
     events = b'{"partnerName": "Acme", "sourceInfo": {"sourceType": "SQL"}}'
     world.store.put(join(layout.landing_zone("m"), "_partnerEvents.json"), events)
@@ -260,13 +235,13 @@ def test_the_publisher_that_named_itself_is_shown(world: World) -> None:
     assert (table.partner.name, table.partner.source_type) == ("Acme", "SQL")
 
 
-def test_reading_status_writes_nothing_of_a_mirror(world: World) -> None:
+def test_reading_status_writes_nothing_of_a_mirror(world: Logged) -> None:
     world.land(ITEMS, 1)
     statuses(world.ports, ["m"])
     assert world.store.list_folder(layout.LAKE).entries == ()
 
 
-def test_the_status_files_have_fabrics_shape(world: World) -> None:
+def test_the_status_files_have_fabrics_shape(world: Logged) -> None:
     world.land(ORDERS, 1)
     world.commit(ORDERS, 0, 1, START)
     world.land(ITEMS, 1)
@@ -301,25 +276,25 @@ def test_the_status_files_have_fabrics_shape(world: World) -> None:
     assert items["metrics"]["lastSyncTimeUtc"] == "0001-01-01T00:00:00"
 
 
-def test_mirror_settings_that_cannot_be_read_are_the_replicators_error(world: World) -> None:
+def test_mirror_settings_that_cannot_be_read_are_the_replicators_error(world: Logged) -> None:
     world.store.put(layout.mirror_settings("m"), b"no")
     publish(world.ports, "m")
     assert world.published("replicator.json")["errorCode"] == "MirrorSettingsInvalid"
 
 
 def test_status_files_are_left_alone_until_there_is_news_or_the_heartbeat_is_old(
-    world: World,
+    world: Logged,
 ) -> None:
     world.land(ORDERS, 1)
     beat = timedelta(seconds=60)
     assert publish(world.ports, "m", beat)
-    world.now += timedelta(seconds=59)
+    world.clock.turn(timedelta(seconds=59))
     assert not publish(world.ports, "m", beat)
-    world.now += timedelta(seconds=1)
+    world.clock.turn(timedelta(seconds=1))
     assert publish(world.ports, "m", beat)
     assert world.published("replicator.json")["lastHeartbeatTime"] == "2026-03-01T12:01:00Z"
     world.commit(ORDERS, 0, 1, START)
-    world.now += timedelta(seconds=1)
+    world.clock.turn(timedelta(seconds=1))
     assert publish(world.ports, "m", beat)
     assert world.published("tables.json")["tables"][0]["status"] == "Replicating"
     assert world.published("replicator.json")["lastHeartbeatTime"] == "2026-03-01T12:01:01Z"
@@ -328,7 +303,7 @@ def test_status_files_are_left_alone_until_there_is_news_or_the_heartbeat_is_old
 
 @pytest.mark.parametrize("name", ["replicator.json", "tables.json"])
 @pytest.mark.parametrize("damage", [b"", b"[]", b'{"lastHeartbeatTime": 7}'])
-def test_a_damaged_status_file_is_written_again(world: World, name: str, damage: bytes) -> None:
+def test_a_damaged_status_file_is_written_again(world: Logged, name: str, damage: bytes) -> None:
     publish(world.ports, "m")
     world.store.put(join(MONITORING, name), damage)
     assert publish(world.ports, "m")
@@ -336,13 +311,13 @@ def test_a_damaged_status_file_is_written_again(world: World, name: str, damage:
     assert world.published("tables.json") == {"tables": []}
 
 
-def test_nothing_is_published_below_a_zone_that_cannot_be_listed(world: World) -> None:
+def test_nothing_is_published_below_a_zone_that_cannot_be_listed(world: Logged) -> None:
     with pytest.raises(NotThere):
         publish(world.ports, "absent")
     assert world.store.incarnation(layout.monitoring("absent")) is None
 
 
-def test_history_merges_commits_and_operators_acts_newest_first(world: World) -> None:
+def test_history_merges_commits_and_operators_acts_newest_first(world: Logged) -> None:
     world.land(ORDERS, 1, 2)
     for version, minute in enumerate((1, 3)):
         world.commit(ORDERS, version, version + 1, START + timedelta(minutes=minute))
@@ -351,43 +326,43 @@ def test_history_merges_commits_and_operators_acts_newest_first(world: World) ->
         for minute, what in ((0, "retry"), (2, "pause"), (4, "resume"))
     )
     world.save(ORDERS, ControlDocument(folder=str(ORDERS), epoch=1, acts=acts))
-    lines = history(world.ports, world.logs, ORDERS, 10)
+    lines = history(world.ports, world.ports.logs, ORDERS, 10)
     shown = [e.what if isinstance(e, Act) else e.last for e in (line.event for line in lines)]
     assert shown == ["resume", 2, "pause", 1, "retry"]
     times = [line.at for line in lines if line.at]
     assert times == sorted(times, reverse=True)
     assert len(times) == 5
-    assert len(history(world.ports, world.logs, ORDERS, 2)) == 2
+    assert len(history(world.ports, world.ports.logs, ORDERS, 2)) == 2
 
 
-def test_history_of_a_dropped_table_is_read_where_it_lies(world: World) -> None:
-    retained = layout.dropped_table("m", _name(ORDERS), Incarnation("gone"))
+def test_history_of_a_dropped_table_is_read_where_it_lies(world: Logged) -> None:
+    retained = layout.dropped_table("m", table_name(ORDERS.path, "dbo"), Incarnation("gone"))
     batch_record = BatchRecord(
         operation="o", folder=str(ORDERS), kind="extend", first=1, last=1, files=1
     )
     world.write_log(ORDERS, 0, FENCED, START, batch_record, retained)
     control = ControlDocument(folder=str(ORDERS), dropped=Dropped(Incarnation("gone"), START))
     world.save(ORDERS, control)
-    assert [line.at for line in history(world.ports, world.logs, ORDERS, 5)] == [START]
+    assert [line.at for line in history(world.ports, world.ports.logs, ORDERS, 5)] == [START]
 
 
-def test_history_shows_no_commits_of_another_folder_at_the_same_path(world: World) -> None:
+def test_history_shows_no_commits_of_another_folder_at_the_same_path(world: Logged) -> None:
     world.land(ORDERS, 1)
     other = TableFolder("m", TablePath("Sales", "orders"))
-    at = layout.delta_table("m", _name(ORDERS))
+    at = layout.delta_table("m", table_name(ORDERS.path, "dbo"))
     batch_record = BatchRecord(
         operation="o", folder=str(other), kind="extend", first=1, last=1, files=1
     )
     world.write_log(other, 0, 1, START, batch_record, at)
-    assert history(world.ports, world.logs, ORDERS, 5) == []
+    assert history(world.ports, world.ports.logs, ORDERS, 5) == []
 
 
-def test_a_table_without_log_and_acts_has_no_history(world: World) -> None:
+def test_a_table_without_log_and_acts_has_no_history(world: Logged) -> None:
     world.land(ORDERS, 1)
-    assert history(world.ports, world.logs, ORDERS, 5) == []
+    assert history(world.ports, world.ports.logs, ORDERS, 5) == []
 
 
-def test_a_mirror_whose_status_cannot_be_written_keeps_no_other_from_its_own(world: World) -> None:
+def test_a_mirror_whose_status_cannot_be_written_keeps_no_other_from_its_own(world: Logged) -> None:
     # A file where the folder should be: nothing can be written below it.
     world.store.put(layout.monitoring("m"), b"")
     world.store.make_folder(layout.landing_zone("n"))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -23,7 +22,6 @@ from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Code
 from openmirror.protocol.text_format import TextFormat
 from openmirror.reconcile import reconciliation
-from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime import draining
 from openmirror.runtime.attempts import MOST_ATTEMPTS_AT_ONE_POSITION
 from openmirror.runtime.draining import DrainResult, drain
@@ -34,53 +32,27 @@ from openmirror.stores.local.wake_up import LocalWaker
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
 from openmirror.table.log import BrokenLog, TableLog
-from tests.unit.paper import PaperEngine, land, table
+from tests.harness.clock import Clock
+from tests.harness.publishing import file_name, table
+from tests.harness.world import NO_GRACE, World
 
 A, B, C = table("m", "A"), table("m", "B"), table("m", "C")
 PATIENCE = 20.0
 SOON = timedelta(milliseconds=30)
 
 
-NO_GRACE = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
+class Drained(World):
+    """Mirrors that are drained; each drain, as each sweep, is a process of its own."""
 
-
-@dataclass
-class World:
-    """Mirrors in memory."""
-
-    limits: Limits = NO_GRACE
-    reading: Callable[[Batch], None] = lambda batch: None
-    reported: list[ProgressEvent] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.store = MemoryStore(lambda: datetime.now(UTC))
-        self.store.make_folder(layout.landing_zone("m"))
-        self.engine = PaperEngine(self.store, self.reading)
+    def __init__(self, limits: Limits = NO_GRACE) -> None:
+        super().__init__(limits, Clock(None))
         self.waker = LocalWaker()
 
-    @property
-    def ports(self) -> RootPorts:
-        return RootPorts(
-            store=self.store,
-            inspector=ChangeFileInspector(self.store),
-            logs=LogReplay(self.store),
-            clock=lambda: datetime.now(UTC),
-            limits=self.limits,
-            emit=self.reported.append,
-        )
-
     def drain(self, *mirrors: str, workers: int = 2) -> DrainResult:
-        return drain(self.ports, self.engine, mirrors or ("m",), workers)
-
-    def applied(self, folder: TableFolder) -> int:
-        name = folder.path.table
-        log = self.ports.logs.read(layout.StorePath(f"lake/{folder.mirror}/Tables/dbo/{name}"))
-        assert isinstance(log, TableLog)
-        assert log.live
-        return log.live[1]
+        return drain(self.process(), self.engine, mirrors or ("m",), workers)
 
     def wake_ups(self) -> list[TableFolder]:
-        sweep(self.ports, ["m"], self.waker)
+        sweep(self.process(), ["m"], self.waker)
         found = []
         while folder := self.waker.take(0):
             found.append(folder)
@@ -244,9 +216,9 @@ def reconcile_all(workers: WorkerPool, folder: TableFolder) -> None:
 
 
 def test_drain_applies_everything_in_as_many_batches_as_it_takes() -> None:
-    world = World(small(2))
-    land(world.store, A, *range(1, 8))
-    land(world.store, B, 1)
+    world = Drained(small(2))
+    world.land(A, *range(1, 8))
+    world.land(B, 1)
     result = world.drain()
     assert result.outcomes == {A: Idle(), B: Idle()}
     assert (world.applied(A), world.applied(B)) == (7, 1)
@@ -256,22 +228,23 @@ def test_drain_applies_everything_in_as_many_batches_as_it_takes() -> None:
 
 
 def test_drain_never_has_one_table_in_two_workers() -> None:
-    world = World(small(1), reading=lambda batch: threading.Event().wait(0.002) and None)
+    world = Drained(small(1))
+    world.reading = lambda batch: threading.Event().wait(0.002)
     for folder in (A, B, C):
-        land(world.store, folder, *range(1, 6))
+        world.land(folder, *range(1, 6))
     world.drain(workers=6)
     assert world.engine.overlaps == []
     assert len(world.engine.batches) == 15
 
 
 def test_drain_ends_although_a_publisher_goes_on_faster_than_it() -> None:
-    world = World(small(2))
+    world = Drained(small(2))
 
     def publish_more(batch: Batch) -> None:
-        land(world.store, batch.folder, batch.last + 3, batch.last + 4)
+        world.land(batch.folder, batch.last + 3, batch.last + 4)
 
-    world.engine = PaperEngine(world.store, publish_more)
-    land(world.store, A, 1, 2, 3, 4)
+    world.reading = publish_more
+    world.land(A, 1, 2, 3, 4)
     result = world.drain()
     assert isinstance(result.outcomes[A], Apply)
     assert 4 <= world.applied(A) <= 6, "at most one batch more than was there"
@@ -279,22 +252,22 @@ def test_drain_ends_although_a_publisher_goes_on_faster_than_it() -> None:
 
 
 def test_drain_ends_although_a_publisher_recreates_the_folder_all_the_time() -> None:
-    world = World(small(1))
+    world = Drained(small(1))
 
     def recreate(batch: Batch) -> None:
-        world.store.delete_folder(layout.table_folder(batch.folder))
-        land(world.store, batch.folder, 1, 2)
+        world.delete_folder(batch.folder)
+        world.land(batch.folder, 1, 2)
 
-    world.engine = PaperEngine(world.store, recreate)
-    land(world.store, A, 1, 2)
+    world.reading = recreate
+    world.land(A, 1, 2)
     world.drain()
     assert len(world.engine.batches) < 10
 
 
 def test_drain_ends_although_a_publisher_overwrites_the_file_all_the_time() -> None:
-    world = World()
-    world.engine = PaperEngine(world.store, lambda batch: land(world.store, batch.folder, 1))
-    land(world.store, A, 1)
+    world = Drained()
+    world.reading = lambda batch: world.land(batch.folder, 1)
+    world.land(A, 1)
     result = world.drain()
     assert isinstance(result.outcomes[A], UnreadableTable)
     assert "tries in a row" in result.outcomes[A].reason
@@ -303,8 +276,8 @@ def test_drain_ends_although_a_publisher_overwrites_the_file_all_the_time() -> N
 
 
 def test_drain_waits_out_missing_metadata_and_says_until_when() -> None:
-    world = World(Limits(metadata_grace=timedelta(seconds=0.3)))
-    land(world.store, A, 1, keyed=False)
+    world = Drained(Limits(metadata_grace=timedelta(seconds=0.3)))
+    world.land(A, 1, keyed=False)
     assert world.drain().outcomes == {A: Idle()}
     waits = [event for event in world.reported if isinstance(event, TableWaiting)]
     assert waits
@@ -314,30 +287,22 @@ def test_drain_waits_out_missing_metadata_and_says_until_when() -> None:
 
 def test_drain_goes_on_as_soon_as_metadata_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draining, "_LONGEST_WAIT", SOON)
-    world = World(Limits(metadata_grace=timedelta(hours=1)))
-    land(world.store, A, 1, keyed=False)
+    world = Drained(Limits(metadata_grace=timedelta(hours=1)))
+    world.land(A, 1, keyed=False)
 
     def publish_metadata(event: ProgressEvent) -> None:
         if isinstance(event, TableWaiting):
-            land(world.store, A, keyed=True)
+            world.land(A, keyed=True)
 
-    ports = world.ports
-    ports = RootPorts(
-        store=ports.store,
-        inspector=ports.inspector,
-        logs=ports.logs,
-        clock=ports.clock,
-        limits=ports.limits,
-        emit=publish_metadata,
-    )
+    ports = replace(world.process(), emit=publish_metadata)
     assert drain(ports, world.engine, ["m"], 2).outcomes == {A: Idle()}
     assert world.engine.batches[0].frozen.key_columns == ("id",)
 
 
 def test_a_gap_leaves_its_table_and_no_other_behind() -> None:
-    world = World()
-    land(world.store, A, 1, 3)
-    land(world.store, B, 1, 2)
+    world = Drained()
+    world.land(A, 1, 3)
+    world.land(B, 1, 2)
     result = world.drain()
     assert set(result.stopped) == {A}
     stopped = result.stopped[A]
@@ -356,9 +321,10 @@ def test_a_batch_that_always_fails_pauses_its_table_after_three_tries(
         if batch.folder == A:
             raise OSError("no space left on device")
 
-    world = World(reading=fail)
-    land(world.store, A, 1)
-    land(world.store, B, 1)
+    world = Drained()
+    world.reading = fail
+    world.land(A, 1)
+    world.land(B, 1)
     result = world.drain()
     paused = result.stopped[A]
     assert isinstance(paused, Pause)
@@ -378,15 +344,16 @@ def test_a_batch_that_fails_once_is_applied_by_the_same_drain(
         if failures:
             raise failures.pop()
 
-    world = World(reading=fail_once)
-    land(world.store, A, 1)
+    world = Drained()
+    world.reading = fail_once
+    world.land(A, 1)
     assert world.drain().outcomes == {A: Idle()}
 
 
 def test_an_unreadable_control_document_stops_only_its_own_table() -> None:
-    world = World()
-    land(world.store, A, 1)
-    land(world.store, B, 1)
+    world = Drained()
+    world.land(A, 1)
+    world.land(B, 1)
     world.store.put(layout.control_document(A), b'{"version": 99}')
     result = world.drain()
     paused = result.stopped[A]
@@ -396,30 +363,30 @@ def test_an_unreadable_control_document_stops_only_its_own_table() -> None:
 
 
 def test_a_folder_whose_name_no_document_can_have_stops_only_itself() -> None:
-    world = World()
+    world = Drained()
     refused = [table("m", "w" * 251), table("m", "no text\N{REPLACEMENT CHARACTER}")]
     for folder in (*refused, A):
-        land(world.store, folder, 1)
+        world.land(folder, 1)
     result = world.drain()
     for folder in refused:
         paused = result.stopped[folder]
         assert isinstance(paused, Pause)
         assert paused.problem.code is Code.TABLE_NAME_INVALID
     assert result.outcomes[A] == Idle()
-    shown = {status.folder: status.problem for status in statuses(world.ports, ["m"])}
+    shown = {status.folder: status.problem for status in statuses(world.process(), ["m"])}
     assert {folder: problem.code for folder, problem in shown.items() if problem} == dict.fromkeys(
         refused, "TableNameInvalid"
     )
 
 
 def test_a_zone_that_cannot_be_listed_is_reported_and_nothing_of_it_is_dropped() -> None:
-    world = World()
+    world = Drained()
     other = table("other", "T")
-    land(world.store, A, 1)
-    land(world.store, other, 1)
+    world.land(A, 1)
+    world.land(other, 1)
     world.drain("m", "other")
     world.store.delete_folder(layout.landing_zone("m"))
-    land(world.store, other, 2)
+    world.land(other, 2)
     result = world.drain("m", "other")
     assert set(result.unreadable_mirrors) == {"m"}
     assert result.has_failed
@@ -428,17 +395,17 @@ def test_a_zone_that_cannot_be_listed_is_reported_and_nothing_of_it_is_dropped()
 
 
 def test_a_held_table_is_left_alone_and_is_no_reason_for_an_exit_code() -> None:
-    world = World()
-    land(world.store, A, 1)
-    hold(world.ports, A, Operator("me"))
+    world = Drained()
+    world.land(A, 1)
+    hold(world.process(), A, Operator("me"))
     result = world.drain()
     assert world.engine.batches == []
     assert not result.stopped
 
 
 def test_drain_publishes_status_at_its_end() -> None:
-    world = World()
-    land(world.store, A, 1)
+    world = Drained()
+    world.land(A, 1)
     world.drain()
     monitoring = layout.join(layout.monitoring("m"), "tables.json")
     assert b'"Replicating"' in world.store.read(monitoring).data
@@ -448,36 +415,34 @@ def test_drain_publishes_status_at_its_end() -> None:
 
 
 def test_the_sweep_wakes_for_what_can_be_applied_and_for_nothing_that_waits_or_is_paused() -> None:
-    world = World()
-    land(world.store, A, 1, 3)
-    land(world.store, B, 1)
-    world.store.put(
-        layout.join(layout.table_folder(B), f"{2:020d}.parquet"), b"certainly no parquet file"
-    )
-    land(world.store, C, 1)
+    world = Drained()
+    world.land(A, 1, 3)
+    world.land(B, 1)
+    world.put(B, file_name(2), b"certainly no parquet file")
+    world.land(C, 1)
     assert world.wake_ups() == [A, B, C]
     world.drain()
     assert world.wake_ups() == [], "a gap, a recorded problem and an idle table"
-    land(world.store, C, 2)
+    world.land(C, 2)
     assert world.wake_ups() == [C]
 
 
 def test_the_sweep_wakes_once_for_a_folder_that_has_just_gone_so_that_it_is_written_down() -> None:
-    world = World(Limits(metadata_grace=timedelta(0), drop_grace=timedelta(hours=1)))
-    land(world.store, A, 1)
+    world = Drained(Limits(metadata_grace=timedelta(0), drop_grace=timedelta(hours=1)))
+    world.land(A, 1)
     world.drain()
-    world.store.delete_folder(layout.table_folder(A))
+    world.delete_folder(A)
     assert world.wake_ups() == [A]
-    Reconciler(world.ports, world.engine)(A)
+    Reconciler(world.process(), world.engine)(A)
     assert world.wake_ups() == []
 
 
 def test_the_sweep_wakes_for_a_drop_once_grace_is_over() -> None:
-    world = World()
-    land(world.store, A, 1)
+    world = Drained()
+    world.land(A, 1)
     world.drain()
-    world.store.delete_folder(layout.table_folder(A))
-    reconciler = Reconciler(world.ports, world.engine)
+    world.delete_folder(A)
+    reconciler = Reconciler(world.process(), world.engine)
     reconciler(A)
     assert world.wake_ups() == [A]
     reconciler(A)
@@ -485,23 +450,21 @@ def test_the_sweep_wakes_for_a_drop_once_grace_is_over() -> None:
 
 
 def test_the_sweep_wakes_for_a_problem_that_nobody_has_written_down_yet() -> None:
-    world = World()
-    land(world.store, A, 1)
+    world = Drained()
+    world.land(A, 1)
     world.drain()
-    world.store.put(
-        layout.join(layout.table_folder(A), f"{2:020d}.parquet"), b"certainly no parquet file"
-    )
+    world.put(A, file_name(2), b"certainly no parquet file")
     assert world.wake_ups() == [A]
     world.drain()
     assert world.wake_ups() == []
 
 
 def test_the_sweep_survives_a_table_that_cannot_be_observed() -> None:
-    world = World()
-    land(world.store, A, 1)
-    land(world.store, B, 1)
+    world = Drained()
+    world.land(A, 1)
+    world.land(B, 1)
     world.store.put(layout.control_document(A), b"no json")
-    swept = sweep(world.ports, ["m"], world.waker)
+    swept = sweep(world.process(), ["m"], world.waker)
     assert swept.woken == [B]
     assert set(swept.unreadable) == {"m/A"}
 
@@ -517,14 +480,14 @@ class _CountedLogs(LogReplay):
 
 
 def test_status_after_a_sweep_costs_no_further_observation_and_says_the_same() -> None:
-    world = World()
-    land(world.store, A, 1)
-    land(world.store, B, 1)
+    world = Drained()
+    world.land(A, 1)
+    world.land(B, 1)
     world.drain()
-    land(world.store, B, 3)  # and a gap before it
+    world.land(B, 3)  # and a gap before it
     path = layout.join(layout.monitoring("m"), "tables.json")
     logs = _CountedLogs(world.store)
-    ports = replace(world.ports, logs=logs)
+    ports = replace(world.process(), logs=logs)
     swept = sweep(ports, ["m"], world.waker)
     reads = logs.reads
     publish_all(ports, ["m"], swept.seen)
@@ -551,35 +514,35 @@ class _Meeting(ChangeFileInspector):
 
 
 def test_a_sweep_of_a_far_store_observes_tables_side_by_side_and_survives_one_of_them() -> None:
-    world = World()
-    land(world.store, A, 1)
-    land(world.store, B, 1)
-    land(world.store, C, 1)
+    world = Drained()
+    world.land(A, 1)
+    world.land(B, 1)
+    world.land(C, 1)
     world.store.put(layout.control_document(C), b"no json")
-    ports = replace(world.ports, inspector=_Meeting(world.store), concurrent_observations=3)
+    ports = replace(world.process(), inspector=_Meeting(world.store), concurrent_observations=3)
     swept = sweep(ports, ["m"], world.waker)
     assert sorted(swept.woken) == [A, B]
     assert set(swept.unreadable) == {"m/C"}
-    shown = statuses(replace(world.ports, concurrent_observations=3), ["m"])
+    shown = statuses(replace(world.process(), concurrent_observations=3), ["m"])
     assert [table.name.table for table in shown] == ["A", "B", "C"]
 
 
 def test_a_wait_that_ends_by_itself_sets_an_alarm_that_wakes_can_still_end() -> None:
-    world = World(Limits(metadata_grace=timedelta(hours=1)))
-    land(world.store, A, 1, keyed=False)
-    reschedule = Reconciler(world.ports, world.engine)(A)
+    world = Drained(Limits(metadata_grace=timedelta(hours=1)))
+    world.land(A, 1, keyed=False)
+    reschedule = Reconciler(world.process(), world.engine)(A)
     assert reschedule is not None
     assert timedelta(minutes=59) < reschedule.after <= timedelta(hours=1)
     assert not reschedule.backing_off
 
 
 def test_the_default_schema_is_frozen_before_the_first_observation() -> None:
-    world = World()
+    world = Drained()
     settings = b'{"properties": {"target": {"typeProperties": {"defaultSchema": "sales"}}}}'
     world.store.put(layout.mirror_settings("m"), settings)
-    land(world.store, A, 1)
+    world.land(A, 1)
     world.drain()
-    assert world.ports.logs.read(layout.StorePath("lake/m/Tables/sales/A"))
+    assert world.process().logs.read(layout.StorePath("lake/m/Tables/sales/A"))
 
 
 def test_the_delay_after_failures_grows_to_its_longest_and_never_overflows() -> None:

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from openmirror.deltalog import LogReplay
-from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Drop, Idle, Wait
 from openmirror.plan.features import TableFeatures, features_of, features_of_new, unmet
 from openmirror.plan.observed import TablePolicy
+from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import Column, ColumnType, TableSchema, in_table, union_schema
 from openmirror.reconcile.clean import clean_table
-from openmirror.reconcile.observing import observe
-from openmirror.reconcile.reconciliation import reconcile
-from openmirror.reconcile.root_ports import RootPorts
-from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
-from tests.unit.paper import PaperEngine, land, table
+from tests.harness.publishing import table
+from tests.harness.world import World
 
 DV, FEED = "delta.enableDeletionVectors", "delta.enableChangeDataFeed"
 NTZ = ("delta.feature.timestampNtz", "supported")
@@ -160,47 +156,36 @@ def test_the_column_decides_and_the_policy_where_there_is_none(
 
 # --- Waits and retention of one table -------------------------------------------------------------
 
-NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ORDERS, ITEMS = table("m", "Orders"), table("m", "Items")
 
 
-class World:
-    """Two tables that were applied, in memory, at a time of the test's own."""
+class WithoutFolders(World):
+    """Two tables that were applied, and whose folders have just gone."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
-        self.now = NOW
-        self.store = MemoryStore(lambda: self.now)
+        super().__init__(Limits(drop_grace=timedelta(minutes=1)))
         content = json.dumps({"openmirror": {"tables": settings}}).encode()
         self.store.put(layout.mirror_settings("m"), content)
-        inspector, logs = ChangeFileInspector(self.store), LogReplay(self.store)
-        limits = Limits(drop_grace=timedelta(minutes=1))
-        self.ports = RootPorts(
-            store=self.store, inspector=inspector, logs=logs, clock=lambda: self.now, limits=limits
-        )
-        self.engine = PaperEngine(self.store, now=lambda: self.now.timestamp())
         for folder in (ORDERS, ITEMS):
-            land(self.store, folder, 1)
+            self.land(folder, 1)
             self.reconcile(folder)
             assert isinstance(self.reconcile(folder), Idle)
-            self.store.delete_folder(layout.table_folder(folder))
+            self.delete_folder(folder)
             assert isinstance(self.reconcile(folder), Wait)
 
-    def reconcile(self, folder: Any) -> object:
-        return reconcile(self.ports, self.engine, folder).decision
-
-    def is_retained(self, folder: Any) -> bool:
-        return observe(self.ports, folder).observed.retained is not None
+    def is_retained(self, folder: TableFolder) -> bool:
+        return self.observed(folder).retained is not None
 
 
 def test_drop_grace_and_retention_of_one_table_hold_for_it_alone() -> None:
-    world = World({"DBO.orders": {"dropGrace": "2h", "retentionInDays": 2}})
-    world.now += timedelta(minutes=2)
+    world = WithoutFolders({"DBO.orders": {"dropGrace": "2h", "retentionInDays": 2}})
+    world.clock.turn(timedelta(minutes=2))
     assert isinstance(world.reconcile(ITEMS), Drop)
     assert isinstance(world.reconcile(ORDERS), Wait)
-    world.now += timedelta(hours=2)
+    world.clock.turn(timedelta(hours=2))
     assert isinstance(world.reconcile(ORDERS), Drop)
     for days, left in ((1.5, (True, True)), (1, (False, True)), (5, (False, False))):
-        world.now += timedelta(days=days)
+        world.clock.turn(timedelta(days=days))
         for folder in (ORDERS, ITEMS):
             clean_table(world.ports, folder)
         assert (world.is_retained(ORDERS), world.is_retained(ITEMS)) == left

@@ -11,39 +11,31 @@ import pytest
 
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan.facts import Completeness, FileFacts
-from openmirror.ports import Content, Entry
+from openmirror.ports import Entry
 from openmirror.protocol.rules import Code
 from openmirror.protocol.text_format import TextColumn, TextFormat, TextType
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.layout import StorePath
+from tests.harness.stores import WatchedStore
 
 PATH = StorePath("landing/m/Files/LandingZone/T/1.csv")
 CSV = TextFormat()
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class CountingStore(MemoryStore):
-    """Counts the bytes that are read."""
-
-    reads: list[int]
-
-    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
-        content = super().read(path, offset, length)
-        self.reads.append(len(content.data))
-        return content
-
-
 def inspect(data: bytes | str, text: TextFormat = CSV) -> FileFacts:
     return inspected(data, text)[0]
 
 
-def inspected(data: bytes | str, text: TextFormat = CSV) -> tuple[FileFacts, list[int]]:
-    store = CountingStore(lambda: NOW)
-    store.reads = []
+def inspected(data: bytes | str, text: TextFormat = CSV) -> tuple[FileFacts, list[int | None]]:
+    """Its facts, and how many bytes each read asked for."""
+    store = MemoryStore(lambda: NOW)
+    watched = WatchedStore(store)
     content = data.encode() if isinstance(data, str) else data
     etag = store.put(PATH, content)
     entry = Entry("1.csv", False, len(content), NOW, etag)
-    return ChangeFileInspector(store).inspect(PATH, entry, text), store.reads
+    facts = ChangeFileInspector(watched).inspect(PATH, entry, text)
+    return facts, [call.length for call in watched.calls]
 
 
 def test_columns_are_those_of_the_header_and_types_those_that_are_declared() -> None:
@@ -172,13 +164,13 @@ def test_names_follow_the_rules_of_parquet(header: str, code: Code) -> None:
 
 
 def test_facts_are_remembered_for_a_content_and_what_is_declared_of_it() -> None:
-    store = CountingStore(lambda: NOW)
-    store.reads = []
+    store = MemoryStore(lambda: NOW)
+    watched = WatchedStore(store)
     etag = store.put(PATH, b"a;b\n")
-    inspector = ChangeFileInspector(store)
+    inspector = ChangeFileInspector(watched)
     entry = Entry("1.csv", False, 4, NOW, etag)
     assert inspector.inspect(PATH, entry, CSV).schema.names == ("a;b",)
     assert inspector.inspect(PATH, entry, CSV).schema.names == ("a;b",)
-    assert len(store.reads) == 1
+    assert len(watched.calls) == 1
     assert inspector.inspect(PATH, entry, TextFormat(separator=";")).schema.names == ("a", "b")
     assert inspector.inspect(PATH, entry).completeness is Completeness.BROKEN  # as Parquet

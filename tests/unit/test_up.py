@@ -14,7 +14,7 @@ import pytest
 
 from openmirror.stores.local.store import LocalStore
 from openmirror.table import layout
-from tests.unit.paper import land, table
+from tests.harness.publishing import land, table
 
 ORDERS = table("m", "Sales.schema/Orders")
 PATIENCE = 30.0
@@ -25,7 +25,7 @@ from pathlib import Path
 from openmirror import wiring
 from openmirror.stores.local.store import LocalStore
 from openmirror.cli.app import app
-from tests.unit.paper import PaperEngine
+from tests.harness.paper import PaperEngine
 
 @contextmanager
 def engine(settings, say=None):

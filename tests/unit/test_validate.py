@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import sys
@@ -10,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
 from openmirror.errors import NotThere
@@ -19,6 +17,7 @@ from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.operate.validate import FolderFinding, validate_folder
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import StorePath
+from tests.harness.publishing import file_name, parquet
 
 KEYS = {"keyColumns": ["id"]}
 
@@ -35,11 +34,9 @@ class Folder:
         (self.path / "_metadata.json").write_text(text)
 
     def land(self, name: int | str, **columns: object) -> Path:
-        path = self.path / (f"{name:020d}.parquet" if isinstance(name, int) else name)
+        path = self.path / (file_name(name) if isinstance(name, int) else name)
         path.parent.mkdir(exist_ok=True)
-        buffer = io.BytesIO()
-        pq.write_table(pa.table(columns or {"id": [1]}), buffer)
-        path.write_bytes(buffer.getvalue())
+        path.write_bytes(parquet(**columns))
         return path
 
     def validate(self) -> list[FolderFinding]:

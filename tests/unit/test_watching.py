@@ -13,7 +13,7 @@ import pytest
 from openmirror.protocol.names import TableFolder
 from openmirror.stores.local.wake_up import LocalWaker
 from openmirror.stores.local.watching import LandingWatch, Wide, heard
-from tests.unit.paper import table
+from tests.harness.publishing import table
 
 ZONE = "m/Files/LandingZone"
 ORDERS = table("m", "Orders")

@@ -6,18 +6,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from dataclasses import replace
+from datetime import timedelta
 from typing import TypeVar
 
 import pytest
 
 from openmirror.deltalog import LogReplay
 from openmirror.errors import CannotStart, Unavailable
-from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.operate.requests import Operator, hold
 from openmirror.plan import Batch, Limits
-from openmirror.ports import Content, Step, Steps, Taken, WorkItem, no_steps
+from openmirror.ports import Step, Steps, Taken, WorkItem, no_steps
 from openmirror.progress import (
     AttemptFailed,
     LeaseLost,
@@ -33,22 +32,22 @@ from openmirror.progress import (
 )
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Code
-from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.run_result import RunResult
 from openmirror.runtime.runner import Runner, RunnerTiming
-from openmirror.stores.memory.files import MemoryStore
 from openmirror.stores.memory.work import MemoryLeases, MemoryWorkQueue
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
-from openmirror.table.log import TableLog
-from tests.unit.paper import PaperEngine, land, table
+from tests.harness.clock import Clock
+from tests.harness.dying import Killed, dies_at
+from tests.harness.publishing import file_name, table
+from tests.harness.stores import Call
+from tests.harness.world import NO_GRACE, World
 
 AnyEvent = TypeVar("AnyEvent", bound=ProgressEvent)
 
 A, B, C = table("m", "A"), table("m", "B"), table("m", "C")
 PATIENCE = 20.0
 NEVER = timedelta(hours=1)
-NO_GRACE = Limits(metadata_grace=timedelta(0), drop_grace=timedelta(0))
 BRISK = RunnerTiming(
     idle=timedelta(milliseconds=60),
     poll=timedelta(milliseconds=5),
@@ -58,20 +57,6 @@ BRISK = RunnerTiming(
     status=NEVER,
     most_takes=5,
 )
-
-
-class Died(BaseException):
-    """Raised out of a step to leave a runner where it stands."""
-
-
-class Clock:
-    """The system's time, which tests may push forward."""
-
-    def __init__(self) -> None:
-        self.ahead = timedelta()
-
-    def __call__(self) -> datetime:
-        return datetime.now(UTC) + self.ahead
 
 
 class Queue(MemoryWorkQueue):
@@ -110,48 +95,23 @@ class Queue(MemoryWorkQueue):
         return super().renew(taken)
 
 
-class Store(MemoryStore):
-    """A store in which some folders cannot be read."""
-
-    def __init__(self, clock: Clock) -> None:
-        super().__init__(clock)
-        self.fails: set[StorePath] = set()
-        self.away = False
-
-    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
-        if self.away:
-            raise Unavailable("the service answers 503")
-        if path in self.fails:
-            raise OSError(f"no answer for {path}")
-        return super().read(path, offset, length)
-
-
-@dataclass
-class World:
+class Served(World):
     """One mirror, one queue and the leases of its tables, for any number of runners."""
 
-    limits: Limits = NO_GRACE
-    reading: Callable[[Batch], None] = lambda batch: None
-    reported: list[ProgressEvent] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.clock = Clock()
-        self.store = Store(self.clock)
-        self.store.make_folder(layout.landing_zone("m"))
-        self.engine = PaperEngine(self.store, lambda batch: self.reading(batch))
+    def __init__(self, limits: Limits = NO_GRACE) -> None:
+        super().__init__(limits, Clock(None))
+        self.watched.before = self._may
+        self.fails: set[StorePath] = set()
+        """What cannot be read."""
+        self.away = False
         self.queue = Queue(self.clock)
         self.leases = MemoryLeases(self.clock)
 
-    def ports(self, steps: Steps = no_steps) -> RootPorts:
-        return RootPorts(
-            store=self.store,
-            inspector=ChangeFileInspector(self.store),
-            logs=LogReplay(self.store),
-            clock=self.clock,
-            limits=self.limits,
-            steps=steps,
-            emit=self.reported.append,
-        )
+    def _may(self, call: Call) -> None:
+        if call.method == "read" and self.away:
+            raise Unavailable("the service answers 503")
+        if call.method == "read" and call.path in self.fails:
+            raise OSError(f"no answer for {call.path}")
 
     def block(self) -> tuple[threading.Event, threading.Event]:
         """Keep reads waiting: set once one has begun, and what lets them go on."""
@@ -170,7 +130,7 @@ class World:
 
     def start(self, pace: RunnerTiming = BRISK, steps: Steps = no_steps) -> Runner:
         return Runner(
-            self.ports(steps), self.engine, self.queue, self.leases, lambda: ["m"], 2, pace
+            self.process(steps=steps), self.engine, self.queue, self.leases, lambda: ["m"], 2, pace
         )
 
     @contextmanager
@@ -188,11 +148,6 @@ class World:
         finally:
             run_result = working.stop()
         return run_result
-
-    def applied(self, folder: TableFolder) -> int:
-        path = layout.StorePath(f"lake/{folder.mirror}/Tables/dbo/{folder.path.table}")
-        log = self.ports().logs.read(path)
-        return log.live[1] if isinstance(log, TableLog) and log.live else 0
 
     def events(self, kind: type[AnyEvent], folder: TableFolder | None = None) -> list[AnyEvent]:
         found = [event for event in self.reported if isinstance(event, kind)]
@@ -214,15 +169,10 @@ def wait(done: Callable[[], bool]) -> None:
         threading.Event().wait(0.002)
 
 
-def killed_at(world: World, at: Step) -> None:
+def killed_at(world: Served, at: Step) -> None:
     """Run a runner that dies at a step: nothing that it holds is given back."""
-
-    def steps(step: Step) -> None:
-        if step is at:
-            raise Died(step)
-
-    working = world.start(steps=steps)
-    with pytest.raises(Died):
+    working = world.start(steps=dies_at(at))
+    with pytest.raises(Killed):
         serve(working, lambda: False)
     working._workers.stop(PATIENCE)
     for timer in working._timers:
@@ -233,8 +183,8 @@ def killed_at(world: World, at: Step) -> None:
 
 
 def test_a_wake_up_is_applied_and_its_message_deleted() -> None:
-    world = World()
-    land(world.store, A, 1, 2)
+    world = Served()
+    world.land(A, 1, 2)
     world.wake(A)
     run_result = world.until_idle()
     assert world.applied(A) == 2
@@ -244,7 +194,7 @@ def test_a_wake_up_is_applied_and_its_message_deleted() -> None:
 
 
 def test_many_messages_of_one_table_are_one_reconcile_and_all_are_deleted() -> None:
-    world = World()
+    world = Served()
     entered, leave = threading.Event(), threading.Event()
 
     def block(batch: Batch) -> None:
@@ -255,8 +205,8 @@ def test_many_messages_of_one_table_are_one_reconcile_and_all_are_deleted() -> N
     world.reading = block
     with world.runner() as working:
         serve(working, working._swept.is_set)
-        land(world.store, A, 1)
-        land(world.store, B, 1)
+        world.land(A, 1)
+        world.land(B, 1)
         world.wake(A)
         serve(working, entered.is_set)
         world.wake(*[B] * 50, *[A] * 50)
@@ -269,7 +219,7 @@ def test_many_messages_of_one_table_are_one_reconcile_and_all_are_deleted() -> N
 def test_a_message_taken_during_a_reconcile_causes_one_more_and_is_deleted_only_after_that() -> (
     None
 ):
-    world = World()
+    world = Served()
     reconciliations: list[int] = []
     second = threading.Event()
 
@@ -278,7 +228,7 @@ def test_a_message_taken_during_a_reconcile_causes_one_more_and_is_deleted_only_
         if step is Step.OBSERVED:
             reconciliations.append(len(world.queue.deleted))
             if len(reconciliations) == 1:
-                land(world.store, A, 1)
+                world.land(A, 1)
                 world.wake(A)
                 assert second.wait(PATIENCE)
 
@@ -294,16 +244,16 @@ def test_a_message_taken_during_a_reconcile_causes_one_more_and_is_deleted_only_
 
 
 def test_messages_of_a_table_at_work_are_renewed_until_it_is_quiet() -> None:
-    world = World()
+    world = Served()
     entered, leave = world.block()
-    land(world.store, A, 1)
+    world.land(A, 1)
     world.wake(A)
     with world.runner() as working:
         serve(working, lambda: entered.is_set() and working._messages.count() == 1)
         half = world.queue.hidden_for / 2
         for _ in range(4):
             before = world.queue.renewed
-            world.clock.ahead += half
+            world.clock.turn(half)
             wait(lambda before=before: world.queue.renewed > before)  # type: ignore[misc]
         assert world.queue.take(1) == [], "nobody else may see it meanwhile"
         leave.set()
@@ -311,7 +261,7 @@ def test_messages_of_a_table_at_work_are_renewed_until_it_is_quiet() -> None:
 
 
 def test_a_text_that_is_no_wake_up_is_dead_lettered_at_once_and_says_why() -> None:
-    world = World()
+    world = Served()
     world.queue.put("no json")
     run_result = world.until_idle()
     assert [body for body, _ in world.queue.dead_lettered] == ["no json"]
@@ -320,14 +270,14 @@ def test_a_text_that_is_no_wake_up_is_dead_lettered_at_once_and_says_why() -> No
 
 
 def test_the_first_sweep_applies_what_no_wake_up_announced() -> None:
-    world = World()
-    land(world.store, A, 1)
+    world = Served()
+    world.land(A, 1)
     world.until_idle()
     assert world.applied(A) == 1
 
 
 def test_a_runner_reports_what_woke_it_and_its_correlation() -> None:
-    world = World()
+    world = Served()
     with world.runner() as working:
         serve(working, working._swept.is_set)
         world.wake(A)
@@ -339,14 +289,12 @@ def test_a_runner_reports_what_woke_it_and_its_correlation() -> None:
 
 
 def test_waiting_paused_and_held_tables_are_left_and_the_run_ends_well() -> None:
-    world = World()
-    land(world.store, A, 1, 3)
-    land(world.store, B, 1)
-    world.store.put(
-        layout.join(layout.table_folder(B), f"{2:020d}.parquet"), b"certainly no parquet file"
-    )
-    land(world.store, C, 1)
-    hold(world.ports(), C, Operator("a test"))
+    world = Served()
+    world.land(A, 1, 3)
+    world.land(B, 1)
+    world.put(B, file_name(2), b"certainly no parquet file")
+    world.land(C, 1)
+    hold(world.process(), C, Operator("a test"))
     world.wake(A, B, C)
     run_result = world.until_idle()
     assert (world.applied(A), world.applied(B), world.applied(C)) == (1, 1, 0)
@@ -355,11 +303,11 @@ def test_waiting_paused_and_held_tables_are_left_and_the_run_ends_well() -> None
 
 
 def test_a_run_ends_only_when_the_queue_has_stayed_empty() -> None:
-    world = World()
+    world = Served()
     pace = replace(BRISK, idle=timedelta(seconds=0.4))
     working = world.start(pace)
     for number in range(1, 5):
-        land(world.store, A, number)
+        world.land(A, number)
         world.wake(A)
         serve(working, lambda number=number: world.applied(A) == number)  # type: ignore[misc]
         assert not working.is_idle()
@@ -370,10 +318,10 @@ def test_a_run_ends_only_when_the_queue_has_stayed_empty() -> None:
 
 
 def test_a_table_that_waits_with_an_end_is_reconciled_then_without_a_wake_up() -> None:
-    world = World(Limits(metadata_grace=timedelta(seconds=0.3), drop_grace=timedelta(0)))
+    world = Served(Limits(metadata_grace=timedelta(seconds=0.3), drop_grace=timedelta(0)))
     with world.runner() as working:
         serve(working, working._swept.is_set)
-        land(world.store, A, 1, keyed=False)
+        world.land(A, 1, keyed=False)
         world.wake(A)
         serve(working, lambda: world.queue.length() == 0)
         assert world.applied(A) == 0, "its message was deleted while it waits"
@@ -381,15 +329,15 @@ def test_a_table_that_waits_with_an_end_is_reconciled_then_without_a_wake_up() -
 
 
 def test_a_table_that_waits_long_does_not_keep_a_run() -> None:
-    world = World(Limits(metadata_grace=NEVER, drop_grace=timedelta(0)))
-    land(world.store, A, 1, keyed=False)
+    world = Served(Limits(metadata_grace=NEVER, drop_grace=timedelta(0)))
+    world.land(A, 1, keyed=False)
     world.wake(A)
     assert not world.until_idle().failed
     assert world.queue.length() == 0
 
 
 def test_a_stop_gives_messages_back_at_once_and_without_counting_a_failure() -> None:
-    world = World()
+    world = Served()
     leave = threading.Event()
 
     def block(batch: Batch) -> None:
@@ -397,7 +345,7 @@ def test_a_stop_gives_messages_back_at_once_and_without_counting_a_failure() -> 
 
     world.reading = block
     for folder in (A, B, C):
-        land(world.store, folder, 1)
+        world.land(folder, 1)
     world.wake(A, B, C)
     working = world.start()
     serve(working, lambda: len(world.engine.batches) == 2 and working._messages.count() == 3)
@@ -415,8 +363,8 @@ def test_a_stop_gives_messages_back_at_once_and_without_counting_a_failure() -> 
 
 
 def test_a_stop_publishes_status() -> None:
-    world = World()
-    land(world.store, A, 1)
+    world = Served()
+    world.land(A, 1)
     world.wake(A)
     world.until_idle()
     assert (
@@ -427,7 +375,7 @@ def test_a_stop_publishes_status() -> None:
 
 
 def test_what_no_table_can_go_on_after_ends_the_runner_and_the_message_counts_it() -> None:
-    world = World()
+    world = Served()
 
     def fail(batch: Batch) -> None:
         raise CannotStart("Spark's process has ended")
@@ -435,7 +383,7 @@ def test_what_no_table_can_go_on_after_ends_the_runner_and_the_message_counts_it
     world.reading = fail
     working = world.start()
     serve(working, working._swept.is_set)
-    land(world.store, A, 1)
+    world.land(A, 1)
     world.wake(A)
     with pytest.raises(CannotStart, match="Spark's process"):
         serve(working, lambda: False)
@@ -449,17 +397,17 @@ def test_what_no_table_can_go_on_after_ends_the_runner_and_the_message_counts_it
 def test_a_table_that_cannot_be_observed_gives_its_message_back_and_is_dead_lettered_at_last() -> (
     None
 ):
-    world = World()
-    land(world.store, A, 1)
-    land(world.store, B, 1)
-    world.store.fails.add(layout.control_document(A))
+    world = Served()
+    world.land(A, 1)
+    world.land(B, 1)
+    world.fails.add(layout.control_document(A))
     world.wake(A, B)
     working = world.start()
     until = time.monotonic() + PATIENCE
     while not world.queue.dead_lettered:
         assert time.monotonic() < until
         working.serve(0.005)
-        world.clock.ahead += timedelta(seconds=1)  # past any delay, in the queue's own time
+        world.clock.turn(timedelta(seconds=1))  # past any delay, in the queue's own time
     run_result = working.stop()
     assert world.applied(B) == 1
     [(body, why)] = world.queue.dead_lettered
@@ -470,15 +418,15 @@ def test_a_table_that_cannot_be_observed_gives_its_message_back_and_is_dead_lett
 
 
 def test_a_failure_that_passes_is_forgotten() -> None:
-    world = World()
-    land(world.store, A, 1)
+    world = Served()
+    world.land(A, 1)
     document = layout.control_document(A)
-    world.store.fails.add(document)
+    world.fails.add(document)
     world.wake(A)
     with world.runner() as working:
         serve(working, lambda: bool(world.events(TableUnreadable, A)))
-        world.store.fails.clear()
-        world.clock.ahead += timedelta(minutes=2)
+        world.fails.clear()
+        world.clock.turn(timedelta(minutes=2))
         serve(working, lambda: world.applied(A) == 1)
         serve(working, lambda: world.queue.length() == 0)
         assert not working.stop().failed
@@ -486,9 +434,9 @@ def test_a_failure_that_passes_is_forgotten() -> None:
 
 
 def test_a_service_that_is_away_is_asked_until_it_is_back_and_dead_letters_nothing() -> None:
-    world = World()
-    land(world.store, A, 1)
-    world.store.away = True
+    world = Served()
+    world.land(A, 1)
+    world.away = True
     world.wake(A)
     with world.runner() as working:
         seen = 0
@@ -496,40 +444,40 @@ def test_a_service_that_is_away_is_asked_until_it_is_back_and_dead_letters_nothi
         while seen <= BRISK.most_takes:
             assert time.monotonic() < until
             working.serve(0.005)
-            world.clock.ahead += timedelta(seconds=1)
+            world.clock.turn(timedelta(seconds=1))
             seen = len(world.events(TableUnreadable, A))
         assert not world.queue.dead_lettered
-        world.store.away = False
-        world.clock.ahead += timedelta(minutes=2)
+        world.away = False
+        world.clock.turn(timedelta(minutes=2))
         serve(working, lambda: world.applied(A) == 1)
         serve(working, lambda: world.queue.length() == 0)
         serve(working, lambda: not working._troubles.all())
 
 
 def test_a_run_ends_although_a_service_is_away_and_says_that_it_failed() -> None:
-    world = World()
-    land(world.store, A, 1)
-    world.store.away = True
+    world = Served()
+    world.land(A, 1)
+    world.away = True
     world.wake(A)
     assert "m/A" in world.until_idle().failed
     assert world.queue.length() == 1, "the wake-up waits for the next runner"
 
 
 def test_a_batch_that_always_fails_pauses_its_table_before_its_message_is_dead_lettered() -> None:
-    world = World()
+    world = Served()
 
     def fail(batch: Batch) -> None:
         raise OSError("no space left on device")
 
     world.reading = fail
-    land(world.store, A, 1)
+    world.land(A, 1)
     world.wake(A)
     with world.runner() as working:
         until = time.monotonic() + PATIENCE
         while world.queue.length():
             assert time.monotonic() < until
             working.serve(0.005)
-            world.clock.ahead += timedelta(seconds=1)
+            world.clock.turn(timedelta(seconds=1))
         assert not world.queue.dead_lettered
         assert [event.attempt for event in world.events(AttemptFailed, A)] == [1, 2, 3]
         assert [event.code for event in world.events(TablePaused, A)] == [Code.APPLY_FAILED]
@@ -539,21 +487,21 @@ def test_a_batch_that_always_fails_pauses_its_table_before_its_message_is_dead_l
 def test_a_message_that_killed_its_runner_too_often_is_dead_lettered_without_an_observation() -> (
     None
 ):
-    world = World()
-    land(world.store, A, 1)
+    world = Served()
+    world.land(A, 1)
     world.wake(A)
     for _ in range(BRISK.most_takes):
         world.queue.take(1)
-        world.clock.ahead += world.queue.hidden_for
+        world.clock.turn(world.queue.hidden_for)
     with world.runner() as working:
         serve(working, lambda: bool(world.queue.dead_lettered))
     assert "never given back" in world.queue.dead_lettered[0][1]
 
 
 def test_a_table_that_changes_under_every_try_does_not_keep_its_runner_busy_for_ever() -> None:
-    world = World()
-    world.reading = lambda batch: land(world.store, batch.folder, 1)
-    land(world.store, A, 1)
+    world = Served()
+    world.reading = lambda batch: world.land(batch.folder, 1)
+    world.land(A, 1)
     world.wake(A)
     with world.runner() as working:
         serve(working, lambda: "m/A" in working._troubles.all())
@@ -570,8 +518,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("refused", REFUSED)
 def test_a_queue_that_refuses_loses_nothing_and_stops_nobody(refused: str) -> None:
-    world = World()
-    land(world.store, A, 1)
+    world = Served()
+    world.land(A, 1)
     world.wake(A, A)
     world.queue.refuses.add(refused)
     assert not world.until_idle().failed
@@ -581,15 +529,15 @@ def test_a_queue_that_refuses_loses_nothing_and_stops_nobody(refused: str) -> No
     left = world.queue.length()
     assert left == (2 if refused == "delete" else 0)
     world.queue.refuses.clear()
-    world.clock.ahead += world.queue.hidden_for
+    world.clock.turn(world.queue.hidden_for)
     world.until_idle()
     assert world.queue.length() == 0
     assert len(world.engine.batches) == 1, "nothing twice"
 
 
 def test_a_queue_that_cannot_be_read_fails_the_run_but_not_the_tables() -> None:
-    world = World()
-    land(world.store, A, 1)
+    world = Served()
+    world.land(A, 1)
     world.queue.refuses.add("take")
     run_result = world.until_idle()
     assert world.applied(A) == 1, "the sweep needs no queue"
@@ -599,8 +547,10 @@ def test_a_queue_that_cannot_be_read_fails_the_run_but_not_the_tables() -> None:
 
 
 def test_a_zone_that_cannot_be_listed_fails_the_run() -> None:
-    world = World()
-    working = Runner(world.ports(), world.engine, world.queue, world.leases, _no_mirrors, 1, BRISK)
+    world = Served()
+    working = Runner(
+        world.process(), world.engine, world.queue, world.leases, _no_mirrors, 1, BRISK
+    )
     serve(working, working.is_idle)
     assert "unmounted" in working.stop().failed["the sweep"]
 
@@ -615,8 +565,8 @@ def _no_mirrors() -> list[str]:
 def test_a_table_that_another_runner_has_gives_its_wake_up_back_without_counting_a_failure() -> (
     None
 ):
-    world = World()
-    land(world.store, A, 1)
+    world = Served()
+    world.land(A, 1)
     lease = world.leases.take(A)
     assert lease
     world.wake(A, A)
@@ -630,8 +580,8 @@ def test_a_table_that_another_runner_has_gives_its_wake_up_back_without_counting
 
 
 def test_a_runner_does_not_wait_for_a_table_that_another_one_has() -> None:
-    world = World()
-    land(world.store, A, 1)
+    world = Served()
+    world.land(A, 1)
     assert world.leases.take(A)
     world.wake(A)
     assert not world.until_idle().failed
@@ -640,13 +590,13 @@ def test_a_runner_does_not_wait_for_a_table_that_another_one_has() -> None:
 
 
 def test_a_lease_is_kept_while_its_table_is_at_work_and_released_when_it_is_quiet() -> None:
-    world = World()
+    world = Served()
     entered, leave = world.block()
-    land(world.store, A, 1)
+    world.land(A, 1)
     with world.runner() as working:
         serve(working, entered.is_set)
         for _ in range(6):
-            world.clock.ahead += timedelta(seconds=20)
+            world.clock.turn(timedelta(seconds=20))
             wait(_next_pass(working))
         assert world.leases.take(A) is None
         leave.set()
@@ -655,7 +605,7 @@ def test_a_lease_is_kept_while_its_table_is_at_work_and_released_when_it_is_quie
 
 
 def test_a_lease_that_was_lost_is_reported_and_the_batch_lands_once() -> None:
-    world = World()
+    world = Served()
     entered, leave = threading.Event(), threading.Event()
 
     def block(batch: Batch) -> None:
@@ -664,7 +614,7 @@ def test_a_lease_that_was_lost_is_reported_and_the_batch_lands_once() -> None:
             assert leave.wait(PATIENCE)
 
     world.reading = block
-    land(world.store, A, 1)
+    world.land(A, 1)
     world.wake(A)
     with world.runner() as working:
         serve(working, entered.is_set)
@@ -683,12 +633,12 @@ def test_a_lease_that_was_lost_is_reported_and_the_batch_lands_once() -> None:
 
 
 def test_two_runners_never_have_one_table_at_once_and_apply_everything_once() -> None:
-    world = World(Limits(batch_files=1, metadata_grace=timedelta(0), drop_grace=timedelta(0)))
-    world.reading = lambda batch: threading.Event().wait(0.001) and None
+    world = Served(Limits(batch_files=1, metadata_grace=timedelta(0), drop_grace=timedelta(0)))
+    world.reading = lambda batch: threading.Event().wait(0.001)
     first, second = world.start(), world.start()
     for number in range(1, 8):
         for folder in (A, B, C):
-            land(world.store, folder, number)
+            world.land(folder, number)
             world.wake(folder, folder)
         for working in (first, second):
             working.serve(0.005)
@@ -727,13 +677,13 @@ def _next_pass(working: Runner) -> Callable[[], bool]:
     ],
 )
 def test_a_runner_killed_at_any_step_loses_nothing_and_the_next_repeats_nothing(at: Step) -> None:
-    world = World()
-    land(world.store, A, 1, 2)
+    world = Served()
+    world.land(A, 1, 2)
     world.wake(A)
     killed_at(world, at)
     assert world.queue.length() == 1, "the message outlives its runner"
-    world.clock.ahead += world.queue.hidden_for
-    land(world.store, A, 3)
+    world.clock.turn(world.queue.hidden_for)
+    world.land(A, 3)
     run_result = world.until_idle()
     assert world.applied(A) == 3
     assert not run_result.failed
@@ -748,12 +698,12 @@ def test_a_runner_killed_at_any_step_loses_nothing_and_the_next_repeats_nothing(
 
 
 def test_a_killed_runners_lease_ends_by_itself() -> None:
-    world = World()
-    land(world.store, A, 1)
+    world = Served()
+    world.land(A, 1)
     world.wake(A)
     killed_at(world, Step.BEFORE_COMMIT)
-    world.clock.ahead += timedelta(seconds=30)
+    world.clock.turn(timedelta(seconds=30))
     with world.runner() as working:
         serve(working, lambda: bool(world.events(LeaseTakenByOther, A)))
-        world.clock.ahead += world.queue.hidden_for
+        world.clock.turn(world.queue.hidden_for)
         serve(working, lambda: world.applied(A) == 1)

@@ -22,9 +22,9 @@ from openmirror.operate.requests import Operator
 from openmirror.plan import Decision, Limits, ObservedState
 from openmirror.plan.decisions import Continue, Held, Idle, Pause, Wait, WaitKind
 from openmirror.plan.facts import Completeness, FileFacts
-from openmirror.ports import ABSENT, Absent, Content, Entry, Listing, Step
+from openmirror.ports import ABSENT, Entry, Step
 from openmirror.progress import AttemptFailed, ProgressEvent, TablePaused
-from openmirror.protocol.names import ETag, Incarnation
+from openmirror.protocol.names import Incarnation
 from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
@@ -42,6 +42,7 @@ from openmirror.table.control import Applied
 from openmirror.table.layout import StorePath
 from openmirror.table.ledger import effective
 from openmirror.table.log import Epoch
+from tests.harness.stores import Call, WatchedStore
 from tests.simulation.delta_model import DAMAGED, UNFINISHED, ModelDelta, ModelLogs, Row
 from tests.simulation.ledgers import PARTITIONS, LedgerPublisher, of_a_ledger
 from tests.simulation.publishing import FOLDER, LANDING, Publisher
@@ -49,51 +50,6 @@ from tests.simulation.publishing import FOLDER, LANDING, Publisher
 TABLE = StorePath("lake/m/Tables/dbo/T")
 SCHEMA = TableSchema((Column("v", ColumnType("integer")),))
 DROPPED = "lake/m/_openmirror/dropped/"
-
-
-@dataclass
-class StallingStore:
-    """The memory store, with a stall before every effect."""
-
-    inner: MemoryStore
-    stall: Callable[[str, object], None]
-    moved_to_dropped: Callable[[StorePath], None]
-    purged: Callable[[StorePath], None]
-
-    def list_folder(self, folder: StorePath) -> Listing:
-        self.stall("list", folder)
-        return self.inner.list_folder(folder)
-
-    def incarnation(self, folder: StorePath) -> Incarnation | None:
-        self.stall("incarnation", folder)
-        return self.inner.incarnation(folder)
-
-    def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
-        self.stall("read", path)
-        return self.inner.read(path, offset, length)
-
-    def write(self, path: StorePath, data: bytes, only_if: ETag | Absent | None = None) -> ETag:
-        self.stall("write", path)
-        return self.inner.write(path, data, only_if)
-
-    def move_file(self, source: StorePath, destination: StorePath, etag: ETag) -> None:
-        self.stall("move", source)
-        self.inner.move_file(source, destination, etag)
-
-    def move_folder(self, source: StorePath, destination: StorePath) -> None:
-        self.stall("move-folder", (source, destination))
-        self.inner.move_folder(source, destination)
-        if destination.startswith(DROPPED):
-            self.moved_to_dropped(destination)
-
-    def delete_file(self, path: StorePath) -> None:
-        self.stall("delete", path)
-        self.inner.delete_file(path)
-        self.purged(path)
-
-    def delete_folder(self, folder: StorePath) -> None:
-        self.stall("delete-folder", folder)
-        self.inner.delete_folder(folder)
 
 
 @dataclass
@@ -146,7 +102,7 @@ MOST_REPORTED = 400
 """So many characters of what went wrong; a replay prints the rest."""
 
 
-class World:
+class Schedule:
     """One seed's schedule."""
 
     def __init__(
@@ -163,9 +119,6 @@ class World:
         self.store = MemoryStore(lambda: self.now)
         self.main = getcurrent()
         self.delta = ModelDelta(self.store, self.stall, self.is_wrong, self.landed, rng)
-        self.stalling = StallingStore(
-            self.store, self.stall, self.delta.moved_to_dropped, self.was_purged
-        )
         naming = (chosen or {}).get("naming", NamingScheme())
         self.publisher = _publisher(self.store, rng, naming)
         self.errors: list[str] = []
@@ -178,7 +131,7 @@ class World:
         """Since when an actor observes, or reads what it has not checked yet."""
         self.limits = Limits(metadata_grace=timedelta(), drop_grace=timedelta(seconds=3))
         self.ports = RootPorts(
-            store=self.stalling,
+            store=WatchedStore(self.store, self.stalled_call, self.done_call),
             inspector=ModelInspector(self.stall, self.store),
             logs=ModelLogs(self.delta),
             clock=lambda: self.now,
@@ -234,6 +187,15 @@ class World:
         self.main.switch()
         if self.emit:
             self.emit(f"{self.step:5} {me.name} {what} {on}")
+
+    def stalled_call(self, call: Call) -> None:
+        self.stall(call.method, call.path)
+
+    def done_call(self, call: Call) -> None:
+        if call.method == "move_folder" and call.to and call.to.startswith(DROPPED):
+            self.delta.moved_to_dropped(call.to)
+        elif call.method == "delete_file":
+            self.was_purged(call.path)
 
     def stalled_step(self, step: Step) -> None:
         if step is not Step.OBSERVED and step is not Step.FOLDED:
@@ -691,7 +653,7 @@ _OPERATOR_AT = 4
 
 def run(seed: int, steps: int = 1200, chosen: Mapping[str, Any] | None = None) -> Outcome:
     """Run one schedule."""
-    return World(seed, steps, chosen=chosen).run()
+    return Schedule(seed, steps, chosen=chosen).run()
 
 
 def run_ledger(seed: int) -> Outcome:

@@ -1,4 +1,4 @@
-"""An engine that only keeps the books: real Delta logs, no rows; and a zone to run it over."""
+"""An engine that only keeps the books: real Delta logs, no rows."""
 
 from __future__ import annotations
 
@@ -18,28 +18,12 @@ from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
 from openmirror.ports import ABSENT, BadFile, CommitResult, Counts, FileStore, Prepared, Transaction
-from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
-from openmirror.table import layout
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath, join
 from openmirror.table.log import BrokenLog
-
-
-def table(mirror: str, path: str) -> TableFolder:
-    return TableFolder(mirror, TablePath.parse(path))
-
-
-def land(store: FileStore, folder: TableFolder, *numbers: int, keyed: bool = True) -> None:
-    """Publish small change files, with key columns declared or without any metadata."""
-    buffer = io.BytesIO()
-    pq.write_table(pa.table({"id": [1, 2]}), buffer)
-    place = layout.table_folder(folder)
-    if keyed:
-        store.write(join(place, "_metadata.json"), b'{"keyColumns": ["id"]}')
-    for number in numbers:
-        store.write(join(place, f"{number:020d}.parquet"), buffer.getvalue())
 
 
 class _PaperBatch:
@@ -60,7 +44,7 @@ class PaperEngine:
     def __init__(
         self,
         store: FileStore,
-        reading: Callable[[Batch], None] = lambda batch: None,
+        reading: Callable[[Batch], object] = lambda batch: None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._store = store
