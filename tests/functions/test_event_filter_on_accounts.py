@@ -2,138 +2,82 @@
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
-from azure.storage.filedatalake import DataLakeServiceClient
 
-from openmirror.deltalog import LogReplay
-from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.ingress.event_filter import Answer, Found, Ignored, Woken
 from openmirror.ingress.queue_wake_up import QueueWaker
-from openmirror.ingress.receiving import receive
-from openmirror.ingress.start_runner import Starter
-from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.rules import Code
-from openmirror.reconcile.reconciliation import reconcile_until_idle
-from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.sweeping import sweep
-from openmirror.stores.azure.event_grid import read_events
-from openmirror.stores.azure.store import AzureStore
-from openmirror.stores.memory.work import MemoryWorkQueue
 from openmirror.table import layout
-from openmirror.wiring.local import utc_now
-from tests.emulator_server import EndpointServer, endpoint_server
-from tests.harness.paper import PaperEngine
-from tests.harness.publishing import table
+from tests.harness.account import Account, served_account
+from tests.harness.publishing import KEYED, file_name, parquet, table
 
 ORDERS = table("m", "Sales.schema/Orders 100% [1]#")
-
-
-class World:
-    """A publisher with the real SDK, and the event filter behind the account's events."""
-
-    def __init__(self, server: EndpointServer) -> None:
-        self.server = server
-        account = AccountUrl.parse(f"{server.url}/{server.account}")
-        self.store = AzureStore.connect(account, server.key)
-        self.ports = RootPorts(
-            store=self.store,
-            inspector=ChangeFileInspector(self.store),
-            logs=LogReplay(self.store),
-            clock=utc_now,
-        )
-        self.work = MemoryWorkQueue(utc_now)
-        self.service = DataLakeServiceClient(str(account), credential=server.credential)
-        self.landing = self.service.get_file_system_client("landing")
-        self.seen = 0
-
-    def write(self, name: str, data: bytes) -> list[Answer]:
-        path = layout.join(layout.table_folder(ORDERS), name).partition("/")[2]
-        self.landing.get_file_client(path).upload_data(data, overwrite=True)
-        return self.answers()
-
-    def land(self, number: int, **columns: object) -> list[Answer]:
-        buffer = io.BytesIO()
-        pq.write_table(pa.table(columns or {"id": [1]}), buffer)
-        return self.write(f"{number:020d}.parquet", buffer.getvalue())
-
-    def answers(self) -> list[Answer]:
-        """What the event filter decides on the events since the last call."""
-        reported, self.seen = self.server.events[self.seen :], len(self.server.events)
-
-        starter = Starter(self.work, None, utc_now)
-        found = [
-            receive(self.ports, self.work, starter, read_events(json.dumps(event)))
-            for event in reported
-        ]
-        return [answer for received in found for _, answer in received.answers]
-
-    def apply(self) -> None:
-        reconcile_until_idle(self.ports, PaperEngine(self.store), ORDERS)
-        self.seen = len(self.server.events)
-
-    def swept(self) -> bool:
-        return bool(sweep(self.ports, ["m"], QueueWaker(self.work, "sweep")).woken)
+PLACE = layout.table_folder(ORDERS).partition("/")[2]
+STAGED = "m/Files/LandingZone/_staging"
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    (tmp_path / "landing" / "m" / "Files" / "LandingZone").mkdir(parents=True)
-    with endpoint_server(tmp_path) as server:
-        made = World(server)
+def account(tmp_path: Path) -> Iterator[Account]:
+    with served_account(tmp_path, "m") as made:
         yield made
-        made.store.close()
-        made.service.close()
 
 
-def test_an_upload_wakes_once_it_is_closed(world: World) -> None:
-    world.write("_metadata.json", b'{"keyColumns": ["id"]}')
-    answers = world.land(1)
-    assert isinstance(answers[0], Ignored)  # the file is created first, and still empty
-    assert answers[-1] == Woken((ORDERS,))
-    world.apply()
-    assert world.land(2)[-1] == Woken((ORDERS,))
+def answers(account: Account, act: Callable[[], object]) -> list[Answer]:
+    """What the event filter decides on the events of an act."""
+    return [answer for _, answer in account.reported(act)]
 
 
-def test_a_bad_file_pauses_by_its_event_and_the_sweep_has_nothing_to_add(world: World) -> None:
-    world.write("_metadata.json", b'{"keyColumns": ["id"]}')
-    world.land(1)
-    world.apply()
-    found = world.land(2, other=[1])[-1]
+def keyed(account: Account) -> None:
+    answers(account, lambda: account.upload(f"{PLACE}/_metadata.json", KEYED))
+
+
+def land(account: Account, number: int, **columns: object) -> list[Answer]:
+    data = parquet(**columns)
+    return answers(account, lambda: account.upload(f"{PLACE}/{file_name(number)}", data))
+
+
+def test_an_upload_wakes_once_it_is_closed(account: Account) -> None:
+    keyed(account)
+    first = land(account, 1)
+    assert isinstance(first[0], Ignored)  # the file is created first, and still empty
+    assert first[-1] == Woken((ORDERS,))
+    account.reconcile_until_idle(ORDERS)
+    assert land(account, 2)[-1] == Woken((ORDERS,))
+
+
+def test_a_bad_file_pauses_by_its_event_and_the_sweep_has_nothing_to_add(account: Account) -> None:
+    keyed(account)
+    land(account, 1)
+    account.reconcile_until_idle(ORDERS)
+    found = land(account, 2, other=[1])[-1]
     assert isinstance(found, Found)
     assert found.problem.code is Code.KEY_COLUMN_MISSING
-    assert not world.swept()
-    assert not any(isinstance(answer, Woken) for answer in world.land(3))
-    assert world.land(2)[-1] == Woken((ORDERS,))
+    assert not sweep(account.ports, ["m"], QueueWaker(account.work, "sweep")).woken
+    assert not any(isinstance(answer, Woken) for answer in land(account, 3))
+    assert land(account, 2)[-1] == Woken((ORDERS,))
 
 
-def test_a_file_that_is_moved_in_and_a_folder_that_is_moved_in_wake_up(world: World) -> None:
-    staged = "m/Files/LandingZone/_staging"
-    buffer = io.BytesIO()
-    pq.write_table(pa.table({"id": [1]}), buffer)
-    for name, data in (("_metadata.json", b"{}"), (f"{1:020d}.parquet", buffer.getvalue())):
-        world.landing.get_file_client(f"{staged}/T/{name}").upload_data(data, overwrite=True)
-    world.landing.get_directory_client("m/Files/LandingZone/Sales.schema").create_directory()
-    world.answers()
-    target = layout.table_folder(ORDERS).partition("/")[2]
-    world.landing.get_directory_client(f"{staged}/T").rename_directory(f"landing/{target}")
-    assert world.answers()[-1] == Woken((ORDERS,))
-    world.apply()
-    world.landing.get_file_client(f"{staged}/x").upload_data(buffer.getvalue(), overwrite=True)
-    world.landing.get_file_client(f"{staged}/x").rename_file(f"landing/{target}/{2:020d}.parquet")
-    assert world.answers()[-1] == Woken((ORDERS,))
+def test_a_file_that_is_moved_in_and_a_folder_that_is_moved_in_wake_up(account: Account) -> None:
+    for name, data in (("_metadata.json", b"{}"), (file_name(1), parquet())):
+        account.upload(f"{STAGED}/T/{name}", data)
+    account.landing.get_directory_client("m/Files/LandingZone/Sales.schema").create_directory()
+    folder = account.landing.get_directory_client(f"{STAGED}/T")
+    moved = answers(account, lambda: folder.rename_directory(f"landing/{PLACE}"))
+    assert moved[-1] == Woken((ORDERS,))
+    account.reconcile_until_idle(ORDERS)
+    account.upload(f"{STAGED}/x", parquet())
+    file = account.landing.get_file_client(f"{STAGED}/x")
+    moved = answers(account, lambda: file.rename_file(f"landing/{PLACE}/{file_name(2)}"))
+    assert moved[-1] == Woken((ORDERS,))
 
 
-def test_a_deleted_table_folder_wakes(world: World) -> None:
-    world.write("_metadata.json", b'{"keyColumns": ["id"]}')
-    world.land(1)
-    world.apply()
-    target = layout.table_folder(ORDERS).partition("/")[2]
-    world.landing.get_directory_client(target).delete_directory()
-    assert world.answers()[-1] == Woken((ORDERS,))
+def test_a_deleted_table_folder_wakes(account: Account) -> None:
+    keyed(account)
+    land(account, 1)
+    account.reconcile_until_idle(ORDERS)
+    deleted = answers(account, account.landing.get_directory_client(PLACE).delete_directory)
+    assert deleted[-1] == Woken((ORDERS,))

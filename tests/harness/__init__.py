@@ -2,6 +2,6 @@
 
 How they are run: their JVMs, the two halves of `./dev test`, and what each of them costs. What many
 of them stand on: a clock, a watched store, an engine that only keeps the books, what a publisher
-writes, and a world in memory of all these. (`tests/zone.py` is a landing zone on disk with the real
-engine.)
+writes, a world in memory of all these, and a storage account. (`tests/zone.py` is a landing zone on
+disk with the real engine.)
 """

@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import io
-import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from azure.storage.blob import BlobServiceClient
-from azure.storage.filedatalake import DataLakeServiceClient
 
-from openmirror.deltalog import LogReplay
 from openmirror.deployment.rules.function_app import NEEDED_SETTINGS
 from openmirror.deployment.rules.roles import GRANTS, ROLE_NAMES, Kind, Who
 from openmirror.emulator.events import Envelope
 from openmirror.emulator.subscription import SUBSCRIBED
-from openmirror.formats.inspect import ChangeFileInspector
-from openmirror.ingress.event_filter import Answer, Ignored
-from openmirror.ingress.receiving import receive
-from openmirror.ingress.start_runner import Starter
+from openmirror.ingress.event_filter import Ignored
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
 from openmirror.reconcile.clean import clean_table
-from openmirror.reconcile.reconciliation import reconcile_until_idle
-from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.sweeping import publish_all
 from openmirror.stores.azure import failures
 from openmirror.stores.azure.dead_letters import CONTAINER as DEAD_LETTERS
-from openmirror.stores.azure.event_grid import read_events
-from openmirror.stores.azure.store import AzureStore
-from openmirror.stores.memory.work import MemoryWorkQueue
 from openmirror.table import layout
-from openmirror.wiring.local import utc_now
-from tests.emulator_server import EndpointServer, endpoint_server
-from tests.harness.paper import PaperEngine
-from tests.harness.publishing import table
+from tests.harness.account import Account, Event, served_account
+from tests.harness.publishing import file_name, parquet, table
 from tests.infra.access import INSIGHTS, LAKE, RUNTIME
 from tests.infra.bicep.expansion import Deployed
 from tests.infra.role_definitions import ROLES
@@ -47,7 +29,6 @@ from tests.infra.role_matrix import FUNCTIONS, RUNNER, TOPIC
 from tests.infra.sample_deployment import assignments, deployment
 
 DOCS = Path(__file__).parents[2] / "docs"
-Event = dict[str, Any]
 
 
 def _names(kind: str, account: str) -> set[str]:
@@ -170,50 +151,10 @@ def test_the_local_endpoint_subscribes_to_the_same_types() -> None:
     assert set(subscription().properties["filter"]["includedEventTypes"]) == SUBSCRIBED
 
 
-@dataclass
-class World:
-    """A publisher, the event filter behind the account's events, and what openmirror writes."""
-
-    server: EndpointServer
-    ports: RootPorts
-    files: DataLakeServiceClient
-    blobs: BlobServiceClient
-    work: MemoryWorkQueue = field(default_factory=lambda: MemoryWorkQueue(utc_now))
-
-    def reported(self, act: Callable[[], object]) -> list[tuple[Event, Answer]]:
-        """The events of an act, and what the event filter decides on each at once."""
-        self.server.events.clear()
-        act()
-        reported = list(self.server.events)
-        starter = Starter(self.work, None, utc_now)
-        return [
-            (event, answer)
-            for event in reported
-            for _, answer in receive(
-                self.ports, self.work, starter, read_events(json.dumps(event))
-            ).answers
-        ]
-
-
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    for mirror in ("m", "Files"):
-        (tmp_path / layout.landing_zone(mirror)).mkdir(parents=True)
-    with endpoint_server(tmp_path) as server:
-        account = AccountUrl.parse(f"{server.url}/{server.account}")
-        store = AzureStore.connect(account, server.key)
-        with (
-            DataLakeServiceClient(str(account), credential=server.credential) as files,
-            BlobServiceClient(str(account), credential=server.credential) as blobs,
-        ):
-            ports = RootPorts(
-                store=store,
-                inspector=ChangeFileInspector(store),
-                logs=LogReplay(store),
-                clock=utc_now,
-            )
-            yield World(server, ports, files, blobs)
-        store.close()
+def account(tmp_path: Path) -> Iterator[Account]:
+    with served_account(tmp_path, "m", "Files") as made:
+        yield made
 
 
 FOLDERS = (
@@ -225,35 +166,29 @@ FOLDERS = (
 """Also tables that are called like the folders that are left out."""
 
 
-def _parquet() -> bytes:
-    buffer = io.BytesIO()
-    pq.write_table(pa.table({"id": [1]}), buffer)
-    return buffer.getvalue()
-
-
 @pytest.mark.parametrize("folder", FOLDERS, ids=str)
-def test_whatever_the_event_filter_acts_on_is_delivered(world: World, folder: Any) -> None:
-    landing = world.files.get_file_system_client(layout.LANDING)
+def test_whatever_the_event_filter_acts_on_is_delivered(account: Account, folder: Any) -> None:
+    landing = account.landing
     place = layout.table_folder(folder).partition("/")[2]
     zone = layout.landing_zone(folder.mirror).partition("/")[2]
     staged = f"{zone}/_staged/T"
 
     def upload(path: str, data: bytes) -> Callable[[], object]:
-        return lambda: landing.get_file_client(path).upload_data(data, overwrite=True)
+        return lambda: account.upload(path, data)
 
     def put(path: str) -> Callable[[], object]:
-        blob = world.blobs.get_blob_client(layout.LANDING, path)
-        return lambda: blob.upload_blob(_parquet(), overwrite=True)
+        blob = account.blobs.get_blob_client(layout.LANDING, path)
+        return lambda: blob.upload_blob(parquet(), overwrite=True)
 
     def rename(path: str, to: str) -> Callable[[], object]:
         return lambda: landing.get_file_client(path).rename_file(f"{layout.LANDING}/{to}")
 
-    first, second, third = (f"{number:020d}.parquet" for number in (1, 2, 3))
+    first, second, third = (file_name(number) for number in (1, 2, 3))
     acts = [
         upload(f"{place}/_metadata.json", b'{"keyColumns": ["id"]}'),
-        upload(f"{place}/{first}", _parquet()),
+        upload(f"{place}/{first}", parquet()),
         put(f"{place}/{second}"),
-        upload(f"{place}/_{third}", _parquet()),
+        upload(f"{place}/_{third}", parquet()),
         rename(f"{place}/_{third}", f"{place}/{third}"),
         upload(f"{zone}/_partnerEvents.json", b"{}"),
         lambda: landing.get_directory_client(staged).create_directory(),
@@ -261,28 +196,28 @@ def test_whatever_the_event_filter_acts_on_is_delivered(world: World, folder: An
         lambda: landing.get_directory_client(staged).rename_directory(
             f"{layout.LANDING}/{zone}/Moved in"
         ),
-        lambda: reconcile_until_idle(world.ports, PaperEngine(world.ports.store), folder),
+        lambda: account.reconcile_until_idle(folder),
         lambda: landing.get_file_client(f"{place}/{second}").delete_file(),
         lambda: landing.get_directory_client(place).delete_directory(),
     ]
-    reported = [pair for act in acts for pair in world.reported(act)]
+    reported = [pair for act in acts for pair in account.reported(act)]
     acted = [event for event, answer in reported if not isinstance(answer, Ignored)]
     assert len(acted) >= 4
     assert [event["subject"] for event in acted if not passes(event)] == []
 
 
-def test_what_openmirror_writes_itself_wakes_nobody(world: World) -> None:
+def test_what_openmirror_writes_itself_wakes_nobody(account: Account) -> None:
     folder = FOLDERS[0]
-    store, engine = world.ports.store, PaperEngine(world.ports.store)
+    store = account.ports.store
     place = layout.table_folder(folder)
     store.write(layout.join(place, "_metadata.json"), b'{"keyColumns": ["id"]}')
     for number in (1, 2, 3):
-        store.write(layout.join(place, f"{number:020d}.parquet"), _parquet())
-        reconcile_until_idle(world.ports, engine, folder)
-    world.server.events.clear()
-    assert clean_table(world.ports, folder).moved
-    publish_all(world.ports, ["m"])
-    own = list(world.server.events)
+        store.write(layout.join(place, file_name(number)), parquet())
+        account.reconcile_until_idle(folder)
+    account.server.events.clear()
+    assert clean_table(account.ports, folder).moved
+    publish_all(account.ports, ["m"])
+    own = list(account.server.events)
     reported = {event["eventType"].rpartition(".")[2] for event in own}
     assert {"BlobRenamed", "BlobCreated", "DirectoryCreated"} <= reported
     assert [event["subject"] for event in own if passes(event)] == []
