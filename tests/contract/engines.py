@@ -46,7 +46,7 @@ AT = datetime(2026, 1, 1, tzinfo=UTC)
 PATIENCE = 120.0
 
 
-class World(Protocol):
+class EngineRig(Protocol):
     """One engine over a root of its own, with one table's folder."""
 
     engine: TableEngine

@@ -29,10 +29,10 @@ from tests.contract.engines import (
     RECORD,
     SCHEMA,
     TABLE,
+    EngineRig,
     InSpark,
     InTheModel,
     OnPaper,
-    World,
 )
 
 ENGINES = ["spark", "paper", "model"]
@@ -41,7 +41,9 @@ ENGINES = ["spark", "paper", "model"]
 @pytest.fixture(
     params=[pytest.param(e, marks=pytest.mark.spark) if e == "spark" else e for e in ENGINES]
 )
-def world(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+def world(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> EngineRig:
     root = tmp_path / "root"
     root.mkdir()
     match request.param:
@@ -81,13 +83,13 @@ def batch(
     )
 
 
-def read(world: World, of: Batch) -> Prepared:
+def read(world: EngineRig, of: Batch) -> Prepared:
     prepared = world.engine.read(of)
     assert not isinstance(prepared, BadFile), prepared
     return prepared
 
 
-def commit(world: World, of: Batch, prepared: Prepared | None = None) -> CommitResult:
+def commit(world: EngineRig, of: Batch, prepared: Prepared | None = None) -> CommitResult:
     """Commit a batch as the product does, reading it first unless it was read before."""
     held = prepared or read(world, of)
     batch_record = BatchRecord(
@@ -105,38 +107,38 @@ def commit(world: World, of: Batch, prepared: Prepared | None = None) -> CommitR
         held.release()
 
 
-def begin(world: World, *numbers: int) -> None:
+def begin(world: EngineRig, *numbers: int) -> None:
     """A table of these files, under the first epoch."""
     first = batch([world.land(n) for n in numbers], BatchKind.REPLACE, may_create=True)
     assert commit(world, first) is CommitResult.DONE
 
 
-def record(world: World, under: int, position: Position) -> CommitResult:
+def record(world: EngineRig, under: int, position: Position) -> CommitResult:
     return world.engine.record(TABLE, Transaction(epoch(under).app_id, position))
 
 
-def positions(world: World) -> dict[int, int]:
+def positions(world: EngineRig) -> dict[int, int]:
     log = world.log()
     return {e.number: int(at) for e, at in log.epochs.items()} if log else {}
 
 
-def has(world: World, *numbers: int) -> bool:
+def has(world: EngineRig, *numbers: int) -> bool:
     """Whether the table has the rows of these files and no others, for who keeps rows."""
     return world.files() in (None, list(numbers))
 
 
-def version(world: World) -> int:
+def version(world: EngineRig) -> int:
     log = world.log()
     return log.version if log else -1
 
 
-def test_a_batch_that_was_read_counts_all_rows_of_its_files(world: World) -> None:
+def test_a_batch_that_was_read_counts_all_rows_of_its_files(world: EngineRig) -> None:
     held = read(world, batch([world.land(1), world.land(2), world.land(3)]))
     assert held.counts.operations == 3
     held.release()
 
 
-def test_the_first_file_that_cannot_be_read_is_named(world: World) -> None:
+def test_the_first_file_that_cannot_be_read_is_named(world: EngineRig) -> None:
     files = [world.land(n) for n in (1, 2, 3)]
     world.damage(files[1])
     found = world.engine.read(batch(files))
@@ -144,14 +146,14 @@ def test_the_first_file_that_cannot_be_read_is_named(world: World) -> None:
     assert (found.name, found.broken.code) == (files[1].name, Code.FILE_UNREADABLE)
 
 
-def test_a_file_that_has_gone_is_not_there(world: World) -> None:
+def test_a_file_that_has_gone_is_not_there(world: EngineRig) -> None:
     files = [world.land(1), world.land(2)]
     world.lose(files[1])
     with pytest.raises(NotThere):
         world.engine.read(batch(files))
 
 
-def test_what_was_read_may_be_let_go_of_twice_and_after_its_commit(world: World) -> None:
+def test_what_was_read_may_be_let_go_of_twice_and_after_its_commit(world: EngineRig) -> None:
     begin(world, 1)
     held = read(world, batch([world.land(2)]))
     assert commit(world, batch([world.land(2)]), held) is CommitResult.DONE
@@ -159,7 +161,7 @@ def test_what_was_read_may_be_let_go_of_twice_and_after_its_commit(world: World)
     assert has(world, 1, 2)
 
 
-def test_a_batch_is_what_was_read_whatever_becomes_of_its_files(world: World) -> None:
+def test_a_batch_is_what_was_read_whatever_becomes_of_its_files(world: EngineRig) -> None:
     begin(world, 1)
     file = world.land(2)
     held = read(world, batch([file]))
@@ -169,7 +171,7 @@ def test_a_batch_is_what_was_read_whatever_becomes_of_its_files(world: World) ->
 
 
 def test_a_first_replace_makes_the_table_with_its_schema_transaction_and_batch_record(
-    world: World,
+    world: EngineRig,
 ) -> None:
     assert world.log() is None
     begin(world, 1, 2)
@@ -182,7 +184,7 @@ def test_a_first_replace_makes_the_table_with_its_schema_transaction_and_batch_r
     assert has(world, 1, 2)
 
 
-def test_only_a_replace_that_may_creates_a_table(world: World) -> None:
+def test_only_a_replace_that_may_creates_a_table(world: EngineRig) -> None:
     files = [world.land(1)]
     for kind, may in (
         (BatchKind.EXTEND, False),
@@ -198,7 +200,7 @@ def test_only_a_replace_that_may_creates_a_table(world: World) -> None:
     assert world.log() is None
 
 
-def test_a_record_makes_an_empty_table_of_the_schema_that_it_is_given(world: World) -> None:
+def test_a_record_makes_an_empty_table_of_the_schema_that_it_is_given(world: EngineRig) -> None:
     fence = Transaction(epoch(1).app_id, FENCED)
     assert world.engine.record(TABLE, fence, SCHEMA) is CommitResult.DONE
     log = world.log()
@@ -207,7 +209,7 @@ def test_a_record_makes_an_empty_table_of_the_schema_that_it_is_given(world: Wor
     assert has(world)
 
 
-def test_an_extend_adds_its_rows_and_moves_the_position_in_one_commit(world: World) -> None:
+def test_an_extend_adds_its_rows_and_moves_the_position_in_one_commit(world: EngineRig) -> None:
     begin(world, 1)
     assert commit(world, batch([world.land(2), world.land(3)])) is CommitResult.DONE
     assert (version(world), positions(world)) == (1, {1: 3})
@@ -216,7 +218,7 @@ def test_an_extend_adds_its_rows_and_moves_the_position_in_one_commit(world: Wor
 
 @pytest.mark.parametrize("kind", [BatchKind.EXTEND, BatchKind.REPLACE])
 def test_a_repeated_transaction_lands_once_and_only_the_log_says_so(
-    world: World, kind: BatchKind
+    world: EngineRig, kind: BatchKind
 ) -> None:
     begin(world, 1)
     again = batch([world.land(2)])
@@ -226,7 +228,7 @@ def test_a_repeated_transaction_lands_once_and_only_the_log_says_so(
     assert has(world, 1, 2)
 
 
-def test_a_lower_version_is_passed_over(world: World) -> None:
+def test_a_lower_version_is_passed_over(world: EngineRig) -> None:
     begin(world, 1)
     late = batch([world.land(2)])
     assert commit(world, batch([world.land(2), world.land(3)])) is CommitResult.DONE
@@ -235,7 +237,7 @@ def test_a_lower_version_is_passed_over(world: World) -> None:
     assert has(world, 1, 2, 3)
 
 
-def test_a_fence_ends_an_epoch_and_changes_no_row(world: World) -> None:
+def test_a_fence_ends_an_epoch_and_changes_no_row(world: EngineRig) -> None:
     begin(world, 1)
     late = batch([world.land(2)])
     held = read(world, late)
@@ -248,7 +250,7 @@ def test_a_fence_ends_an_epoch_and_changes_no_row(world: World) -> None:
     assert has(world, 1)
 
 
-def test_the_log_still_says_where_an_epoch_was_before_its_fence(world: World) -> None:
+def test_the_log_still_says_where_an_epoch_was_before_its_fence(world: EngineRig) -> None:
     begin(world, 1)
     assert commit(world, batch([world.land(2)])) is CommitResult.DONE
     record(world, 1, FENCED)
@@ -259,7 +261,7 @@ def test_the_log_still_says_where_an_epoch_was_before_its_fence(world: World) ->
     assert log.last_fenced == (epoch(1), 2)
 
 
-def test_an_epoch_that_continues_keeps_the_rows(world: World) -> None:
+def test_an_epoch_that_continues_keeps_the_rows(world: EngineRig) -> None:
     begin(world, 1)
     record(world, 1, FENCED)
     assert record(world, 2, Position(1)) is CommitResult.DONE
@@ -271,7 +273,7 @@ def test_an_epoch_that_continues_keeps_the_rows(world: World) -> None:
 
 
 def test_a_replace_makes_the_table_its_batch_and_nothing_else_and_keeps_every_fence(
-    world: World,
+    world: EngineRig,
 ) -> None:
     begin(world, 1, 2)
     before = world.log()
@@ -285,7 +287,7 @@ def test_a_replace_makes_the_table_its_batch_and_nothing_else_and_keeps_every_fe
     assert has(world, 1)
 
 
-def test_an_extend_of_a_table_that_was_taken_away_makes_no_other(world: World) -> None:
+def test_an_extend_of_a_table_that_was_taken_away_makes_no_other(world: EngineRig) -> None:
     begin(world, 1)
     held = read(world, late := batch([world.land(2)]))
     world.take_away()
@@ -294,7 +296,7 @@ def test_an_extend_of_a_table_that_was_taken_away_makes_no_other(world: World) -
 
 
 def test_a_table_that_is_replaced_meanwhile_is_a_conflict_and_nothing_is_written(
-    world: World,
+    world: EngineRig,
 ) -> None:
     begin(world, 1)
     assert record(world, 1, FENCED) is CommitResult.DONE
@@ -313,7 +315,7 @@ def test_a_table_that_is_replaced_meanwhile_is_a_conflict_and_nothing_is_written
     assert has(world, 1)
 
 
-def test_of_two_commits_of_one_epoch_that_overlap_one_lands(world: World) -> None:
+def test_of_two_commits_of_one_epoch_that_overlap_one_lands(world: EngineRig) -> None:
     begin(world, 1)
     mine = batch([world.land(2)])
     held, others = read(world, mine), read(world, mine)
