@@ -72,7 +72,10 @@ def cut_batch(
     limits: Limits,
     now: datetime,
 ) -> Cut:
-    """The longest run of good files after a position, within the limits (ARCHITECTURE §3)."""
+    """The longest run of good files after a position, within the limits (ARCHITECTURE §3).
+
+    A table's first files go together up to the first that has a typed column, however many.
+    """
     assert observed.record is not None  # only a folder that is there is cut
     files: list[LandedFile] = []
     schema, rows, size = table, 0, 0
@@ -101,7 +104,8 @@ def cut_batch(
             break
         rows, size = rows + item.facts.rows, size + item.size
         over = rows > limits.batch_rows or size > limits.batch_bytes
-        if files and (over or len(files) >= limits.batch_files):
+        # Without a typed column there would be no table, and nothing would ever be applied.
+        if files and schema.columns and (over or len(files) >= limits.batch_files):
             break
         files.append(item)
         schema = merged

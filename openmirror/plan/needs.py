@@ -9,7 +9,7 @@ from openmirror.plan.opening import Opening, is_of_this_incarnation, opening_of
 from openmirror.plan.table import applied_file_changed
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
 from openmirror.table.control import BatchKind, ManifestEntry
-from openmirror.table.log import BrokenLog
+from openmirror.table.log import BrokenLog, TableLog
 
 
 def reads_from(observed: ObservedState) -> Position:
@@ -21,6 +21,12 @@ def replaces(observed: ObservedState) -> bool:
     """Whether the table's next batch makes it anew."""
     opening = None if isinstance(observed.log, BrokenLog) else opening_of(observed)
     return isinstance(opening, Opening) and opening.kind is BatchKind.REPLACE
+
+
+def has_columns(observed: ObservedState) -> bool:
+    """Whether the next batch is for a table with columns: else it goes on to its first one."""
+    log = observed.log
+    return isinstance(log, TableLog) and bool(log.schema.columns) and not replaces(observed)
 
 
 def decided_files(observed: ObservedState) -> tuple[ManifestEntry, ...]:

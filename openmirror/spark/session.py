@@ -37,7 +37,7 @@ _APPLICATION = {
     "spark.sql.files.openCostInBytes": "65536",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Nobody sees the plans then; writing each in full was a fifth of a small commit's planning.
+    # Nobody sees the plans then: to write them out in full was a fifth of planning a small commit.
     "spark.sql.ui.explainMode": "simple",
 }
 """How an application plans, where its owner does not say: none of it changes a table."""

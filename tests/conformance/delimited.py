@@ -88,11 +88,11 @@ def _next(text: str, at: int, how: TextFormat) -> tuple[str, bool, int]:
     at += 1
     value = ""
     while at < len(text):
-        dead_letter, following = text[at], text[at + 1 : at + 2]
-        if dead_letter == how.quote and following != how.quote:
+        character, following = text[at], text[at + 1 : at + 2]
+        if character == how.quote and following != how.quote:
             return value, True, at + 1
-        escapes = dead_letter in (how.quote, how.escape) and following in (how.quote, how.escape)
-        value += following if escapes else dead_letter
+        escapes = character in (how.quote, how.escape) and following in (how.quote, how.escape)
+        value += following if escapes else character
         at += 2 if escapes else 1
     raise Unreadable("an open quote")
 

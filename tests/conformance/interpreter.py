@@ -6,8 +6,9 @@ of its plans, folds and commits. Rows come from pyarrow.
 
 from __future__ import annotations
 
+import io
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
@@ -307,7 +308,7 @@ class Interpreter:
                 raise _pause(Code.ROW_MARKER_INVALID, file.name)
             if marker != Marker.INSERT and not rules.key_columns:
                 raise _pause(Code.KEY_COLUMNS_UNDECLARED, file.name)
-        table = _as_now(folder.table, union.schema, rules)
+        table = table_in(folder.table, union.schema, rules.key_columns, rules.version_column)
         upserts = folder.policy.insert is InsertPolicy.UPSERT and rules.key_columns
         changes = [
             Change(Marker.UPSERT if upserts and marker == 0 else Marker(marker), row)  # type: ignore[arg-type]
@@ -418,15 +419,18 @@ def _names(metadata: TableMetadata) -> set[str]:
     return {fold_case(name) for name in metadata.key_columns}
 
 
-def _as_now(table: Table, schema: TableSchema, rules: TableMetadata) -> Table:
-    """The same rows under the keys and in the types of now."""
-    now = empty_table(rules.key_columns, rules.version_column)
-    rows = [_row(row, schema) for row in table.rows]
+def table_in(
+    table: Table, schema: TableSchema, keys: Iterable[str], version_column: str | None
+) -> Table:
+    """The same rows in the types of this schema, under these keys."""
+    now = empty_table(keys, version_column)
+    rows = [row_in(row, schema) for row in table.rows]
     apply_file(now, ChangeFile(tuple(table.columns), [Change(Marker.INSERT, row) for row in rows]))
     return now
 
 
-def _row(row: dict[str, Any], schema: TableSchema) -> Row:
+def row_in(row: dict[str, Any], schema: TableSchema) -> Row:
+    """A row with the columns of this schema, in their types."""
     found = {fold_case(name): value for name, value in row.items()}
     return {
         fold_case(column.name): _typed(found.get(fold_case(column.name)), column.type)
@@ -452,7 +456,7 @@ def _read(
 ) -> Iterator[tuple[int | None, Row]]:
     for row in _read_text(file, rules.text) if rules.text else _read_parquet(file):
         marker = rules.default_marker if facts.marker is None else _marker(row.pop(facts.marker))
-        yield marker, _row(row, schema)
+        yield marker, row_in(row, schema)
 
 
 def _read_text(file: Path, text: TextFormat) -> Iterator[dict[str, Any]]:
@@ -465,21 +469,26 @@ def _read_text(file: Path, text: TextFormat) -> Iterator[dict[str, Any]]:
 
 
 def _read_parquet(file: Path) -> Iterator[dict[str, Any]]:
-    table = pq.ParquetFile(file, coerce_int96_timestamp_unit="us").read()
+    try:
+        yield from parquet_rows(open_parquet(file))
+    except ValueError as error:  # pyarrow's own, of a time that Python cannot say, is one too
+        raise _pause(Code.VALUE_INVALID, file.name) from error
+
+
+def open_parquet(source: Path | io.BytesIO) -> pa.Table:
+    """The columns of a Parquet file."""
+    return pq.ParquetFile(source, coerce_int96_timestamp_unit="us").read()
+
+
+def parquet_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    """Rows as a table holds them; ValueError for one that none can hold."""
     for number, field_ in enumerate(table.schema):
         if str(field_.type).startswith("duration"):
             table = table.set_column(number, field_.name, table.column(number).cast("int64"))
-    yield from _plain(file, table)
-
-
-def _plain(file: Path, table: pa.Table) -> Iterator[dict[str, Any]]:
     kinds = {field_.name: field_.type for field_ in table.schema}
-    try:
-        refuse_times_beyond_a_day(table)
-        for row in table.to_pylist():
-            yield {name: held(value, kinds[name]) for name, value in row.items()}
-    except ValueError as error:  # pyarrow's own, of a time that Python cannot say, is one too
-        raise _pause(Code.VALUE_INVALID, file.name) from error
+    refuse_times_beyond_a_day(table)
+    for row in table.to_pylist():
+        yield {name: held(value, kinds[name]) for name, value in row.items()}
 
 
 def _marker(value: Any) -> int | None:

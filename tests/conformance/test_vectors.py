@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
 
@@ -14,11 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from openmirror.deltalog import LogReplay
+from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.formats.parquet.inspecting import ParquetInspector
 from openmirror.operate import requests
 from openmirror.plan import plan
 from openmirror.plan.decisions import Wait, WaitKind
-from openmirror.ports import Entry
+from openmirror.ports import Entry, TableEngine, no_steps
+from openmirror.progress import discard
 from openmirror.protocol.names import TableFolder, TablePath, table_name
 from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.rules import Code
@@ -36,10 +39,11 @@ from openmirror.table import layout
 from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
 from tests.conformance.interpreter import Interpreter
+from tests.conformance.reference_engine import ReferenceEngine
 from tests.conformance.states import state_of
-from tests.conformance.vectors import CASES, HERE, MOST_STEPS, Case, Outcome, check, encoded
+from tests.conformance.vectors import CASES, HERE, Case, Outcome, check, encoded
 from tests.vectors.build import build
-from tests.zone import Mirror, Zone, read_delta
+from tests.zone import NO_WAITS, Mirror, Zone, read_delta
 
 pytestmark = pytest.mark.timeout(1800)
 """One fixture takes every vector through the engine: minutes, on two cores with other work."""
@@ -65,9 +69,10 @@ def test_the_interpreter_gives_what_a_vector_says(case: Case, tmp_path: Path) ->
         check(expected, interpreter.outcome(expected.folder))
 
 
-# --- The engine -----------------------------------------------------------------------------------
+# --- The product ----------------------------------------------------------------------------------
 
 
+RowsOf = Callable[[Path, TableLog], Iterable[Mapping[str, object]]]
 _ME = requests.Operator("a vector", "it says so")
 _ASKING: dict[str, Callable[[RootPorts, TableFolder, Mapping[str, str]], object]] = {
     "pause": lambda ports, folder, _: requests.hold(ports, folder, _ME),
@@ -83,54 +88,51 @@ _ASKING: dict[str, Callable[[RootPorts, TableFolder, Mapping[str, str]], object]
 }
 
 
-class Engine:
-    """All vectors side by side, each in a mirror of its own, drained together."""
+class Drained:
+    """Vectors side by side, each in a mirror of its own, drained together by one engine."""
 
-    def __init__(self, root: Path, spark: SparkSession, batch_files: int) -> None:
-        self._runner = Mirror(Zone(root), spark)
-        # Files without a time of their own are as old as this run, which may take its ten minutes.
-        limits = replace(
-            self._runner.ports.limits, batch_files=batch_files, incomplete_grace=timedelta(days=1)
-        )
-        self.ports: RootPorts = replace(self._runner.ports, limits=limits)
-        self._decisions: dict[TableFolder, object] = {}
-        for number in range(MOST_STEPS):
-            pending = [case for case in CASES if number < len(case.steps)]
+    def __init__(
+        self, ports: RootPorts, engine: TableEngine, root: Path, cases: list[Case]
+    ) -> None:
+        self.ports = ports
+        self._root = root
+        self._outcomes: dict[TableFolder, object] = {}
+        for number in range(max(len(case.steps) for case in cases)):
+            pending = [case for case in cases if number < len(case.steps)]
             for case in pending:
-                self._take(case, number, root)
+                self._take(case, number)
             mirrors = [_mirror(case) for case in pending]
-            done = drain(self.ports, self._runner.engine, mirrors, workers=4)
+            done = drain(ports, engine, mirrors, workers=4)
             assert not done.has_failed, done
-            self._decisions.update(done.outcomes)
+            self._outcomes.update(done.outcomes)
 
-    def _take(self, case: Case, number: int, root: Path) -> None:
+    def _take(self, case: Case, number: int) -> None:
         step = case.steps[number]
         settings = step.settings or (case.settings if number == 0 else None)
         if settings:
-            path = root / layout.mirror_settings(_mirror(case))
+            path = self._root / layout.mirror_settings(_mirror(case))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(settings)
-        step.publish(root / layout.landing_zone(_mirror(case)))
+        step.publish(self._root / layout.landing_zone(_mirror(case)))
         for asked in step.asked:
             folder = TableFolder(_mirror(case), TablePath.parse(asked["folder"]))
             _ASKING[asked["verb"]](self.ports, folder, asked)
 
-    def folders(self, case: Case) -> list[TableFolder]:
-        return discover(self.ports.store, _mirror(case))
-
     def tables(self, case: Case) -> set[Path]:
-        tables = self._runner.zone.root / "lake" / _mirror(case) / "Tables"
+        """Where this case's mirror has tables."""
+        tables = self._root / "lake" / _mirror(case) / "Tables"
         return {path.parent for path in tables.glob("*/*/_delta_log")}
 
     def path(self, folder: TableFolder) -> Path:
         document = Documents(self.ports.store).mirror(folder.mirror).value
         name = table_name(folder.path, document.default_schema)
-        return self._runner.zone.root / layout.delta_table(folder.mirror, name)
+        return self._root / layout.delta_table(folder.mirror, name)
 
-    def outcome(self, folder: TableFolder) -> Outcome:
+    def outcome(self, folder: TableFolder, rows_of: RowsOf) -> Outcome:
+        """`rows_of` reads the rows of a table that is there."""
         observed = observe(self.ports, folder).observed
         decision = plan(observed, self.ports.limits, observed.at)
-        left = self._decisions[folder]
+        left = self._outcomes[folder]
         if isinstance(left, Wait) and left.waiting.kind is WaitKind.GRACE:
             decision = left  # the next drain ends it
         assert type(decision) is type(left), "a drain leaves nothing to do"
@@ -139,11 +141,89 @@ class Engine:
         rows: list[list[object]] = []
         if isinstance(observed.log, TableLog) and observed.folder in observed.log.owners:
             columns = observed.log.schema.columns
-            rows = [encoded(row, columns) for row in self._rows(self.path(folder))]
+            found = rows_of(self.path(folder), observed.log) if columns else []
+            rows = [encoded(row, columns) for row in found]
         codes = (warning.code for warning in status.warnings)
         warnings = tuple(dict.fromkeys(code for code in codes if isinstance(code, Code)))
         state = "dropped" if is_dropped(observed) else state_of(decision)
         return Outcome(columns, rows, state, str(status.applied), warnings)
+
+    def check(self, case: Case, rows_of: RowsOf) -> None:
+        """Compare everything that a vector says."""
+        expected = {TableFolder(_mirror(case), table.folder): table for table in case.expected}
+        assert discover(self.ports.store, _mirror(case)) == sorted(expected)
+        made = {self.path(folder) for folder, table in expected.items() if table.columns}
+        assert self.tables(case) == made
+        for folder, table in expected.items():
+            check(table, self.outcome(folder, rows_of))
+
+
+def _ports(ports: RootPorts, batch_files: int) -> RootPorts:
+    # Files without a time of their own are as old as this run, which may take its ten minutes.
+    limits = replace(NO_WAITS, batch_files=batch_files, incomplete_grace=timedelta(days=1))
+    return replace(ports, limits=limits)
+
+
+# --- All of the product but Spark -----------------------------------------------------------------
+
+
+class ByReference:
+    """All vectors, drained by the engine that keeps rows by definition."""
+
+    def __init__(self, root: Path, batch_files: int) -> None:
+        store = LocalStore(root)
+        ports = RootPorts(
+            store=store,
+            inspector=ChangeFileInspector(store),
+            logs=LogReplay(store),
+            clock=lambda: datetime.now(UTC),
+            limits=NO_WAITS,
+            steps=no_steps,
+            emit=discard,
+        )
+        self._engine = ReferenceEngine(store)
+        self._drained = Drained(_ports(ports, batch_files), self._engine, root, CASES)
+
+    def check(self, case: Case) -> None:
+        self._drained.check(case, lambda path, log: self._engine.rows(log))
+
+
+@pytest.fixture(scope="module", params=[1, 500], ids="batches of {}".format)
+def by_reference(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> ByReference:
+    return ByReference(tmp_path_factory.mktemp("reference"), request.param)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_all_but_spark_gives_what_a_vector_says_by_batches_of_any_size(
+    case: Case, by_reference: ByReference
+) -> None:
+    by_reference.check(case)
+
+
+# --- The engine -----------------------------------------------------------------------------------
+
+WITHOUT_SPARK = ("metadata", "naming", "text")
+"""Groups about what happens before rows come to Spark: it takes them in the soak alone."""
+
+
+class InSpark:
+    """Vectors, drained by the product's engine, and its tables as other readers see them."""
+
+    def __init__(
+        self, root: Path, spark: SparkSession, batch_files: int, cases: list[Case] = CASES
+    ) -> None:
+        self._runner = Mirror(Zone(root), spark)
+        ports = _ports(self._runner.ports, batch_files)
+        self._drained = Drained(ports, self._runner.engine, root, cases)
+
+    def check(self, case: Case) -> None:
+        self._drained.check(case, lambda path, log: self._rows(path))
+        for table in case.expected:
+            path = self._drained.path(TableFolder(_mirror(case), table.folder))
+            if table.columns and not _is_for_spark_alone(path):
+                assert _columns_for_deltalake(path) == list(table.columns)
 
     def _rows(self, path: Path) -> list[dict[str, object]]:
         if _is_for_spark_alone(path):
@@ -154,32 +234,8 @@ class Engine:
 
 def _is_for_spark_alone(path: Path) -> bool:
     """deltalake misreads some letters of a path, and opens no table that was widened in place."""
-    misread = any(
-        dead_letter in "%\\" or not dead_letter.isprintable() for dead_letter in str(path)
-    )
+    misread = any(character in "%\\" or not character.isprintable() for character in str(path))
     return misread or "by-the-table-feature" in str(path)
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Engine:
-    return Engine(tmp_path_factory.mktemp("vectors"), spark, batch_files=500)
-
-
-def _check(engine: Engine, case: Case) -> None:
-    expected = {TableFolder(_mirror(case), table.folder): table for table in case.expected}
-    assert engine.folders(case) == sorted(expected)
-    made = {engine.path(folder) for folder, table in expected.items() if table.columns}
-    assert engine.tables(case) == made
-    for folder, table in expected.items():
-        check(table, engine.outcome(folder))
-        path = engine.path(folder)
-        if table.columns and not _is_for_spark_alone(path):
-            assert _columns_for_deltalake(path) == list(table.columns)
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_engine_gives_what_a_vector_says(case: Case, engine: Engine) -> None:
-    _check(engine, case)
 
 
 def _columns_for_deltalake(path: Path) -> list[Column]:
@@ -187,14 +243,27 @@ def _columns_for_deltalake(path: Path) -> list[Column]:
     return [Column(f.name, ColumnType(f.type.type.replace(" ", ""))) for f in fields]
 
 
+_IN_SPARK = [case for case in CASES if case.folder.parent.name not in WITHOUT_SPARK]
+
+
+@pytest.fixture(scope="module")
+def in_spark(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> InSpark:
+    return InSpark(tmp_path_factory.mktemp("vectors"), spark, 500, _IN_SPARK)
+
+
+@pytest.mark.parametrize("case", _IN_SPARK, ids=lambda case: case.name)
+def test_the_engine_gives_what_a_vector_says(case: Case, in_spark: InSpark) -> None:
+    in_spark.check(case)
+
+
 @pytest.mark.soak
-@pytest.mark.parametrize("batch_files", [1, 2])
-def test_batches_of_any_size_give_what_the_vectors_say(
+@pytest.mark.parametrize("batch_files", [1, 2, 500])
+def test_the_engine_gives_what_every_vector_says_by_batches_of_any_size(
     tmp_path: Path, spark: SparkSession, batch_files: int
 ) -> None:
-    engine = Engine(tmp_path, spark, batch_files)
+    engine = InSpark(tmp_path, spark, batch_files)
     for case in CASES:
-        _check(engine, case)
+        engine.check(case)
 
 
 # --- The vectors themselves -----------------------------------------------------------------------

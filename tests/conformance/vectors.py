@@ -137,7 +137,6 @@ class Case:
 
 
 CASES = [Case(path.parent) for path in sorted(HERE.glob("*/*/case.json"))]
-MOST_STEPS = max(len(case.steps) for case in CASES)
 
 
 @dataclass(frozen=True)

@@ -325,15 +325,15 @@ def test_reading_what_is_no_file_says_not_there(store: FileStore) -> None:
 def test_a_read_is_of_one_content_while_a_writer_replaces_the_file(rig: Rig) -> None:
     store = rig.store
     size = 300_000
-    dead_letters: dict[ETag, bytes] = {store.write(FILE, b"z" * size): b"z"}
+    fillings: dict[ETag, bytes] = {store.write(FILE, b"z" * size): b"z"}
     seen: list[tuple[ETag, bytes, int]] = []
     stop = Event()
 
     def replace() -> None:
         for number in range(rig.times(150)):
-            dead_letter = b"%c" % (97 + number % 26)
+            filling = b"%c" % (97 + number % 26)
             # Other sizes too, so that a mixture would also show in the size.
-            dead_letters[store.write(FILE, dead_letter * (size + number % 3))] = dead_letter
+            fillings[store.write(FILE, filling * (size + number % 3))] = filling
         stop.set()
 
     def read() -> None:
@@ -350,7 +350,7 @@ def test_a_read_is_of_one_content_while_a_writer_replaces_the_file(rig: Rig) -> 
         pool.submit(replace).result()
         for reader in readers:
             reader.result()
-    assert {dead_letters[etag] == dead_letter for etag, dead_letter, _ in seen} == {True}
+    assert {fillings[etag] == filling for etag, filling, _ in seen} == {True}
 
 
 # write

@@ -118,9 +118,7 @@ class Publisher:
 
 @pytest.fixture
 def publisher(root: Path, request: pytest.FixtureRequest) -> Publisher:
-    name = "".join(
-        dead_letter if dead_letter.isalnum() else "-" for dead_letter in request.node.name
-    )
+    name = "".join(character if character.isalnum() else "-" for character in request.node.name)
     return Publisher(root / "landing" / "m" / "Files" / "LandingZone", name[:60])
 
 

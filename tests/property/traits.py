@@ -47,7 +47,7 @@ def _of_file(file: pa.Table, keys: set[str], types: dict[str, pa.DataType]) -> I
     if types and columns.keys() - types.keys():
         yield "added later"
     for name, column in columns.items():
-        if any(dead_letter in name for dead_letter in " .`"):
+        if any(character in name for character in " .`"):
             yield "under a name to be mapped"
         if name in keys and file.column(column.name).null_count:
             yield "a key of NULL"

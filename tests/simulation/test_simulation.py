@@ -21,8 +21,8 @@ from openmirror.progress import (
 from tests.simulation.mutations import MUTATIONS, NOTICED_BY, chosen_for, mutated
 from tests.simulation.schedule import Outcome, run, run_ledger
 
-DEFAULT_SCHEDULES = 600
-LEDGER_SCHEDULES = 300
+DEFAULT_SCHEDULES = 400
+LEDGER_SCHEDULES = 200
 SOAK_SCHEDULES = 100_000
 
 

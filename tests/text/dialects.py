@@ -27,7 +27,7 @@ class Encoding:
 
     declared: str
     codec: str
-    dead_letters: str
+    characters: str
     """Characters that it has, some of which hold the bytes of separators and line ends."""
     mark: bytes = b""
     """A byte order mark before the text."""

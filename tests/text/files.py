@@ -232,7 +232,7 @@ def drawn_cell(column: FileColumn, of: Dialect, draw: random.Random) -> Cell:
         value = _EMPTY.get(column.type) if is_empty else None
         return Cell(of.null, value, of.null)
     for _ in range(_TRIES):
-        value, text = spelled(column.type, draw, of.encoding.dead_letters)
+        value, text = spelled(column.type, draw, of.encoding.characters)
         found = written(text, of, draw)
         if found is not None:
             return Cell(found, value, text)

@@ -95,12 +95,12 @@ def _check(file: TextFile) -> None:
 def test_a_header_may_end_anywhere_around_the_first_bytes_that_are_read(encoding: Encoding) -> None:
     draw = random.Random(encoding.declared)
     unit = len("a".encode(encoding.codec))
-    dead_letters = 40 * encoding.dead_letters[0]
-    taken = len(encoding.mark) + 2 * unit + len(dead_letters.encode(encoding.codec))
+    characters = 40 * encoding.characters[0]
+    taken = len(encoding.mark) + 2 * unit + len(characters.encode(encoding.codec))
     for size in range(FIRST_READ - 6, FIRST_READ + 4):
         of = replace(dialect(0, draw), encoding=encoding, line_end=draw.choice(LINE_ENDS))
         of = replace(of, compression=Compression.NONE)
-        _check(_headed(dead_letters + "a" * ((size - taken) // unit), of, draw))
+        _check(_headed(characters + "a" * ((size - taken) // unit), of, draw))
 
 
 @pytest.mark.parametrize("compression", list(Compression))

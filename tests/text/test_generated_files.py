@@ -73,12 +73,12 @@ def test_every_file_is_read_as_it_was_drawn(block: int) -> None:
 @pytest.mark.parametrize("separator", ["^", "\x01", "\x1f", " ", "~", ":", "¦", "\u2063"])
 def test_other_separators_and_escapes_that_are_allowed_are_read_too(separator: str) -> None:
     draw = random.Random(f"{seed()} {separator}")
-    unicode = [encoding for encoding in ENCODINGS if "\u2028" in encoding.dead_letters]
+    unicode = [encoding for encoding in ENCODINGS if "\u2028" in encoding.characters]
     files = []
     for number in draw.sample(range(PRODUCT), 40):
         of = dialect(number, draw)
         encoding = draw.choice(unicode)
-        encoding = replace(encoding, dead_letters=encoding.dead_letters + 5 * separator)
+        encoding = replace(encoding, characters=encoding.characters + 5 * separator)
         of = replace(of, separator=separator, encoding=encoding)
         if of.quote and draw.random() < 0.3:
             of = replace(of, escape=of.quote, doubles=True)

@@ -20,13 +20,13 @@ _TYPED = [kind for kind in TextType if kind is not TextType.STRING]
 
 def _almost(text: str, draw: random.Random) -> str:
     """The text with a character or two put in, left out or changed."""
-    dead_letters = list(text)
+    characters = list(text)
     for _ in range(draw.choice((0, 1, 1, 2))):
-        place = draw.randrange(len(dead_letters) + 1)
-        dead_letters[place : place + draw.randint(0, 1)] = draw.choice(
+        place = draw.randrange(len(characters) + 1)
+        characters[place : place + draw.randint(0, 1)] = draw.choice(
             ("", draw.choice(_DEAD_LETTERS))
         )
-    return "".join(dead_letters)
+    return "".join(characters)
 
 
 def _alone(kind: TextType, text: str) -> str | None:

@@ -55,9 +55,9 @@ _LOOKALIKES = (
 )
 
 
-def text(draw: random.Random, dead_letters: str) -> str:
+def text(draw: random.Random, characters: str) -> str:
     """Text that wants to be taken for something else."""
-    if "\ufeff" in dead_letters and draw.random() < 0.03:
+    if "\ufeff" in characters and draw.random() < 0.03:
         return "\ufeffa"  # a byte order mark only at the very beginning of a file
     match draw.randrange(8):
         case 0 | 1:
@@ -65,16 +65,16 @@ def text(draw: random.Random, dead_letters: str) -> str:
         case 2:
             return "".join(draw.choices((*_MARKS, "a", " "), k=draw.randint(1, 8)))
         case 3 | 4:
-            pieces = (*_MARKS, *dead_letters, "word", " ")
+            pieces = (*_MARKS, *characters, "word", " ")
             return "".join(draw.choices(pieces, k=draw.randint(1, 12)))
         case 5:
-            return "".join(draw.choices(dead_letters, k=draw.randint(1, 9)))
+            return "".join(draw.choices(characters, k=draw.randint(1, 9)))
         case _:
             return draw.choice(("plain", "two words", "x", "x y z"))
 
 
-def _string(draw: random.Random, dead_letters: str) -> Spelled:
-    chosen = text(draw, dead_letters)
+def _string(draw: random.Random, characters: str) -> Spelled:
+    chosen = text(draw, characters)
     if draw.random() < 0.004:
         # Longer than the pieces in which a reader may take a file.
         chosen = (chosen or "abc") * draw.randint(1000, 9000)
@@ -127,8 +127,8 @@ def _date(draw: random.Random, _: str) -> Spelled:
     return value, value.isoformat()
 
 
-def _day(draw: random.Random, dead_letters: str) -> Spelled:
-    value, text = _date(draw, dead_letters)
+def _day(draw: random.Random, characters: str) -> Spelled:
+    value, text = _date(draw, characters)
     return value, text + draw.choices(("", "T00:00:00", " 00:00"), (9, 1, 1))[0]
 
 
@@ -149,8 +149,8 @@ _ZONES = {
 }
 
 
-def _moment(draw: random.Random, dead_letters: str) -> Spelled:
-    day, day_text = _date(draw, dead_letters)
+def _moment(draw: random.Random, characters: str) -> Spelled:
+    day, day_text = _date(draw, characters)
     of_day = _time_of_day(draw)
     value = datetime.combine(day, of_day, UTC)
     if draw.random() < 0.05:
@@ -204,9 +204,9 @@ _DRAWS: dict[TextType, Callable[[random.Random, str], Spelled]] = {
 }
 
 
-def spelled(kind: TextType, draw: random.Random, dead_letters: str) -> Spelled:
+def spelled(kind: TextType, draw: random.Random, characters: str) -> Spelled:
     """A value of this type and one of its spellings."""
-    value, text = _DRAWS[kind](draw, dead_letters)
+    value, text = _DRAWS[kind](draw, characters)
     if kind is not TextType.STRING and draw.random() < 0.05:
         text = draw.choice((f" {text}", f"{text}  ", f"\t{text} "))
     return value, text

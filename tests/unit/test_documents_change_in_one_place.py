@@ -35,8 +35,9 @@ def changes(source: str, own: frozenset[str] = frozenset()) -> Iterator[str]:
     `own` are fields that it may set.
     """
     tree = ast.parse(source)
+    names = _names(tree)
     for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
-        called = _called(call, _names(tree))
+        called = _called(call, names)
         set_here = {keyword.arg for keyword in call.keywords}
         if called == "replace":
             found = (set_here & (DOCUMENTS | RECORD)) - own

@@ -155,9 +155,11 @@ def test_the_processes_that_tests_start_inherit_the_quick_jvm() -> None:
         assert "-XX:TieredStopAtLevel=1" in os.environ[name]
 
 
-def test_the_session_of_the_run_keeps_the_jvms_own_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_session_of_the_run_compiles_as_the_product_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv(jvm.DRIVER, jvm.quick({jvm.DRIVER: "-Xss1m"})[jvm.DRIVER])
     quick = os.environ[jvm.DRIVER]
     with jvm.unhurried():
-        assert os.environ[jvm.DRIVER] == "-Xss1m"
+        assert os.environ[jvm.DRIVER].split() == ["-XX:+UseParallelGC", "-Xss1m"]
     assert os.environ[jvm.DRIVER] == quick
