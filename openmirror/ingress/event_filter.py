@@ -18,7 +18,7 @@ from openmirror.errors import (
 )
 from openmirror.ingress.partial_observation import PartialObservation, observe_partially
 from openmirror.plan import ObservedState, plan
-from openmirror.plan.decisions import Apply, Held, Idle, Pause, Reset, Wait
+from openmirror.plan.decisions import Apply, Held, Idle, Pause, Replace, Wait
 from openmirror.plan.rules import is_unchanged
 from openmirror.plan.wake import needs_reconcile
 from openmirror.ports import Step, WorkItem, WorkQueue
@@ -157,7 +157,7 @@ def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | No
             return Ignored("there is nothing that is not applied")
         case Wait(waiting) if not needs_reconcile(observed, decision):
             return Ignored(f"the table waits: {waiting.detail}")
-        case Apply() | Reset() if partial.missing:
+        case Apply() | Replace() if partial.missing:
             return Ignored(f"the table will wait: {file_stem(partial.missing)} is missing")
         case _:
             return Woken((observed.folder,))

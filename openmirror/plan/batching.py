@@ -11,7 +11,7 @@ from openmirror.plan.decisions import (
     Decision,
     Idle,
     Pause,
-    Reset,
+    Replace,
     Stop,
     Wait,
     Waiting,
@@ -40,7 +40,7 @@ def first_batch(
         return Wait(
             Waiting(kind=WaitKind.SCHEMA, since=since, detail="no file has a typed column yet")
         )
-    return Reset(batch)
+    return Replace(batch)
 
 
 def next_batch(

@@ -133,7 +133,7 @@ class Restore:
 
 
 @dataclass(frozen=True)
-class Reset:
+class Replace:
     """The table becomes this batch: a new incarnation, or a reseed."""
 
     batch: Batch
@@ -185,5 +185,5 @@ class Idle:
     """Everything that was sent is applied."""
 
 
-Decision = Held | Drop | Restore | Reset | Continue | Pause | Wait | Apply | Idle
+Decision = Held | Drop | Restore | Replace | Continue | Pause | Wait | Apply | Idle
 Stop = Pause | Wait

@@ -8,7 +8,7 @@ from openmirror.plan.decisions import (
     Decision,
     Drop,
     Pause,
-    Reset,
+    Replace,
     Restore,
     Wait,
     WaitKind,
@@ -19,7 +19,7 @@ from openmirror.plan.observed import ObservedState
 def needs_reconcile(observed: ObservedState, decision: Decision) -> bool:
     """Whether reconciling moves the table soon, or writes down what nobody has written yet."""
     match decision:
-        case Apply() | Reset() | Drop() | Continue() | Restore():
+        case Apply() | Replace() | Drop() | Continue() | Restore():
             return True
         case Wait(waiting) if waiting.kind is WaitKind.GRACE:
             return observed.control.missing_since is None

@@ -106,7 +106,7 @@ class TableEngine(Protocol):
         """Apply a batch in one commit. Only a replace may create the table."""
         ...
 
-    def record(
+    def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         """Commit a transaction that changes no row: a fence, or an epoch that continues.

@@ -48,7 +48,8 @@ def fence_others(
         if identity is None and create is None:
             return False
         schema = create if identity is None else None
-        if engine.record(table, Transaction(app_id, FENCED), schema) is not CommitResult.DONE:
+        result = engine.commit_without_rows(table, Transaction(app_id, FENCED), schema)
+        if result is not CommitResult.DONE:
             return False
         log = ports.logs.read(table)
         if not isinstance(log, TableLog) or identity not in (None, log.table_id):
@@ -76,7 +77,7 @@ def continue_epoch(
     if position is None:
         return
     ports.steps(Step.BEFORE_COMMIT)
-    engine.record(observed.table, Transaction(decided.app_id, position))
+    engine.commit_without_rows(observed.table, Transaction(decided.app_id, position))
     ports.steps(Step.COMMITTED)
 
 

@@ -19,7 +19,7 @@ from openmirror.plan.decisions import (
     Continue,
     Drop,
     Pause,
-    Reset,
+    Replace,
     Restore,
 )
 from openmirror.plan.observed import ObservedState
@@ -84,7 +84,7 @@ def _act(
     ports: RootPorts, engine: TableEngine, seen: Observation, decision: Decision
 ) -> Reconciled:
     match decision:
-        case Apply(batch) | Reset(batch):
+        case Apply(batch) | Replace(batch):
             ports.emit(BatchStarted(batch.folder, batch.first, batch.last, len(batch.files)))
             emit_opening(ports, seen.observed, batch)
             if problem := apply_batch(ports, engine, seen, batch):
@@ -141,7 +141,7 @@ def _failed(
     ports: RootPorts, folder: TableFolder, decision: Decision, error: Exception
 ) -> Reconciled:
     """Count a failure; the third in a row on the same files pauses the table."""
-    files = decision.batch.manifest.files if isinstance(decision, (Apply, Reset)) else ()
+    files = decision.batch.manifest.files if isinstance(decision, (Apply, Replace)) else ()
     seen = observe(ports, folder)
     counted = failed(seen.observed, FailedAttempt(files, error, ports.clock()))
     if counted.disposition is Disposition.FAIL:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from openmirror.plan.decisions import Apply, Reset
+from openmirror.plan.decisions import Apply, Replace
 from openmirror.protocol.names import TableFolder
 
 MOST_ATTEMPTS_AT_ONE_POSITION = 20
@@ -20,7 +20,7 @@ class Attempts:
 
     def count(self, folder: TableFolder, outcome: object) -> int:
         """How often in a row, this time included, a table was reconciled and got no further."""
-        position = outcome.batch.applied if isinstance(outcome, (Apply, Reset)) else None
+        position = outcome.batch.applied if isinstance(outcome, (Apply, Replace)) else None
         reached = (type(outcome), position)
         with self._lock:
             before, count = self._attempts.get(folder, (None, 0))

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 
 from openmirror.errors import MOST_ATTEMPTS, NotThere
 from openmirror.plan import Decision
-from openmirror.plan.decisions import Apply, Pause, Reset, Wait, Waiting, WaitKind
+from openmirror.plan.decisions import Apply, Pause, Replace, Wait, Waiting, WaitKind
 from openmirror.ports import TableEngine
 from openmirror.progress import MirrorUnreadable, TableContended
 from openmirror.protocol.names import Incarnation, TableFolder
@@ -118,7 +118,7 @@ class _Draining:
             case Wait(waiting) if waiting.until and self._sits_out(folder, waiting):
                 left = waiting.until - self._ports.clock()
                 return Reschedule(max(SHORTEST_WAIT, min(left, _LONGEST_WAIT)))
-            case Apply() | Reset() if self._has_passed(folder, done.outcome):
+            case Apply() | Replace() if self._has_passed(folder, done.outcome):
                 return None
         if done.reschedule and attempts >= MOST_ATTEMPTS_AT_ONE_POSITION:
             reason = f"it changed under {attempts} tries in a row"
@@ -142,12 +142,12 @@ class _Draining:
             with self._lock:
                 self._there[folder] = there
 
-    def _has_passed(self, folder: TableFolder, decision: Apply | Reset) -> bool:
+    def _has_passed(self, folder: TableFolder, decision: Apply | Replace) -> bool:
         """Whether all that was there had been applied when this was decided."""
         there = self._there[folder]
         if decision.batch.epoch.incarnation != there.incarnation:
             return True  # what was there has been deleted since, with its folder
-        if isinstance(decision, Reset):
+        if isinstance(decision, Replace):
             return False
         # What a reseed reads from the archive was there before anything in the folder.
         return not any(f.archived or f.name in there.names for f in decision.batch.files)

@@ -150,7 +150,7 @@ def enable_widening(session: SparkSession, table: str) -> None:
         set_properties(session, table, {TYPE_WIDENING: "true"})
 
 
-def record(session: SparkSession, table: str) -> None:
+def merge_nothing(session: SparkSession, table: str) -> None:
     """A commit of nothing but the session's transaction: a MERGE that can match no row."""
     target = DeltaTable.forPath(session, table).alias("t")
     target.merge(session.range(0).alias("s"), "false").whenMatchedDelete().execute()

@@ -136,20 +136,20 @@ class SparkEngine:
                 set_properties(self._fresh(), table, deferred)
         return outcome.result
 
-    def record(
+    def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         """Commit a transaction that changes no row."""
         with spark_is_alive(), storage_answers(table):
-            return self._record(table, transaction, create)
+            return self._commit_without_rows(table, transaction, create)
 
-    def _record(
+    def _commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None
     ) -> CommitResult:
         session = self._fresh()
         bind(session, transaction)
         with commit_outcome() as outcome:
-            committing.record(session, self._spark_path(table))
+            committing.merge_nothing(session, self._spark_path(table))
         if outcome.result is CommitResult.MISSING and create is not None:
             with commit_outcome() as outcome:
                 committing.create_empty(session, create, self._spark_path(table), transaction)
@@ -172,7 +172,7 @@ class SparkEngine:
             return fold(changes, data, keys)
         [version_column] = positions_of(schema, [column.name])
         versioned = fold_versioned(changes, data, keys, version_column)
-        # Only an update after a delete entangles a key.
+        # Only an update after a delete makes a key non-foldable.
         if not (prepared.counts.updates and prepared.counts.deletes):
             return versioned.folded
         present = committing.present_rows(prepared.session, table, schema) if table else None

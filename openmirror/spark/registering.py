@@ -84,11 +84,11 @@ class Registering:
             self._register(batch)
         return result
 
-    def record(
+    def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         """As the engine does."""
-        return self._engine.record(table, transaction, create)
+        return self._engine.commit_without_rows(table, transaction, create)
 
     def _is_first(self, table: StorePath) -> bool:
         with self._lock:

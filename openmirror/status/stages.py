@@ -13,7 +13,7 @@ from openmirror.plan.decisions import (
     Held,
     Idle,
     Pause,
-    Reset,
+    Replace,
     Wait,
     Waiting,
     WaitKind,
@@ -111,7 +111,7 @@ def lifecycle(observed: ObservedState, decision: Decision) -> Lifecycle:
     position = position_of(observed, decision)
     until = observed.record.reseeding_until if observed.record else START
     # A replace that is decided and not done starts from nothing, whatever readers still see.
-    reached = START if isinstance(decision, Reset) else position
+    reached = START if isinstance(decision, Replace) else position
     if observed.control.asks_for(RequestKind.RESEED):
         return Reseeding(max(until, position), waiting)
     if reached < until:

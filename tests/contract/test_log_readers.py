@@ -46,9 +46,11 @@ class Tables:
         converter = FileConverter(LocalStore(root))
         self.engine = SparkEngine(spark, local_spark_paths(str(root)), converter)
 
-    def record(self, epoch: int, version: int) -> None:
+    def commit_without_rows(self, epoch: int, version: int) -> None:
         create = None if self.path.exists() else SCHEMA
-        done = self.engine.record(TABLE, Transaction(app(epoch), Position(version)), create)
+        done = self.engine.commit_without_rows(
+            TABLE, Transaction(app(epoch), Position(version)), create
+        )
         assert done is CommitResult.DONE
 
     def append(self, epoch: int, version: int, **options: str) -> None:
@@ -59,21 +61,21 @@ class Tables:
 
 
 def live(tables: Tables) -> None:
-    tables.record(1, 1)
+    tables.commit_without_rows(1, 1)
     tables.append(1, 2)
 
 
 def fenced(tables: Tables) -> None:
-    tables.record(1, 1)
+    tables.commit_without_rows(1, 1)
     tables.append(1, 7)
-    tables.record(2, 3)
-    tables.record(1, FENCED)
-    tables.record(2, FENCED)
+    tables.commit_without_rows(2, 3)
+    tables.commit_without_rows(1, FENCED)
+    tables.commit_without_rows(2, FENCED)
 
 
 def fenced_and_continued(tables: Tables) -> None:
     fenced(tables)
-    tables.record(3, 7)
+    tables.commit_without_rows(3, 7)
 
 
 def replaced(tables: Tables) -> None:
@@ -85,7 +87,7 @@ def replaced(tables: Tables) -> None:
 
 
 def checkpointed(tables: Tables) -> None:
-    tables.record(1, 1)
+    tables.commit_without_rows(1, 1)
     tables.append(1, 2)
     path = str(tables.path).replace("`", "``")
     tables.spark.sql(

@@ -113,8 +113,8 @@ def begin(world: EngineRig, *numbers: int) -> None:
     assert commit(world, first) is CommitResult.DONE
 
 
-def record(world: EngineRig, under: int, position: Position) -> CommitResult:
-    return world.engine.record(TABLE, Transaction(epoch(under).app_id, position))
+def commit_without_rows(world: EngineRig, under: int, position: Position) -> CommitResult:
+    return world.engine.commit_without_rows(TABLE, Transaction(epoch(under).app_id, position))
 
 
 def positions(world: EngineRig) -> dict[int, int]:
@@ -196,13 +196,13 @@ def test_only_a_replace_that_may_creates_a_table(world: EngineRig) -> None:
             may,
         )
         assert world.log() is None, (kind, may)
-    assert record(world, 1, FENCED) is CommitResult.MISSING
+    assert commit_without_rows(world, 1, FENCED) is CommitResult.MISSING
     assert world.log() is None
 
 
 def test_a_record_makes_an_empty_table_of_the_schema_that_it_is_given(world: EngineRig) -> None:
     fence = Transaction(epoch(1).app_id, FENCED)
-    assert world.engine.record(TABLE, fence, SCHEMA) is CommitResult.DONE
+    assert world.engine.commit_without_rows(TABLE, fence, SCHEMA) is CommitResult.DONE
     log = world.log()
     assert log is not None
     assert (log.schema, log.live, positions(world)) == (SCHEMA, None, {1: FENCED})
@@ -241,8 +241,8 @@ def test_a_fence_ends_an_epoch_and_changes_no_row(world: EngineRig) -> None:
     begin(world, 1)
     late = batch([world.land(2)])
     held = read(world, late)
-    assert record(world, 1, FENCED) is CommitResult.DONE
-    assert record(world, 1, FENCED) is CommitResult.DONE
+    assert commit_without_rows(world, 1, FENCED) is CommitResult.DONE
+    assert commit_without_rows(world, 1, FENCED) is CommitResult.DONE
     assert commit(world, late, held) is CommitResult.DONE
     log = world.log()
     assert log is not None
@@ -253,8 +253,8 @@ def test_a_fence_ends_an_epoch_and_changes_no_row(world: EngineRig) -> None:
 def test_the_log_still_says_where_an_epoch_was_before_its_fence(world: EngineRig) -> None:
     begin(world, 1)
     assert commit(world, batch([world.land(2)])) is CommitResult.DONE
-    record(world, 1, FENCED)
-    record(world, 2, FENCED)
+    commit_without_rows(world, 1, FENCED)
+    commit_without_rows(world, 2, FENCED)
     log = world.log()
     assert log is not None
     assert log.before_fence == {epoch(1).app_id: 2, epoch(2).app_id: START}
@@ -263,8 +263,8 @@ def test_the_log_still_says_where_an_epoch_was_before_its_fence(world: EngineRig
 
 def test_an_epoch_that_continues_keeps_the_rows(world: EngineRig) -> None:
     begin(world, 1)
-    record(world, 1, FENCED)
-    assert record(world, 2, Position(1)) is CommitResult.DONE
+    commit_without_rows(world, 1, FENCED)
+    assert commit_without_rows(world, 2, Position(1)) is CommitResult.DONE
     assert commit(world, batch([world.land(2)], under=2)) is CommitResult.DONE
     log = world.log()
     assert log is not None
@@ -277,7 +277,7 @@ def test_a_replace_makes_the_table_its_batch_and_nothing_else_and_keeps_every_fe
 ) -> None:
     begin(world, 1, 2)
     before = world.log()
-    record(world, 1, FENCED)
+    commit_without_rows(world, 1, FENCED)
     assert commit(world, batch([world.land(1)], BatchKind.REPLACE, under=2)) is CommitResult.DONE
     log = world.log()
     assert before is not None
@@ -299,7 +299,7 @@ def test_a_table_that_is_replaced_meanwhile_is_a_conflict_and_nothing_is_written
     world: EngineRig,
 ) -> None:
     begin(world, 1)
-    assert record(world, 1, FENCED) is CommitResult.DONE
+    assert commit_without_rows(world, 1, FENCED) is CommitResult.DONE
     late = batch([world.land(2)], under=3)
     other = batch([world.land(1)], BatchKind.REPLACE, under=2)
     others = read(world, other)

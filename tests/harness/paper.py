@@ -91,7 +91,7 @@ class PaperEngine:
             batch.table, transaction, schema, batch_record, create, replaces=replaces
         )
 
-    def record(
+    def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         return self._write(table, transaction, None, None, create)

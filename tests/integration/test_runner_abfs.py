@@ -173,5 +173,7 @@ def test_a_wrong_key_is_access_denied_and_no_damaged_file(
     access = abfs_settings(account, wrong, {})
     engine = SparkEngine(spark, account_spark_paths(account), converter, access)
     with pytest.raises(AccessDenied, match="Storage Blob Data Contributor"):
-        engine.record(StorePath("lake/m/Tables/dbo/t"), Transaction(AppId("a"), Position(1)))
+        engine.commit_without_rows(
+            StorePath("lake/m/Tables/dbo/t"), Transaction(AppId("a"), Position(1))
+        )
     forget(spark, account)

@@ -37,10 +37,10 @@ class Recording:
         self.committed.append((batch, transaction, batch_record))
         return self._engine.commit(batch, prepared, transaction, batch_record)
 
-    def record(
+    def commit_without_rows(
         self, table: Any, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
-        return self._engine.record(table, transaction, create)
+        return self._engine.commit_without_rows(table, transaction, create)
 
     def replay(self, batch: Batch, transaction: Transaction, batch_record: str) -> None:
         prepared = self._engine.read(batch)

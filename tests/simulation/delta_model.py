@@ -196,7 +196,7 @@ class ModelDelta:
         self._may_fail()
         return result
 
-    def record(
+    def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         result = self._transact(table, transaction, create=create)

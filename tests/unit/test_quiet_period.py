@@ -12,7 +12,7 @@ import pytest
 
 from openmirror.ingress.event_filter import Ignored, Woken, filter_event
 from openmirror.plan import Limits
-from openmirror.plan.decisions import Pause, Reset, Wait, WaitKind
+from openmirror.plan.decisions import Pause, Replace, Wait, WaitKind
 from openmirror.ports import WorkItem
 from openmirror.ports.landing_events import EventKind, LandingEvent
 from openmirror.progress import ProgressEvent, TableWaiting
@@ -72,7 +72,7 @@ def test_a_new_text_file_waits_until_it_was_left_alone_for_its_quiet_period() ->
     world.clock.turn(timedelta(seconds=4.999))
     assert isinstance(world.decision(T), Wait)
     world.clock.turn(timedelta(seconds=0.001))
-    assert isinstance(world.decision(T), Reset)
+    assert isinstance(world.decision(T), Replace)
 
 
 def test_a_file_that_is_written_again_begins_a_new_quiet_period() -> None:
@@ -83,7 +83,7 @@ def test_a_file_that_is_written_again_begins_a_new_quiet_period() -> None:
     world.clock.turn(timedelta(seconds=4))
     assert isinstance(world.decision(T), Wait)
     world.clock.turn(timedelta(seconds=1))
-    assert isinstance(world.decision(T), Reset)
+    assert isinstance(world.decision(T), Replace)
 
 
 def test_half_a_file_is_no_problem_before_its_quiet_period_ends() -> None:
@@ -113,7 +113,7 @@ def test_files_whose_quiet_period_is_over_are_applied_before_one_whose_is_not() 
     world.clock.turn(timedelta(seconds=5))
     world.write(file_name(2, "csv"), "a\n2\n")
     decision = world.decision(T)
-    assert isinstance(decision, Reset)
+    assert isinstance(decision, Replace)
     assert [file.name for file in decision.batch.files] == [FIRST]
 
 
@@ -121,14 +121,14 @@ def test_the_quiet_period_of_the_table_wins_over_that_of_the_run() -> None:
     world = TextTable()
     world.settings(quietPeriod="0s")
     world.write(FIRST, "a\n1\n")
-    assert isinstance(world.decision(T), Reset)
+    assert isinstance(world.decision(T), Replace)
 
 
 def test_parquet_says_itself_that_it_is_complete_and_has_no_quiet_period() -> None:
     world = TextTable()
     world.write("_metadata.json", "{}")
     world.land(T, 1)
-    assert isinstance(world.decision(T), Reset)
+    assert isinstance(world.decision(T), Replace)
 
 
 def test_the_event_filter_and_the_sweep_wake_for_a_file_in_its_quiet_period() -> None:
