@@ -19,7 +19,7 @@ from openmirror.errors import (
 from openmirror.ingress.partial_observation import PartialObservation, observe_partially
 from openmirror.plan import ObservedState, plan
 from openmirror.plan.decisions import Apply, Held, Idle, Pause, Replace, Wait
-from openmirror.plan.rules import is_unchanged
+from openmirror.plan.rules import what_changed
 from openmirror.plan.wake import needs_reconcile
 from openmirror.ports import Step, WorkItem, WorkQueue
 from openmirror.ports.landing_events import Elsewhere, EventKind, Inside, LandingEvent, location_of
@@ -131,7 +131,7 @@ def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | No
     if announced and observed.incarnation and not partial.shows(announced):
         return Ignored(f"{announced} is not there any more")
     recorded = observed.control.problem
-    if recorded and is_unchanged(observed, recorded):
+    if recorded and what_changed(observed, recorded) is None:
         return Ignored(f"the table is paused: {recorded.code.value}")
     if observed.incarnation and observed.naming.has_ledger:
         return _in_a_ledger(partial, announced)

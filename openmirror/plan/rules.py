@@ -44,12 +44,7 @@ def still_holds(observed: ObservedState, problem: Problem) -> bool:
 
     Every other problem is found anew by each plan, so that it ends with its cause.
     """
-    return problem.code in FOUND_BY_APPLYING and is_unchanged(observed, problem)
-
-
-def is_unchanged(observed: ObservedState, problem: Problem) -> bool:
-    """Whether nothing that the problem is bound to has changed."""
-    return what_changed(observed, problem) is None
+    return problem.code in FOUND_BY_APPLYING and what_changed(observed, problem) is None
 
 
 def what_changed(observed: ObservedState, problem: Problem) -> str | None:

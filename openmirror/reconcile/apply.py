@@ -46,7 +46,7 @@ def apply_batch(
         return problem_of(seen.observed, read.broken, file)
     try:
         ports.steps(Step.FOLDED)
-        if is_unchanged(ports, batch):
+        if is_as_planned(ports, batch):
             ports.steps(Step.CHECKED)
             _decide_and_commit(ports, engine, seen, batch, read, started)
     finally:
@@ -54,7 +54,7 @@ def apply_batch(
     return None
 
 
-def is_unchanged(ports: RootPorts, batch: Batch) -> bool:
+def is_as_planned(ports: RootPorts, batch: Batch) -> bool:
     """Whether what was read is what was planned: same incarnation of the folder, same ETags."""
     landing = layout.table_folder(batch.folder)
     found = {}

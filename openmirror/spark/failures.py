@@ -22,7 +22,7 @@ from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile
 from openmirror.protocol.rules import Broken, Code
-from openmirror.spark.pieces import Naming, Piece
+from openmirror.spark.pieces import LocatedBy, Piece
 from openmirror.spark.places import SparkPaths
 
 _GONE = ("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST")
@@ -67,7 +67,7 @@ def _landed(uri: str, spark_path: SparkPaths, read: Iterable[Piece]) -> LandedFi
     for piece in read:
         # Spark puts as many slashes behind a scheme as it likes, so only what follows is compared.
         _, _, rest = spark_path(piece.path).rpartition("://")
-        if piece.naming is not Naming.PART and path.endswith(rest):
+        if piece.located_by is not LocatedBy.PART_NAME and path.endswith(rest):
             return piece.file
     return None
 

@@ -27,14 +27,14 @@ MOST_LISTED = 100
 """Files whose sequences one frame looks up by their paths: each row is compared with each."""
 
 
-class Naming(Enum):
+class LocatedBy(Enum):
     """How the place of a row in its change file is found."""
 
-    OWN = "own"
+    OWN_NAME = "own-name"
     """The name begins with the file's own sequence."""
-    PART = "part"
+    PART_NAME = "part-name"
     """A part of a converted file: its name has the sequence and its first row."""
-    LISTED = "listed"
+    PATH_LIST = "path-list"
     """Any other name: a list of paths has its sequence."""
 
 
@@ -45,7 +45,7 @@ class Piece:
     file: LandedFile
     path: StorePath
     first_row: int
-    naming: Naming
+    located_by: LocatedBy
 
 
 PartsByFile = Mapping[Number, Sequence[Part]]
@@ -67,10 +67,10 @@ def pieces(files: Iterable[LandedFile], parts: PartsByFile) -> Iterator[Piece]:
     """What Spark reads for these files, in their order."""
     for file in files:
         for part in parts.get(file.sequence, ()):
-            yield Piece(file, part.path, part.first_row, Naming.PART)
+            yield Piece(file, part.path, part.first_row, LocatedBy.PART_NAME)
         if file.sequence not in parts:
             own = name_of(file.path).startswith(f"{file.sequence:0{_DIGITS}d}.")
-            yield Piece(file, file.path, 0, Naming.OWN if own else Naming.LISTED)
+            yield Piece(file, file.path, 0, LocatedBy.OWN_NAME if own else LocatedBy.PATH_LIST)
 
 
 def spelled(session: SparkSession, path: str) -> str:
@@ -83,8 +83,8 @@ def spelled(session: SparkSession, path: str) -> str:
 def sequence_of(
     session: SparkSession, spark_path: SparkPaths, read: Sequence[Piece], metadata: Column
 ) -> Column:
-    """The sequence of each row of pieces with one naming, as bigint."""
-    if read[0].naming is not Naming.LISTED:
+    """The sequence of each row of pieces that are located in one way, as bigint."""
+    if read[0].located_by is not LocatedBy.PATH_LIST:
         return F.substring(metadata["file_name"], 1, _DIGITS).cast("bigint")
     listed: list[Column] = []
     for piece in read:
@@ -95,10 +95,10 @@ def sequence_of(
     return F.coalesce(F.create_map(*listed)[path].cast("bigint"), unknown.cast("bigint"))
 
 
-def row_of(naming: Naming, metadata: Column) -> Column:
+def row_of(located_by: LocatedBy, metadata: Column) -> Column:
     """The place of each row in its change file, counted from 0."""
     row = metadata["row_index"]
-    if naming is not Naming.PART:
+    if located_by is not LocatedBy.PART_NAME:
         return row
     first = F.substring(metadata["file_name"], _DIGITS + 2, PART_NUMBER)
     return first.cast("bigint") + row

@@ -14,12 +14,12 @@ from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional, quoted, sql_type
-from openmirror.spark.pieces import MOST_LISTED, Naming, Piece, row_of, sequence_of
+from openmirror.spark.pieces import MOST_LISTED, LocatedBy, Piece, row_of, sequence_of
 from openmirror.spark.places import SparkPaths
 
 _PATTERN_CHARACTERS = frozenset("\\[]{}*?")
 _PATTERNS = "__globPaths__"
-_Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None, Naming, int, str]
+_Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None, LocatedBy, int, str]
 
 
 def read_changes(
@@ -47,10 +47,10 @@ def _by_shape(spark_path: SparkPaths, read: Iterable[Piece]) -> dict[_Shape, lis
     for piece in read:
         facts = _facts(piece.file)
         columns = tuple((column.name, column.type) for column in facts.schema.columns)
-        listed += piece.naming is Naming.LISTED
-        group = listed // MOST_LISTED if piece.naming is Naming.LISTED else 0
+        listed += piece.located_by is LocatedBy.PATH_LIST
+        group = listed // MOST_LISTED if piece.located_by is LocatedBy.PATH_LIST else 0
         alone = piece.path if _must_be_read_alone(spark_path(piece.path)) else ""
-        shape = (columns, facts.marker, facts.marker_type, piece.naming, group, alone)
+        shape = (columns, facts.marker, facts.marker_type, piece.located_by, group, alone)
         shapes.setdefault(shape, []).append(piece)
     return shapes
 
@@ -65,7 +65,7 @@ def _read_shape(
     return frame.select(
         *_data_columns(facts, batch.union.schema),
         sequence_of(session, spark_path, read, metadata).alias(SEQUENCE),
-        row_of(read[0].naming, metadata).alias(ROW),
+        row_of(read[0].located_by, metadata).alias(ROW),
         marker.alias(MARKER),
     )
 

@@ -131,7 +131,7 @@ def test_a_file_that_was_replaced_between_plan_and_commit_is_applied_as_it_is_no
         assert _values(mirror, "t") == [(1, "a"), (2, "right")]
 
     def without_second_observation(patch: Patch) -> None:
-        patch.setattr(apply, "is_unchanged", lambda ports, batch: True)
+        patch.setattr(apply, "is_as_planned", lambda ports, batch: True)
 
     _with_and_without(scenario, mirror, without_second_observation)
 

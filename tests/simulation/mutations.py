@@ -70,19 +70,19 @@ def without_the_fence_before_a_drop() -> list[Patch]:
 
 def without_the_second_observation() -> list[Patch]:
     """What was read counts for what was planned."""
-    return [(apply, "is_unchanged", lambda *_: True)]
+    return [(apply, "is_as_planned", lambda *_: True)]
 
 
 def without_rows_held_before_the_second_observation() -> list[Patch]:
     """The second observation comes first, and the files are read after it."""
-    apply_batch, is_unchanged = apply.apply_batch, apply.is_unchanged
+    apply_batch, is_as_planned = apply.apply_batch, apply.is_as_planned
 
     def check_first(ports: RootPorts, engine: Any, seen: Any, batch: Any) -> Any:
-        return apply_batch(ports, engine, seen, batch) if is_unchanged(ports, batch) else None
+        return apply_batch(ports, engine, seen, batch) if is_as_planned(ports, batch) else None
 
     return [
         (reconciliation, "apply_batch", check_first),
-        (apply, "is_unchanged", lambda *_: True),
+        (apply, "is_as_planned", lambda *_: True),
     ]
 
 
