@@ -69,16 +69,16 @@ NAMES = [
 
 
 @dataclass
-class SparkPath:
-    """A root, and an engine that reads it."""
+class Root:
+    """A root: its store, and an engine that reads it."""
 
     store: FileStore
     engine: SparkEngine
 
 
-def local(root: Path, spark: SparkSession) -> SparkPath:
+def local(root: Path, spark: SparkSession) -> Root:
     store = LocalStore(root)
-    return SparkPath(store, SparkEngine(spark, local_spark_paths(str(root)), converter(store)))
+    return Root(store, SparkEngine(spark, local_spark_paths(str(root)), converter(store)))
 
 
 def converter(store: FileStore) -> FileConverter:
@@ -87,11 +87,11 @@ def converter(store: FileStore) -> FileConverter:
 
 
 @pytest.fixture
-def served_place(served: EndpointServer, spark: SparkSession) -> Iterator[SparkPath]:
+def served_root(served: EndpointServer, spark: SparkSession) -> Iterator[Root]:
     account = AccountUrl.parse(f"{served.url}/{served.account}")
     store = AzureStore.connect(account, served.key)
     access = abfs_settings(account, served.key, {})
-    yield SparkPath(
+    yield Root(
         store, SparkEngine(spark, account_spark_paths(account), converter(store), access)
     )
     store.close()
@@ -104,14 +104,14 @@ def parquet(table: pa.Table) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def batch(place: SparkPath, files: Iterable[tuple[str, pa.Table | bytes]]) -> Batch:
+def batch(root: Root, files: Iterable[tuple[str, pa.Table | bytes]]) -> Batch:
     """A batch of such files, in this order; sequences count from 1 whatever the names."""
-    inspector, landed = ChangeFileInspector(place.store), []
+    inspector, landed = ChangeFileInspector(root.store), []
     schema = TableSchema()
     for number, (name, content) in enumerate(files, start=1):
         path = StorePath(f"{layout.table_folder(FOLDER)}/{name}")
         data = content if isinstance(content, bytes) else parquet(content)
-        etag = place.store.write(path, data)
+        etag = root.store.write(path, data)
         facts = inspector.inspect(path, Entry(name, False, len(data), AT, etag))
         assert facts.broken is None
         merged = union_schema(schema, facts.schema)
@@ -145,9 +145,9 @@ def batch(place: SparkPath, files: Iterable[tuple[str, pa.Table | bytes]]) -> Ba
     )
 
 
-def read(place: SparkPath, of: Batch) -> list[tuple[object, ...]]:
+def read(root: Root, of: Batch) -> list[tuple[object, ...]]:
     """Sequence, row, marker and values of each row, in order."""
-    held = place.engine.read(of)
+    held = root.engine.read(of)
     assert isinstance(held, SparkPrepared), held
     columns = [SEQUENCE, ROW, MARKER, *positional(len(of.union.schema.columns))]
     rows = sorted(tuple(row) for row in held.changes.select(*columns).collect())
@@ -155,9 +155,9 @@ def read(place: SparkPath, of: Batch) -> list[tuple[object, ...]]:
     return rows
 
 
-def leftovers(place: SparkPath) -> tuple[Entry, ...]:
+def leftovers(root: Root) -> tuple[Entry, ...]:
     try:
-        return place.store.list_folder(layout.conversions("m")).entries
+        return root.store.list_folder(layout.conversions("m")).entries
     except NotThere:  # a damaged file may end it all before another has written a part
         return ()
 
@@ -186,14 +186,14 @@ def test_every_name_is_read_and_no_number_is_taken_from_one(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MOST_LISTED", 4)  # several lists
-    place = local(tmp_path, spark)
-    assert read(place, batch(place, of_names(NAMES))) == expected(len(NAMES))
-    assert leftovers(place) == ()
+    root = local(tmp_path, spark)
+    assert read(root, batch(root, of_names(NAMES))) == expected(len(NAMES))
+    assert leftovers(root) == ()
 
 
-def test_so_it_is_on_a_storage_account(served_place: SparkPath) -> None:
-    assert read(served_place, batch(served_place, of_names(NAMES))) == expected(len(NAMES))
-    assert leftovers(served_place) == ()
+def test_so_it_is_on_a_storage_account(served_root: Root) -> None:
+    assert read(served_root, batch(served_root, of_names(NAMES))) == expected(len(NAMES))
+    assert leftovers(served_root) == ()
 
 
 def damaged(of: pa.Table) -> bytes:
@@ -206,49 +206,49 @@ def damaged(of: pa.Table) -> bytes:
 def test_a_damaged_file_is_named_as_it_lies_in_the_folder(
     tmp_path: Path, spark: SparkSession, *, nested: bool
 ) -> None:
-    place = local(tmp_path, spark)
+    root = local(tmp_path, spark)
     bad = ("Year=2025/a %20[b].parquet", damaged(table(2, nested=nested)))
     files = [("Year=2024/a %20[b].parquet", table(1)), bad, ("z.parquet", table(3, nested=True))]
-    found = place.engine.read(batch(place, files))
+    found = root.engine.read(batch(root, files))
     assert isinstance(found, BadFile), found
     assert (found.name, found.broken.code) == (bad[0], Code.FILE_UNREADABLE)
-    assert leftovers(place) == ()
+    assert leftovers(root) == ()
 
 
 def test_a_wrong_marker_is_named_by_its_row_in_the_change_file(
     tmp_path: Path, spark: SparkSession
 ) -> None:
-    place = local(tmp_path, spark)
+    root = local(tmp_path, spark)
     wrong = pa.table({"id": [1] * 6, "l": [[1]] * 6, "__rowMarker__": [0, 0, 0, 0, 7, 9]})
-    found = place.engine.read(batch(place, [("a.parquet", table(1)), ("b/c.parquet", wrong)]))
+    found = root.engine.read(batch(root, [("a.parquet", table(1)), ("b/c.parquet", wrong)]))
     assert isinstance(found, BadFile), found
     assert found.name == "b/c.parquet"
     assert found.broken.detail == "row 5 has __rowMarker__ = 7; allowed are 0, 1, 2 and 4"
-    assert leftovers(place) == ()
+    assert leftovers(root) == ()
 
 
 def test_the_first_file_whose_conversion_fails_is_the_one_that_is_named(
     tmp_path: Path, spark: SparkSession
 ) -> None:
-    place = local(tmp_path, spark)
+    root = local(tmp_path, spark)
     finer = pa.table({"id": [1, 1], "t": pa.array([1000, 1], pa.timestamp("ns"))})
     files = [(f"{number}.parquet", finer) for number in range(2, 6)]
-    found = place.engine.read(batch(place, [("1.parquet", table(1, nested=True)), *files]))
+    found = root.engine.read(batch(root, [("1.parquet", table(1, nested=True)), *files]))
     assert isinstance(found, BadFile), found
     assert (found.name, found.broken.code) == ("2.parquet", Code.VALUE_INVALID)
     assert found.broken.detail.startswith("row 2, column 't': 1 nanoseconds")
-    assert leftovers(place) == ()
+    assert leftovers(root) == ()
 
 
 def test_a_file_that_goes_or_changes_while_it_is_converted_is_a_lost_race(
     tmp_path: Path, spark: SparkSession
 ) -> None:
-    place = local(tmp_path, spark)
-    planned = batch(place, [("a.parquet", table(1, nested=True))])
+    root = local(tmp_path, spark)
+    planned = batch(root, [("a.parquet", table(1, nested=True))])
     path = planned.files[0].path
-    place.store.write(path, parquet(table(2, nested=True)))
+    root.store.write(path, parquet(table(2, nested=True)))
     with pytest.raises(ConditionFailed):
-        place.engine.read(planned)
-    place.store.delete_file(path)
+        root.engine.read(planned)
+    root.store.delete_file(path)
     with pytest.raises(NotThere):
-        place.engine.read(planned)
+        root.engine.read(planned)
