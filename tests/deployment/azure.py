@@ -113,7 +113,7 @@ class Azure:
     def remembered(
         self, name: str, made: Deployment, state: str = "Succeeded", **outputs: str
     ) -> dict[str, Any]:
-        stated = {key: str(plain(value)) for key, value in made.outputs.items()} | outputs
+        values = {key: str(plain(value)) for key, value in made.outputs.items()} | outputs
         return {
             "id": f"{GROUP}/providers/Microsoft.Resources/deployments/{name}",
             "name": name,
@@ -123,7 +123,7 @@ class Azure:
                 # As Azure spells them.
                 "outputs": {
                     key[0].lower() + key[1:]: {"type": "String", "value": value}
-                    for key, value in stated.items()
+                    for key, value in values.items()
                 },
             },
         }
@@ -357,9 +357,9 @@ def _listed(resource: Deployed, made: Deployment) -> dict[str, Any]:
 
 def _principal(resource: Deployed, made: Deployment) -> str | None:
     for one in made.of(ROLE_ASSIGNMENT):
-        stated = str(one.properties["principalId"])
-        if stated.startswith(f"{resource.id}:"):
-            return guid(stated)
+        principal = str(one.properties["principalId"])
+        if principal.startswith(f"{resource.id}:"):
+            return guid(principal)
     return None
 
 

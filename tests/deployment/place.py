@@ -100,8 +100,8 @@ class Place:
 
     def principal(self, who: Who) -> str:
         """An identity of the deployment."""
-        stated = self.azure.deployments[0]["properties"]["outputs"]
-        outputs = {name.upper(): one["value"] for name, one in stated.items()}
+        deployed = self.azure.deployments[0]["properties"]["outputs"]
+        outputs = {name.upper(): one["value"] for name, one in deployed.items()}
         topic = self.azure.one("Microsoft.EventGrid/systemTopics")
         principals: dict[Who, str] = {
             Who.FUNCTIONS: outputs["FUNCTIONS_PRINCIPAL_ID"],

@@ -21,9 +21,9 @@ def outputs(*words: str) -> Result:
 
 
 def test_a_shell_takes_them_whatever_is_in_their_values(place: Place) -> None:
-    stated = place.azure.deployments[0]["properties"]["outputs"]
+    deployed = place.azure.deployments[0]["properties"]["outputs"]
     odd = "InstrumentationKey=1;IngestionEndpoint=https://x/;it's $HOME `id`"
-    stated[next(name for name in stated if name.upper() == "WORKBOOK_ID")]["value"] = odd
+    deployed[next(name for name in deployed if name.upper() == "WORKBOOK_ID")]["value"] = odd
     shown = outputs()
     assert shown.exit_code == 0, shown.output
     asked = subprocess.run(
@@ -35,9 +35,9 @@ def test_a_shell_takes_them_whatever_is_in_their_values(place: Place) -> None:
 
 
 def test_azures_own_spelling_of_names_is_put_right(place: Place) -> None:
-    stated = place.azure.deployments[0]["properties"]["outputs"]
-    stated["runneR_CLIENT_ID"] = stated.pop(
-        next(n for n in stated if n.upper() == "RUNNER_CLIENT_ID")
+    deployed = place.azure.deployments[0]["properties"]["outputs"]
+    deployed["runneR_CLIENT_ID"] = deployed.pop(
+        next(n for n in deployed if n.upper() == "RUNNER_CLIENT_ID")
     )
     assert "RUNNER_CLIENT_ID" in json.loads(outputs("--json").stdout)
 

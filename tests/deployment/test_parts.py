@@ -63,14 +63,14 @@ def test_unique_strings_are_those_that_azure_makes(parts: tuple[str, ...], answe
 
 
 def profile(folder: Path) -> dict[str, str]:
-    stated = {
+    written = {
         "subscriptions": [
             {"id": "a", "name": "Trial", "isDefault": False, "environmentName": "AzureCloud"},
             {"id": "b", "name": "Gov", "isDefault": True, "environmentName": "AzureUSGovernment"},
         ]
     }
     # As az writes it: with a mark at its beginning.
-    (folder / "azureProfile.json").write_text(json.dumps(stated), "utf-8-sig")
+    (folder / "azureProfile.json").write_text(json.dumps(written), "utf-8-sig")
     return {"AZURE_CONFIG_DIR": str(folder)}
 
 

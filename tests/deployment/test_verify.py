@@ -85,12 +85,14 @@ def test_every_missing_role_is_named_with_whose_it_is_and_where(place: Place) ->
     assert "ten minutes" in bad["remedy"]
 
 
-def _is(place: Place, grant: Grant, stated: dict[str, Any]) -> bool:
+def _is(place: Place, grant: Grant, assignment: dict[str, Any]) -> bool:
     return (
-        stated["principalId"] == place.principal(grant.who)
-        and stated["roleDefinitionId"].endswith(grant.role)
-        and stated["scope"].endswith(f"/{grant.place.name or stated['scope'].rpartition('/')[2]}")
-        and (bool(grant.place.name) or "/default/" not in stated["scope"])
+        assignment["principalId"] == place.principal(grant.who)
+        and assignment["roleDefinitionId"].endswith(grant.role)
+        and assignment["scope"].endswith(
+            f"/{grant.place.name or assignment['scope'].rpartition('/')[2]}"
+        )
+        and (bool(grant.place.name) or "/default/" not in assignment["scope"])
     )
 
 
@@ -105,8 +107,8 @@ def test_the_roles_that_are_checked_are_those_that_the_bicep_files_give() -> Non
     }
     given = set()
     for one in made.of(ROLE_ASSIGNMENT):
-        stated = str(one.properties["principalId"])
-        who = Who.TOPIC if stated.startswith(f"{topic.id}:") else ours.get(guid(stated))
+        principal = str(one.properties["principalId"])
+        who = Who.TOPIC if principal.startswith(f"{topic.id}:") else ours.get(guid(principal))
         if who is not None:
             role = Role(str(one.properties["roleDefinitionId"]).rpartition("/")[2])
             given.add((who, role, one.scope, bool(one.properties.get("condition"))))
@@ -212,11 +214,11 @@ def test_an_event_subscription_that_does_not_deliver_is_named(
     place: Place, planted: dict[str, Any], says: str
 ) -> None:
     (subscription,) = place.azure.subscriptions.values()
-    stated = subscription["properties"]
-    queue = stated["deliveryWithResourceIdentity"]["destination"]["properties"]
+    properties = subscription["properties"]
+    queue = properties["deliveryWithResourceIdentity"]["destination"]["properties"]
     for name, value in planted.items():
-        filtered = dict.fromkeys(("includedEventTypes", "subjectBeginsWith"), stated["filter"])
-        part = {"queueName": queue, **filtered}.get(name, stated)
+        filtered = dict.fromkeys(("includedEventTypes", "subjectBeginsWith"), properties["filter"])
+        part = {"queueName": queue, **filtered}.get(name, properties)
         part[name] = value
     bad = place.bad()
     assert (bad["check"], bad["verdict"]) == ("events", "fault")
@@ -460,8 +462,10 @@ def test_a_job_that_somebody_deleted_is_a_fault(place: Place) -> None:
 
 
 def test_accounts_that_cannot_be_opened_are_a_finding(place: Place) -> None:
-    stated = place.azure.deployments[0]["properties"]["outputs"]
-    stated[next(name for name in stated if name.upper() == "OPENMIRROR_ROOT")]["value"] = "mirrors"
+    deployed = place.azure.deployments[0]["properties"]["outputs"]
+    deployed[next(name for name in deployed if name.upper() == "OPENMIRROR_ROOT")]["value"] = (
+        "mirrors"
+    )
     found = place.found()
     faults = [one for one in found if one["verdict"] == "fault"]
     assert "OPENMIRROR_ROOT must be" in faults[-1]["what"]

@@ -37,7 +37,7 @@ def applied(root: Path, folder: TableFolder) -> LocalStore:
     return ports.store
 
 
-def stated(result: Result) -> tuple[int, Any]:
+def answer_of(result: Result) -> tuple[int, Any]:
     assert result.error is None, result.trace
     return result.value["status"], json.loads(result.value["body"])
 
@@ -45,11 +45,11 @@ def stated(result: Result) -> tuple[int, Any]:
 def test_fabrics_two_calls_answer_in_its_shapes(app: FunctionsHost, root: Path) -> None:
     applied(root, table("http", "Sales.schema/Orders"))
     route = {"mirror": "http"}
-    assert stated(app.http("getMirroringStatus", "POST", route=route)) == (
+    assert answer_of(app.http("getMirroringStatus", "POST", route=route)) == (
         200,
         {"status": "Initialized"},
     )
-    status, body = stated(app.http("getTablesMirroringStatus", "POST", route=route))
+    status, body = answer_of(app.http("getTablesMirroringStatus", "POST", route=route))
     assert status == 200
     (one,) = body["data"]
     assert (one["sourceSchemaName"], one["sourceTableName"], one["status"]) == (
@@ -57,7 +57,7 @@ def test_fabrics_two_calls_answer_in_its_shapes(app: FunctionsHost, root: Path) 
         "Orders",
         "Replicating",
     )
-    assert stated(app.http("getMirroringStatus", "POST", route={"mirror": "none"}))[0] == 404
+    assert answer_of(app.http("getMirroringStatus", "POST", route={"mirror": "none"}))[0] == 404
 
 
 def test_a_verb_is_carried_out_in_the_name_of_whoever_asked(app: FunctionsHost, root: Path) -> None:
@@ -65,12 +65,12 @@ def test_a_verb_is_carried_out_in_the_name_of_whoever_asked(app: FunctionsHost, 
     store = applied(root, folder)
     body = json.dumps({"table": "verbs/dbo.Orders", "why": "nightly load"})
     route = {"verb": "pause"}
-    status, reported = stated(app.http("operate", "POST", route=route, headers=WHO, body=body))
+    status, reported = answer_of(app.http("operate", "POST", route=route, headers=WHO, body=body))
     assert (status, reported) == (202, {"data": [{"table": "verbs/dbo.Orders", "done": "held"}]})
     held = Documents(store).table(folder).value.hold
     assert held is not None
     assert (held.by, held.why) == ("ann@contoso.com", "nightly load")
-    again, refused = stated(app.http("operate", "POST", route=route, body=body))
+    again, refused = answer_of(app.http("operate", "POST", route=route, body=body))
     assert (again, refused["errorCode"]) == (409, "RequestRefused")
 
 
@@ -82,7 +82,9 @@ def test_a_dead_letter_is_shown_and_put_back(
     page = app.http("status").value["body"]
     assert "1 message was given up" in page
     assert name in page
-    status, reported = stated(app.http("requeue", "POST", body=json.dumps({"dead_letter": name})))
+    status, reported = answer_of(
+        app.http("requeue", "POST", body=json.dumps({"dead_letter": name}))
+    )
     assert (status, reported) == (202, {"data": [{"dead_letter": name, "done": "put back"}]})
     assert queues.bodies(EVENTS_QUEUE) == [b"junk"]
     assert "given up" not in app.http("status").value["body"]

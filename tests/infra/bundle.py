@@ -89,10 +89,10 @@ def breaches(bundle: Bundle) -> list[str]:
     if found:
         return found
     for key, job in bundle.resolved().items():
-        found += [f"{key}: {stated}" for stated in (*_refused(job), *_refused(bundle.jobs[key]))]
+        found += [f"{key}: {text}" for text in (*_refused(job), *_refused(bundle.jobs[key]))]
         if not found:
             rules = (_one_at_a_time, _started, _reported, _on_its_own_machine, _task, _libraries)
-            found += [f"{key}: {stated}" for rule in rules for stated in rule(job, bundle)]
+            found += [f"{key}: {text}" for rule in rules for text in rule(job, bundle)]
     return found
 
 
@@ -189,13 +189,16 @@ def _started(job: Mapping[str, Any], bundle: Bundle) -> Iterator[str]:
 
 
 def _reported(job: Mapping[str, Any], bundle: Bundle) -> Iterator[str]:
-    stated = {"alert_emails": ["you@example.org"], "alert_webhooks": [{"id": "a"}]}
+    receivers = {"alert_emails": ["you@example.org"], "alert_webhooks": [{"id": "a"}]}
     reported = next(
         found
-        for found in bundle.resolved({**GIVEN, **stated}).values()
+        for found in bundle.resolved({**GIVEN, **receivers}).values()
         if found["name"] == job["name"]
     )
-    for kind, who in (("email", stated["alert_emails"]), ("webhook", stated["alert_webhooks"])):
+    for kind, who in (
+        ("email", receivers["alert_emails"]),
+        ("webhook", receivers["alert_webhooks"]),
+    ):
         if reported.get(f"{kind}_notifications", {}).get("on_failure") != who:
             yield f"nobody hears by {kind} of a failed run"
 
@@ -237,13 +240,13 @@ def _task(job: Mapping[str, Any], bundle: Bundle) -> Iterator[str]:
         yield f"there is no package {wheel['package_name']}"
     if wheel["entry_point"] not in project["scripts"]:
         yield f"{wheel['package_name']} has no entry point {wheel['entry_point']}"
-    stated = io.StringIO()
+    output = io.StringIO()
     try:
-        with contextlib.redirect_stderr(stated):
+        with contextlib.redirect_stderr(output):
             arguments = parse(wheel["parameters"], cluster["new_cluster"]["spark_env_vars"])
         settings = Settings.load(arguments.env, {"root": arguments.root})
     except SystemExit:
-        yield stated.getvalue().strip().splitlines()[-1]
+        yield output.getvalue().strip().splitlines()[-1]
     except CannotStart as error:
         yield str(error)
     else:

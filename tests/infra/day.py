@@ -138,7 +138,7 @@ def day() -> Day:
             made.run(60131)
             made.given_up("landing-events", "7d0c41fe", "it is not JSON text")
             made.workspace.request(
-                "landing", ok=False, stated="NotAnEvent: the message is not JSON text"
+                "landing", ok=False, error="NotAnEvent: the message is not JSON text"
             )
         if before == timedelta(minutes=9):
             stray = layout.join(layout.table_folder(customers), "export-final(2).parquet")

@@ -67,8 +67,8 @@ class System:
                     self.functions.report_statuses(folder.mirror, [recorded])
             for function in ("sweep", "landing", "cleanup"):
                 wrong = function in self.failing
-                stated = "AccessDenied: the role is missing" if wrong else ""
-                self.workspace.request(function, ok=not wrong, stated=stated)
+                error = "AccessDenied: the role is missing" if wrong else ""
+                self.workspace.request(function, ok=not wrong, error=error)
             self.functions.dead_letters_waiting(
                 {"landing-events": self.dead_letters, "event-grid": 0}
             )

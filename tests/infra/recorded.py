@@ -42,7 +42,7 @@ class Workspace:
         sinks = Sinks(events, events, None, meter, NoOpTracer())
         return Signals(sinks, REPEAT, lambda: self.now.timestamp())
 
-    def request(self, function: str, *, ok: bool = True, stated: str = "", code: str = "") -> None:
+    def request(self, function: str, *, ok: bool = True, error: str = "", code: str = "") -> None:
         """One invocation of a function, as the platform records it."""
         trace = f"{len(self.tables.get('AppRequests', ())):032x}"
         self.add(
@@ -55,8 +55,8 @@ class Workspace:
             DurationMs=420.0,
             OperationId=trace,
         )
-        if stated:
-            kind, _, message = stated.partition(": ")
+        if error:
+            kind, _, message = error.partition(": ")
             self.add(
                 "AppExceptions",
                 AppRoleName=FUNCTIONS,

@@ -39,14 +39,14 @@ HOOKS = {
 }
 
 
-def unknown(stated: Any, keys: Any, at: str = "") -> list[str]:
+def unknown(part: Any, keys: Any, at: str = "") -> list[str]:
     """What azd would pass over or refuse."""
     if isinstance(keys, type):
-        return [] if isinstance(stated, keys) else [f"{at} is a {type(stated).__name__}"]
-    if not isinstance(stated, dict):
-        return [f"{at} is a {type(stated).__name__}"]
+        return [] if isinstance(part, keys) else [f"{at} is a {type(part).__name__}"]
+    if not isinstance(part, dict):
+        return [f"{at} is a {type(part).__name__}"]
     found = []
-    for key, value in stated.items():
+    for key, value in part.items():
         inner = keys.get(key, keys.get("*"))
         path = f"{at}.{key}" if at else str(key)
         found += [f"{path} is unknown"] if inner is None else unknown(value, inner, path)
@@ -54,14 +54,14 @@ def unknown(stated: Any, keys: Any, at: str = "") -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def stated() -> dict[str, Any]:
+def document() -> dict[str, Any]:
     whole: dict[str, Any] = yaml.safe_load((ROOT / "azure.yaml").read_text())
     return whole
 
 
-def test_azd_knows_every_key(stated):
-    assert unknown(stated, KEYS) == []
-    assert set(stated["hooks"]) <= HOOKS
+def test_azd_knows_every_key(document):
+    assert unknown(document, KEYS) == []
+    assert set(document["hooks"]) <= HOOKS
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_a_key_that_azd_does_not_know_is_reported(wrong, reported):
     assert unknown(wrong, KEYS) == [reported]
 
 
-def test_the_template_that_azd_deploys_is_there_with_its_parameters(stated):
-    infra = stated["infra"]
+def test_the_template_that_azd_deploys_is_there_with_its_parameters(document):
+    infra = document["infra"]
 
     assert infra["provider"] == "bicep"
     assert ROOT / infra["path"] == BICEP
@@ -87,11 +87,11 @@ def test_the_template_that_azd_deploys_is_there_with_its_parameters(stated):
     assert Folder.at().templates[f"{infra['module']}.bicep"].scope == "subscription"
 
 
-def test_azd_finds_the_app_that_a_service_is_published_to(stated):
+def test_azd_finds_the_app_that_a_service_is_published_to(document):
     deployment = expand(Folder.at(), EVERYBODY)
     tagged = [each for each in deployment.resources if each.body.get("tags")]
 
-    for service, what in stated["services"].items():
+    for service, what in document["services"].items():
         (app,) = [each for each in tagged if each.body["tags"].get("azd-service-name") == service]
         assert what["host"] == "function"
         assert app.type == "Microsoft.Web/sites"
@@ -147,18 +147,18 @@ def test_azd_finds_the_group_by_the_tag_of_its_environment():
     assert group.body["tags"]["azd-env-name"] == "dev"
 
 
-def test_a_service_is_published_from_the_folder_that_the_package_is_built_into(stated):
+def test_a_service_is_published_from_the_folder_that_the_package_is_built_into(document):
     built = inspect.signature(package).parameters["out"].default / "functions"
 
     assert "functions/ " in (package.__doc__ or "")
-    assert {(ROOT / each["project"]).resolve() for each in stated["services"].values()} == {built}
+    assert {(ROOT / each["project"]).resolve() for each in document["services"].values()} == {built}
 
 
-def test_a_hook_runs_a_command_that_is_there(stated):
+def test_a_hook_runs_a_command_that_is_there(document):
     verbs = re.findall(r"^([a-z|-]+)\)$", (ROOT / "dev").read_text(), re.MULTILINE)
     known = {verb for row in verbs for verb in row.split("|")}
 
-    for hook in stated["hooks"].values():
+    for hook in document["hooks"].values():
         for system in hook.values():
             program, verb = system["run"].split()[:2]
             assert (ROOT / program).is_file()

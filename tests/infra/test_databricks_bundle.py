@@ -39,7 +39,7 @@ def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> 
 
 
 @pytest.mark.parametrize(
-    ("file", "written", "planted", "stated"),
+    ("file", "written", "planted", "message"),
     [
         (FILE, "artifacts:", "artefacts:", "artefacts"),
         (FILE, "data_security_mode: SINGLE_USER", "data_security_mode: SINGLE", "DataSecurityMode"),
@@ -104,14 +104,14 @@ def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> 
     ],
 )
 def test_a_planted_mistake_is_found(
-    tmp_path: Path, file: str, written: str, planted: str, stated: str
+    tmp_path: Path, file: str, written: str, planted: str, message: str
 ) -> None:
     shutil.copy(ROOT / FILE, tmp_path)
     shutil.copytree(ROOT / "resources", tmp_path / "resources")
     text = (tmp_path / file).read_text()
     assert written in text
     (tmp_path / file).write_text(text.replace(written, planted, 1))
-    assert re.search(re.escape(stated), "\n".join(breaches(read(tmp_path))))
+    assert re.search(re.escape(message), "\n".join(breaches(read(tmp_path))))
 
 
 class _Identity:

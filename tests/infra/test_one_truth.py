@@ -53,9 +53,9 @@ def test_the_accounts_hold_what_the_code_asks_for_and_nothing_else() -> None:
 
 
 def test_events_go_to_the_queue_that_the_app_listens_to_and_else_where_it_collects() -> None:
-    stated = subscription().properties
-    to = stated["deliveryWithResourceIdentity"]["destination"]["properties"]
-    given_up = stated["deadLetterWithResourceIdentity"]["deadLetterDestination"]["properties"]
+    found = subscription().properties
+    to = found["deliveryWithResourceIdentity"]["destination"]["properties"]
+    given_up = found["deadLetterWithResourceIdentity"]["deadLetterDestination"]["properties"]
     (runtime,) = [
         one.id
         for one in deployment().of("Microsoft.Storage/storageAccounts")
@@ -63,7 +63,7 @@ def test_events_go_to_the_queue_that_the_app_listens_to_and_else_where_it_collec
     ]
     assert (to["resourceId"], to["queueName"]) == (runtime, EVENTS_QUEUE)
     assert given_up == {"resourceId": runtime, "blobContainerName": DEAD_LETTERS}
-    assert stated["eventDeliverySchema"] in set(Envelope)
+    assert found["eventDeliverySchema"] in set(Envelope)
 
 
 def test_the_outputs_are_what_a_command_line_is_given() -> None:
@@ -119,9 +119,9 @@ def test_every_role_that_is_assigned_is_explained() -> None:
 
 
 def test_every_setting_that_the_app_is_given_stands_in_the_docs() -> None:
-    stated = (DOCS / "FUNCTIONS.md").read_text() + (DOCS / "OPERATIONS.md").read_text()
+    pages = (DOCS / "FUNCTIONS.md").read_text() + (DOCS / "OPERATIONS.md").read_text()
     (settings,) = deployment().of("Microsoft.Web/sites/config")
-    assert [name for name in settings.properties if f"`{name}`" not in stated] == []
+    assert [name for name in settings.properties if f"`{name}`" not in pages] == []
 
 
 # -- Which events are delivered

@@ -64,7 +64,7 @@ def build(
 
 @dataclass(frozen=True)
 class Built:
-    stated: str
+    output: str
     folder: Path
 
     @property
@@ -239,11 +239,11 @@ def test_it_says_name_size_sum_and_number_of_files_and_how_long_a_cold_import_ta
         assert (
             f"{path}\n  {len(content):,} bytes, {len(members(path))} files, "
             f"sha256 {sha256(content).hexdigest()}\n"
-        ) in built.stated
+        ) in built.output
     assert re.search(
         r"cold import of the app with its \d+ functions: \d+\.\d\d s, the median of 1 fresh "
         r"processes, Python 3\.\d+\.\d+ on \w+ with \d+ CPUs",
-        built.stated,
+        built.output,
     )
 
 

@@ -22,7 +22,7 @@ def test_every_package_has_one_exact_version_inside_its_range_and_no_other_has()
 
 
 @pytest.mark.parametrize(
-    ("changed", "to", "stated"),
+    ("changed", "to", "message"),
     [
         ("pyarrow==26.0.1", "", "pyarrow<27,>=19 has no exact version"),
         ("pyarrow==26.0.1", "pyarrow==27.0.0", "pyarrow==27.0.0 is outside pyarrow<27,>=19"),
@@ -38,12 +38,12 @@ def test_every_package_has_one_exact_version_inside_its_range_and_no_other_has()
         ("rich==15.0.0", "rich==15.0.0\npygments==2.21.0", "pygments==2.21.0 is asked for nowhere"),
     ],
 )
-def test_each_disagreement_is_found(changed: str, to: str, stated: str) -> None:
+def test_each_disagreement_is_found(changed: str, to: str, message: str) -> None:
     text = (ROOT / "constraints.txt").read_text()
     assert text.count(f"\n{changed}\n") == 1
     lines = text.replace(f"\n{changed}\n", f"\n{to}\n").splitlines()
     pins = [Requirement(line) for line in lines if line and line[0] != "#"]
-    assert stated in disagreements(read_project(), pins)
+    assert message in disagreements(read_project(), pins)
 
 
 def test_every_range_has_both_ends() -> None:

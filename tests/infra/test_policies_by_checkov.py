@@ -42,9 +42,9 @@ def scanned(folder: Path) -> dict[str, Any]:
         text=True,
         env={"PATH": os.environ["PATH"], "HOME": str(folder.parent), "LOG_LEVEL": "ERROR"},
     )
-    stated = json.loads(done.stdout)
-    assert isinstance(stated, dict), done.stderr
-    return stated
+    report = json.loads(done.stdout)
+    assert isinstance(report, dict), done.stderr
+    return report
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +85,6 @@ def test_a_file_that_checkov_cannot_read_is_a_failure_and_not_passed_over(tmp_pa
     folder.mkdir()
     (folder / "planted.bicep").write_text(INSECURE)
     (folder / "unread.bicep").write_text("param settings object\nvar both = {\n  ...settings\n}\n")
-    stated = scanned(folder)
-    assert stated["summary"]["parsing_errors"] == 1
-    assert [Path(name).name for name in stated["results"]["parsing_errors"]] == ["unread.bicep"]
+    report = scanned(folder)
+    assert report["summary"]["parsing_errors"] == 1
+    assert [Path(name).name for name in report["results"]["parsing_errors"]] == ["unread.bicep"]

@@ -47,8 +47,8 @@ def test_the_preview_says_that_it_is_one(shown: Page) -> None:
 def test_a_stranger_sees_which_table_stands_still_and_why(shown: Page) -> None:
     first = shown.locator("[data-item='tables'] tbody tr").first
     assert first.locator("svg.critical").is_visible()
-    stated = first.inner_text()
+    text = first.inner_text()
     for word in ("Paused", "Finance.Invoices", "RowMarkerInvalid", "Replace the file"):
-        assert word in stated
+        assert word in text
     assert shown.locator("a", has_text="Open the run").count() == 3
     assert shown.evaluate("document.documentElement.scrollWidth") <= 1640

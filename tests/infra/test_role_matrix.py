@@ -97,10 +97,10 @@ def test_only_the_functions_have_rights_on_a_whole_account_or_more() -> None:
 
 def test_every_assignment_says_why_and_to_what_kind_of_principal() -> None:
     for one in deployment().of(ROLE_ASSIGNMENT):
-        stated = one.properties
-        assert re.fullmatch(r"openmirror [\w ]+: \w.+", str(stated.get("description"))), one.id
-        assert stated["principalType"] in ("ServicePrincipal", "User", "Group")
-        assert ("condition" in stated) == (stated.get("conditionVersion") == "2.0"), one.id
+        properties = one.properties
+        assert re.fullmatch(r"openmirror [\w ]+: \w.+", str(properties.get("description"))), one.id
+        assert properties["principalType"] in ("ServicePrincipal", "User", "Group")
+        assert ("condition" in properties) == (properties.get("conditionVersion") == "2.0"), one.id
 
 
 OWN_ROLE = "99999999-9999-9999-9999-999999999999"
@@ -108,9 +108,9 @@ OWN_ROLE = "99999999-9999-9999-9999-999999999999"
 
 def with_a_role_of_ones_own() -> list[Assignment]:
     """What is assigned where publishers get the role of publisher-role.json."""
-    stated = json.loads((BICEP / "publisher-role.json").read_text())
+    definition = json.loads((BICEP / "publisher-role.json").read_text())
     kinds = ("Actions", "NotActions", "DataActions", "NotDataActions")
-    own = Role(stated["Name"], OWN_ROLE, *(frozenset(stated[kind]) for kind in kinds))
+    own = Role(definition["Name"], OWN_ROLE, *(frozenset(definition[kind]) for kind in kinds))
     made = expand(folder(), {**PARAMETERS, "publisherRole": OWN_ROLE})
     return assignments(made, {**ROLES, OWN_ROLE: own})
 

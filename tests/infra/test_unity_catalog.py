@@ -15,7 +15,7 @@ def test_the_sql_breaks_no_rule() -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "written", "planted", "stated"),
+    ("file", "written", "planted", "message"),
     [
         ("credentials.sql", '"purpose": "SERVICE"', '"purpos": "SERVICE"', "does not understand"),
         ("credentials.sql", '"purpose": "SERVICE"', '"purpose": "STORAGE"', "which nobody makes"),
@@ -38,7 +38,7 @@ def test_the_sql_breaks_no_rule() -> None:
     ],
 )
 def test_a_planted_mistake_is_found(
-    tmp_path: Path, file: str, written: str, planted: str, stated: str
+    tmp_path: Path, file: str, written: str, planted: str, message: str
 ) -> None:
     for name in ("databricks.yml", "resources", FOLDER):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
@@ -46,4 +46,4 @@ def test_a_planted_mistake_is_found(
     text = (tmp_path / FOLDER / file).read_text()
     assert written in text
     (tmp_path / FOLDER / file).write_text(text.replace(written, planted, 1))
-    assert stated in "\n".join(breaches(tmp_path))
+    assert message in "\n".join(breaches(tmp_path))

@@ -91,9 +91,7 @@ def served_root(served: EndpointServer, spark: SparkSession) -> Iterator[Root]:
     account = AccountUrl.parse(f"{served.url}/{served.account}")
     store = AzureStore.connect(account, served.key)
     access = abfs_settings(account, served.key, {})
-    yield Root(
-        store, SparkEngine(spark, account_spark_paths(account), converter(store), access)
-    )
+    yield Root(store, SparkEngine(spark, account_spark_paths(account), converter(store), access))
     store.close()
     forget(spark, account)
 

@@ -86,7 +86,7 @@ def handler(name: str) -> Any:
     return found[name]
 
 
-def stated(response: func.HttpResponse) -> Any:
+def body_of(response: func.HttpResponse) -> Any:
     return json.loads(response.get_body())
 
 
@@ -98,11 +98,11 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def test_a_mirrors_status_has_fabrics_shape(site: Site) -> None:
-    assert stated(site.ask("getMirroringStatus")) == {"status": "Initialized"}
+    assert body_of(site.ask("getMirroringStatus")) == {"status": "Initialized"}
     site.run()
-    assert stated(site.ask("getMirroringStatus")) == {"status": "Running"}
+    assert body_of(site.ask("getMirroringStatus")) == {"status": "Running"}
     site.store.write(layout.mirror_settings("m"), b"no")
-    error = stated(site.ask("getMirroringStatus"))["error"]
+    error = body_of(site.ask("getMirroringStatus"))["error"]
     assert error["errorCode"] == "MirrorSettingsInvalid"
     assert "mirroring.json" in error["message"]
 
@@ -111,7 +111,7 @@ def test_the_tables_status_is_what_the_command_prints(site: Site) -> None:
     land(site.store, ORDERS, 1)
     land(site.store, ITEMS, 1, 3)
     site.run(ORDERS, ITEMS)
-    reported = stated(site.ask("getTablesMirroringStatus"))
+    reported = body_of(site.ask("getTablesMirroringStatus"))
     printed = CliRunner().invoke(cli, ["status", "--json", "--root", str(site.root)])
     expected = json.loads(printed.stdout)
     for answer in (reported, expected):
@@ -130,7 +130,7 @@ def test_pages_go_on_where_the_one_before_ended(
     monkeypatch.setattr(overview.table_page, "__defaults__", (None, 2))
     found, params = [], {}
     for _ in range(3):
-        page = stated(site.ask("getTablesMirroringStatus", **params))
+        page = body_of(site.ask("getTablesMirroringStatus", **params))
         found += [one["sourceTableName"] for one in page["data"]]
         params = {"continuationToken": page.get("continuationToken", "")}
         if params["continuationToken"]:
@@ -147,7 +147,7 @@ def test_a_zone_that_cannot_be_listed_is_an_entry_and_never_an_empty_list(site: 
     land(site.store, ITEMS, 1)
     site.run(ITEMS)
     (site.root / layout.landing_zone("m")).rename(site.root / "elsewhere")
-    (entry,) = stated(site.ask("getTablesMirroringStatus"))["data"]
+    (entry,) = body_of(site.ask("getTablesMirroringStatus"))["data"]
     assert (entry["status"], entry["error"]["errorCode"]) == ("Failed", "LandingZoneUnreadable")
 
 
@@ -179,7 +179,7 @@ def test_partitions_that_wait_are_on_the_page_and_in_the_answer_and_can_be_given
     site.run(ITEMS)
 
     def items() -> dict[str, Any]:
-        data = stated(site.ask("getTablesMirroringStatus"))["data"]
+        data = body_of(site.ask("getTablesMirroringStatus"))["data"]
         return next(one["openmirror"] for one in data if one["sourceTableName"] == "items")
 
     applied = [(p["partition"], p["appliedSequence"]) for p in items()["partitions"]]
@@ -204,7 +204,7 @@ def test_an_operator_holds_and_resumes_a_table(site: Site) -> None:
     site.run(ITEMS)
     who = {"x-ms-client-principal-name": "ann@contoso.com"}
     held = site.operate("pause", who, table="m/dbo.items", why="nightly load")
-    assert (held.status_code, stated(held)) == (
+    assert (held.status_code, body_of(held)) == (
         202,
         {"data": [{"table": "m/dbo.items", "done": "held"}]},
     )
@@ -229,7 +229,7 @@ def test_a_bad_file_is_skipped_and_a_problem_tried_again(site: Site) -> None:
     assert skipped.status_code == 202
     land(site.store, ITEMS, 3)
     site.run(ITEMS)
-    (one,) = stated(site.ask("getTablesMirroringStatus"))["data"]
+    (one,) = body_of(site.ask("getTablesMirroringStatus"))["data"]
     assert one["openmirror"]["appliedSequence"] == "3"
 
 
@@ -239,7 +239,7 @@ def test_a_gap_is_given_up_through_a_number(site: Site) -> None:
     through = site.operate("skip", table="dbo.items", through="2", why="lost in May")
     assert through.status_code == 202
     site.run(ITEMS)
-    (one,) = stated(site.ask("getTablesMirroringStatus"))["data"]
+    (one,) = body_of(site.ask("getTablesMirroringStatus"))["data"]
     assert one["openmirror"]["appliedSequence"] == "3"
 
 
@@ -249,17 +249,17 @@ def test_reseed_undrop_adopt_and_confirm_drops_reach_their_tables(site: Site) ->
         land(site.store, folder, 1)
     site.run(*folders)
     assert site.operate("reseed", table="dbo.t0").status_code == 202
-    adopted = stated(site.operate("adopt", mirror="m", all=True))["data"]
+    adopted = body_of(site.operate("adopt", mirror="m", all=True))["data"]
     assert [one["table"] for one in adopted] == [f"m/dbo.t{number}" for number in range(5)]
     site.run(*folders)
     for folder in folders[:4]:
         site.store.delete_folder(layout.table_folder(folder))
     site.run(*folders, *folders)
-    confirmed = stated(site.operate("confirm-drops", mirror="m"))["data"]
+    confirmed = body_of(site.operate("confirm-drops", mirror="m"))["data"]
     assert [one["table"] for one in confirmed] == [f"m/dbo.t{number}" for number in range(4)]
     site.run(*folders)
     back = site.operate("undrop", table="dbo.t1")
-    assert stated(back)["data"] == [{"table": "m/dbo.t1", "done": "will come back, held"}]
+    assert body_of(back)["data"] == [{"table": "m/dbo.t1", "done": "will come back, held"}]
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_what_cannot_be_done_is_refused_in_words_and_changes_nothing(
     site.run(ITEMS)
     before = Documents(site.store).table(ITEMS)
     response = site.ask("operate", body=body, route={"verb": verb})
-    refused = stated(response)
+    refused = body_of(response)
     assert (response.status_code, refused["errorCode"]) == (status, code)
     assert words in refused["message"]
     assert Documents(site.store).table(ITEMS) == before
@@ -305,9 +305,9 @@ def test_reading_what_is_not_there_is_refused_in_words(site: Site) -> None:
     site.run(ITEMS)
     for name in ("getMirroringStatus", "getTablesMirroringStatus"):
         response = site.ask(name, route={"mirror": "nowhere"})
-        assert (response.status_code, stated(response)["errorCode"]) == (404, "ItemNotFound")
+        assert (response.status_code, body_of(response)["errorCode"]) == (404, "ItemNotFound")
     wrong = site.ask("getTablesMirroringStatus", continuationToken="%%%")
-    assert (wrong.status_code, stated(wrong)["errorCode"]) == (400, "InvalidRequest")
+    assert (wrong.status_code, body_of(wrong)["errorCode"]) == (400, "InvalidRequest")
 
 
 def test_a_document_that_cannot_be_read_is_named(site: Site) -> None:
@@ -316,16 +316,16 @@ def test_a_document_that_cannot_be_read_is_named(site: Site) -> None:
     path = layout.control_document(ITEMS)
     site.store.write(path, b'{"version": 99}')
     response = site.operate("pause", table="dbo.items")
-    assert (response.status_code, stated(response)["errorCode"]) == (500, "ControlDocumentInvalid")
-    assert "version 99" in stated(response)["message"]
+    assert (response.status_code, body_of(response)["errorCode"]) == (500, "ControlDocumentInvalid")
+    assert "version 99" in body_of(response)["message"]
 
 
 def test_settings_that_are_missing_are_named(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(edge, "built", lambda: function_app_context({}))
     for name in ("getMirroringStatus", "status"):
         response = site.ask(name)
-        assert (response.status_code, stated(response)["errorCode"]) == (500, "NotConfigured")
-        assert "OPENMIRROR_ROOT" in stated(response)["message"]
+        assert (response.status_code, body_of(response)["errorCode"]) == (500, "NotConfigured")
+        assert "OPENMIRROR_ROOT" in body_of(response)["message"]
 
 
 def _dead_letter(identity: str) -> DeadLetter:
@@ -347,16 +347,16 @@ def test_what_was_given_up_is_on_the_page_and_can_be_put_back(site: Site) -> Non
     name = _dead_letter("two").name
     assert name in text
     back = site.ask("requeue", body={"dead_letter": name})
-    assert (back.status_code, stated(back)) == (
+    assert (back.status_code, body_of(back)) == (
         202,
         {"data": [{"dead_letter": name, "done": "put back"}]},
     )
     assert site.requeuer.sent == [("table-work", b"no")]
     gone = site.ask("requeue", body={"dead_letter": name})
-    assert (gone.status_code, stated(gone)["errorCode"]) == (404, "ItemNotFound")
+    assert (gone.status_code, body_of(gone)["errorCode"]) == (404, "ItemNotFound")
     assert site.ask("requeue", body={}).status_code == 400
     assert site.ask("requeue", body={"dead_letter": name, "all": True}).status_code == 400
-    assert len(stated(site.ask("requeue", body={"all": True}))["data"]) == 2
+    assert len(body_of(site.ask("requeue", body={"all": True}))["data"]) == 2
     assert "given up" not in site.ask("status", "GET").get_body().decode()
 
 

@@ -28,7 +28,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 ORDERS = TableName("dbo", "Orders")
 
 
-def stated(document: object) -> Mirroring:
+def settings_of(document: object) -> Mirroring:
     parsed = parse_mirroring(json.dumps(document).encode())
     assert isinstance(parsed, Mirroring), parsed
     return parsed
@@ -48,13 +48,13 @@ def fabric(**properties: object) -> dict[str, Any]:
 
 @pytest.mark.parametrize("document", [{}, {"properties": {}, "openmirror": {"tables": {}}}])
 def test_what_is_not_set_is_the_default(document: object) -> None:
-    settings = stated(document)
+    settings = settings_of(document)
     assert settings.default_schema == "dbo"
     assert settings.policy_of(ORDERS) == TablePolicy()
 
 
 def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
-    settings = stated(
+    settings = settings_of(
         {
             **fabric(retentionInDays=3, enableDeltaChangeDataFeed=True, defaultSchema="raw"),
             "openmirror": {
@@ -115,7 +115,7 @@ def test_what_fabric_writes_besides_is_passed_over_and_null_says_nothing() -> No
     document = fabric(format="Delta", compactionFrequency=0, enableDeltaChangeDataFeed=None)
     document["properties"]["source"] = {"type": "GenericMirror"}
     document |= {"$schema": "mirroring.schema.json", "openmirror": {"typeChange": None}}
-    assert stated(document).policy_of(ORDERS) == TablePolicy()
+    assert settings_of(document).policy_of(ORDERS) == TablePolicy()
 
 
 def test_waits_of_a_table_win_over_those_of_the_run() -> None:
