@@ -11,7 +11,7 @@ from bench.measuring import Plan, measure, report
 from bench.workload import MIRROR
 from openmirror import wiring
 from openmirror.ports import TableEngine
-from openmirror.progress import ProgressEvent
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.reconciliation import reconcile_until_idle

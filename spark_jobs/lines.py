@@ -6,7 +6,9 @@ import json
 import sys
 from datetime import UTC, datetime
 
-from openmirror.progress import ProgressEvent, Severity, detail_of, subject_of
+from openmirror.progress.base import Severity
+from openmirror.progress.context import detail_of, subject_of
+from openmirror.progress.union import ProgressEvent
 
 
 def log_event(event: ProgressEvent) -> None:

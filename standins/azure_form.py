@@ -24,7 +24,8 @@ from openmirror.demo.publishing import DemoFailed
 from openmirror.demo.report import command, lies_in
 from openmirror.emulator.account import ENDPOINT_FOLDER
 from openmirror.ports.work_items import EVENTS_QUEUE, WORK_QUEUE
-from openmirror.progress import EventSink, ProgressEvent, SweepFoundWork, WorkItemTaken
+from openmirror.progress.runner import SweepFoundWork, WorkItemTaken
+from openmirror.progress.union import EventSink, ProgressEvent
 from openmirror.runtime.runner import Runner
 from openmirror.settings import Settings, variable
 from standins.account import ServedAccount, account_process

@@ -20,7 +20,7 @@ from openmirror.formats.conversion import FileConverter
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Decision, Limits, ObservedState
 from openmirror.ports import Step, Steps, TableEngine, no_steps
-from openmirror.progress import EventSink, discard
+from openmirror.progress.union import EventSink, discard
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.reconcile.discovery import discover
 from openmirror.reconcile.documents import Documents

@@ -7,23 +7,25 @@ from typing import assert_never
 
 from openmirror.cli.console import clock_time, short
 from openmirror.plan.decisions import WaitKind
-from openmirror.progress import (
-    AttemptFailed,
-    BatchCommitted,
-    BatchStarted,
-    ControlDocumentInvalid,
+from openmirror.progress.runner import (
     FileWatchFailed,
     LeaseLost,
     LeaseOperationFailed,
     LeaseTakenByOther,
-    LeftoverCleanupFailed,
     MessageDeadLettered,
-    MirrorUnreadable,
     PeriodicTaskFailed,
-    ProgressEvent,
     QueueOperationFailed,
-    RegistrationFailed,
     SweepFoundWork,
+    WorkItemTaken,
+)
+from openmirror.progress.tables import (
+    AttemptFailed,
+    BatchCommitted,
+    BatchStarted,
+    ControlDocumentInvalid,
+    LeftoverCleanupFailed,
+    MirrorUnreadable,
+    RegistrationFailed,
     TableCleaned,
     TableContended,
     TableDropped,
@@ -31,8 +33,8 @@ from openmirror.progress import (
     TableRestored,
     TableUnreadable,
     TableWaiting,
-    WorkItemTaken,
 )
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.sequence import position_after
 from openmirror.table.control import BatchKind
 

@@ -13,25 +13,26 @@ from rich.status import Status
 
 from openmirror.cli.console import clock_time
 from openmirror.cli.event_lines import file_range, line_of
-from openmirror.progress import (
+from openmirror.progress.context import folder_of, subject_of
+from openmirror.progress.runner import (
+    FileWatchFailed,
+    LeaseOperationFailed,
+    PeriodicTaskFailed,
+    QueueOperationFailed,
+)
+from openmirror.progress.tables import (
     AttemptFailed,
     BatchCommitted,
     BatchStarted,
     ControlDocumentInvalid,
-    FileWatchFailed,
-    LeaseOperationFailed,
     MirrorUnreadable,
-    PeriodicTaskFailed,
-    ProgressEvent,
-    QueueOperationFailed,
     TableContended,
     TableDropped,
     TablePaused,
     TableUnreadable,
     TableWaiting,
-    folder_of,
-    subject_of,
 )
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder
 
 

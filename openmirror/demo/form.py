@@ -16,7 +16,7 @@ from openmirror import wiring
 from openmirror.demo import report
 from openmirror.demo.publisher import MIRROR
 from openmirror.ports import TableEngine
-from openmirror.progress import EventSink
+from openmirror.progress.union import EventSink
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.daemon import Daemon
 from openmirror.settings import Settings

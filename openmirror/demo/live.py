@@ -18,7 +18,8 @@ from openmirror.cli.reporter import Reporter
 from openmirror.demo.progress import Tracker
 from openmirror.demo.scope import Scope
 from openmirror.demo.source import TABLES
-from openmirror.progress import ProgressEvent, Severity
+from openmirror.progress.base import Severity
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder
 
 

@@ -9,7 +9,9 @@ from math import ceil
 from pathlib import Path
 
 from openmirror.demo.source import TABLES
-from openmirror.progress import BatchCommitted, BatchStarted, ProgressEvent, TablePaused, folder_of
+from openmirror.progress.context import folder_of
+from openmirror.progress.tables import BatchCommitted, BatchStarted, TablePaused
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.sequence import ChangeFileName, parse_change_file
 from openmirror.table import layout

@@ -20,7 +20,7 @@ from openmirror.ports import (
     Transaction,
 )
 from openmirror.ports.telemetry.table_operation import commit_of, identity
-from openmirror.progress import BatchCommitted
+from openmirror.progress.tables import BatchCommitted
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.epochs import fence_others
 from openmirror.reconcile.ledger_files import write_entry

@@ -10,7 +10,7 @@ from openmirror.plan.cleanup import Cleanup, expired_drop, plan_cleanup
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.cleaned import CleanupPass, cleaned
 from openmirror.ports import Step
-from openmirror.progress import TableCleaned
+from openmirror.progress.tables import TableCleaned
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.observing import observe

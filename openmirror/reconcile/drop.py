@@ -7,7 +7,7 @@ from openmirror.plan.decisions import Restore
 from openmirror.plan.transitions.dropped import dropped
 from openmirror.plan.transitions.restored import restored
 from openmirror.ports import Step, TableEngine
-from openmirror.progress import TableDropped, TableRestored
+from openmirror.progress.tables import TableDropped, TableRestored
 from openmirror.protocol.names import Incarnation
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.emit import emit_removed

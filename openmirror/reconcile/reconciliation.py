@@ -27,7 +27,7 @@ from openmirror.plan.transitions.failed import FailedAttempt, failed
 from openmirror.plan.transitions.observed import learned_from
 from openmirror.plan.transitions.refused import refused
 from openmirror.ports import Step, TableEngine
-from openmirror.progress import AttemptFailed, BatchStarted, TablePaused
+from openmirror.progress.tables import AttemptFailed, BatchStarted, TablePaused
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.apply import apply_batch
 from openmirror.reconcile.documents import Documents

@@ -15,7 +15,7 @@ from openmirror.ports import (
     Telemetry,
     no_steps,
 )
-from openmirror.progress import EventSink, discard
+from openmirror.progress.union import EventSink, discard
 from openmirror.reconcile.known_tables import KnownTables
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from openmirror.ports import TableEngine, WakerQueue
-from openmirror.progress import PeriodicTask
+from openmirror.progress.runner import PeriodicTask
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.isolation import Reconciler

@@ -11,7 +11,7 @@ from openmirror.errors import MOST_ATTEMPTS, NotThere
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Apply, Pause, Replace, Wait, Waiting, WaitKind
 from openmirror.ports import TableEngine
-from openmirror.progress import MirrorUnreadable, TableContended
+from openmirror.progress.tables import MirrorUnreadable, TableContended
 from openmirror.protocol.names import Incarnation, TableFolder
 from openmirror.protocol.naming_scheme import ANY_FILE
 from openmirror.reconcile.discovery import discover

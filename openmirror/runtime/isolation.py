@@ -17,7 +17,7 @@ from openmirror.errors import (
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Pause, Wait
 from openmirror.ports import TableEngine
-from openmirror.progress import ControlDocumentInvalid, TableUnreadable, TableWaiting
+from openmirror.progress.tables import ControlDocumentInvalid, TableUnreadable, TableWaiting
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.reconciliation import Reconciled, reconcile

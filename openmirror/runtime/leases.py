@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from openmirror.errors import Disposition, disposition_of, words_of
 from openmirror.ports import Lease, Leases
-from openmirror.progress import LeaseLost, LeaseOperation, LeaseOperationFailed
+from openmirror.progress.runner import LeaseLost, LeaseOperation, LeaseOperationFailed
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.root_ports import RootPorts
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from openmirror.errors import Disposition, disposition_of, words_of
 from openmirror.ports import Taken, WorkItem, WorkQueue
-from openmirror.progress import MessageDeadLettered, QueueOperation, QueueOperationFailed
+from openmirror.progress.runner import MessageDeadLettered, QueueOperation, QueueOperationFailed
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.root_ports import RootPorts
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from openmirror.errors import Disposition, disposition_of, words_of
 from openmirror.plan.decisions import Wait
 from openmirror.ports import Leases, Step, TableEngine, Taken, WorkItem, WorkQueue
-from openmirror.progress import (
+from openmirror.progress.runner import (
     LeaseTakenByOther,
     PeriodicTask,
     PeriodicTaskFailed,

@@ -16,7 +16,7 @@ from openmirror.operate.report import Statuses, publish
 from openmirror.plan import plan
 from openmirror.plan.wake import needs_reconcile
 from openmirror.ports import Waker
-from openmirror.progress import LeftoverCleanupFailed, MirrorUnreadable
+from openmirror.progress.tables import LeftoverCleanupFailed, MirrorUnreadable
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.clean import Cleaned, clean_table
 from openmirror.reconcile.concurrently import side_by_side

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from openmirror.errors import Disposition, disposition_of, words_of
-from openmirror.progress import PeriodicTask, PeriodicTaskFailed
+from openmirror.progress.runner import PeriodicTask, PeriodicTaskFailed
 from openmirror.reconcile.root_ports import RootPorts
 
 

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from openmirror.plan import Batch
 from openmirror.ports import BadFile, CommitResult, Prepared, TableEngine, Transaction
-from openmirror.progress import EventSink, RegistrationFailed
+from openmirror.progress.tables import RegistrationFailed
+from openmirror.progress.union import EventSink
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import quoted
 from openmirror.spark.places import SparkPaths

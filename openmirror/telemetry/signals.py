@@ -16,14 +16,10 @@ from openmirror.ports.jobs import StartOutcome
 from openmirror.ports.telemetry import dead_letter_event, runner_start_event, table_status_event
 from openmirror.ports.telemetry.table_operation import EVENT, OperationName, TableOperation, fields
 from openmirror.ports.telemetry.table_status_event import TableStatusEvent
-from openmirror.progress import (
-    ProgressEvent,
-    Severity,
-    WorkItemTaken,
-    folder_of,
-    log_context,
-    subject_of,
-)
+from openmirror.progress.base import Severity
+from openmirror.progress.context import folder_of, log_context, subject_of
+from openmirror.progress.runner import WorkItemTaken
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder
 from openmirror.telemetry.figures import Figures
 from openmirror.telemetry.once import Once

@@ -9,7 +9,7 @@ from openmirror.errors import CannotStart
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.ports import FileStore, Leases, Steps, WorkQueue, no_steps
 from openmirror.ports.storage_account import AccountUrl
-from openmirror.progress import EventSink, discard
+from openmirror.progress.union import EventSink, discard
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.settings import Settings, limits
 from openmirror.wiring.local import utc_now

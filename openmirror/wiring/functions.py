@@ -14,7 +14,8 @@ from openmirror.ingress.start_runner import Starter
 from openmirror.ports import Waker, WorkQueue
 from openmirror.ports.dead_letters import DeadLetters, Requeuer, UndeliveredEvents
 from openmirror.ports.jobs import RunnerJob
-from openmirror.progress import ProgressEvent, detail_of, log_context, subject_of
+from openmirror.progress.context import detail_of, log_context, subject_of
+from openmirror.progress.union import ProgressEvent
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.settings import Settings, variable
 from openmirror.wiring.azure import work_queue

@@ -14,7 +14,8 @@ from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.operate.validate import FolderFinding, validate_folder
 from openmirror.ports import HistoryReader, Steps, TableEngine, no_steps
 from openmirror.ports.storage_account import AccountUrl
-from openmirror.progress import EventSink, FileWatchFailed, discard
+from openmirror.progress.runner import FileWatchFailed
+from openmirror.progress.union import EventSink, discard
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.daemon import Daemon, Intervals
 from openmirror.settings import Settings, limits

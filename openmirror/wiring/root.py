@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openmirror.ports import Steps, no_steps
 from openmirror.ports.storage_account import AccountUrl
-from openmirror.progress import EventSink, discard
+from openmirror.progress.union import EventSink, discard
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.settings import Settings
 from openmirror.wiring.azure import azure_ports

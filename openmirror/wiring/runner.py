@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 
 from openmirror.ports import Leases, Steps, TableEngine, WorkQueue, no_steps
-from openmirror.progress import EventSink, discard
+from openmirror.progress.union import EventSink, discard
 from openmirror.reconcile.discovery import mirrors as all_mirrors
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.runner import Runner, RunnerTiming

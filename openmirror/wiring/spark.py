@@ -14,7 +14,7 @@ from openmirror.errors import CannotStart
 from openmirror.formats.conversion import FileConverter
 from openmirror.ports import TableEngine
 from openmirror.ports.storage_account import AccountUrl
-from openmirror.progress import EventSink, discard
+from openmirror.progress.union import EventSink, discard
 from openmirror.settings import Settings
 from openmirror.stores.local.store import LocalStore
 from openmirror.wiring.azure import account_store

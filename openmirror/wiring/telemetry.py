@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import openmirror
 from openmirror.errors import CannotStart
-from openmirror.progress import ProgressEvent
+from openmirror.progress.union import ProgressEvent
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.wiring.packages import optional_packages
 

@@ -15,7 +15,7 @@ import pytest
 
 from openmirror.ports.telemetry import runner_start_event, table_operation, table_status_event
 from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
-from openmirror.progress import BatchCommitted
+from openmirror.progress.tables import BatchCommitted
 from openmirror.protocol.names import TableFolder, TablePath, table_name
 from openmirror.table import layout
 from openmirror.telemetry.figures import METRICS

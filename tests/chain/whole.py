@@ -15,7 +15,7 @@ from unittest.mock import patch
 from azure.storage.queue import QueueClient, QueueServiceClient
 
 from openmirror.ports.work_items import EVENTS_QUEUE, WORK_QUEUE
-from openmirror.progress import ProgressEvent
+from openmirror.progress.union import ProgressEvent
 from openmirror.runtime.runner import Runner
 from openmirror.settings import Settings
 from openmirror.table import layout

@@ -9,7 +9,7 @@ from openmirror.deltalog import LogReplay
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Batch, Decision, Limits, ObservedState, plan
 from openmirror.ports import NoTelemetry, Steps, Telemetry, no_steps
-from openmirror.progress import ProgressEvent
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import ETag, TableFolder, table_name
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.observing import observe

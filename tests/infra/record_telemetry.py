@@ -19,7 +19,8 @@ from typing import Any
 import pyarrow as pa
 
 from openmirror.ports.work_items import EVENTS_QUEUE
-from openmirror.progress import BatchCommitted, BatchStarted, SweepFoundWork, WorkItemTaken
+from openmirror.progress.runner import SweepFoundWork, WorkItemTaken
+from openmirror.progress.tables import BatchCommitted, BatchStarted
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.telemetry.figures import METRICS
 from openmirror.telemetry.repeating import FIGURES_SECONDS

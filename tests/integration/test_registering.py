@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
-from openmirror.progress import ProgressEvent, RegistrationFailed, Severity
+from openmirror.progress.base import Severity
+from openmirror.progress.tables import RegistrationFailed
+from openmirror.progress.union import ProgressEvent
 from openmirror.spark.places import local_spark_paths
 from openmirror.spark.registering import Catalog, Registering
 from tests.zone import Mirror

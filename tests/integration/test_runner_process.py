@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from openmirror.ports import WorkItem
 from openmirror.ports.storage_account import AccountUrl
-from openmirror.progress import MessageDeadLettered
+from openmirror.progress.runner import MessageDeadLettered
 from openmirror.stores.azure.leases import BlobLeases
 from openmirror.stores.azure.queue import StorageWorkQueue
 from openmirror.table import layout

@@ -23,7 +23,8 @@ from openmirror.plan import Decision, Limits, ObservedState
 from openmirror.plan.decisions import Continue, Held, Idle, Pause, Wait, WaitKind
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.ports import ABSENT, Entry, Step
-from openmirror.progress import AttemptFailed, ProgressEvent, TablePaused
+from openmirror.progress.tables import AttemptFailed, TablePaused
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import Incarnation
 from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rules import Code

@@ -10,7 +10,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from openmirror.progress import (
+from openmirror.progress.tables import (
     AttemptFailed,
     BatchCommitted,
     TableCleaned,

@@ -23,13 +23,10 @@ from openmirror.ports import CommitResult, Counts, Step, Transaction, WorkItem
 from openmirror.ports.jobs import AlreadyActive, Failed, Refused, Started, StartOutcome
 from openmirror.ports.landing_events import EventKind, LandingEvent
 from openmirror.ports.telemetry import runner_start_event, table_status_event
-from openmirror.progress import (
-    BatchCommitted,
-    BatchStarted,
-    Severity,
-    WorkItemTaken,
-    log_context,
-)
+from openmirror.progress.base import Severity
+from openmirror.progress.context import log_context
+from openmirror.progress.runner import WorkItemTaken
+from openmirror.progress.tables import BatchCommitted, BatchStarted
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.reconciliation import reconcile_until_idle
 from openmirror.reconcile.root_ports import RootPorts

@@ -15,29 +15,27 @@ from typing import Any, get_args, get_type_hints
 import pytest
 from rich.console import Console
 
-from openmirror import progress
 from openmirror.cli.reporter import Reporter
 from openmirror.plan.decisions import WaitKind
-from openmirror.progress import (
-    BatchCommitted,
-    ControlDocumentInvalid,
-    Event,
+from openmirror.progress import runner, tables
+from openmirror.progress.base import Event, MirrorEvent, Severity, TableEvent
+from openmirror.progress.context import detail_of, folder_of, log_context, subject_of
+from openmirror.progress.runner import (
     LeaseLost,
     MessageDeadLettered,
-    MirrorUnreadable,
     PeriodicTask,
     PeriodicTaskFailed,
-    ProgressEvent,
+)
+from openmirror.progress.tables import (
+    BatchCommitted,
+    ControlDocumentInvalid,
+    MirrorUnreadable,
     RegistrationFailed,
-    Severity,
     TablePaused,
     TableUnreadable,
     TableWaiting,
-    detail_of,
-    folder_of,
-    log_context,
-    subject_of,
 )
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Position, Sequence
@@ -70,9 +68,9 @@ def value_of(hint: Any) -> Any:
 
 
 def test_the_union_has_every_event_class_of_the_package() -> None:
-    every = {value for value in vars(progress).values() if isinstance(value, type)}
-    every = {kind for kind in every if issubclass(kind, Event) and kind is not Event}
-    assert set(KINDS) == every
+    defined = [value for module in (tables, runner) for value in vars(module).values()]
+    events = {kind for kind in defined if isinstance(kind, type) and issubclass(kind, Event)}
+    assert set(KINDS) == events - {Event, TableEvent, MirrorEvent}
 
 
 def test_each_name_is_one_events_and_in_kebab_case() -> None:

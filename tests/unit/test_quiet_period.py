@@ -15,7 +15,8 @@ from openmirror.plan import Limits
 from openmirror.plan.decisions import Pause, Replace, Wait, WaitKind
 from openmirror.ports import WorkItem
 from openmirror.ports.landing_events import EventKind, LandingEvent
-from openmirror.progress import ProgressEvent, TableWaiting
+from openmirror.progress.tables import TableWaiting
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import ETag
 from openmirror.runtime.draining import drain
 from openmirror.runtime.isolation import Reconciler

@@ -17,7 +17,8 @@ from openmirror.plan import Batch, Limits
 from openmirror.plan.decisions import Apply, Idle, Pause, Wait, WaitKind
 from openmirror.plan.facts import FileFacts
 from openmirror.ports import Entry
-from openmirror.progress import ProgressEvent, TableDropped, TableWaiting
+from openmirror.progress.tables import TableDropped, TableWaiting
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Code
 from openmirror.protocol.text_format import TextFormat

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from openmirror.plan.decisions import WaitKind
-from openmirror.progress import TableWaiting
+from openmirror.progress.tables import TableWaiting
 from openmirror.protocol.names import TableFolder, TablePath
 from spark_jobs import lines
 from spark_jobs.arguments import parse
@@ -99,7 +99,10 @@ def test_what_happens_is_one_line_with_time_severity_event_table_and_fields(
 
 _MAY = frozenset(
     f"openmirror.{part}"
-    for part in ("errors", "progress", "runtime.stop_signals", "settings", "wiring")
+    for part in (
+        *("errors", "runtime.stop_signals", "settings", "wiring"),
+        *("progress.base", "progress.context", "progress.union"),
+    )
 )
 
 

@@ -17,19 +17,17 @@ from openmirror.errors import CannotStart, Unavailable
 from openmirror.operate.requests import Operator, hold
 from openmirror.plan import Batch, Limits
 from openmirror.ports import Step, Steps, Taken, WorkItem, no_steps
-from openmirror.progress import (
-    AttemptFailed,
+from openmirror.progress.context import folder_of
+from openmirror.progress.runner import (
     LeaseLost,
     LeaseTakenByOther,
     MessageDeadLettered,
-    ProgressEvent,
     QueueOperation,
     QueueOperationFailed,
-    TablePaused,
-    TableUnreadable,
     WorkItemTaken,
-    folder_of,
 )
+from openmirror.progress.tables import AttemptFailed, TablePaused, TableUnreadable
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Code
 from openmirror.runtime.run_result import RunResult
