@@ -25,9 +25,14 @@ def sweep_mirrors(timer: func.TimerRequest) -> None:
     names = mirrors(app.ports.store)
     swept = sweep(app.ports, names, app.sweep_waker)
     started = app.starter.start_if_needed()
-    _log.info("mirrors: %d, woken: %s, runner: %s", len(names), swept.woken, started)
-    for name, reason in swept.unreadable.items():
-        _log.warning("%s cannot be observed: %s", name, reason)
+    # Why each was unreadable is an event of progress, which is in this log as well.
+    _log.info(
+        "mirrors: %d, woken: %s, unreadable: %d, runner: %s",
+        len(names),
+        swept.woken,
+        len(swept.unreadable),
+        started,
+    )
     if timer.past_due:
         _log.warning("the sweep takes longer than the time between two")
     # Last: no table may wait for it.

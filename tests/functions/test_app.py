@@ -19,6 +19,7 @@ from openmirror.errors import CannotStart
 from openmirror.ports import WorkItem
 from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE, encode
 from openmirror.settings import Settings
+from openmirror.table import layout
 from openmirror.wiring.functions import function_settings
 from standins.functions_host import FunctionsHost, IndexingFailed, host
 from tests.functions.conftest import Publisher, Queues, cloud, text
@@ -120,6 +121,25 @@ def test_the_sweep_wakes_for_what_no_event_reported_and_writes_the_status_files(
 @pytest.mark.parametrize("past_due", [False, True])
 def test_every_timer_runs(app: FunctionsHost, function: str, past_due: bool) -> None:
     assert app.timer(function, past_due=past_due).error is None
+
+
+@pytest.mark.parametrize("function", ["sweep", "cleanup"])
+def test_a_table_that_cannot_be_observed_is_logged_once(
+    settings: dict[str, str], tmp_path: Path, function: str
+) -> None:
+    folder = table("m", "Damaged")
+    (tmp_path / layout.table_folder(folder)).mkdir(parents=True)
+    document = tmp_path / layout.control_document(folder)
+    document.parent.mkdir(parents=True)
+    document.write_text("no json")
+    logged = tmp_path / "log"
+    with (
+        logged.open("w") as log,
+        host({**settings, "OPENMIRROR_ROOT": str(tmp_path)}, log=log) as app,
+    ):
+        assert app.timer(function).error is None
+    (line,) = [line for line in logged.read_text().splitlines() if "Damaged" in line]
+    assert "m/Damaged: control-document-invalid" in line
 
 
 @pytest.mark.parametrize("path", ["", "?mirror=m"])
