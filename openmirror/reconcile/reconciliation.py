@@ -88,7 +88,7 @@ def _act(
             ports.emit(BatchStarted(batch.folder, batch.first, batch.last, len(batch.files)))
             emit_opening(ports, seen.observed, batch)
             if problem := apply_batch(ports, engine, seen, batch):
-                control = refused(seen.observed.control, problem, ports.clock())
+                control = refused(seen.observed, problem, ports.clock())
                 emit_learned(ports, seen.observed, control)
                 Documents(ports.store).save_table(seen.observed.folder, control, seen.etag)
                 _emit_pause(ports, seen.observed, problem)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from openmirror.plan.transitions.history import with_end
 from openmirror.protocol.names import Incarnation
 from openmirror.table.control import ControlDocument, Dropped
 
@@ -12,9 +13,11 @@ from openmirror.table.control import ControlDocument, Dropped
 def dropped(control: ControlDocument, record: Incarnation, at: datetime) -> ControlDocument:
     """The document of a dropped table; `record` is the incarnation whose rows are retained.
 
-    What stopped it is over with it. Skips, manifests and epochs stay: the folder may be put back,
-    and runners of it may still be stalled.
+    What stopped it is over with it, which history keeps. Skips, manifests and epochs stay: the
+    folder may be put back, and runners of it may still be stalled.
     """
+    if control.problem:
+        control = with_end(control, control.problem, at, "the table was dropped")
     return replace(
         control, dropped=Dropped(record, at), missing_since=None, problem=None, failures=None
     )

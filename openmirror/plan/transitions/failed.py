@@ -50,11 +50,11 @@ def failed(observed: ObservedState, failure: FailedAttempt) -> Counted:
         return Counted(observed.control, attempt, disposition)
     text = words_of(failure.error)
     failures = Failures(attempt, failure.files, failure.at, text[:MOST_KEPT])
-    control = replace(observed.control, failures=failures)
+    control = observed.control
     if disposition is Disposition.PAUSE and failure.files:
         problem = _problem(observed, failure.files[0], attempt, text)
-        control = refused(control, problem, failure.at)
-    return Counted(control, attempt, disposition)
+        control = refused(observed, problem, failure.at)
+    return Counted(replace(control, failures=failures), attempt, disposition)
 
 
 def _problem(observed: ObservedState, first: ManifestEntry, attempt: int, text: str) -> Problem:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from openmirror.plan.decisions import Decision, Held, Pause, Wait, WaitKind
 from openmirror.plan.observed import ObservedState
-from openmirror.plan.rules import still_holds, what_changed
-from openmirror.plan.transitions.history import with_end
+from openmirror.plan.rules import still_holds
+from openmirror.plan.transitions.history import how_it_ended, with_end, with_end_by
 from openmirror.table.control import Applied, ControlDocument, RequestKind
 from openmirror.table.log import TableLog, Totals
 
@@ -70,26 +70,23 @@ def undrop_came_too_late(control: ControlDocument, seen: Planned) -> ControlDocu
 
 
 def problem_began(control: ControlDocument, seen: Planned) -> ControlDocument:
-    """The table pauses over a problem that the document does not know, or knows otherwise.
-
-    Another rule, or another file, ends the problem before it. The same file that is bad in another
-    way now is still one problem.
-    """
+    """The table pauses over a problem that the document does not know, or knows otherwise."""
     if not isinstance(seen.decision, Pause) or seen.decision.problem.same_as(control.problem):
         return control
-    old, new = control.problem, seen.decision.problem
-    if old and (old.code, old.file) != (new.code, new.file):
-        control = _with_end_of_problem(control, seen.observed)
-    return replace(control, problem=replace(new, since=new.since or seen.observed.at))
+    new = seen.decision.problem
+    new = replace(new, since=new.since or seen.observed.at)
+    return replace(with_end_by(control, seen.observed, new), problem=new)
 
 
 def problem_ended(control: ControlDocument, seen: Planned) -> ControlDocument:
     """The table goes on, and the problem that it was paused by holds no more."""
-    if isinstance(seen.decision, Pause) or control.problem is None:
+    problem, observed = control.problem, seen.observed
+    if isinstance(seen.decision, Pause) or problem is None:
         return control
-    if still_holds(seen.observed, control.problem):
+    if still_holds(observed, problem):
         return control  # it may lie further on: what comes before it is applied
-    return replace(_with_end_of_problem(control, seen.observed), problem=None, failures=None)
+    ended = with_end(control, problem, observed.at, how_it_ended(observed, problem))
+    return replace(ended, problem=None, failures=None)
 
 
 def folder_went_missing(control: ControlDocument, seen: Planned) -> ControlDocument:
@@ -114,10 +111,3 @@ RULES: tuple[ObservationRule, ...] = (
     folder_went_missing,
     folder_came_back,
 )
-
-
-def _with_end_of_problem(control: ControlDocument, observed: ObservedState) -> ControlDocument:
-    if control.problem is None:
-        return control
-    how = what_changed(observed, control.problem) or "its cause is gone"
-    return with_end(control, control.problem, observed.at, how)

@@ -8,7 +8,15 @@ from openmirror.plan.transitions.confirmed import confirmed, used_up
 from openmirror.plan.transitions.dropped import dropped
 from openmirror.plan.transitions.restored import restored
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
-from openmirror.table.control import Dropped, Failures, Hold, MirrorDocument, Request, RequestKind
+from openmirror.table.control import (
+    Dropped,
+    Ended,
+    Failures,
+    Hold,
+    MirrorDocument,
+    Request,
+    RequestKind,
+)
 from tests.unit.transitions.values import (
     BEFORE,
     FOLDER,
@@ -38,8 +46,14 @@ def test_a_drop_ends_what_stopped_the_table_and_forgets_nothing_that_may_come_ba
     failures = Failures(2, (manifest(1),), BEFORE, "error")
     before = control(**LASTS, missing_since=BEFORE, problem=problem(), failures=failures)
     assert dropped(before, OTHER_INCARNATION, NOW) == control(
-        **LASTS, dropped=Dropped(OTHER_INCARNATION, NOW)
+        **LASTS,
+        dropped=Dropped(OTHER_INCARNATION, NOW),
+        ended=(Ended(problem(), NOW, "the table was dropped"),),
     )
+
+
+def test_a_drop_of_a_table_without_a_problem_ends_none() -> None:
+    assert dropped(control(**LASTS), RECORD, NOW).ended == ()
 
 
 def test_a_table_that_is_back_with_its_folder_goes_on() -> None:

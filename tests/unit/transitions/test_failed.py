@@ -13,11 +13,12 @@ from openmirror.errors import (
     NotThere,
     RootLocked,
 )
+from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.failed import MOST_KEPT, FailedAttempt, failed
 from openmirror.plan.transitions.refused import refused
 from openmirror.protocol.names import ETag
 from openmirror.protocol.rules import Code
-from openmirror.table.control import Failures
+from openmirror.table.control import Ended, Failures
 from tests.unit.transitions.values import (
     BEFORE,
     NOW,
@@ -130,5 +131,50 @@ def test_of_a_long_error_the_document_keeps_its_beginning() -> None:
 
 def test_refused_data_is_remembered_from_when_it_was_read() -> None:
     document = control(applied=applied(2), failures=earlier(1))
-    after = refused(document, problem(since=None), NOW)
+    after = refused(observed(document, file(3)), problem(since=None), NOW)
     assert after == control(applied=applied(2), failures=earlier(1), problem=problem(since=NOW))
+
+
+LATER = problem(number=5)
+
+
+@pytest.mark.parametrize(
+    ("at", "how"),
+    [
+        pytest.param(
+            observed(control(problem=LATER), file(3), file(5)),
+            "the table stops before it, at another problem",
+            id="it is as bad as before",
+        ),
+        pytest.param(
+            observed(control(problem=LATER), file(3), file(5, "new")),
+            "the file was replaced",
+            id="it was replaced meanwhile",
+        ),
+    ],
+)
+def test_history_keeps_the_end_of_a_later_files_problem_that_refused_data_takes_the_place_of(
+    at: ObservedState, how: str
+) -> None:
+    after = refused(at, problem(since=None), NOW)
+    assert after == control(problem=problem(since=NOW), ended=(Ended(LATER, NOW, how),))
+
+
+def test_history_keeps_the_end_of_a_problem_that_the_third_failure_takes_the_place_of() -> None:
+    at = observed(control(failures=earlier(2), problem=LATER), file(3), file(4), file(5))
+    after = failed(at, FailedAttempt(FILES, ValueError("no"), NOW)).control
+    assert after.problem is not None
+    assert after.problem.code is Code.APPLY_FAILED
+    assert after.ended == (Ended(LATER, NOW, "the table stops before it, at another problem"),)
+
+
+def test_a_failure_that_is_tried_again_ends_no_problem() -> None:
+    at = observed(control(failures=earlier(1), problem=LATER), file(3), file(4), file(5))
+    after = failed(at, FailedAttempt(FILES, ValueError("no"), NOW)).control
+    assert (after.problem, after.ended) == (LATER, ())
+
+
+def test_refused_data_of_the_same_file_is_still_the_same_problem() -> None:
+    document = control(problem=problem(detail="row 1"))
+    after = refused(observed(document, file(3)), problem(detail="row 2"), NOW)
+    assert after == control(problem=problem(detail="row 2", since=NOW))

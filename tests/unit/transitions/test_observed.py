@@ -171,6 +171,14 @@ def test_a_problem_ends_the_one_before_it_when_it_is_about(other: object) -> Non
     assert after.ended == (Ended(problem(), NOW, "the file was replaced"),)
 
 
+def test_a_problem_that_still_holds_ends_only_by_giving_way_to_one_before_it() -> None:
+    document = control(problem=problem(number=4))
+    at = observed(document, file(3), file(4))
+    after = problem_began(document, seen(at, Pause(problem())))
+    stays = "the table stops before it, at another problem"
+    assert after.ended == (Ended(problem(number=4), NOW, stays),)
+
+
 def test_a_pause_never_ends_the_problem_that_it_is_about() -> None:
     document = control(problem=problem(Code.KEY_COLUMNS_CHANGED))
     assert document.problem is not None
