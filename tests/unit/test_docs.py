@@ -121,6 +121,20 @@ def test_every_local_link_leads_somewhere(path: Path) -> None:
             assert (path.parent / target).exists(), target
 
 
+def test_the_way_through_the_code_names_files_that_are_there_and_returns_to_two_of_them() -> None:
+    way = (ROOT / "docs" / "ARCHITECTURE.md").read_text().partition("\n## 6. ")[2]
+    _, to_work_item, to_commit = re.split(r"^\*\*From", way, flags=re.MULTILINE)
+    returns = []
+    for leg in (to_work_item, to_commit):
+        named = re.findall(r"`([\w/]+\.py)`", leg)
+        assert len(named) > 15
+        for name in named:
+            assert (ROOT / name).is_file() or (ROOT / "openmirror" / name).is_file(), name
+        returns += [name for at, name in enumerate(named) if name in named[:at]]
+    assert re.findall(r"`([\w/]+\.py)`\s+\*\(return", way) == returns
+    assert len(returns) == 2
+
+
 def test_every_section_that_the_code_cites_is_there() -> None:
     names = ("PROTOCOL", "ARCHITECTURE", "INTERNALS")
     texts = {name: (ROOT / f"docs/{name}.md").read_text() for name in names}
