@@ -21,7 +21,7 @@ from openmirror.operate import requests
 from openmirror.plan import plan
 from openmirror.plan.decisions import Wait, WaitKind
 from openmirror.ports import Entry, TableEngine, no_steps
-from openmirror.progress import discard
+from openmirror.progress.union import discard
 from openmirror.protocol.names import TableFolder, TablePath, table_name
 from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.rules import Code
