@@ -39,6 +39,9 @@ _APPLICATION = {
     "spark.ui.showConsoleProgress": "false",
     # Nobody sees the plans then: to write them out in full was a fifth of planning a small commit.
     "spark.sql.ui.explainMode": "simple",
+    # Nor where in Python or the JVM each expression was made: several calls, and a stack, for each.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
+    "spark.sql.dataFrameQueryContext.enabled": "false",
 }
 """How an application plans, where its owner does not say: none of it changes a table."""
 
