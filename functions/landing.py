@@ -8,6 +8,8 @@ import azure.functions as func
 
 from functions.bindings import QUEUES
 from functions.built import built
+from functions.sweep import log_pass
+from openmirror.ingress.event_filter import Ignored
 from openmirror.ingress.receiving import receive
 from openmirror.ports.work_items import EVENTS_QUEUE
 
@@ -37,6 +39,13 @@ def _receive(body: bytes) -> None:
         _log.info("event %s, %s %s: %s", event.identity, event.kind, event.path, answer)
     if received.started is not None:
         _log.info("runner: %s", received.started)
+    if received.answers:
+        silent = (answer for _, answer in received.answers if isinstance(answer, Ignored))
+        app.events_taken.note(answer.watch for answer in silent if answer.watch)
+        # A timer that stands still must not keep other files waiting.
+        if (stood_in := app.sweeper.sweep_if_stale()) is not None:
+            _log.warning("no sweep had ended for long: swept in the place of the timer")
+            log_pass(_log, stood_in)
     if received.no_events:
         # All other events of the message are done; it comes again, and ends as a dead letter.
         raise ValueError("; ".join(part.reason for part in received.no_events))

@@ -143,6 +143,12 @@ class Settings(BaseModel):
         default=timedelta(seconds=30),
         description="How often `up` observes every table, whatever it has heard of changes.",
     )
+    sweep_slowest: Interval = Field(
+        default=timedelta(minutes=5),
+        le=timedelta(minutes=5),
+        description="How long the sweep of a Function App, or the status pass of a runner, may "
+        "leave a table unobserved that has nothing to do; 30s observes every table each time.",
+    )
     cleanup_interval: Interval = Field(
         default=timedelta(minutes=10),
         description="How often `up` moves applied files to _ProcessedFiles.",

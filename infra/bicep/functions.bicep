@@ -29,6 +29,9 @@ param instanceMemoryMB int
 @description('Instances at most.')
 param maximumInstances int
 
+@description('Instances that always run, for the function `landing`.')
+param alwaysReadyInstances int
+
 @description('Data Lake endpoint of the lake account.')
 param root string
 
@@ -162,6 +165,13 @@ resource app 'Microsoft.Web/sites@2024-11-01' = {
       scaleAndConcurrency: {
         instanceMemoryMB: instanceMemoryMB
         maximumInstanceCount: maximumInstances
+        // Functions of a queue have instances of their own each, and are named by their function.
+        alwaysReady: alwaysReadyInstances == 0 ? [] : [
+          {
+            name: 'function:landing'
+            instanceCount: alwaysReadyInstances
+          }
+        ]
       }
     }
     // Settings stand in the resource below: whatever else of the app is deployed, they stay.

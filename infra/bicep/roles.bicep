@@ -26,7 +26,9 @@ var metricsPublisher = subscriptionResourceId('Microsoft.Authorization/roleDefin
 var blob = 'Microsoft.Storage/storageAccounts/blobServices/containers/blobs'
 var writesNothing = '!(ActionMatches{\'${blob}/write\'}) AND !(ActionMatches{\'${blob}/add/action\'}) AND !(ActionMatches{\'${blob}/delete\'}) AND !(ActionMatches{\'${blob}/move/action\'})'
 // `*` matches slashes too. With the second half, what comes before is a mirror's name and no more.
-var inControlFolder = '@Resource[${blob}:path] StringLike \'*/_openmirror/*\' AND @Resource[${blob}:path] StringNotLike \'*/*/_openmirror/*\''
+var inMirrorsControlFolder = '@Resource[${blob}:path] StringLike \'*/_openmirror/*\' AND @Resource[${blob}:path] StringNotLike \'*/*/_openmirror/*\''
+// No mirror's name begins with an underscore: what lies there says when the root was swept.
+var inRootsControlFolder = '@Resource[${blob}:path] StringLike \'_openmirror/*\''
 
 resource lakeStorage 'Microsoft.Storage/storageAccounts@2025-08-01' existing = {
   name: lakeAccount
@@ -101,7 +103,7 @@ resource functionsControlLake 'Microsoft.Authorization/roleAssignments@2022-04-0
     principalId: functionsPrincipalId
     principalType: 'ServicePrincipal'
     conditionVersion: '2.0'
-    condition: '((${writesNothing}) OR (${inControlFolder}))'
+    condition: '((${writesNothing}) OR (${inMirrorsControlFolder}) OR (${inRootsControlFolder}))'
     description: 'openmirror functions: read Delta logs, write control documents and delete dropped tables below _openmirror; no table can be written'
   }
 }

@@ -39,6 +39,11 @@ param instanceMemoryMB int = 2048
 @maxValue(1000)
 param maximumInstances int = 40
 
+@description('Instances of the Function App that always run, for the function that landing events call: none waits for a start then, and they cost as long as they are there (docs/DEPLOY.md).')
+@minValue(0)
+@maxValue(20)
+param alwaysReadyInstances int = 0
+
 @description('Redundancy of both storage accounts.')
 @allowed([
   'Standard_LRS'
@@ -129,6 +134,7 @@ module main 'main.bicep' = {
     pythonVersion: pythonVersion
     instanceMemoryMB: instanceMemoryMB
     maximumInstances: maximumInstances
+    alwaysReadyInstances: alwaysReadyInstances
     storageSku: storageSku
     settings: settings
     databricksWorkspaceUrl: databricksWorkspaceUrl

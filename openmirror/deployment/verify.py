@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from openmirror.deployment.asking import asked
 from openmirror.deployment.rules.findings import Check, Finding, Verdict, fault, unknown
 from openmirror.deployment.rules.function_app import JOB, WORKSPACE, check_app, check_settings
-from openmirror.deployment.rules.mirrors import check_heartbeats, check_tables
+from openmirror.deployment.rules.mirrors import check_heartbeats, check_sweep, check_tables
 from openmirror.deployment.rules.naming import DEPLOYMENT
 from openmirror.deployment.rules.outputs import Outputs, check_deployment, is_ours, made_by
 from openmirror.deployment.rules.roles import QUEUES, Who, check_roles
@@ -27,6 +27,7 @@ from openmirror.ports.sampling import QueueLengths
 from openmirror.ports.work_items import WORK_QUEUE
 from openmirror.ports.workspace import ObservedJob, Workspace
 from openmirror.reconcile.discovery import mirrors
+from openmirror.reconcile.liveness import SWEPT_EVERY, read_sweep
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.status import TableStatus, Trouble, Word
 
@@ -82,6 +83,7 @@ class Verification:
         yield from asked(Check.QUEUES, lambda: self._queues(inside, lengths))
         yield from asked(Check.DEAD_LETTERS, lambda: check_dead_letters(inside.dead_letters()))
         yield from self._runner(settings, lengths)
+        yield from asked(Check.SWEEP, lambda: self._sweep(outputs, inside.ports))
         yield from asked(Check.HEARTBEAT, lambda: self._heartbeats(inside.ports))
         yield from asked(Check.TABLES, lambda: self._tables(inside.ports))
         if self.with_sample:
@@ -167,6 +169,10 @@ class Verification:
         """How the runner's job stands; None where a runner is always on."""
         number, url = settings.get(JOB), settings.get(WORKSPACE)
         return self.workspace(url).job(_number(number)) if number and url else None
+
+    def _sweep(self, outputs: Outputs, ports: RootPorts) -> list[Finding]:
+        record = read_sweep(ports.store)
+        return check_sweep(record, ports.clock(), SWEPT_EVERY, self.group, outputs.function_app)
 
     def _heartbeats(self, ports: RootPorts) -> list[Finding]:
         beats = {name: heartbeat(ports.store, name) for name in mirrors(ports.store)}

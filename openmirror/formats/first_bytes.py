@@ -5,6 +5,9 @@ from __future__ import annotations
 PARQUET = b"PAR1"
 ENCRYPTED_PARQUET = b"PARE"
 
+COPIED = "it is still being copied"
+"""Why the first bytes of a file that the store copies into mean nothing."""
+
 _KINDS = {
     PARQUET: "Parquet",
     ENCRYPTED_PARQUET: "encrypted Parquet",

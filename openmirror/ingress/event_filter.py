@@ -1,7 +1,7 @@
 """The event filter: what one landing event means for its table, before any engine is started.
 
 The rules are the plan's own, over a partial observation instead of a full one. Every answer but a
-wake-up can only cost seconds and never a change: the sweep asks the same question of every table,
+wake-up can only cost minutes and never a change: the sweep asks the same question of every table,
 with a full observation. And a wake-up too many costs only an observation.
 """
 
@@ -44,6 +44,8 @@ class Ignored:
     """Nobody needs to do anything now, and why."""
 
     reason: str
+    watch: TableFolder | None = None
+    """The table that waits now: nothing else may show a sweep that it is not at rest any more."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def handle_event(ports: RootPorts, work: WorkQueue, event: LandingEvent) -> Answ
 
 def filter_event(ports: RootPorts, event: LandingEvent) -> Answer:
     """What one event means; sends nothing, but records a problem that is found."""
-    if event.may_grow:
+    if event.is_only_opened:
         return Ignored("the file was only opened for writing: it is still empty")
     if event.kind is not EventKind.FOLDER_RENAMED or event.source is None:
         return _at(ports, event, event.path)
@@ -96,11 +98,20 @@ def _at(ports: RootPorts, event: LandingEvent, path: layout.StorePath) -> Answer
 
 
 def _inside(ports: RootPorts, event: LandingEvent, folder: TableFolder, name: str) -> Answer:
+    if event.may_grow and _is_growing(ports, event.path):
+        return Ignored("the file is still being copied", watch=folder)
     if event.kind.is_of_folder:
         return _inner_folder(ports, event, folder, name)
     if name == METADATA_FILE or event.kind is EventKind.FILE_DELETED:
         return _at_table(ports, folder, None)
     return _at_table(ports, folder, name)
+
+
+def _is_growing(ports: RootPorts, path: layout.StorePath) -> bool:
+    try:
+        return ports.store.read(path, 0, 0).growing
+    except (NotThere, ConditionFailed, Unavailable):
+        return False  # the filter's own reads show what is the matter
 
 
 def _inner_folder(ports: RootPorts, event: LandingEvent, folder: TableFolder, name: str) -> Answer:
@@ -156,9 +167,10 @@ def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | No
         case Idle():
             return Ignored("there is nothing that is not applied")
         case Wait(waiting) if not needs_reconcile(observed, decision):
-            return Ignored(f"the table waits: {waiting.detail}")
+            return Ignored(f"the table waits: {waiting.detail}", watch=observed.folder)
         case Apply() | Replace() if partial.missing:
-            return Ignored(f"the table will wait: {file_stem(partial.missing)} is missing")
+            reason = f"the table will wait: {file_stem(partial.missing)} is missing"
+            return Ignored(reason, watch=observed.folder)
         case _:
             return Woken((observed.folder,))
 
@@ -171,7 +183,8 @@ def _in_a_ledger(partial: PartialObservation, announced: str | None) -> Answer:
     if observed.control.request:
         return Woken((observed.folder,))
     if partial.missing:
-        return Ignored(f"its partition will wait: {file_stem(partial.missing)} is missing")
+        reason = f"its partition will wait: {file_stem(partial.missing)} is missing"
+        return Ignored(reason, watch=observed.folder)
     if announced is not None and _is_applied(observed, announced):
         return Ignored("it is applied already")
     return Woken((observed.folder,))

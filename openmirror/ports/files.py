@@ -44,6 +44,8 @@ class Content:
     etag: ETag
     size: int
     """Bytes of the whole file, whatever part `data` is."""
+    growing: bool = False
+    """Whether the store still copies into it, so that nothing of it may be believed yet."""
 
 
 class Absent(StrEnum):

@@ -74,9 +74,17 @@ class LandingEvent:
     """For a deleted folder: with all that was in it."""
 
     @property
-    def may_grow(self) -> bool:
+    def is_only_opened(self) -> bool:
         """Whether it only reports a file that was opened for writing and is still empty."""
         return self.api in ("CreateFile", "SftpCreate") and not self.size
+
+    @property
+    def may_grow(self) -> bool:
+        """Whether the file may not be whole yet, and no event comes when it is.
+
+        On accounts with a hierarchical namespace Copy Blob is reported when the copy begins.
+        """
+        return self.api == "CopyBlob" and self.kind is EventKind.FILE_WRITTEN
 
 
 @dataclass(frozen=True)

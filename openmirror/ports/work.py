@@ -76,7 +76,7 @@ class WorkQueue(Protocol):
 
 
 class Lease(Protocol):
-    """The right to work on one table alone, for a while."""
+    """The right to work on one table alone, or to sweep alone, for a while."""
 
     def renew(self) -> bool:
         """Keep it; False when it was lost, and somebody else may be at work."""
@@ -88,8 +88,12 @@ class Lease(Protocol):
 
 
 class Leases(Protocol):
-    """Hands out the lease of each table."""
+    """Hands out the lease of each table, and the one of the root's sweep."""
 
     def take(self, folder: TableFolder) -> Lease | None:
         """The lease of this table, None while another process holds it."""
+        ...
+
+    def take_sweep(self) -> Lease | None:
+        """The lease of the root's sweep, None while another process sweeps."""
         ...

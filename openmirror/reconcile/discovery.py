@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from openmirror.errors import NotThere
 from openmirror.ports import Entry, FileStore, Listing
@@ -22,9 +23,12 @@ def landed_folders(store: FileStore, mirror: str) -> set[TableFolder]:
 
     Raises NotThere when the zone cannot be listed: an unmounted zone is not an empty one.
     """
+    return {folder for folder, _ in _landed(store, mirror)}
+
+
+def _landed(store: FileStore, mirror: str) -> Iterator[tuple[TableFolder, ETag]]:
     zone = layout.landing_zone(mirror)
-    found = _tables(store, mirror, zone, lambda entry: entry.name if entry.is_folder else None)
-    return {folder for folder, _ in found}
+    return _tables(store, mirror, zone, lambda entry: entry.name if entry.is_folder else None)
 
 
 def known_folders(store: FileStore, mirror: str) -> dict[TableFolder, ETag]:
@@ -61,6 +65,23 @@ def _tables(
 def discover(store: FileStore, mirror: str) -> list[TableFolder]:
     """Every table of a mirror, landed or remembered, by name."""
     return sorted(landed_folders(store, mirror) | known_folders(store, mirror).keys())
+
+
+@dataclass(frozen=True)
+class Traces:
+    """What the listings of a mirror show of one table; a folder's ETag is not one of its files'."""
+
+    folder: ETag | None
+    """None while the table folder is not there."""
+    document: ETag | None
+    """Of its control document; None without one."""
+
+
+def traces(store: FileStore, mirror: str) -> dict[TableFolder, Traces]:
+    """Every table of a mirror, as `discover` finds them, and its traces; raises NotThere."""
+    landed = dict(_landed(store, mirror))
+    known = known_folders(store, mirror)
+    return {f: Traces(landed.get(f), known.get(f)) for f in sorted(landed | known)}
 
 
 def _visible(listing: Listing) -> list[Entry]:

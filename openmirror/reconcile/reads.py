@@ -62,9 +62,12 @@ def first_reads(ports: RootPorts, folder: TableFolder) -> Observation:
 def read_metadata(
     store: FileStore, landing: StorePath
 ) -> tuple[TableMetadata | Broken | None, ETag | None]:
-    """What `_metadata.json` declares, None for an empty one; raises NotThere without the file."""
+    """What `_metadata.json` declares, None for an empty one or one that is still being copied.
+
+    Raises NotThere without the file.
+    """
     content = store.read(layout.join(landing, METADATA_FILE))
-    if not content.data.strip():
+    if content.growing or not content.data.strip():
         return None, content.etag
     return parse_metadata(content.data), content.etag
 

@@ -32,8 +32,9 @@ from openmirror.runtime.isolation import (
 )
 from openmirror.runtime.leases import TableLeases
 from openmirror.runtime.messages import Message, Messages
+from openmirror.runtime.resting import RestingTables
 from openmirror.runtime.run_result import RunResult, Troubles
-from openmirror.runtime.sweeping import publish_all, sweep
+from openmirror.runtime.sweeping import publish_all, publish_resting, sweep
 from openmirror.runtime.timers import Repeating
 from openmirror.runtime.workers import SECONDS_TO_FINISH, Reschedule, WorkerPool
 
@@ -57,6 +58,8 @@ class RunnerTiming:
     """How long to leave a table alone that another runner has."""
     sweep: timedelta
     status: timedelta
+    slowest: timedelta
+    """How long the status of a table with nothing to do may be the one from before."""
     most_takes: int
     """A message that was taken so often without success is dead-lettered."""
 
@@ -92,12 +95,16 @@ class Runner:
         self._waiting = threading.Event()
         self._active = self._polled = self._next_poll = time.monotonic()
         self._workers = WorkerPool(self._reconcile, workers)
+        resting = RestingTables(timing.status, timing.slowest)
         self._sweeping = Repeating(ports, PeriodicTask.SWEEP, timing.sweep, self._sweep)
         self._timers = (
             Repeating(ports, PeriodicTask.RENEWAL, timing.keep, self._keep),
             self._sweeping,
             Repeating(
-                ports, PeriodicTask.STATUS, timing.status, lambda: publish_all(ports, mirrors())
+                ports,
+                PeriodicTask.STATUS,
+                timing.status,
+                lambda: publish_resting(ports, mirrors(), resting),
             ),
         )
 

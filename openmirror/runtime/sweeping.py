@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TypeVar
 
 from openmirror.errors import (
     ConditionFailed,
@@ -14,19 +16,24 @@ from openmirror.errors import (
 )
 from openmirror.operate.report import Statuses, publish
 from openmirror.plan import plan
+from openmirror.plan.decisions import Decision
 from openmirror.plan.wake import needs_reconcile
 from openmirror.ports import Waker
 from openmirror.progress.tables import LeftoverCleanupFailed, MirrorUnreadable
+from openmirror.progress.union import discard
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.clean import Cleaned, clean_table
 from openmirror.reconcile.concurrently import side_by_side
-from openmirror.reconcile.discovery import discover
+from openmirror.reconcile.discovery import discover, traces
 from openmirror.reconcile.leftovers import clear_leftovers
-from openmirror.reconcile.mirrors import open_mirror
+from openmirror.reconcile.mirrors import open_mirror, read_settings
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.isolation import unreadable_event
+from openmirror.runtime.resting import Marks, RestingTables
 from openmirror.status import TableStatus, listed_status
+
+_Table = TypeVar("_Table")
 
 
 @dataclass
@@ -37,32 +44,78 @@ class Swept:
     unreadable: dict[str, str] = field(default_factory=dict)
     """Tables and mirrors that could not be observed, and why."""
     seen: dict[TableFolder, TableStatus | None] = field(default_factory=dict)
-    """The status of each table that could be observed."""
+    """The status of each table that could be observed, or is at rest and was not due."""
+    observed: int = 0
+    """How many tables were observed."""
+    late: dict[TableFolder, datetime] = field(default_factory=dict)
+    """Tables that had rested and have files to apply now: since when the oldest lies there."""
 
 
-def sweep(ports: RootPorts, mirrors: Iterable[str], waker: Waker) -> Swept:
+def sweep(
+    ports: RootPorts,
+    mirrors: Iterable[str],
+    waker: Waker,
+    resting: RestingTables | None = None,
+) -> Swept:
     """Observe every table, and wake up those that a reconciliation would move.
 
     This is what makes lost events harmless. Tables that wait or are paused are left alone, so an
     idle mirror wakes nothing, unless a reconciliation would record what is not recorded yet: that
     a folder is missing, or that a problem began. A table that waits only for a text file's quiet
     period to end is woken.
+
+    With `resting`, which the caller keeps, tables that it knows to be at rest are not observed
+    each time.
     """
     swept = Swept()
+    began = ports.clock()
 
-    def observed(folder: TableFolder) -> None:
+    def observed(folder: TableFolder) -> tuple[Decision, TableStatus | None] | None:
         try:
             found = observe(ports, folder).observed
             decision = plan(found, ports.limits, found.at)
-            swept.seen[folder] = listed_status(found, decision, limits=ports.limits)
+            status = listed_status(found, decision, limits=ports.limits)
+            swept.seen[folder] = status
             if needs_reconcile(found, decision):
                 waker.wake(folder)
                 swept.woken.append(folder)
         except Exception as error:  # noqa: BLE001 - _stays_with raises it again if it is fatal
             _stays_with(ports, folder, error, swept.unreadable)
+            return None
+        return decision, status
 
-    side_by_side(ports, _folders(ports, mirrors, swept.unreadable), observed)
+    if resting is None:
+        found = _of_mirrors(ports, mirrors, swept.unreadable, lambda m: discover(ports.store, m))
+        swept.observed = len(side_by_side(ports, found, observed))
+        return swept
+
+    def noted(table: tuple[TableFolder, Marks]) -> None:
+        folder, marks = table
+        seen = observed(folder)
+        if seen is None:
+            resting.forget(folder)
+            return
+        decision, status = seen
+        resting.note(folder, marks, began, decision, status)
+        if resting.had_rested(folder) and status is not None and status.pending_files:
+            swept.late[folder] = ports.clock() - timedelta(seconds=status.lag_seconds)
+
+    due = []
+    for table in _of_mirrors(ports, mirrors, swept.unreadable, lambda m: _marked(ports, m)):
+        if resting.is_due(*table, began):
+            due.append(table)
+        else:
+            swept.seen[table[0]] = resting.status(table[0])
+    side_by_side(ports, due, noted)
+    swept.observed = len(due)
     return swept
+
+
+def _marked(ports: RootPorts, mirror: str) -> list[tuple[TableFolder, Marks]]:
+    # What is written after it was listed shows in the next pass.
+    _, settings = read_settings(ports.store, mirror)
+    found = traces(ports.store, mirror)
+    return [(folder, Marks(its, settings)) for folder, its in found.items()]
 
 
 @dataclass
@@ -88,7 +141,8 @@ def clean(ports: RootPorts, mirrors: Iterable[str], *, dry_run: bool = False) ->
         except Exception as error:  # noqa: BLE001 - _stays_with raises it again if it is fatal
             _stays_with(ports, folder, error, cleanup.unreadable)
 
-    side_by_side(ports, _folders(ports, chosen, cleanup.unreadable), clean_one)
+    found = _of_mirrors(ports, chosen, cleanup.unreadable, lambda m: discover(ports.store, m))
+    side_by_side(ports, found, clean_one)
     for mirror in chosen:
         try:
             left = clear_leftovers(ports, mirror, dry_run=dry_run)
@@ -124,19 +178,37 @@ def publish_all(ports: RootPorts, mirrors: Iterable[str], seen: Statuses | None 
         raise failed
 
 
-def _folders(
-    ports: RootPorts, mirrors: Iterable[str], unreadable: dict[str, str]
-) -> Iterator[TableFolder]:
+class _Nobody:
+    """A Waker that wakes nobody."""
+
+    def wake(self, folder: TableFolder) -> None:
+        """Nothing: somebody else sweeps."""
+
+
+def publish_resting(ports: RootPorts, mirrors: Iterable[str], resting: RestingTables) -> None:
+    """The same, without observing each time what `resting` knows to be at rest."""
+    names = list(mirrors)
+    # What is wrong with a table is in its status, and emitted by who sweeps.
+    seen = sweep(replace(ports, emit=discard), names, _Nobody(), resting).seen
+    publish_all(ports, names, seen)
+
+
+def _of_mirrors(
+    ports: RootPorts,
+    mirrors: Iterable[str],
+    unreadable: dict[str, str],
+    find: Callable[[str], list[_Table]],
+) -> Iterator[_Table]:
     for mirror in mirrors:
         try:
-            folders = discover(ports.store, mirror)
+            tables = find(mirror)
             open_mirror(ports.store, mirror)
         except (NotThere, DocumentUnreadable) as error:
             # Not an empty mirror: nothing may be concluded about its tables.
             unreadable[mirror] = str(error)
             ports.emit(MirrorUnreadable(mirror, str(error)))
             continue
-        yield from folders
+        yield from tables
 
 
 def _stays_with(

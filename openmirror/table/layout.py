@@ -96,6 +96,26 @@ def lock_file(folder: TableFolder) -> StorePath:
     return StorePath(f"{join(control_folder(folder.mirror), 'locks', str(folder.path))}.lock")
 
 
+def _root_control_folder() -> StorePath:
+    """Everything of ours that belongs to no mirror; no mirror can be called so."""
+    return join(LAKE, "_openmirror")
+
+
+def sweep_record() -> StorePath:
+    """When the root was last swept, by what, and how long that took."""
+    return join(_root_control_folder(), "sweep.json")
+
+
+def sweep_lock() -> StorePath:
+    """The empty file that the lease of the root's sweep is taken on."""
+    return join(_root_control_folder(), "sweep.lock")
+
+
+def events_record() -> StorePath:
+    """When a landing event was last taken, whatever its mirror."""
+    return join(_root_control_folder(), "events.json")
+
+
 def table_of_document(name: str) -> str | None:
     """The table whose control document has this file name, if it is one."""
     return name.removesuffix(_DOCUMENT) if name.endswith(_DOCUMENT) else None

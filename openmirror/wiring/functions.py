@@ -11,14 +11,17 @@ from openmirror.errors import CannotStart
 from openmirror.ingress.dead_letters import QUEUE_OF, ReadEvents
 from openmirror.ingress.queue_wake_up import QueueWaker
 from openmirror.ingress.start_runner import Starter
-from openmirror.ports import Waker, WorkQueue
+from openmirror.ports import WorkQueue
 from openmirror.ports.dead_letters import DeadLetters, Requeuer, UndeliveredEvents
 from openmirror.ports.jobs import RunnerJob
 from openmirror.progress.context import detail_of, log_context, subject_of
 from openmirror.progress.union import ProgressEvent
+from openmirror.reconcile.liveness import SWEPT_EVERY, EventsTaken
 from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.resting import RestingTables
+from openmirror.runtime.sweeper import Sweeper
 from openmirror.settings import Settings, variable
-from openmirror.wiring.azure import work_queue
+from openmirror.wiring.azure import leases, work_queue
 from openmirror.wiring.local import utc_now
 from openmirror.wiring.root import root_ports
 from openmirror.wiring.telemetry import emitting_through_the_host
@@ -35,8 +38,8 @@ class FunctionAppContext:
 
     ports: RootPorts
     work: WorkQueue
-    sweep_waker: Waker
-    """Sends work items in the name of the sweep."""
+    sweeper: Sweeper
+    events_taken: EventsTaken
     read_events: ReadEvents
     starter: Starter
     dead_letters: DeadLetters
@@ -60,12 +63,21 @@ def function_app_context(env: Mapping[str, str]) -> FunctionAppContext:
     work = work_queue(settings)
     dead_letters = BlobDeadLetters.connect(settings.dead_letters, QUEUE_OF)
     ports = emitting_through_the_host(root_ports(settings, emit=_log_event), settings.status_repeat)
+    starter = Starter(work, runner_job(settings, env), utc_now, ports.telemetry)
     return FunctionAppContext(
         ports=ports,
         work=work,
-        sweep_waker=QueueWaker(work, "sweep"),
+        sweeper=Sweeper(
+            ports,
+            QueueWaker(work, "sweep"),
+            starter,
+            leases(settings),
+            RestingTables(SWEPT_EVERY, settings.sweep_slowest),
+            SWEPT_EVERY,
+        ),
+        events_taken=EventsTaken(ports.store, utc_now),
         read_events=read_events,
-        starter=Starter(work, runner_job(settings, env), utc_now, ports.telemetry),
+        starter=starter,
         dead_letters=dead_letters,
         undelivered_events=dead_letters.undelivered_events(),
         requeuer=QueueRequeuer.connect(settings.queues),

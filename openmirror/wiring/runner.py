@@ -71,6 +71,7 @@ def working(
             lease_delay=settings.lease_delay,
             sweep=settings.runner_sweep,
             status=settings.runner_status,
+            slowest=settings.sweep_slowest,
             most_takes=settings.most_takes,
         ),
     )

@@ -300,6 +300,18 @@ def test_a_busy_service_is_asked_again_a_little_later(rig: Rig) -> None:
     assert 0 < sum(cost.slept) < 15
 
 
+@pytest.mark.parametrize(
+    ("status", "growing"), [("pending", True), ("success", False), ("failed", False), (None, False)]
+)
+@pytest.mark.parametrize("length", [0, 2, None])
+def test_a_file_that_the_service_still_copies_into_is_known(
+    rig: Rig, status: str | None, growing: bool, length: int | None
+) -> None:
+    rig.store.write(DOCUMENT, b"12345")
+    rig.wire.also = {"x-ms-copy-status": status} if status else {}
+    assert rig.store.read(DOCUMENT, 0, length).growing is growing
+
+
 @pytest.mark.parametrize("fault", [Refusal(503, "ServerBusy"), Refusal(429), LostAnswer()])
 def test_a_service_that_stays_away_is_named_and_tried_again_for_ever(
     rig: Rig, fault: Refusal | LostAnswer

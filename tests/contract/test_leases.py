@@ -106,6 +106,19 @@ def test_tables_have_leases_of_their_own(rig: Rig) -> None:
     assert second.renew()
 
 
+def test_the_sweep_of_a_root_has_a_lease_of_its_own(rig: Rig) -> None:
+    table = taken(rig.ours, rig.folder)
+    lease = rig.ours.take_sweep()
+    assert lease is not None
+    assert rig.theirs.take_sweep() is None
+    assert lease.renew()
+    lease.release()
+    other = rig.theirs.take_sweep()
+    assert other is not None
+    other.release()
+    assert table.renew()
+
+
 def test_of_eight_who_ask_at_once_one_has_it(rig: Rig) -> None:
     for number in range(5):
         folder = TableFolder(rig.folder.mirror, TablePath("", f"t{number}"))

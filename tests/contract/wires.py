@@ -69,6 +69,8 @@ class Wire(RequestsTransport):
         super().__init__()
         self.counted = counted
         self.faults: list[Refusal | LostAnswer | Callable[[], None] | None] = []
+        self.also: dict[str, str] = {}
+        """Headers that every answer has besides its own."""
         self._refusing = refusing
 
     def send(self, request: Any, **kwargs: Any) -> Any:
@@ -88,6 +90,7 @@ class Wire(RequestsTransport):
             assert response.internal_response.content is not None
         if isinstance(fault, LostAnswer):
             raise ServiceResponseError("the connection was reset")
+        response.headers.update(self.also)
         if request.method != "HEAD":
             self.counted.received += int(response.headers.get("Content-Length") or 0)
         return response

@@ -24,6 +24,7 @@ from openmirror.deployment.rules.outputs import Outputs
 from openmirror.deployment.rules.roles import QUEUES, Who, check_roles
 from openmirror.ingress.queue_wake_up import QueueWaker
 from openmirror.reconcile.discovery import mirrors
+from openmirror.reconcile.liveness import SweepRecord, SweptBy, write_sweep
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.sweeping import publish_all, sweep
 from openmirror.settings import Settings
@@ -70,6 +71,23 @@ class Place:
         for container in (layout.LANDING, layout.LAKE):
             for mirror in self.ports.store.list_folder(container).entries:
                 self.ports.store.delete_folder(layout.join(container, mirror.name))
+        self.beat()
+
+    def beat(
+        self,
+        ended: timedelta = timedelta(0),
+        timer: timedelta | None = timedelta(0),
+        seconds: float = 1.0,
+    ) -> None:
+        """Sweeps as far back as this: the last that ended, and the last by the timer."""
+        now = self.ports.clock()
+        record = SweepRecord(
+            ended=now - ended,
+            seconds=seconds,
+            by=SweptBy.TIMER if timer == ended else SweptBy.EVENT,
+            timer=now - timer if timer is not None else None,
+        )
+        write_sweep(self.ports.store, record)
 
     def swept(self) -> None:
         """What the timer's function does."""
@@ -171,6 +189,8 @@ def place(
         store = made.ports.store
         assert isinstance(store, AzureStore)
         open_clients.callback(store.close)
+        made.beat()
+        server.events.clear()
         monkeypatch.setattr(deployment, "management", management)
         monkeypatch.setattr(deployment, "workspace", workspace)
         monkeypatch.setattr(deployment, "_sleep", sleep)

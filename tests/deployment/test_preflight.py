@@ -212,6 +212,7 @@ def test_the_names_that_are_asked_for_are_those_that_the_template_makes() -> Non
         ({"instanceMemoryMB": 1024}, "one of 512, 2048, 4096"),
         ({"maximumInstances": 0}, "a whole number from 1 to 1000"),
         ({"maximumInstances": True}, "a whole number"),
+        ({"alwaysReadyInstances": 21}, "a whole number from 0 to 20"),
         ({"storageSku": "Premium_LRS"}, "Standard_LRS"),
         ({"settings": {"MY_SETTING": "1"}}, "which MY_SETTING is not"),
         ({"settings": {"OPENMIRROR_WORKERS": 8}}, "texts, which OPENMIRROR_WORKERS is not"),

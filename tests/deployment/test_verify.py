@@ -413,6 +413,33 @@ def test_a_paused_table_is_named_with_its_problem_and_remedy(place: Place) -> No
     assert "Write a valid _metadata.json" in bad["remedy"]
 
 
+def test_a_timer_that_stands_still_is_named_and_who_sweeps_in_its_place(place: Place) -> None:
+    place.beat(ended=timedelta(minutes=9), timer=timedelta(minutes=9))
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("sweep", "fault")
+    assert "the timer of the function sweep stands still" in bad["what"]
+    assert "in its place" not in bad["what"]
+    assert "az functionapp restart" in bad["remedy"]
+    place.beat(ended=timedelta(minutes=1), timer=timedelta(minutes=9))
+    assert "events sweep in its place" in place.bad()["what"]
+    place.beat(ended=timedelta(minutes=1), timer=None)
+    assert "it has not gone off yet" in place.bad()["what"]
+
+
+def test_an_app_that_never_swept_is_named(place: Place) -> None:
+    place.ports.store.delete_file(layout.sweep_record())
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("sweep", "fault")
+    assert "has ended yet" in bad["what"]
+
+
+def test_a_sweep_that_takes_longer_than_the_time_between_two_is_a_warning(place: Place) -> None:
+    place.beat(seconds=41.3)
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("sweep", "warning")
+    assert "took 41 s, longer than the 30 s between two" in bad["what"]
+
+
 def test_a_mirror_that_nobody_sweeps_is_named(place: Place) -> None:
     land(place.ports.store, ORDERS, 1)
     bad = place.bad()

@@ -236,7 +236,7 @@ def test_the_event_filter_reads_both_envelopes(tmp_path: Path, envelope: Envelop
     ]
     created, renamed, deleted = read
     assert isinstance(created, LandingEvent)
-    assert created.may_grow
+    assert created.is_only_opened
     assert isinstance(renamed, LandingEvent)
     assert renamed.source == "landing/a %/1"
     assert isinstance(deleted, LandingEvent)

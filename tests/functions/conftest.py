@@ -45,6 +45,8 @@ def settings(emulator: Azurite, root: Path) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def app(settings: dict[str, str]) -> Iterator[FunctionsHost]:
     with host(settings) as running_app:
+        # As each start does: until a sweep has ended, an event sweeps.
+        assert running_app.timer("sweep").error is None
         yield running_app
 
 

@@ -18,6 +18,7 @@ from functions import bindings
 from openmirror.errors import CannotStart
 from openmirror.ports import WorkItem
 from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE, encode
+from openmirror.reconcile.liveness import SWEPT_EVERY
 from openmirror.settings import Settings
 from openmirror.table import layout
 from openmirror.wiring.functions import function_settings
@@ -115,6 +116,25 @@ def test_the_sweep_wakes_for_what_no_event_reported_and_writes_the_status_files(
     monitoring = root / "landing" / "m" / "Files" / "Monitoring"
     assert publisher.table in (monitoring / "tables.json").read_text()
     assert "lastHeartbeatTime" in (monitoring / "replicator.json").read_text()
+
+
+def test_an_event_sweeps_where_the_timer_stands_still(
+    settings: dict[str, str], tmp_path: Path, queues: Queues
+) -> None:
+    zone = tmp_path / "landing" / "m" / "Files" / "LandingZone"
+    heard, unheard = Publisher(zone, "Heard"), Publisher(zone, "Unheard")
+    for publisher in (heard, unheard):
+        publisher.metadata()
+        publisher.land(1)
+    with host({**settings, "OPENMIRROR_ROOT": str(tmp_path)}) as app:
+        for _ in range(2):
+            assert app.queue("landing", text(heard.land(1))).error is None
+    found = [(item.folder.path.table, item.reason) for item in queues.wake_ups() if item]
+    # Once: the second event finds that somebody has swept.
+    assert found.count(("Unheard", "sweep")) == 1
+    record = json.loads((tmp_path / layout.sweep_record()).read_text())
+    assert (record["by"], record["timerAt"]) == ("event", None)
+    assert (tmp_path / layout.events_record()).exists()
 
 
 @pytest.mark.parametrize("function", ["sweep", "start_runner", "cleanup", "dead_letters"])
@@ -215,6 +235,7 @@ def test_every_setting_that_is_wrong_is_named(given: dict[str, str], named: set[
 def test_schedules_are_the_defaults_of_the_settings_and_stand_in_the_docs() -> None:
     fields = Settings.model_fields
     assert fields["sweep_interval"].default == timedelta(seconds=30)
+    assert timedelta(seconds=30) == SWEPT_EVERY
     assert fields["cleanup_interval"].default == timedelta(minutes=10)
     for schedule in (bindings.SWEEP, bindings.START_RUNNER, bindings.CLEANUP, bindings.COLLECT):
         assert f"`{schedule}`" in DOCS

@@ -68,6 +68,11 @@ def in_each_mirror(*above: str) -> Where:
     return lambda ports: below(*above)(ports[1:])
 
 
+def either(one: Where, other: Where) -> Where:
+    """What is in one of them."""
+    return lambda ports: one(ports) or other(ports)
+
+
 @dataclass(frozen=True)
 class May:
     """What somebody may do in one container."""
@@ -79,7 +84,7 @@ class May:
 ON_FILES: Mapping[str, Mapping[Files, May]] = {
     FUNCTIONS: {
         landing: May(anywhere, anywhere),
-        lake: May(anywhere, in_each_mirror("_openmirror")),
+        lake: May(anywhere, either(in_each_mirror("_openmirror"), below("_openmirror"))),
         **dict.fromkeys((dead_letters, package, hosts), May(anywhere, anywhere)),
     },
     **{
@@ -137,6 +142,8 @@ _IN_LAKE = (
     "_openmirrors/x",
     "mirroring.json",
 )
+_AT_ROOT = ("_openmirror/sweep.json", "_openmirrors/x", "x/sweep.json")
+"""In the lake, in no mirror's folder."""
 _NAMES = ("sales", "sales2", "crm", "Sales")
 
 
@@ -190,7 +197,8 @@ def _about(who: str) -> tuple[Row, ...]:
 def _files(who: str, files: Files, may: May) -> Iterator[Row]:
     paths = {landing: _IN_LANDING, lake: _IN_LAKE}.get(files, ("x",))
     every = [f"{mirror}/{path}" for mirror in _NAMES for path in paths]
-    for path in every:
+    at_root = _AT_ROOT if files == lake else ()
+    for path in (*every, *at_root):
         ports = path.split("/")
         yield Row(who, files.read(path), may.reads(ports))
         for operation in (files.write(path), files.change(path), files.delete(path)):

@@ -17,6 +17,7 @@ PARAMETERS = [
     "pythonVersion",
     "instanceMemoryMB",
     "maximumInstances",
+    "alwaysReadyInstances",
     "storageSku",
     "settings",
     "databricksWorkspaceUrl",

@@ -147,6 +147,9 @@ def test_the_functions_did_all_that_they_ever_do(work: Deployment) -> None:
         "write landing/sales/Files/Monitoring/tables.json",
         "write lake/sales/_openmirror/folders/",
         "write lake/sales/_openmirror/mirror.json",
+        "write lake/_openmirror/sweep.json",
+        "write lake/_openmirror/events.json",
+        "change lake/_openmirror/sweep.lock",
         "delete lake/sales/_openmirror/dropped/",
         "delete lake/sales/_openmirror/converted/",
         "write dead-letters/table-work/",
@@ -237,7 +240,16 @@ WIDER = {
         "",
     ),
     "the functions write tables": ("roles.bicep", "*/_openmirror/*\\' AND", "*\\' AND"),
-    "the functions read no logs": ("roles.bicep", "(${inControlFolder})", "(${writesNothing})"),
+    "the functions write beside their root's folder": (
+        "roles.bicep",
+        "StringLike \\'_openmirror/*",
+        "StringLike \\'_openmirror*",
+    ),
+    "the functions write no control documents": (
+        "roles.bicep",
+        "(${inMirrorsControlFolder})",
+        "(${writesNothing})",
+    ),
     "the runner writes change files": ("runner-roles.bicep", "*/Files/Monitoring/*", "*/Files/*"),
 }
 

@@ -335,7 +335,14 @@ def test_an_event_is_followed_through_event_filter_queue_and_runner_to_its_commi
     # Longer than a test: what moves the table is the message, and no sweep of the runner's own.
     brief, long = timedelta(milliseconds=20), timedelta(hours=1)
     pace = RunnerTiming(
-        idle=brief, poll=brief, keep=long, lease_delay=brief, sweep=long, status=long, most_takes=5
+        idle=brief,
+        poll=brief,
+        keep=long,
+        lease_delay=brief,
+        sweep=long,
+        status=long,
+        slowest=timedelta(minutes=5),
+        most_takes=5,
     )
     with process(world, sent) as ports:
         runner = Runner(ports, world.engine, queue, leases, list, 1, pace)

@@ -140,7 +140,7 @@ def test_a_deleted_folder_says_whether_all_in_it_went_too(written: object, meant
 
 
 @pytest.mark.parametrize(
-    ("api", "size", "may_grow"),
+    ("api", "size", "is_only_opened"),
     [
         ("CreateFile", 0, True),
         ("SftpCreate", 0, True),
@@ -149,8 +149,17 @@ def test_a_deleted_folder_says_whether_all_in_it_went_too(written: object, meant
         ("CreateFile", 9, False),
     ],
 )
-def test_a_file_that_was_only_opened_may_grow(api: str, size: int, may_grow: bool) -> None:
-    assert one(grid(api=api, contentLength=size)).may_grow is may_grow
+def test_a_file_that_was_only_opened_is_known_by_the_call(
+    api: str, size: int, is_only_opened: bool
+) -> None:
+    assert one(grid(api=api, contentLength=size)).is_only_opened is is_only_opened
+
+
+@pytest.mark.parametrize(
+    ("api", "may_grow"), [("CopyBlob", True), ("PutBlob", False), ("FlushWithClose", False)]
+)
+def test_a_copy_may_still_grow_when_its_event_comes(api: str, may_grow: bool) -> None:
+    assert one(grid(api=api, contentLength=9)).may_grow is may_grow
 
 
 @pytest.mark.parametrize(

@@ -226,6 +226,7 @@ def test_a_runner_that_would_be_idle_stays_for_a_short_quiet_period(
         lease_delay=timedelta(milliseconds=20),
         sweep=never,
         status=never,
+        slowest=timedelta(minutes=5),
         most_takes=5,
     )
     world.write(FIRST, "a\n1\n")

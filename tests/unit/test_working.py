@@ -53,6 +53,7 @@ BRISK = RunnerTiming(
     lease_delay=timedelta(milliseconds=20),
     sweep=NEVER,
     status=NEVER,
+    slowest=timedelta(minutes=5),
     most_takes=5,
 )
 

@@ -40,6 +40,7 @@ class Check(StrEnum):
     QUEUES = "queues"
     DEAD_LETTERS = "dead_letters"
     RUNNER = "runner"
+    SWEEP = "sweep"
     HEARTBEAT = "heartbeat"
     TABLES = "tables"
     SAMPLE = "sample"

@@ -6,10 +6,51 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from openmirror.deployment.rules.findings import Check, Finding, fault, ok, warning
+from openmirror.reconcile.liveness import SweepRecord
 from openmirror.status import TableStatus, Trouble, wait_remedy
 
 STALE = timedelta(minutes=5)
 """Ten sweeps: an older heartbeat says that the functions do not run."""
+
+
+def check_sweep(
+    record: SweepRecord | None, now: datetime, interval: timedelta, group: str, app: str
+) -> list[Finding]:
+    """Whether the timer of the function `sweep` goes off, and its sweeps end in time."""
+    restart = f"az functionapp restart --resource-group {group} --name {app}"
+    if record is None:
+        return [
+            fault(
+                Check.SWEEP,
+                f"no sweep of {app} has ended yet",
+                "See the invocations of the function sweep: CannotStart names a wrong setting, "
+                f"AccessDenied a missing role. If there is none: {restart}",
+            )
+        ]
+    if record.timer is None or now - record.timer > STALE:
+        since = f"since {record.timer:%Y-%m-%d %H:%M} UTC" if record.timer else "yet"
+        what = f"the timer of the function sweep stands still: it has not gone off {since}"
+        if now - record.ended <= STALE:
+            what += "; events sweep in its place, so what no event announces is found late"
+        return [
+            fault(
+                Check.SWEEP,
+                what,
+                f"{restart}. If it stands still again, read the "
+                "app's log for the listener of the function sweep.",
+            )
+        ]
+    if record.seconds > interval.total_seconds():
+        return [
+            warning(
+                Check.SWEEP,
+                f"the last sweep took {record.seconds:.0f} s, longer than the "
+                f"{interval.total_seconds():.0f} s between two",
+                "Raise OPENMIRROR_CONCURRENT_OBSERVATIONS, or instanceMemoryMB, which an "
+                "instance's share of processors goes with.",
+            )
+        ]
+    return [ok(Check.SWEEP, f"the timer goes off; the last sweep took {record.seconds:.0f} s")]
 
 
 def check_heartbeats(beats: Mapping[str, datetime | None], now: datetime) -> list[Finding]:

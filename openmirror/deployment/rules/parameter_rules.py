@@ -213,6 +213,7 @@ PARAMETERS: Mapping[str, Rule] = {
     "pythonVersion": _one_of(*PYTHONS),
     "instanceMemoryMB": _one_of(*MEMORIES),
     "maximumInstances": _number(1, 1000),
+    "alwaysReadyInstances": _number(0, 20),
     "storageSku": _one_of(*STORAGE_SKUS),
     "settings": _settings,
     "databricksWorkspaceUrl": _workspace,

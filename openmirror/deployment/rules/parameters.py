@@ -18,6 +18,7 @@ _NO_TEXTS = frozenset(
     {
         "instanceMemoryMB",
         "maximumInstances",
+        "alwaysReadyInstances",
         "createAccessConnector",
         "createDatabricksWorkspace",
         "lagAlertMinutes",

@@ -17,7 +17,7 @@ from openmirror.ports.workspace import ObservedJob
 BACKLOG = 500
 """So many messages are more than a minute's work."""
 _DEPLOY = "Deploy again, which makes it anew."
-_SWEEP = "Until then only the sweep finds files, every 30 s."
+_SWEEP = "Until then only the sweep finds files, within five minutes."
 
 
 def check_events(outputs: Outputs, found: EventSubscription | None) -> list[Finding]:

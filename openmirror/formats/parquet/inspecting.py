@@ -7,7 +7,7 @@ from typing import NamedTuple
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.errors import ConditionFailed
-from openmirror.formats.first_bytes import ENCRYPTED_PARQUET, what_it_is
+from openmirror.formats.first_bytes import COPIED, ENCRYPTED_PARQUET, what_it_is
 from openmirror.formats.parquet.footer import MAGIC, columns, parse_footer
 from openmirror.formats.parquet.types import ParquetType, column_type, needs_conversion
 from openmirror.plan.facts import Completeness, FileFacts
@@ -61,6 +61,7 @@ class _Reads:
         self._path = path
         first = store.read(path, 0, _HEAD)
         self.head, self.etag, self.size = first.data, first.etag, first.size
+        self.growing = first.growing
 
     def last(self, length: int) -> bytes:
         """The last bytes of the file."""
@@ -105,6 +106,8 @@ def _facts(reads: _Reads) -> FileFacts:
 
 
 def _footer(reads: _Reads) -> _Footer | _Unfit:
+    if reads.growing:
+        return _Unfit(Completeness.INCOMPLETE, COPIED)
     if reads.size == 0:
         return _Unfit(Completeness.INCOMPLETE, "the file is empty")
     if reads.head.startswith(ENCRYPTED_PARQUET):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 from openmirror.errors import ConditionFailed
-from openmirror.formats.first_bytes import kind_of
+from openmirror.formats.first_bytes import COPIED, kind_of
 from openmirror.formats.text.columns import TYPES
 from openmirror.formats.text.decoding import line_ends
 from openmirror.formats.text.dialect import Dialect, MalformedText
@@ -76,6 +76,8 @@ def _facts(content: Content, text: TextFormat) -> FileFacts | None:
     """The facts of a file by its first bytes; None when more of them are needed."""
     etag, head = content.etag, content.data
     is_all = len(head) >= content.size
+    if content.growing:
+        return _unfit(etag, Completeness.INCOMPLETE, COPIED)
     if not head:
         return _unfit(etag, Completeness.INCOMPLETE, "the file is empty")
     packing = packing_of(head)

@@ -22,6 +22,8 @@ class Head:
     is_folder: bool
     etag: ETag
     size: int
+    growing: bool = False
+    """Whether a copy into it is under way."""
 
 
 def head(clients: Clients, where: ContainerPath) -> Head | None:
@@ -35,7 +37,9 @@ def head(clients: Clients, where: ContainerPath) -> Head | None:
         found = blob.get_blob_properties()
     except ResourceNotFoundError:
         return None
-    return Head(is_folder(found.metadata), bare(found.etag), int(found.size))
+    return Head(
+        is_folder(found.metadata), bare(found.etag), int(found.size), growing=is_growing(found)
+    )
 
 
 def is_folder(metadata: dict[str, str] | None) -> bool:
@@ -43,6 +47,11 @@ def is_folder(metadata: dict[str, str] | None) -> bool:
     return any(
         key.lower() == _FOLDER and value == "true" for key, value in (metadata or {}).items()
     )
+
+
+def is_growing(properties: Any) -> bool:
+    """Whether the service still copies into this blob: Copy Blob answers before it is done."""
+    return properties.copy is not None and properties.copy.status == "pending"
 
 
 def bare(etag: str) -> ETag:

@@ -14,6 +14,7 @@ from openmirror.stores.azure.clients import Clients
 from openmirror.stores.azure.failures import code_of, in_our_words
 from openmirror.stores.azure.paths import container_path
 from openmirror.table import layout
+from openmirror.table.layout import StorePath
 
 SECONDS = 60
 """The longest that the service gives without giving it for ever."""
@@ -54,7 +55,13 @@ class BlobLeases:
 
         Raises AccessDenied, or Unavailable when the account cannot be reached.
         """
-        path = layout.lock_file(folder)
+        return self._take(layout.lock_file(folder))
+
+    def take_sweep(self) -> BlobLease | None:
+        """The lease of the root's sweep, None while another process sweeps; raises as `take`."""
+        return self._take(layout.sweep_lock())
+
+    def _take(self, path: StorePath) -> BlobLease | None:
         blob = self._clients.blobs.get_blob_client(*container_path(path))
         with in_our_words(path):
             # It chooses its identity here, so that a repeated request takes no second lease.
@@ -80,7 +87,7 @@ class BlobLeases:
 
 
 class BlobLease:
-    """One table's lease."""
+    """The lease of one file."""
 
     def __init__(self, path: str, lease: BlobLeaseClient) -> None:
         self._path = path

@@ -7,7 +7,7 @@ from azure.core.exceptions import HttpResponseError, ResourceModifiedError
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.ports import Content
 from openmirror.stores.azure.clients import Clients
-from openmirror.stores.azure.heads import bare, head, is_folder
+from openmirror.stores.azure.heads import bare, head, is_folder, is_growing
 from openmirror.stores.azure.paths import ContainerPath
 
 _TRIES = 5
@@ -52,11 +52,11 @@ def _range(
     if is_folder(found.metadata):
         raise NotThere(f"{where.path} is a folder, not a file")
     size = int((found.content_range or "/0").rpartition("/")[2])
-    return Content(download.readall(), bare(found.etag or ""), size)
+    return Content(download.readall(), bare(found.etag or ""), size, growing=is_growing(found))
 
 
 def _nothing_of(clients: Clients, where: ContainerPath) -> Content:
     found = head(clients, where)
     if found is None or found.is_folder:
         raise NotThere(f"there is no file {'/'.join(where)}")
-    return Content(b"", found.etag, found.size)
+    return Content(b"", found.etag, found.size, found.growing)

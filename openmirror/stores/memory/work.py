@@ -9,6 +9,8 @@ from threading import Lock
 from openmirror.ports import Clock, Taken, WorkItem
 from openmirror.ports.work_items import decode, encode
 from openmirror.protocol.names import TableFolder
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
 
 HIDDEN_FOR = timedelta(minutes=5)
 LEASED_FOR = timedelta(seconds=60)
@@ -118,42 +120,49 @@ class MemoryLeases:
         self._clock = clock
         self._lasting = lasting
         self._lock = Lock()
-        self._held: dict[TableFolder, tuple[object, datetime]] = {}
+        self._held: dict[StorePath, tuple[object, datetime]] = {}
 
     def take(self, folder: TableFolder) -> MemoryLease | None:
         """The lease of this table, None while it is held."""
+        return self._take(layout.lock_file(folder))
+
+    def take_sweep(self) -> MemoryLease | None:
+        """The lease of the root's sweep, None while it is held."""
+        return self._take(layout.sweep_lock())
+
+    def _take(self, path: StorePath) -> MemoryLease | None:
         with self._lock:
             now = self._clock()
-            held = self._held.get(folder)
+            held = self._held.get(path)
             if held and held[1] > now:
                 return None
-            lease = MemoryLease(self, folder)
-            self._held[folder] = (lease, now + self._lasting)
+            lease = MemoryLease(self, path)
+            self._held[path] = (lease, now + self._lasting)
             return lease
 
     def renew(self, lease: MemoryLease) -> bool:
         """Keep a lease; also one that expired, as long as nobody else has taken it."""
         with self._lock:
-            held = self._held.get(lease.folder)
+            held = self._held.get(lease.path)
             if held is None or held[0] is not lease:
                 return False
-            self._held[lease.folder] = (lease, self._clock() + self._lasting)
+            self._held[lease.path] = (lease, self._clock() + self._lasting)
             return True
 
     def release(self, lease: MemoryLease) -> None:
         """Give a lease up; harmless when it was lost."""
         with self._lock:
-            held = self._held.get(lease.folder)
+            held = self._held.get(lease.path)
             if held and held[0] is lease:
-                del self._held[lease.folder]
+                del self._held[lease.path]
 
 
 @dataclass(frozen=True, eq=False)
 class MemoryLease:
-    """One table's lease."""
+    """The lease of one file."""
 
     leases: MemoryLeases
-    folder: TableFolder
+    path: StorePath
 
     def renew(self) -> bool:
         """Keep it; False when it was lost."""
