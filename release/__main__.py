@@ -13,12 +13,14 @@ from release.archive import contents, write_folder, write_zip
 from release.coldstart import measure
 from release.contents import app_files
 from release.refusals import Refused, refuse_untracked, uncommitted
-from release.requirements import vendored
+from release.requirements import listed_for, vendored
 from release.wheel import made_wheel
 
 ROOT = Path(__file__).parents[1]
 APP_PYTHON = "3.13"
 """What infra/bicep gives the app unless its parameter `pythonVersion` says otherwise."""
+
+REQUIREMENTS = "requirements.txt"
 
 _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 
@@ -34,7 +36,11 @@ def package(
         ),
     ] = False,
     python: Annotated[
-        str, typer.Option(help="With --vendor: the Python that the app runs on.")
+        str,
+        typer.Option(
+            envvar="OPENMIRROR_PYTHON_VERSION",
+            help="The Python that the app runs on, as the parameter pythonVersion names it.",
+        ),
     ] = APP_PYTHON,
     runs: Annotated[
         int, typer.Option(min=0, help="Fresh processes that the cold import is measured in.")
@@ -56,9 +62,10 @@ def package(
     otherwise.) With --vendor what the requirements need themselves, which nothing fixes, comes in
     the version that is newest that day: build once, and deploy that everywhere.
 
-    By default the app's requirements are not in its package: Azure installs what requirements.txt
-    pins when it is deployed with `--build-remote true`. In a private network without a way to a
-    package index give --vendor here and `--build-remote false` there.
+    By default the app's requirements are not in its package: Azure installs what its
+    requirements.txt pins when it is deployed with `--build-remote true`, and a build by another
+    Python than --python fails. In a private network without a way to a package index give --vendor:
+    such a package has no requirements.txt, and goes to the app by `openmirror azure publish`.
     """
     try:
         _package(out.absolute(), vendor, python, runs)
@@ -74,9 +81,14 @@ def _package(out: Path, vendor: bool, python: str, runs: int) -> None:
     refuse_untracked(ROOT, packed)
     version = _version()
     app = contents(ROOT, names)
+    listed = listed_for(ROOT / REQUIREMENTS, ROOT / "constraints.txt", python)
+    if python != APP_PYTHON:
+        app[REQUIREMENTS] = listed.encode()
     if vendor:
         _say(f"fetching the app's requirements for Python {python} on Linux")
-        app |= vendored(ROOT / "requirements.txt", python)
+        # With the list in it, whoever publishes it would build.
+        del app[REQUIREMENTS]
+        app |= vendored(listed, python)
 
     out.mkdir(parents=True, exist_ok=True)
     made = (write_zip(out / f"openmirror-functions-{version}.zip", app), wheel.write(out))

@@ -1,4 +1,4 @@
-"""The app's requirements beside it in its package, for networks where Azure cannot fetch them."""
+"""The app's requirements for the Python that it runs on: as a list, or beside it in its package."""
 
 from __future__ import annotations
 
@@ -23,14 +23,45 @@ PLACE = ".python_packages/lib/site-packages"
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 
 
-def vendored(requirements: Path, python: str) -> dict[str, bytes]:
+_REFUSAL = "wrong-python"
+"""The line that ends a build by another Python than the app's."""
+_RUNTIME = "azure-functions-runtime"
+_FIRST_WITH_RUNTIME = (3, 13)
+"""Before this Python an app cannot choose the runtime that it runs on."""
+
+
+def listed_for(requirements: Path, constraints: Path, python: str) -> str:
+    """The list of requirements for one Python, without a marker that chooses among versions.
+
+    A build by any other Python fails on it, rather than install wheels that the app cannot import.
+    """
+    environment = _environment(python)
+    pins = {
+        canonicalize_name(one.name): one
+        for one in _lines_for(constraints.read_text(encoding="utf-8"), environment)
+    }
+    lines = [
+        f"{_REFUSAL} @ file:///this-build-must-run-Python-{python} ; python_version != '{python}'"
+    ]
+    for one in _requirements(requirements.read_text(encoding="utf-8")):
+        if one.name == _REFUSAL or (one.name == _RUNTIME and _before_runtime(python)):
+            continue
+        lines.append(_bare(pins.get(canonicalize_name(one.name), one)))
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _before_runtime(python: str) -> bool:
+    return tuple(int(part) for part in python.split(".")) < _FIRST_WITH_RUNTIME
+
+
+def vendored(listed: str, python: str) -> dict[str, bytes]:
     """Every file of the installed requirements, by its path in the package.
 
     Wheels for the Python and the machines that the app will run on, whatever this machine is.
     Raises Refused when a requirement has no such wheel, or one is missing from the whole.
     """
     environment = _environment(python)
-    wanted = _lines_for(requirements.read_text(encoding="utf-8"), environment)
+    wanted = _lines_for(listed, environment)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         _install(wanted, python, folder)
@@ -53,9 +84,13 @@ def _environment(python: str) -> dict[str, str]:
 
 def _lines_for(text: str, environment: dict[str, str]) -> list[Requirement]:
     """The lines that count on that Python: pip itself would evaluate them for its own."""
-    lines = (line.strip() for line in text.splitlines())
-    every = [Requirement(line) for line in lines if line and not line.startswith("#")]
+    every = _requirements(text)
     return [one for one in every if one.marker is None or one.marker.evaluate(environment)]
+
+
+def _requirements(text: str) -> list[Requirement]:
+    lines = (line.strip() for line in text.splitlines())
+    return [Requirement(line) for line in lines if line and not line.startswith("#")]
 
 
 def _install(wanted: list[Requirement], python: str, folder: Path) -> None:

@@ -159,13 +159,20 @@ deploy_template() {
         --parameters "databricksWorkspaceUrl=$workspace" "databricksJobId=$job"
 }
 
+# az has Azure build an app in Python in any case: what is vendored goes another way.
+publish_app() {
+    if [ -n "$vendor" ]; then
+        "$root/dev" openmirror azure publish "$package" --resource-group "$group" --name "$name"
+    else
+        az functionapp deployment source config-zip --resource-group "$group" --name "$app" \
+            --src "$package" --build-remote true --output none
+    fi
+}
+
 upload_app() {
     # The app's identity reads its package by roles that hold only minutes after they are given.
     for wait in 60 60 0; do
-        if az functionapp deployment source config-zip --resource-group "$group" --name "$app" \
-            --src "$package" --build-remote "$remote" --output none; then
-            return 0
-        fi
+        if publish_app; then return 0; fi
         [ "$wait" = 0 ] && return 1
         say "the app did not take its package; again in $wait s, in case its roles do not hold yet"
         sleep "$wait"
@@ -293,13 +300,9 @@ if [ -n "$job" ] && [ -n "$workspace" ]; then at_work=yes; fi
 
 # Only now: the bundle has built packages too, and always without requirements in them.
 set --
-remote=true
-if [ -n "$vendor" ]; then
-    remote=false
-    set -- --vendor
-    version=$(parameter pythonVersion)
-    [ -z "$version" ] || set -- --vendor --python "${version#=}"
-fi
+version=$(parameter pythonVersion)
+[ -z "$version" ] || set -- --python "${version#=}"
+[ -z "$vendor" ] || set -- --vendor "$@"
 step 'building the packages' 'What is wrong with the checkout stands above.' \
     "$root/dev" package "$@"
 for package in "$root"/dist/openmirror-functions-*.zip; do :; done

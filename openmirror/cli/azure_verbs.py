@@ -174,6 +174,38 @@ def outputs(
 
 
 @azure.command()
+def publish(
+    package: Annotated[
+        Path,
+        typer.Argument(
+            metavar="ZIP",
+            exists=True,
+            dir_okay=False,
+            help="The package, made by `./dev package --vendor`.",
+        ),
+    ],
+    resource_group: ResourceGroup,
+    name: Name = None,
+    subscription: SubscriptionOption = None,
+) -> None:
+    """Put a package that has its requirements in it into the Function App. Nothing is built.
+
+    `az functionapp deployment source config-zip` has Azure build an app in Python in any case,
+    which fails where the build reaches no package index.
+
+    \b
+    Example:
+      openmirror azure publish dist/openmirror-functions-1.0.0.zip --resource-group mirrors
+    """
+    from openmirror.wiring import deployment
+
+    with deployment.management(os.environ, subscription) as management:
+        for line in management.publish(resource_group, name, package.read_bytes()):
+            say(line)
+    say("published")
+
+
+@azure.command()
 def remove(
     resource_group: ResourceGroup,
     name: Name = None,

@@ -90,6 +90,17 @@ class Management:
             )
         return variables(found.outputs)
 
+    def publish(self, group: str, name: str | None, package: bytes) -> Iterator[str]:
+        """Put a package with its requirements into the app; says what happens.
+
+        Raises CannotStart without a deployment, WrongRequest when it is refused.
+        """
+        from openmirror.deployment.azure.publishing import ArmPublishing
+        from openmirror.deployment.publish import publish
+
+        app = self.variables(group, name)["FUNCTION_APP"]
+        yield from publish(ArmPublishing(self.clients, group, app), package, _sleep)
+
     def removing(self, group: str) -> Removing:
         """What removes a deployment."""
         from openmirror.deployment.azure.removable import ArmRemovable

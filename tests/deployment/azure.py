@@ -82,6 +82,8 @@ class Azure:
     functions: set[str] = field(default_factory=lambda: set(FUNCTIONS))
     disabled: set[str] = field(default_factory=set)
     settings: dict[str, str] = field(default_factory=dict)
+    publishing: str = "func.scm.azurewebsites.net"
+    """The host of the app's deployments."""
     subscriptions: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Event subscriptions by their id in lower case."""
     denied: str = ""
@@ -300,7 +302,12 @@ class Azure:
     def _resource(self, path: str) -> Any:
         found = next((one for one in self.resources if one["id"].lower() == path), None)
         if found is not None and found["type"] == "Microsoft.Web/sites":
-            return {**found, "properties": {**found["properties"], "state": self.app_state}}
+            hosts = [
+                {"name": "func.azurewebsites.net", "hostType": "Standard"},
+                {"name": self.publishing, "hostType": "Repository"},
+            ]
+            now = {"state": self.app_state, "hostNameSslStates": hosts}
+            return {**found, "properties": {**found["properties"], **now}}
         return found
 
     def _delete(self, path: str) -> tuple[int, Any]:

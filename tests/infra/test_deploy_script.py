@@ -181,6 +181,7 @@ class Deploying:
             ("databricks", "bundle", "deploy"): "runner",
             ("dev", "package"): "package",
             ("az", "functionapp", "deployment", "source"): "app",
+            ("dev", "openmirror", "azure", "publish"): "app",
             ("dev", "openmirror", "azure", "verify"): "verify",
         }
         return [
@@ -452,13 +453,32 @@ def test_what_if_changes_nothing(deploying: Deploying) -> None:
     assert deploying.changes() == ["preflight", "what-if"]
 
 
-def test_vendored_packages_are_for_the_apps_python_and_switch_the_remote_build_off(
+def test_vendored_packages_are_for_the_apps_python_and_go_where_nothing_is_built(
     deploying: Deploying,
 ) -> None:
-    mine = deploying.parameters(pythonVersion="3.12")
+    mine = deploying.parameters(pythonVersion="3.12", name="second")
     assert deploying.run("--parameters", mine, "--vendor") == 0, deploying.shown
     assert deploying.call("dev", "package")[2:] == ["--vendor", "--python", "3.12"]
-    assert value_after(deploying.call("az", "functionapp"), "--build-remote") == "false"
+    # az has Azure build an app in Python whatever --build-remote says.
+    assert not [call for call in deploying.calls if call[:2] == ["az", "functionapp"]]
+    published = deploying.call("dev", "openmirror", "azure", "publish")
+    assert published[4].endswith("/dist/openmirror-functions-1.2.3.zip")
+    assert value_after(published, "--name") == "second"
+    assert deploying.changes()[-3:] == ["package", "app", "verify"]
+
+
+def test_a_package_that_is_built_remotely_is_for_the_apps_python_too(deploying: Deploying) -> None:
+    mine = deploying.parameters(pythonVersion="3.12")
+    assert deploying.run("--parameters", mine) == 0, deploying.shown
+    assert deploying.call("dev", "package")[2:] == ["--python", "3.12"]
+
+
+def test_a_package_that_the_app_does_not_take_without_a_build_is_tried_again(
+    deploying: Deploying,
+) -> None:
+    deploying.answer(["openmirror", "azure", "publish"], code=1, times=1)
+    assert deploying.run("--vendor") == 0, deploying.shown
+    assert deploying.changes().count("app") == 2
 
 
 FAILURES = {

@@ -17,19 +17,30 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 import openmirror
 from openmirror.cli.app import app
+from openmirror.deployment.publish import check_package
+from openmirror.deployment.rules.parameters import PYTHONS
 from release.__main__ import APP_PYTHON, command
 from release.archive import write_folder
 from release.contents import ROOTS, ignored, is_ignored
 from release.refusals import Refused
-from release.requirements import vendored
+from release.requirements import listed_for, vendored
 
 ROOT = Path(__file__).parents[2]
 VERSION = openmirror.__version__
-SOURCES = (*ROOTS, "spark_jobs", "release", "pyproject.toml", "README.md", "LICENSE")
+SOURCES = (
+    *ROOTS,
+    "constraints.txt",
+    "spark_jobs",
+    "release",
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+)
 NOT_IN_THE_APP = tuple(
     f"openmirror/{part}/" for part in ("cli", "demo", "deployment", "emulator", "spark")
 )
@@ -333,16 +344,12 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def requirements(tmp_path: Path) -> Path:
-    path = tmp_path / "requirements.txt"
-    path.write_text(
-        "# why\nold==1.0; python_version < '3.99'\nnew==1.0; python_version >= '3.99'\n"
-    )
-    return path
+def requirements() -> str:
+    return "# why\nold==1.0; python_version < '3.99'\nnew==1.0; python_version >= '3.99'\n"
 
 
 def test_requirements_are_chosen_for_the_apps_python_and_not_for_this_one(
-    index: Path, requirements: Path
+    index: Path, requirements: str
 ) -> None:
     wheel(index, "old")
     wheel(index, "new", "below", python=">=3.99")
@@ -356,7 +363,7 @@ def test_requirements_are_chosen_for_the_apps_python_and_not_for_this_one(
 
 
 def test_the_same_wheels_give_the_same_bytes_and_nothing_of_the_machine_that_unpacked_them(
-    index: Path, requirements: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: Path, requirements: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wheel(index, "new", "below", python=">=3.99")
     wheel(index, "below")
@@ -381,7 +388,7 @@ def test_requirements_are_for_the_python_that_the_template_gives_the_app() -> No
 
 
 def test_what_is_needed_only_on_the_apps_python_is_missed_by_name(
-    index: Path, requirements: Path
+    index: Path, requirements: str
 ) -> None:
     wheel(index, "new", "only-there; python_version >= '3.99'")
     with pytest.raises(Refused, match=r"only-there.*\(for new\)"):
@@ -389,7 +396,79 @@ def test_what_is_needed_only_on_the_apps_python_is_missed_by_name(
 
 
 def test_a_requirement_that_no_index_has_is_reported_in_pips_own_words(
-    index: Path, requirements: Path
+    index: Path, requirements: str
 ) -> None:
     with pytest.raises(Refused, match=r"new==1\.0(.|\n)*needs a package index"):
         vendored(requirements, "3.99")
+
+
+# --- The list for Azure's own build ---------------------------------------------------------------
+
+
+def listed(python: str) -> str:
+    return listed_for(ROOT / "requirements.txt", ROOT / "constraints.txt", python)
+
+
+def lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
+
+
+def test_the_checkouts_list_is_the_one_for_the_default_python() -> None:
+    """Azure's own tools publish it as it is."""
+    assert lines(listed(APP_PYTHON)) == lines((ROOT / "requirements.txt").read_text())
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_no_list_chooses_a_version_by_the_python_that_builds_it(python: str) -> None:
+    every = [Requirement(line) for line in lines(listed(python))]
+    (one_line,) = (one for one in every if one.marker is not None)
+    assert one_line.url
+    chosen = {one.name: str(one.specifier) for one in every}
+    old = python != "3.13"
+    assert chosen["azure-functions"] == ("==1.26.0" if old else "==2.3.0")
+    assert ("azure-functions-runtime" in chosen) is not old
+    assert {"pyarrow", "azure-identity", "databricks-sdk"} <= chosen.keys()
+
+
+def pip(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-I", "-m", "pip", "install", "--dry-run", "--no-index", *arguments],
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_build_by_another_python_ends_and_names_the_one_that_it_takes(tmp_path: Path) -> None:
+    here = f"{sys.version_info.major}.{sys.version_info.minor}"
+    for python in PYTHONS:
+        path = tmp_path / f"{python}.txt"
+        # The first line alone: the rest would take an index.
+        path.write_text(lines(listed(python))[0] + "\n")
+        done = pip("--requirement", str(path))
+        if python == here:
+            assert done.returncode == 0, done.stderr
+        else:
+            assert done.returncode != 0
+            assert f"this-build-must-run-Python-{python}" in done.stderr
+
+
+def test_the_package_for_another_python_has_its_list(tmp_path: Path) -> None:
+    root = checkout(tmp_path / "checkout")
+    assert build(root, OPENMIRROR_PYTHON_VERSION="3.12").returncode == 0
+    found = members(root / "dist" / f"openmirror-functions-{VERSION}.zip")
+    assert found["requirements.txt"].decode() == listed("3.12")
+
+
+def test_a_package_with_its_requirements_has_no_list_for_a_build(
+    tmp_path: Path, index: Path
+) -> None:
+    root = checkout(tmp_path / "checkout")
+    (root / "requirements.txt").write_text("new==1.0\n")
+    wheel(index, "new")
+    env = {name: os.environ[name] for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS")}
+    done = build(root, "--vendor", **env)
+    assert done.returncode == 0, done.stderr
+    found = members(root / "dist" / f"openmirror-functions-{VERSION}.zip")
+    assert "requirements.txt" not in found
+    assert ".python_packages/lib/site-packages/new.py" in found
+    check_package((root / "dist" / f"openmirror-functions-{VERSION}.zip").read_bytes())
