@@ -37,7 +37,7 @@ _KEEP = timedelta(seconds=15)
 """A quarter of the time that a lease lasts."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SweepPass:
     """One sweep, with all that belongs to it."""
 
@@ -126,7 +126,14 @@ class Sweeper:
         finally:
             took = self._ports.clock() - began
             self._record(by, began, took)
-        return SweepPass(tuple(names), swept, started, took, took > self._interval, unannounced)
+        return SweepPass(
+            mirrors=tuple(names),
+            swept=swept,
+            started=started,
+            took=took,
+            overran=took > self._interval,
+            unannounced=unannounced,
+        )
 
     def _unannounced(self, swept: Swept, event: datetime | None) -> tuple[TableFolder, ...]:
         now = self._ports.clock()
