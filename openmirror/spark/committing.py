@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from delta.tables import DeltaTable
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
@@ -25,7 +26,7 @@ from openmirror.spark.frames import (
     quoted,
     sql_type,
 )
-from openmirror.spark.transacting import writer
+from openmirror.spark.transacting import TAKEN, condition_of, writer
 from openmirror.spark.version_column import matches_that_count, version_column_of
 
 
@@ -198,11 +199,25 @@ def _create_or_replace(
     for key, value in given.items():
         to = to.tableProperty(key, value)
     if batch.may_create:
-        to.createOrReplace()
+        _create_or_take(to)
     else:
         # A table that was dropped meanwhile is retained with its log: there must be no other.
         to.replace()
     return deferred
+
+
+def _create_or_take(to: DataFrameWriterV2) -> None:
+    """Create the table, or replace the one that somebody made meanwhile.
+
+    A replace asks which files it removes, by a job, even where there is no table: it takes twice
+    as long as a create, which gives way to whatever lies at its path.
+    """
+    try:
+        to.create()
+    except AnalysisException as error:
+        if condition_of(error) not in TAKEN:
+            raise
+        to.createOrReplace()
 
 
 def _create_or_replace_clustered(

@@ -37,9 +37,7 @@ _APPLICATION = {
     "spark.sql.files.openCostInBytes": "65536",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # Nobody sees the plans then: to write them out in full was a fifth of planning a small commit.
-    "spark.sql.ui.explainMode": "simple",
-    # Nor where in Python or the JVM each expression was made: several calls, and a stack, for each.
+    # Or Spark notes where each expression was made: calls into the JVM, and a stack, for each.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.dataFrameQueryContext.enabled": "false",
 }

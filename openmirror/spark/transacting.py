@@ -34,7 +34,8 @@ _MISSING = (
     "DELTA_MISSING_DELTA_TABLE",
     "DELTA_CANNOT_REPLACE_MISSING_TABLE",
 )
-_TAKEN = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS", "DELTA_PATH_EXISTS")
+TAKEN = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_TABLE_ALREADY_EXISTS", "DELTA_PATH_EXISTS")
+"""Conditions of a create whose place is not empty."""
 
 
 def fresh_session(spark: SparkSession, settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -101,7 +102,7 @@ def commit_outcome() -> Iterator[Outcome]:
         condition = condition_of(error)
         if condition in _MISSING:
             outcome.result = CommitResult.MISSING
-        elif condition in _TAKEN:
+        elif condition in TAKEN:
             outcome.result = CommitResult.CONFLICT
         else:
             raise

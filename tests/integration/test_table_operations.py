@@ -15,6 +15,7 @@ from openmirror.errors import WrongRequest
 from openmirror.operate.requests import Operator, reseed, undrop
 from openmirror.plan.decisions import Held, Idle, Wait, WaitKind
 from openmirror.reconcile.clean import clean_table
+from tests.harness.publishing import file_name
 from tests.zone import Mirror, Zone
 
 ME = Operator("me", "by mistake")
@@ -37,6 +38,18 @@ def _make_again(zone: Zone) -> None:
     _delete(zone)
     zone.put("t", 1, _rows(*range(100, 200)))
     zone.put("t", 2, _rows(7))
+
+
+def test_a_table_is_made_where_a_writer_died_before_its_first_commit(
+    zone: Zone, mirror: Mirror
+) -> None:
+    zone.put("t", 1, _rows(1, 2))
+    left = mirror.delta_path("t") / "part-00000-of-a-dead-writer.parquet"
+    left.parent.mkdir(parents=True)
+    shutil.copy(zone.folder("t") / file_name(1), left)
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
+    assert _ids(mirror) == [1, 2]
+    assert left.exists()
 
 
 @pytest.mark.parametrize("at", ["before it is opened", "once it is listed"])
