@@ -288,4 +288,8 @@ SOLUTIONS: dict[Code, str] = {
         "Take the setting back in mirroring.json, or let the publisher change the column; the rest "
         "of the settings holds."
     ),
+    Code.FILE_TIME_AHEAD: (
+        "Set the clock of the publisher's machine, or copy files without their times. Waits count "
+        "from the first observation of such a file; what is ordered by time has it last."
+    ),
 }

@@ -21,6 +21,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures, features_of, features_of_new
 from openmirror.plan.observed import Limits, ObservedState, TablePolicy
 from openmirror.plan.opening import Opening
+from openmirror.plan.times import counted_from
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
 from openmirror.protocol.sequence import START, Position, next_sequence, position_after
@@ -36,7 +37,7 @@ def first_batch(
     if not isinstance(batch, Batch):
         return batch
     if not batch.union.schema.columns:
-        since = min(file.modified for file in batch.files)
+        since = min(counted_from(observed, file) for file in batch.files)
         return Wait(
             Waiting(kind=WaitKind.SCHEMA, since=since, detail="no file has a typed column yet")
         )

@@ -17,6 +17,7 @@ from openmirror.plan.observed import (
     ZonelessTimestamps,
 )
 from openmirror.plan.rules import problem_of, still_holds
+from openmirror.plan.times import counted_from
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import (
     ColumnType,
@@ -154,14 +155,14 @@ def check_file(
         raise ValueError(f"{file.path} was not inspected by the observation")
     if facts.needs_quiet_period and facts.completeness is not Completeness.INCOMPLETE:
         # Before anything else of it is checked: what is wrong may be that half of it is missing.
-        until = file.modified + limits.quiet_period
+        until = counted_from(observed, file) + limits.quiet_period
         if observed.at < until:
             detail = "text does not say where it ends; it is read once it is left alone"
             return _not_ready(observed, file, WaitKind.QUIET_PERIOD, detail, until)
     if facts.completeness is Completeness.BROKEN:
         return _pause(observed, file, Code.FILE_UNREADABLE, facts.reason)
     if facts.completeness is Completeness.INCOMPLETE:
-        until = file.modified + limits.incomplete_grace
+        until = counted_from(observed, file) + limits.incomplete_grace
         if now >= until:
             return _pause(observed, file, Code.FILE_INCOMPLETE, facts.reason)
         return _not_ready(observed, file, WaitKind.INCOMPLETE, facts.reason, until)
@@ -185,7 +186,7 @@ def _not_ready(
     return Wait(
         Waiting(
             kind=kind,
-            since=file.modified,
+            since=counted_from(observed, file),
             detail=detail,
             sequence=number,
             until=until,
@@ -228,7 +229,7 @@ def _gap(observed: ObservedState, sequence: Sequence) -> Wait:
     return Wait(
         Waiting(
             kind=WaitKind.GAP,
-            since=min(file.modified for file in after),
+            since=min(counted_from(observed, file) for file in after),
             sequence=sequence,
             detail=f"{file_stem(sequence)} is missing; {len(after)} later file(s) wait for it",
         )
@@ -236,7 +237,7 @@ def _gap(observed: ObservedState, sequence: Sequence) -> Wait:
 
 
 def _gap_of_a_partition(observed: ObservedState) -> Wait | None:
-    gaps = [gap for view in observed.ledger.partitions if (gap := gap_of(view))]
+    gaps = [gap for view in observed.ledger.partitions if (gap := gap_of(observed, view))]
     if not gaps:
         return None
     first = min(gaps, key=lambda gap: gap.since)
@@ -244,14 +245,14 @@ def _gap_of_a_partition(observed: ObservedState) -> Wait | None:
     return Wait(replace(first, detail=first.detail + others))
 
 
-def gap_of(partition: PartitionView) -> Waiting | None:
+def gap_of(observed: ObservedState, partition: PartitionView) -> Waiting | None:
     """The wait of a partition that lacks one of its own numbers."""
     if partition.missing is None:
         return None
     where = f" in {partition.name}" if partition.name else ""
     return Waiting(
         kind=WaitKind.GAP,
-        since=min(file.modified for file in partition.waiting),
+        since=min(counted_from(observed, file) for file in partition.waiting),
         sequence=partition.missing,
         detail=f"{file_stem(partition.missing)} is missing{where}; "
         f"{len(partition.waiting)} later file(s) wait for it",

@@ -8,6 +8,7 @@ from openmirror.errors import Problem, problem_from
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.observed import Limits, ObservedState
+from openmirror.plan.times import counted_from
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Marker
@@ -114,7 +115,7 @@ def frozen_rules(observed: ObservedState) -> FrozenOptions | None:
 
 
 def _metadata_wait(observed: ObservedState, limits: Limits, now: datetime) -> Wait | None:
-    first = min((file.modified for file in observed.files.values()), default=None)
+    first = min((counted_from(observed, f) for f in observed.files.values()), default=None)
     if first is None or now >= first + limits.metadata_grace:
         return None
     return Wait(

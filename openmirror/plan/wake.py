@@ -14,6 +14,7 @@ from openmirror.plan.decisions import (
     WaitKind,
 )
 from openmirror.plan.observed import ObservedState
+from openmirror.plan.times import first_seen
 
 
 def needs_reconcile(observed: ObservedState, decision: Decision) -> bool:
@@ -23,6 +24,8 @@ def needs_reconcile(observed: ObservedState, decision: Decision) -> bool:
             return True
         case Wait(waiting) if waiting.kind is WaitKind.GRACE:
             return observed.control.missing_since is None
+        case Wait() if first_seen(observed) != observed.control.first_seen:
+            return True  # until it is written down, the wait begins anew each time
         case Wait(waiting) if waiting.is_brief:
             return True  # it ends within seconds, and a runner that has the table sits it out
         case Wait(waiting):

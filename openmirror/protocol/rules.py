@@ -41,6 +41,7 @@ class Code(StrEnum):
     METADATA_REPAIRED = "MetadataRepaired"
     CONTROL_DOCUMENT_REBUILT = "ControlDocumentRebuilt"
     TABLE_SETTING_UNMET = "TableSettingUnmet"
+    FILE_TIME_AHEAD = "FileTimeAhead"
 
 
 WARNINGS = frozenset(
@@ -50,6 +51,7 @@ WARNINGS = frozenset(
         Code.METADATA_REPAIRED,
         Code.CONTROL_DOCUMENT_REBUILT,
         Code.TABLE_SETTING_UNMET,
+        Code.FILE_TIME_AHEAD,
     }
 )
 

@@ -170,7 +170,10 @@ def _partitions(
     unready = _unready(observed, pending, limits_of(observed.policy, limits))
     return tuple(
         PartitionStatus(
-            view.name, view.applied, counts[view.name], unready.get(view.name) or gap_of(view)
+            view.name,
+            view.applied,
+            counts[view.name],
+            unready.get(view.name) or gap_of(observed, view),
         )
         for view in observed.ledger.partitions
     )

@@ -10,6 +10,7 @@ from openmirror.plan.decisions import Pause
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import unmet
 from openmirror.plan.observed import TablePolicy
+from openmirror.plan.times import is_ahead
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import METADATA_FILE
 from openmirror.protocol.rules import Code
@@ -67,6 +68,12 @@ def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:
         yield Notice(Code.METADATA_REPAIRED, detail, METADATA_FILE)
     for oddity in observed.unexpected_names:
         yield Notice(Code.FILE_NAME_INVALID, f"never read: {oddity.reason}", oddity.name)
+    ahead = [file for file in observed.landed if is_ahead(observed, file)]
+    if ahead:
+        farthest = max(ahead, key=lambda file: file.modified)
+        more = f", and that of {len(ahead) - 1} more" if len(ahead) > 1 else ""
+        detail = f"the time of {farthest.name}, {iso(farthest.modified)}{more}, lies in the future"
+        yield Notice(Code.FILE_TIME_AHEAD, detail, farthest.name)
     again = _reused(observed, position)
     if again:
         more = f", and {len(again) - 1} more" if len(again) > 1 else ""

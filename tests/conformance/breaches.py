@@ -158,6 +158,11 @@ def _left_empty_long_ago(scene: Scene) -> None:
     os.utime(path, (then, then))
 
 
+def _from_tomorrow(scene: Scene) -> None:
+    path, then = scene.rows(2, 2), time.time() + 24 * 3600
+    os.utime(path, (then, then))
+
+
 def _folder(scene: Scene) -> None:
     part = scene.folder / file_name(2) / "part-00000.parquet"
     part.parent.mkdir()
@@ -378,6 +383,17 @@ BREACHES = [
         names="was lost",
         stays=(1, 2),
         # Nothing to do: the table goes on, and the warning stays.
+        remedy=lambda scene: scene.rows(3, 3),
+        then=(1, 2, 3),
+        ends=False,
+    ),
+    Breach(
+        code=Code.FILE_TIME_AHEAD,
+        breaks=_from_tomorrow,
+        file=file_name(2),
+        names=file_name(2),
+        stays=(1, 2),
+        # The clock was set. The file lies there with its time until cleanup moves it away.
         remedy=lambda scene: scene.rows(3, 3),
         then=(1, 2, 3),
         ends=False,

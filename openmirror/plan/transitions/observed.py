@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from openmirror.plan.decisions import Decision, Held, Pause, Wait, WaitKind
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.rules import still_holds
+from openmirror.plan.times import first_seen
 from openmirror.plan.transitions.history import how_it_ended, with_end, with_end_by
 from openmirror.table.control import Applied, ControlDocument, RequestKind
 from openmirror.table.log import TableLog, Totals
@@ -102,6 +103,14 @@ def folder_came_back(control: ControlDocument, seen: Planned) -> ControlDocument
     return control if seen.observed.incarnation is None else replace(control, missing_since=None)
 
 
+def files_ahead_of_the_clock(control: ControlDocument, seen: Planned) -> ControlDocument:
+    """When each pending file was seen first whose time lies in the future."""
+    after = first_seen(seen.observed)
+    if isinstance(seen.decision, Held) or after == control.first_seen:
+        return control
+    return replace(control, first_seen=after)
+
+
 RULES: tuple[ObservationRule, ...] = (
     applied_caught_up,
     undrop_carried_out,
@@ -110,4 +119,5 @@ RULES: tuple[ObservationRule, ...] = (
     problem_ended,
     folder_went_missing,
     folder_came_back,
+    files_ahead_of_the_clock,
 )

@@ -41,11 +41,21 @@ def _entries(fd: int) -> tuple[Entry, ...]:
         is_folder = stat.S_ISDIR(facts.st_mode)
         if not _hidden(name, is_folder):
             size = 0 if is_folder else facts.st_size
-            modified = datetime.fromtimestamp(facts.st_mtime, UTC)
+            modified = _moment(facts.st_mtime)
             # A folder's own time and size change with its children; its ETag shall not.
             etag = ETag(f"folder-{facts.st_ino}") if is_folder else etag_of(facts)
             found.append(Entry(_text(name), is_folder, size, modified, etag))
     return tuple(found)
+
+
+def _moment(seconds: float) -> datetime:
+    """A file's time; where it lies beyond every calendar, the first or the last moment of one."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (OverflowError, ValueError):
+        if seconds > 0:
+            return datetime.max.replace(tzinfo=UTC)
+        return datetime.min.replace(tzinfo=UTC)
 
 
 def _text(name: str) -> str:

@@ -73,7 +73,11 @@ class MemoryStore:
         Raises ConditionFailed unless `only_if` holds, AlreadyThere when a folder has this name,
         or a file the name of a folder above.
         """
-        now = self._clock()
+        return self._write(path, data, only_if, self._clock())
+
+    def _write(
+        self, path: StorePath, data: bytes, only_if: ETag | Absent | None, now: datetime
+    ) -> ETag:
         with self._lock:
             parent, name = _split(path)
             folder = self._known.get(parent)
@@ -95,9 +99,12 @@ class MemoryStore:
             folder.listed = None
             return etag
 
-    def put(self, path: StorePath, data: bytes) -> ETag:
-        """Write as a publisher does: without a condition."""
-        return self.write(path, data)
+    def put(self, path: StorePath, data: bytes, modified: datetime | None = None) -> ETag:
+        """Write as a publisher does: without a condition, and with a time of its own if it likes.
+
+        It is what `touch` or `rsync --times` would leave.
+        """
+        return self._write(path, data, None, modified or self._clock())
 
     def make_folder(self, path: StorePath) -> None:
         """Make a folder, and those above it, unless it is there; raises AlreadyThere on a file."""

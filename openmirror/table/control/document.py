@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 from openmirror.errors import Problem
-from openmirror.protocol.names import Incarnation
+from openmirror.protocol.names import ETag, Incarnation
 from openmirror.protocol.sequence import Position
 from openmirror.table.control.batch import DecidedBatch, ManifestEntry
 from openmirror.table.control.incarnation_record import IncarnationRecord
@@ -73,6 +74,14 @@ class Dropped:
 
 
 @dataclass(frozen=True)
+class FirstSeen:
+    """When a content was first seen of a file whose own time lies in the future."""
+
+    etag: ETag
+    at: datetime
+
+
+@dataclass(frozen=True)
 class Act:
     """Something an operator did to this table, kept for `history`."""
 
@@ -115,6 +124,8 @@ class ControlDocument:
     dropped: Dropped | None = None
     rebuilt: datetime | None = None
     """When this document was rebuilt beside a log that already had an epoch of ours."""
+    first_seen: Mapping[str, FirstSeen] = field(default_factory=dict)
+    """By name, for pending files whose time lies in the future: their waits count from here."""
     acts: tuple[Act, ...] = field(default=())
     ended: tuple[Ended, ...] = ()
     """The last problems that are over, oldest first."""
