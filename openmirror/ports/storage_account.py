@@ -15,12 +15,13 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
 class AccountUrl:
     """The Data Lake endpoint of an account, such as `https://contoso.dfs.core.windows.net`.
 
-    Hosts are taken as they are given, never built: each cloud has its own. An emulator on this
-    machine may speak http, and may name the account in the path, as `http://127.0.0.1:10000/dev`.
+    Hosts are taken as they are given, never built: each cloud has its own. Only an emulator may
+    speak http: one on this machine, or anywhere one that names the account in the path, as
+    `http://127.0.0.1:10000/dev` or `http://endpoint:10080/dev`, which no account in Azure does.
     """
 
     scheme: str
-    """`https`, or `http` on this machine."""
+    """`https`, or an emulator's `http`."""
     host: str
     """With its port, if one was given."""
     account: str
@@ -41,11 +42,13 @@ class AccountUrl:
             raise ValueError("the https:// URL of an account's Data Lake endpoint")
         if not host or parts.query or parts.fragment or parts.username or parts.password:
             raise ValueError("a URL of a host alone, without user, query or fragment")
-        if parts.scheme == "http" and not _is_here(host):
-            raise ValueError("an https:// URL: http is only for an emulator on this machine")
+        path = parts.path.strip("/")
+        if parts.scheme == "http" and not path and not _is_here(host):
+            raise ValueError(
+                "an https:// URL: http is only for emulators, with the account's name as its path"
+            )
         if ".blob." in host:
             raise ValueError("the account's Data Lake endpoint: .dfs. where this one has .blob.")
-        path = parts.path.strip("/")
         if path and not _NAME.match(path):
             raise ValueError("a URL of an account alone, without a container or a path below it")
         if not path and (host == "localhost" or _address(host)):

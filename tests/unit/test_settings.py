@@ -127,6 +127,8 @@ def test_a_missing_root_says_how_to_give_one() -> None:
         ("http://127.0.0.1:10000/dev", "dev", "http://127.0.0.1:10000/dev"),
         ("http://[::1]:10000/dev", "dev", "http://[::1]:10000/dev"),
         ("https://dev.dfs.localhost:10004", "dev", "https://dev.blob.localhost:10004"),
+        ("http://endpoint:10080/dev", "dev", "http://endpoint:10080/dev"),
+        ("http://10.1.2.3:10080/dev", "dev", "http://10.1.2.3:10080/dev"),
     ],
 )
 def test_a_url_is_an_account_of_any_cloud_or_emulator(text: str, account: str, blob: str) -> None:
