@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import shlex
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -74,7 +75,7 @@ def serve(
         "serve_events": events_to,
     }
     settings = settings_for(root, options=options)
-    report_refusals()
+    report_refusals(say)
     with wiring.served(settings, report_event) as server:
         typer.echo(how_to_reach(settings, server.url, server.certificate))
         if warning := exposure(settings):
@@ -89,11 +90,8 @@ def how_to_reach(settings: Settings, address: str, certificate: Path | None) -> 
     """Everything that a client needs, in lines to copy."""
     account, key = settings.serve_account, settings.serve_key.get_secret_value()
     url = f"{address}/{account}"
-    scheme, _, host = address.partition("://")
-    connection = (
-        f"DefaultEndpointsProtocol={scheme};AccountName={account};AccountKey={key};"
-        f"BlobEndpoint={url};DfsEndpoint={url}"
-    )
+    host = address.partition("://")[2]
+    connection = connection_string(address, account, key)
     lines = [
         f"storage account over {settings.root}",
         f"  URL      {url}",
@@ -111,9 +109,19 @@ def how_to_reach(settings: Settings, address: str, certificate: Path | None) -> 
         f"  export AZURE_STORAGE_CONNECTION_STRING='{connection}'",
         "  az storage fs file list --file-system landing",
         "",
-        *_spark(account, key, host, scheme),
+        *_spark(account, key, host, certificate),
     ]
     return "\n".join(lines)
+
+
+def connection_string(address: str, account: str, key: str) -> str:
+    """What Azure's SDKs and az find an account by."""
+    url = f"{address}/{account}"
+    scheme = address.partition("://")[0]
+    return (
+        f"DefaultEndpointsProtocol={scheme};AccountName={account};AccountKey={key};"
+        f"BlobEndpoint={url};DfsEndpoint={url}"
+    )
 
 
 def exposure(settings: Settings) -> str | None:
@@ -140,21 +148,36 @@ def _trust(certificate: Path | None) -> list[str]:
     ]
 
 
-def _spark(account: str, key: str, host: str, scheme: str) -> list[str]:
-    if scheme == "https":
-        return ["Spark: its ABFS driver wants http here; serve without --https."]
-    settings = {
-        "fs.azure.abfs.endpoint": host,
+def _spark(account: str, key: str, host: str, certificate: Path | None) -> list[str]:
+    plain = {
         "fs.azure.always.use.https": "false",
         "fs.azure.networking.library": "JDK_HTTP_URL_CONNECTION",
+    }
+    settings = {
+        "fs.azure.abfs.endpoint": host,
+        **({} if certificate else plain),
         "fs.azure.metrics.collection.enabled": "false",
         f"fs.azure.account.key.{account}.dfs.core.windows.net": key,
     }
     return [
         "Spark (with the jar org.apache.hadoop:hadoop-azure):",
+        *_trust_of_java(certificate),
         *(f"  --conf spark.hadoop.{name}={value}" for name, value in settings.items()),
-        f"  abfs://landing@{account}.dfs.core.windows.net/...",
+        f"  {'abfss' if certificate else 'abfs'}://landing@{account}.dfs.core.windows.net/...",
     ]
+
+
+def _trust_of_java(certificate: Path | None) -> list[str]:
+    if certificate is None:
+        return []
+    from openmirror.emulator.certificate import JAVA_PASSWORD, java_trust_store
+
+    options = {
+        "trustStore": f'"{java_trust_store(certificate)}"',
+        "trustStorePassword": JAVA_PASSWORD,
+    }
+    given = " ".join(f"-Djavax.net.ssl.{name}={value}" for name, value in options.items())
+    return [f"  export JAVA_TOOL_OPTIONS={shlex.quote(given)}"]
 
 
 def report_event(event: Mapping[str, Any]) -> None:
@@ -166,12 +189,12 @@ def report_event(event: Mapping[str, Any]) -> None:
     say(f"{datetime.now().astimezone():%H:%M:%S}  {kind} ({data['api']})  {path}{size}")
 
 
-def report_refusals() -> None:
+def report_refusals(tell: Callable[[str], None]) -> None:
     """From now on, a line about each refused request."""
 
     class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            say(f"{datetime.now().astimezone():%H:%M:%S}  {self.format(record)}")
+            tell(f"{datetime.now().astimezone():%H:%M:%S}  {self.format(record)}")
 
     logger = logging.getLogger("openmirror.emulator")
     logger.addHandler(Lines())

@@ -11,25 +11,41 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization.pkcs12 import (
+    PKCS12Certificate,
+    serialize_java_truststore,
+)
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 _VALID = timedelta(days=825)
 """The longest that systems accept of a certificate that a user made them trust."""
 _LEFT = timedelta(days=30)
+JAVA_PASSWORD = "changeit"
+"""Of the trust store, which holds nothing secret; Java will not read one without a password."""
 _HERE = ("localhost", "*.localhost", "127.0.0.1", "::1")
 
 
 def certificate(folder: Path, hosts: Iterable[str]) -> tuple[Path, Path]:
     """The certificate for this machine's names and these hosts, and its key; kept in a folder.
 
-    Made anew when it ends within a month, or lacks a host. Clients must be made to trust it.
+    Made anew when it ends within a month, or lacks a host. Clients must be made to trust it; Java's
+    find it in a trust store beside it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     made, key = folder / "certificate.pem", folder / "certificate.key"
+    store = java_trust_store(made)
     wanted = [_name(host) for host in dict.fromkeys((*_HERE, *hosts))]
     if not (key.exists() and _is_good(made, wanted)):
+        store.unlink(missing_ok=True)
         _make(made, key, wanted)
+    if not store.exists():
+        _make_trust_store(made, store)
     return made, key
+
+
+def java_trust_store(made: Path) -> Path:
+    """Where the trust store of a certificate lies."""
+    return made.with_name("truststore.p12")
 
 
 def _name(host: str) -> x509.GeneralName:
@@ -89,6 +105,12 @@ def _make(made: Path, key_file: Path, names: list[x509.GeneralName]) -> None:
     )
     _write(key_file, secret, 0o600)
     _write(made, certified.public_bytes(serialization.Encoding.PEM), 0o644)
+
+
+def _make_trust_store(made: Path, store: Path) -> None:
+    own = PKCS12Certificate(x509.load_pem_x509_certificate(made.read_bytes()), b"openmirror")
+    protection = serialization.BestAvailableEncryption(JAVA_PASSWORD.encode())
+    _write(store, serialize_java_truststore([own], protection), 0o644)
 
 
 def _write(path: Path, content: bytes, mode: int) -> None:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
 from openmirror.cli.serve_verb import how_to_reach
+from openmirror.emulator.certificate import certificate
 from openmirror.settings import Settings
+from openmirror.spark.jars import class_path
 from tests.emulator_server import EndpointServer, endpoint_server
 
 ACCOUNT = "abfsdriver"
 """Hadoop keeps a client for each account's name: this one is of no other test."""
+SPARKS_JARS = Path(pyspark.__file__).parent / "jars" / "*"
 
 
 @pytest.fixture
@@ -60,6 +67,40 @@ def test_delta_and_the_file_system_work_through_the_driver(
     assert sorted(path.name for path in log.glob("*.json")) == [f"{n:020}.json" for n in (0, 1)]
     assert not list(served.root.rglob("*.tmp"))
     files(own, served, base)
+
+
+@pytest.mark.spark
+def test_the_driver_speaks_https_with_the_trust_store_that_serve_prints(tmp_path: Path) -> None:
+    """A JVM of its own: what is trusted is settled once in each."""
+    trusted, key = certificate(tmp_path / "with a space", ["127.0.0.1"])
+    with endpoint_server(tmp_path / "root", account=ACCOUNT, certificate=(trusted, key)) as server:
+        shown = how_to_reach(Settings(serve_account=ACCOUNT), server.url, trusted)
+        (java_options,) = shlex.split(re.findall(r"export JAVA_TOOL_OPTIONS=(.*)", shown)[0])
+        (base,) = re.findall(r"(abfss://.*)/\.\.\.", shown)
+        settings = re.findall(r"--conf spark\.hadoop\.(\S+)", shown)
+        (tmp_path / "core-site.xml").write_text("<configuration/>")
+        (tmp_path / "local").write_bytes(b"over TLS")
+        ended = subprocess.run(
+            [
+                *(
+                    f"{os.environ['JAVA_HOME']}/bin/java",
+                    "-cp",
+                    f"{tmp_path}:{class_path()}:{SPARKS_JARS}",
+                ),
+                *(
+                    "org.apache.hadoop.fs.FsShell",
+                    *(word for one in settings for word in ("-D", one)),
+                ),
+                *("-put", str(tmp_path / "local"), f"{base}/put"),
+            ],
+            env={**os.environ, "JAVA_TOOL_OPTIONS": java_options},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stderr
+        assert (server.root / "landing/put").read_bytes() == b"over TLS"
 
 
 def files(own: SparkSession, served: EndpointServer, base: str) -> None:
