@@ -46,7 +46,7 @@ def up(
     from openmirror import wiring
     from openmirror.cli.read_verbs import refuse_wrong_settings, warn_of_stopped
     from openmirror.cli.reporter import Reporter
-    from openmirror.cli.serve_verb import exposure, how_to_reach
+    from openmirror.cli.serve_verb import exposure, how_to_reach, report_refusals
     from openmirror.cli.tables import Names, choose_mirrors, known_mirrors, no_mirrors
     from openmirror.wiring.telemetry import emitting
 
@@ -83,6 +83,7 @@ def up(
             ) as server,
         ):
             if server is not None:
+                report_refusals(reporter.say)
                 typer.echo(how_to_reach(settings, server.url, server.certificate))
                 if warning := exposure(settings):
                     say(warning)

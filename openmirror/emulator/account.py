@@ -67,7 +67,7 @@ class Account:
         """What is at the call's address, to be changed under its conditions and lease."""
         with self.gate():
             node = self.disk.require(call.address)
-            Conditions.of(call).check_write(node)
+            Conditions.of(call).check_change(node)
             check_write(node.facts.lease, call.lease_id, time.time())
             yield node
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from openmirror.emulator.errors import Fault, RefusedCall
 
@@ -78,6 +78,30 @@ def parse_rename_source(header: str, account: str) -> Address:
     source = _address(_decoded(path, Fault.SOURCE_INVALID), account)
     if not source.path:
         raise RefusedCall(Fault.SOURCE_INVALID, f"{header!r} names no path in a container")
+    return source
+
+
+def parse_copy_source(header: str, account: str, host: str) -> Address:
+    """The address that `x-ms-copy-source` means, which must lie in this account. Raises Refused.
+
+    `host` is the one that the request was sent to. A signature in the URL is not looked at: who may
+    write here may read everything here.
+    """
+    try:
+        url = urlsplit(header)
+    except ValueError as error:
+        raise RefusedCall(Fault.INVALID_HEADER, f"x-ms-copy-source: {error}") from error
+    given = url.netloc.lower()
+    own = (host.lower(), f"{account}.blob.", f"{account}.dfs.")
+    if given and given != own[0] and not given.startswith(own[1:]):
+        raise RefusedCall(
+            Fault.NOT_IMITATED, f"copies are made within this account, not from {given}"
+        )
+    if {"snapshot", "versionid"} & {name.lower() for name, _ in parse_qsl(url.query)}:
+        raise RefusedCall(Fault.NOT_IMITATED, "there are no snapshots and versions to copy")
+    source = _address(_decoded(url.path, Fault.INVALID_HEADER), account)
+    if not source.path:
+        raise RefusedCall(Fault.INVALID_HEADER, "x-ms-copy-source names no blob")
     return source
 
 

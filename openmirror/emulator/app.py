@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from uuid import uuid4
-from xml.etree.ElementTree import Element, SubElement
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
@@ -19,12 +17,13 @@ from starlette.types import Receive, Scope, Send
 from openmirror.emulator.access import Credentials
 from openmirror.emulator.account import Account
 from openmirror.emulator.addresses import parse_path
+from openmirror.emulator.batches import answer_batch, is_batch
 from openmirror.emulator.bodies import Body
 from openmirror.emulator.calls import Call, FilePart, Reply
 from openmirror.emulator.errors import Fault, RefusedCall
+from openmirror.emulator.refusals import refusal, tell
 from openmirror.emulator.routing import speaks_dfs, verb_of
 from openmirror.emulator.ticks import http_date
-from openmirror.emulator.xml import rendered
 
 _log = logging.getLogger(__name__)
 
@@ -57,14 +56,15 @@ class Endpoint:
         try:
             reply = await self._reply(request, request_id, headers, query, body, dfs=dfs)
         except RefusedCall as refused:
-            self._emit(request, refused)
+            tell(request.method, request.url.path, refused, dfs=dfs)
             await _drain(request)
-            reply = _refusal(refused, request_id, dfs=dfs)
+            reply = refusal(request.method, refused, request_id, dfs=dfs)
         except ClientDisconnect:
             return
         except Exception:  # noqa: BLE001 - one request's surprise must not end the server
             _log.exception("%s %s failed", request.method, request.url.path)
-            reply = _refusal(RefusedCall(Fault.INTERNAL), request_id, dfs=dfs)
+            surprise = RefusedCall(Fault.INTERNAL)
+            reply = refusal(request.method, surprise, request_id, dfs=dfs)
         finally:
             body.close()
         try:
@@ -75,12 +75,6 @@ class Endpoint:
         finally:
             if isinstance(reply.content, FilePart):
                 os.close(reply.content.fd)
-
-    def _emit(self, request: Request, refused: RefusedCall) -> None:
-        """For whoever tests a publisher; that something is missing is mostly no surprise to it."""
-        if refused.fault.status not in (304, 404):
-            path = request.url.path
-            _log.info("%s %s: %s %s", request.method, path, refused.fault.status, refused)
 
     async def _reply(
         self,
@@ -110,6 +104,8 @@ class Endpoint:
             dfs=dfs,
             request_id=request_id,
         )
+        if is_batch(call):
+            return await run_in_threadpool(answer_batch, self.account, self.credentials, call)
         verb = verb_of(call)
         _check_md5(call)
         return await run_in_threadpool(verb, self.account, call)
@@ -162,29 +158,6 @@ def _common(request_id: str, headers: Mapping[str, str]) -> dict[str, str]:
     if "x-ms-client-request-id" in headers:
         found["x-ms-client-request-id"] = headers["x-ms-client-request-id"]
     return found
-
-
-def _refusal(refused: RefusedCall, request_id: str, *, dfs: bool) -> Reply:
-    """An error as each endpoint words it: JSON on DFS, XML on Blob."""
-    fault = refused.fault
-    code = fault.code(dfs=dfs)
-    detail = f" {refused.detail}" if refused.detail else ""
-    message = f"{fault.message}{detail}\nRequestId:{request_id}"
-    headers = {"x-ms-error-code": code}
-    if fault.status == 401:
-        headers["www-authenticate"] = (
-            "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize "
-            "resource_id=https://storage.azure.com"
-        )
-    if fault is Fault.NOT_MODIFIED:
-        return Reply(fault.status, headers)
-    if dfs:
-        text = json.dumps({"error": {"code": code, "message": message}}).encode()
-        return Reply(fault.status, {**headers, "content-type": "application/json"}, text)
-    root = Element("Error")
-    SubElement(root, "Code").text = code
-    SubElement(root, "Message").text = message
-    return Reply(fault.status, {**headers, "content-type": "application/xml"}, rendered(root))
 
 
 def _response(reply: Reply, method: str) -> Response:

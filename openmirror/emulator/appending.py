@@ -21,10 +21,7 @@ def append(account: Account, call: Call) -> Reply:
     with account.gate():
         node = _file(account, call)
         check_write(node.facts.lease, call.lease_id, time.time())
-        if position < node.size:
-            raise RefusedCall(
-                Fault.INVALID_QUERY, f"position={position} is below the file's {node.size} bytes"
-            )
+        # As in Azure, bytes below the file's end are taken here, and refused by the flush.
         if call.body.size:
             account.staging.append(node, position, call.body)
         if call.flag("flush"):
@@ -44,7 +41,13 @@ def flush(account: Account, call: Call) -> Reply:
 
 
 def _flush(account: Account, call: Call, node: Node, position: int) -> Node:
-    Conditions.of(call).check_write(node)
+    # Once refused they are gone, or they would keep every later flush from going through.
+    overwrites = account.staging.forget_overwriting(node)
+    Conditions.of(call).check_change(node)
+    if overwrites:
+        raise RefusedCall(
+            Fault.FLUSH_POSITION, f"what was appended begins below the file's {node.size} bytes"
+        )
     facts = node.facts
     with account.staging.file() as (content, target):
         committed = account.disk.open(node)
@@ -53,7 +56,7 @@ def _flush(account: Account, call: Call, node: Node, position: int) -> Node:
         finally:
             os.close(committed)
         properties = {**facts.properties, **sent_properties(call)}
-        facts = replace(facts, created=node.created, properties=properties)
+        facts = replace(facts, created=node.created, properties=properties, copy=None)
         node = account.replace_content(call, node, facts, content, call.lease_id)
     if call.flag("close"):
         account.announce.created(call, "FlushWithClose", node)

@@ -6,11 +6,17 @@ import time
 from xml.etree.ElementTree import Element, SubElement
 
 from openmirror.emulator.account import Account
-from openmirror.emulator.addresses import parse_folder
+from openmirror.emulator.addresses import Address, parse_folder
 from openmirror.emulator.calls import Call, Reply
 from openmirror.emulator.errors import Fault, RefusedCall
 from openmirror.emulator.nodes import Node
-from openmirror.emulator.properties import DEFAULT_TYPE, leased, permissions_of, shown_metadata
+from openmirror.emulator.properties import (
+    DEFAULT_TYPE,
+    copied,
+    leased,
+    permissions_of,
+    shown_metadata,
+)
 from openmirror.emulator.ticks import http_date
 from openmirror.emulator.walking import MOST_ENTRIES, NodePage, page
 from openmirror.emulator.xml import add_name, rendered
@@ -55,12 +61,12 @@ def list_blobs(account: Account, call: Call) -> Reply:
             title = {"maxresults": "MaxResults"}.get(name, name.capitalize())
             _add(root, {title: call.query[name]})
     blobs = SubElement(root, "Blobs")
-    with_metadata = "metadata" in call.query.get("include", "").split(",")
+    include = call.query.get("include", "").split(",")
     for node in found.nodes:
         if delimiter and node.is_folder:
             add_name(SubElement(blobs, "BlobPrefix"), f"{node.address.path}/")
         else:
-            _add_blob(blobs, node, with_metadata=with_metadata)
+            _add_blob(blobs, node, include)
     SubElement(root, "NextMarker").text = found.after
     return Reply(200, _XML, rendered(root))
 
@@ -68,17 +74,31 @@ def list_blobs(account: Account, call: Call) -> Reply:
 def _found(account: Account, call: Call, *, recursive: bool) -> NodePage:
     prefix = call.query.get("prefix", "")
     above, _, beginning = prefix.rpartition("/")
+    folder = parse_folder(above, call.address.container)
+    start = _start(call.query.get("startfrom", ""), folder)
+    if start is None:
+        return NodePage((), None)
     return page(
         account.disk,
-        parse_folder(above, call.address.container),
+        folder,
         recursive=recursive,
         most=call.number("maxresults", MOST_ENTRIES),
         token=call.query.get("marker", ""),
         prefix=beginning,
+        start=start,
     )
 
 
-def _add_blob(blobs: Element, node: Node, *, with_metadata: bool) -> None:
+def _start(full: str, folder: Address) -> str | None:
+    """Where a list of the folder begins when it starts from a full path; None: nowhere in it."""
+    parts = full.split("/")
+    above = folder.path.split("/") if folder.path else []
+    if parts[: len(above)] == above:
+        return "/".join(parts[len(above) :])
+    return "" if parts < above else None
+
+
+def _add_blob(blobs: Element, node: Node, include: list[str]) -> None:
     blob = SubElement(blobs, "Blob")
     add_name(blob, node.address.path)
     properties = {
@@ -99,8 +119,11 @@ def _add_blob(blobs: Element, node: Node, *, with_metadata: bool) -> None:
     }
     if "Content-Md5" in properties:
         properties["Content-MD5"] = properties.pop("Content-Md5")
+    if "copy" in include:
+        for header, value in copied(node).items():
+            properties[header.removeprefix("x-ms-").title().replace("-", "")] = value
     _add(SubElement(blob, "Properties"), properties)
-    if with_metadata:
+    if "metadata" in include:
         _add(SubElement(blob, "Metadata"), shown_metadata(node))
 
 

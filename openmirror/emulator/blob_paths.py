@@ -14,23 +14,19 @@ from openmirror.emulator.properties import FOLDER_MARK, sent_metadata, sent_prop
 
 def put_blob(account: Account, call: Call) -> Reply:
     """`PUT` with `x-ms-blob-type`: the whole content at once."""
-    kind = call.header("x-ms-blob-type")
-    if kind is None:
-        raise RefusedCall(Fault.MISSING_HEADER, "x-ms-blob-type")
-    if kind != "BlockBlob":
-        raise RefusedCall(Fault.NOT_IMITATED, f"only block blobs, not {kind}")
+    check_kind(call)
     if not call.address.path:
         raise RefusedCall(Fault.INVALID_URI, "a blob has a name")
     metadata = sent_metadata(call)
     if call.header(f"x-ms-meta-{FOLDER_MARK}") == "true" and not call.body.size:
-        return _put_folder(account, call, Facts(metadata=metadata))
+        return put_folder(account, call, Facts(metadata=metadata))
     properties = {"content-md5": call.body.md5()} | sent_properties(call)
     with account.staging.file() as (content, target):
         call.body.write_to(target, 0)
         with account.gate():
             account.disk.require_container(call.address)
             old = account.disk.find(call.address)
-            Conditions.of(call).check_write(old)
+            Conditions.of(call).check_create(old)
             facts = Facts(metadata=metadata, properties=properties)
             node = account.replace_content(call, old, facts, content, call.lease_id)
             account.announce.created(call, "PutBlob", node)
@@ -38,11 +34,20 @@ def put_blob(account: Account, call: Call) -> Reply:
     return Reply(201, written(node) | headers)
 
 
-def _put_folder(account: Account, call: Call, facts: Facts) -> Reply:
+def check_kind(call: Call) -> None:
+    """Raises Refused for what is no block blob."""
+    kind = call.header("x-ms-blob-type")
+    if kind is None:
+        raise RefusedCall(Fault.MISSING_HEADER, "x-ms-blob-type")
+    if kind != "BlockBlob":
+        raise RefusedCall(Fault.NOT_IMITATED, f"only block blobs, not {kind}")
+
+
+def put_folder(account: Account, call: Call, facts: Facts) -> Reply:
     """How Blob clients make a folder where there is a hierarchical namespace."""
     with account.gate():
         old = account.disk.find(call.address)
-        Conditions.of(call).check_write(old)
+        Conditions.of(call).check_create(old)
         if old is None:
             node = account.disk.make_folder(call.address, facts)
             account.announce.folder_created(call, node)
@@ -69,5 +74,5 @@ def set_metadata(account: Account, call: Call) -> Reply:
 def set_properties(account: Account, call: Call) -> Reply:
     """`PUT ?comp=properties`: all headers of the content are replaced."""
     with account.changing(call) as node:
-        changed = replace(node.facts, properties=sent_properties(call))
+        changed = replace(node.facts, properties=sent_properties(call), copy=None)
         return Reply(200, written(account.disk.touch(node, changed)))

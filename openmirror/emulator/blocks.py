@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from xml.etree import ElementTree
 
 from openmirror.emulator.account import Account
-from openmirror.emulator.bodies import copy_range
+from openmirror.emulator.bodies import Body, copy_range
 from openmirror.emulator.calls import Call, Reply
 from openmirror.emulator.conditions import Conditions
 from openmirror.emulator.errors import Fault, RefusedCall
@@ -26,14 +26,19 @@ _LONGEST_ID = 64
 
 def put_block(account: Account, call: Call) -> Reply:
     """`PUT ?comp=block&blockid=`."""
+    return keep_block(account, call, call.body)
+
+
+def keep_block(account: Account, call: Call, content: Body) -> Reply:
+    """Stage a block for the call's address, wherever its bytes come from."""
     block_id = call.query.get("blockid", "")
     _check_id(block_id)
     with account.gate():
         account.disk.require_container(call.address)
         old = account.disk.find(call.address)
         check_write(old.facts.lease if old else None, call.lease_id, time.time())
-        account.staging.put_block(call.address, block_id, call.body)
-    headers = {"x-ms-request-server-encrypted": "true", "content-md5": call.body.md5()}
+        account.staging.put_block(call.address, block_id, content)
+    headers = {"x-ms-request-server-encrypted": "true", "content-md5": content.md5()}
     return Reply(201, headers)
 
 
@@ -44,7 +49,7 @@ def put_block_list(account: Account, call: Call) -> Reply:
     with account.gate(), account.staging.file() as (content, target):
         account.disk.require_container(call.address)
         old = account.disk.find(call.address)
-        Conditions.of(call).check_write(old)
+        Conditions.of(call).check_create(old)
         blocks = _assemble(account, call, old, wanted, target)
         facts = Facts(metadata=facts.metadata, properties=facts.properties, blocks=blocks)
         node = account.replace_content(call, old, facts, content, call.lease_id)

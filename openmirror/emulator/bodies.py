@@ -6,7 +6,7 @@ import base64
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _IN_MEMORY = 1 << 20
@@ -51,10 +51,15 @@ class Body:
 
     def md5(self) -> str:
         """As Content-MD5 has it."""
-        md5 = hashlib.md5(usedforsecurity=False)
-        for piece in self.pieces():
-            md5.update(piece)
-        return base64.b64encode(md5.digest()).decode()
+        return md5_of(self.pieces())
+
+
+def md5_of(pieces: Iterable[bytes]) -> str:
+    """As Content-MD5 has it."""
+    md5 = hashlib.md5(usedforsecurity=False)
+    for piece in pieces:
+        md5.update(piece)
+    return base64.b64encode(md5.digest()).decode()
 
 
 def copy_range(source: int, start: int, target: int, offset: int, length: int) -> None:

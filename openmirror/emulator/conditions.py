@@ -33,11 +33,16 @@ class Conditions:
             _moment(call.header(f"{prefix}if-unmodified-since")),
         )
 
-    def check_write(self, node: Node | None) -> None:
-        """Raises Refused unless they hold for what a write replaces or changes."""
+    def check_create(self, node: Node | None) -> None:
+        """Raises Refused unless they hold for what is created, perhaps in place of something."""
         if node is not None and _ANY in self.none_match:
             raise RefusedCall(Fault.EXISTS)
         if not self._hold(node):
+            raise RefusedCall(Fault.CONDITION_NOT_MET)
+
+    def check_change(self, node: Node) -> None:
+        """Raises Refused unless they hold for what is changed and stays itself."""
+        if _ANY in self.none_match or not self._hold(node):
             raise RefusedCall(Fault.CONDITION_NOT_MET)
 
     def check_source(self, node: Node) -> None:

@@ -53,7 +53,7 @@ def set_metadata(account: Account, call: Call) -> Reply:
     """Replace the container's metadata."""
     with account.gate():
         node = account.disk.require_container(call.address)
-        Conditions.of(call).check_write(node)
+        Conditions.of(call).check_change(node)
         changed = replace(node.facts, metadata=sent_metadata(call))
         return Reply(200, written(account.disk.touch(node, changed)))
 
@@ -62,7 +62,7 @@ def delete(account: Account, call: Call) -> Reply:
     """Delete a container with all in it; as in Azure, there is no event for its files."""
     with account.gate():
         node = account.disk.require_container(call.address)
-        Conditions.of(call).check_write(node)
+        Conditions.of(call).check_change(node)
         check_write(node.facts.lease, call.lease_id, time.time())
         trash = account.disk.remove(node)
     throw_away(trash)

@@ -33,7 +33,7 @@ def _create_file(account: Account, call: Call) -> Reply:
     facts = _sent_facts(call, is_folder=False)
     with account.gate(), account.staging.file() as (content, _):
         old = account.disk.find(call.address)
-        Conditions.of(call).check_write(old)
+        Conditions.of(call).check_create(old)
         node = account.replace_content(call, old, facts, content, call.lease_id)
         account.announce.created(call, "CreateFile", node, size=0)
     return Reply(201, written(node) | {"x-ms-request-server-encrypted": "true"})
@@ -43,7 +43,7 @@ def _create_folder(account: Account, call: Call) -> Reply:
     facts = _sent_facts(call, is_folder=True)
     with account.gate():
         old = account.disk.find(call.address)
-        Conditions.of(call).check_write(old)
+        Conditions.of(call).check_create(old)
         if old is None:
             node = account.disk.make_folder(call.address, facts)
             account.announce.folder_created(call, node)

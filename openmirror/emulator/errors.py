@@ -48,7 +48,7 @@ class Fault(Enum):
         "DirectoryIsNotEmpty",
         "This operation is not permitted on a non-empty directory.",
     )
-    # Renames
+    # Renames and copies
     SOURCE_INVALID = (
         400,
         "InvalidSourceUri",
@@ -58,8 +58,20 @@ class Fault(Enum):
     SOURCE_MISSING = (
         404,
         "SourcePathNotFound",
-        "CannotVerifyCopySource",
+        "SourcePathNotFound",
         "The source path for a rename operation does not exist.",
+    )
+    COPY_SOURCE_MISSING = (
+        404,
+        "CannotVerifyCopySource",
+        "CannotVerifyCopySource",
+        "The source of the copy does not exist.",
+    )
+    NO_COPY = (
+        409,
+        "NoPendingCopyOperation",
+        "NoPendingCopyOperation",
+        "There is currently no pending copy operation.",
     )
     SOURCE_INTO_ITSELF = (
         409,

@@ -19,6 +19,19 @@ class Access:
     acl: str = ""
 
 
+@dataclass(frozen=True)
+class CopyRecord:
+    """The copy that a file's content came by."""
+
+    id: str
+    source: str
+    """The URL, without its query."""
+    size: int
+    """Bytes."""
+    completed: int
+    """Nanoseconds since 1970."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Facts:
     """All of it has a default, so that files which came without us need no record."""
@@ -34,6 +47,8 @@ class Facts:
     lease: FileLease | None = None
     blocks: tuple[tuple[str, int], ...] = ()
     """Id and size of the blocks that the content was put together from."""
+    copy: CopyRecord | None = None
+    """None when the content came by other ways, or was changed since."""
 
     def to_json(self) -> str:
         """Text that `from_json` reads."""
@@ -46,6 +61,7 @@ class Facts:
                 "access": vars(self.access),
                 "lease": vars(self.lease) if self.lease else None,
                 "blocks": self.blocks,
+                "copy": vars(self.copy) if self.copy else None,
             }
         )
 
@@ -53,6 +69,7 @@ class Facts:
     def from_json(cls, text: str) -> Facts:
         """What `to_json` wrote."""
         value = json.loads(text)
+        copy = value.get("copy")  # records of earlier releases have none
         return cls(
             created=value["created"],
             changed=value["changed"],
@@ -61,6 +78,7 @@ class Facts:
             access=Access(**value["access"]),
             lease=FileLease(**value["lease"]) if value["lease"] else None,
             blocks=tuple((name, size) for name, size in value["blocks"]),
+            copy=CopyRecord(**copy) if copy else None,
         )
 
 

@@ -20,7 +20,7 @@ def lease(account: Account, call: Call) -> Reply:
     with account.gate():
         node = account.disk.require(call.address)
         if call.address.path:
-            Conditions.of(call).check_write(node)
+            Conditions.of(call).check_change(node)
         now = time.time()
         status, changed, headers = _act(call, node.facts.lease, now)
         account.state.remember(node.identity, replace(node.facts, lease=changed))

@@ -97,6 +97,7 @@ def described(node: Node) -> dict[str, str]:
         "x-ms-server-encrypted": "true",
         **leased(facts, now),
         **access_of(node),
+        **copied(node),
     }
     if metadata:
         headers["x-ms-properties"] = ",".join(
@@ -129,6 +130,20 @@ def leased(facts: Facts, now: float) -> dict[str, str]:
     if facts.lease and state is LeaseState.LEASED:
         headers["x-ms-lease-duration"] = "infinite" if facts.lease.seconds < 0 else "fixed"
     return headers
+
+
+def copied(node: Node) -> dict[str, str]:
+    """The copy that the content came by; nothing without one."""
+    copy = node.facts.copy
+    if copy is None:
+        return {}
+    return {
+        "x-ms-copy-id": copy.id,
+        "x-ms-copy-source": copy.source,
+        "x-ms-copy-status": "success",
+        "x-ms-copy-progress": f"{copy.size}/{copy.size}",
+        "x-ms-copy-completion-time": http_date(copy.completed),
+    }
 
 
 def access_of(node: Node) -> dict[str, str]:

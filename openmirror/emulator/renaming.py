@@ -22,7 +22,7 @@ def rename(account: Account, call: Call) -> Reply:
     with account.gate():
         source = _source(account, call, source_address)
         destination = account.disk.find(call.address)
-        Conditions.of(call).check_write(destination)
+        Conditions.of(call).check_create(destination)
         _check_destination(account, call, source, destination)
         if destination is not None and destination.identity == source.identity:
             return Reply(201, written(source))

@@ -11,6 +11,7 @@ from openmirror.emulator import (
     blob_paths,
     blocks,
     containers,
+    copying,
     dfs_filesystems,
     dfs_paths,
     leasing,
@@ -25,9 +26,7 @@ CallHandler = Callable[[Account, Call], Reply]
 
 _DFS_QUERY = frozenset({"resource", "action", "recursive", "position", "continuation", "mode"})
 _BLOB_QUERY = frozenset({"comp", "restype", "blockid", "snapshot", "marker"})
-_NOT_IMITATED = frozenset(
-    {"snapshot", "versionid", "x-ms-copy-source", "x-ms-structured-body", "x-ms-encryption-key"}
-)
+_NOT_IMITATED = frozenset({"snapshot", "versionid", "x-ms-structured-body", "x-ms-encryption-key"})
 """Query parameters and headers that would change what a request means."""
 _DFS_CLIENT = re.compile(r"storage-dfs|datalake|Azure Blob FS", re.IGNORECASE)
 
@@ -69,6 +68,7 @@ _BLOB_PATH: dict[tuple[str, str], CallHandler] = {
     ("PUT", "block"): blocks.put_block,
     ("PUT", "blocklist"): blocks.put_block_list,
     ("GET", "blocklist"): blocks.get_block_list,
+    ("PUT", "copy"): copying.abort,
 }
 
 
@@ -99,6 +99,8 @@ def verb_of(call: Call) -> CallHandler:
 
 
 def _dfs(call: Call) -> CallHandler | None:
+    if "x-ms-copy-source" in call.headers:
+        return None
     resource, action = call.query.get("resource", ""), call.query.get("action", "").lower()
     if not call.address.container:
         return dfs_filesystems.list_filesystems if call.method == "GET" else None
@@ -128,4 +130,14 @@ def _blob(call: Call) -> CallHandler | None:
         return blob_lists.list_containers if (call.method, comp) == ("GET", "list") else None
     if call.query.get("restype", "").lower() == "container":
         return _BLOB_CONTAINER.get((call.method, comp))
+    if "x-ms-copy-source" in call.headers:
+        return _copy(call, comp)
     return _BLOB_PATH.get((call.method, comp))
+
+
+def _copy(call: Call, comp: str) -> CallHandler | None:
+    if (call.method, comp) == ("PUT", "block"):
+        return copying.put_block_from_url
+    if (call.method, comp) != ("PUT", ""):
+        return None
+    return copying.put_blob_from_url if "x-ms-blob-type" in call.headers else copying.copy_blob

@@ -76,6 +76,17 @@ class Staging:
         with _reading(self.folder / upload.file) as staged:
             copy_range(staged, node.size, target, node.size, position - node.size)
 
+    def forget_overwriting(self, node: Node) -> bool:
+        """Forget what was appended below a file's end; answers whether there was any."""
+        upload = self._state.upload(node.identity)
+        if upload is None:
+            return False
+        kept = tuple((start, end) for start, end in upload.ranges if start >= node.size)
+        if kept == upload.ranges:
+            return False
+        self._state.keep_upload(node.identity, replace(upload, ranges=kept))
+        return True
+
     def forget_appended(self, node: Node) -> None:
         """It was flushed, or replaced."""
         upload = self._state.upload(node.identity)

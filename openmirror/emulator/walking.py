@@ -36,13 +36,17 @@ def page(
 ) -> NodePage:
     """At most so many entries after what the token stands for. Raises Refused.
 
-    A folder comes before what is in it. Of the folder itself, names begin with `prefix` and are not
-    before `start`.
+    A folder comes before what is in it. Of the folder itself, names begin with `prefix`. `start` is
+    the path in the folder, not necessarily there, that nothing listed comes before; one that is not
+    recursive begins with a name.
     """
+    first = tuple(start.split("/")) if recursive else (start.removesuffix("/"),)
+    if "/" in first[0]:
+        raise RefusedCall(Fault.INVALID_QUERY, "a list that is not recursive starts from one name")
     after = tuple(_decoded(token).split("/")) if token else ()
     most = min(most, MOST_ENTRIES) or MOST_ENTRIES
     found: list[Node] = []
-    for node in _walk(disk, folder, prefix, after, recursive=recursive, start=start):
+    for node in _walk(disk, folder, prefix, after, first, recursive=recursive):
         if len(found) == most:
             return NodePage(tuple(found), _encoded(found[-1].address.path))
         found.append(node)
@@ -54,26 +58,29 @@ def _walk(
     folder: Address,
     prefix: str,
     after: tuple[str, ...],
+    start: tuple[str, ...],
     *,
     recursive: bool,
-    start: str = "",
 ) -> Iterator[Node]:
     depth = folder.path.count("/") + 1 if folder.path else 0
     # While we are on the way to where the last page ended, smaller names are done.
     bound = after[depth] if len(after) > depth else ""
+    first = start[0] if start else ""
     place = disk.path_of(folder)
     for name in disk.names(folder):
-        if not name.startswith(prefix) or name < bound or name < start:
+        if not name.startswith(prefix) or name < bound or name < first:
             continue
         address = folder.child(name)
         on_the_way = name == bound
         node = disk.find_in(place, address)
         if node is None:
             continue
-        if not on_the_way:
+        deeper = start[1:] if name == first else ()
+        if not on_the_way and not deeper:
             yield node
         if recursive and node.is_folder:
-            yield from _walk(disk, address, "", after if on_the_way else (), recursive=True)
+            rest = after if on_the_way else ()
+            yield from _walk(disk, address, "", rest, deeper, recursive=True)
 
 
 def _encoded(path: str) -> str:

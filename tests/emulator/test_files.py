@@ -104,12 +104,35 @@ def test_a_flush_needs_exactly_the_bytes_that_were_appended(
     assert file.download_file().readall() == b""
 
 
-def test_an_append_below_what_was_flushed_is_refused(landing: FileSystemClient) -> None:
+@pytest.mark.parametrize("appended", [b"x", b"xy", b"longer than it was"])
+def test_what_is_appended_below_the_end_of_a_file_is_refused_by_the_flush(
+    landing: FileSystemClient, appended: bytes
+) -> None:
     file = landing.get_file_client(f"{T}/1.csv")
     file.upload_data(b"abc", overwrite=True)
+    file.append_data(appended, 1)
     with pytest.raises(HttpResponseError) as refused:
-        file.append_data(b"x", 1)
-    assert refused.value.status_code == 400
+        file.flush_data(1 + len(appended))
+    assert (refused.value.status_code, refused.value.error_code) == (400, "InvalidFlushPosition")
+    assert file.download_file().readall() == b"abc"
+    file.append_data(b"def", 3)
+    file.flush_data(6)
+    assert file.download_file().readall() == b"abcdef"
+
+
+@pytest.mark.parametrize("content", [b"new", b"longer than it was"])
+def test_upload_data_without_overwrite_leaves_a_file_as_it_is(
+    landing: FileSystemClient, content: bytes
+) -> None:
+    """As on a real account: the bytes are taken, and the flush meets its own condition."""
+    file = landing.get_file_client(f"{T}/1.parquet")
+    file.upload_data(b"old", overwrite=True)
+    with pytest.raises(ResourceModifiedError) as refused:
+        file.upload_data(content, overwrite=False)
+    assert (refused.value.status_code, refused.value.error_code) == (412, "ConditionNotMet")
+    assert file.download_file().readall() == b"old"
+    file.upload_data(content, overwrite=True)
+    assert file.download_file().readall() == content
 
 
 def test_a_content_md5_is_checked(landing: FileSystemClient) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from xml.etree import ElementTree
+
 import pytest
 from azure.core.exceptions import ResourceExistsError, ResourceNotFoundError
 from azure.storage.blob import BlobPrefix, BlobServiceClient, ContainerClient
@@ -147,6 +149,60 @@ def test_prefixes_need_not_be_folders(tree: FileSystemClient, lands: ContainerCl
         (True, "a/b/"),
         (False, "a/1"),
     ]
+
+
+@pytest.mark.parametrize(
+    "start", ["", "a", "a/", "a/1", "a/b", "a/b/", "a/b/2", "a/b/25", "a/c", "a-", "a-b/9", "zz"]
+)
+@pytest.mark.parametrize("prefix", ["", "a", "a/", "a/b/", "z"])
+def test_a_flat_list_starts_from_any_path(ask: Ask, start: str, prefix: str) -> None:
+    for name in ("a/b/3", "a/b/2", "a/1", "a-b/4", "z"):
+        ask("PUT", f"/landing/{name}?resource=file")
+    wanted = [
+        name
+        for name in in_order(TREE)
+        if name.split("/") >= start.split("/") and name.startswith(prefix)
+    ]
+    query = f"restype=container&comp=list&maxresults=2&prefix={prefix}&startFrom={start}"
+    found: list[str | None] = []
+    marker: str | None = ""
+    while marker is not None:
+        page = ElementTree.fromstring(ask("GET", f"/landing?{query}&marker={marker}").body)
+        found += [name.text for name in page.iterfind("Blobs/Blob/Name")]
+        marker = page.findtext("NextMarker") or None
+    assert found == wanted
+
+
+def test_a_list_by_folder_starts_from_one_name(ask: Ask) -> None:
+    for name in ("a/b/3", "a/1", "a-b/4", "z"):
+        ask("PUT", f"/landing/{name}?resource=file")
+    query = "restype=container&comp=list&delimiter=/"
+
+    def names(more: str) -> list[str | None]:
+        blobs = ElementTree.fromstring(ask("GET", f"/landing?{query}&{more}").body)
+        return [name.text for name in blobs.iterfind("Blobs/*/Name")]
+
+    assert names("startFrom=a-b") == ["a-b/", "z"]
+    assert names("startFrom=a-b/") == ["a-b/", "z"]
+    assert names("prefix=a/&startFrom=a/b") == ["a/b/"]
+    assert names("prefix=a/&startFrom=b") == []
+    refused = ask("GET", f"/landing?{query}&startFrom=a/1")
+    assert (refused.status, refused.code) == (400, "InvalidQueryParameterValue")
+
+
+def test_paths_begin_from_a_path_in_the_folder(ask: Ask) -> None:
+    for name in ("a/b/3", "a/b/2", "a/c", "z"):
+        ask("PUT", f"/landing/{name}?resource=file")
+    query = "resource=filesystem&directory=a"
+
+    def names(more: str) -> list[str]:
+        found = ask("GET", f"/landing?{query}&{more}").json()["paths"]
+        return [entry["name"] for entry in found]
+
+    assert names("recursive=true&beginFrom=b/3") == ["a/b/3", "a/c"]
+    assert names("recursive=false&beginFrom=c") == ["a/c"]
+    refused = ask("GET", f"/landing?{query}&recursive=false&beginFrom=b/3")
+    assert (refused.status, refused.code) == (400, "InvalidQueryParameterValue")
 
 
 def test_containers_are_made_listed_and_deleted(

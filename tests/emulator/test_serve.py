@@ -113,6 +113,9 @@ def test_a_refused_request_is_reported(root: Path, tmp_path: Path) -> None:
         ):
             service.get_file_client("landing", "x").create_file()
         serve.says("403 AuthenticationFailed")
+        with serve.landing as landing:
+            assert not landing.get_file_client("m/none").exists()
+        serve.says("HEAD /devstoreaccount1/landing/m/none: 404 PathNotFound: m/none")
         serve.process.send_signal(signal.SIGTERM)
         serve.ends(0)
         with (
@@ -180,6 +183,8 @@ def test_up_serve_mirrors_what_is_written_through_it(root: Path, tmp_path: Path)
                 written = landing.get_file_client(f"{folder}/_{file.name}")
                 written.upload_data(file.read_bytes(), overwrite=True)
                 written.rename_file(f"landing/{folder}/{file.name}")
+            assert not landing.get_file_client("m/none").exists()
+        up.says("HEAD /devstoreaccount1/landing/m/none: 404 ")
         up.says("Orders")
         up.process.send_signal(signal.SIGINT)
         up.ends(0)
