@@ -10,7 +10,7 @@ A broken promise of a publisher or an operator is a value, `Problem`. Surprises 
     │   └── NameRefused        a table folder of whose name no document can be called
     ├── RootLocked             another process holds this local root
     ├── Unavailable            a service cannot be reached now, or is too busy
-    ├── AccessDenied           a service refuses this identity; the message names the role
+    ├── AccessDenied           this identity is refused, as a whole or at one place
     ├── WrongRequest           an operator asked for something that cannot be done
     │   └── Malformed          what was asked is not even a request
     ├── UnknownName            an operator named a mirror or a table that is not there
@@ -67,7 +67,12 @@ class Unavailable(OpenmirrorError):
 
 
 class AccessDenied(OpenmirrorError):
-    """A service refuses this identity; the message names the role that it lacks."""
+    """A service or a file system refuses this identity; the message names it and what it lacks."""
+
+    def __init__(self, message: str, place: str | None = None) -> None:
+        super().__init__(message)
+        self.place = place
+        """The one path that is refused, while others may be open; None when nothing is."""
 
 
 class WrongRequest(OpenmirrorError):
@@ -169,18 +174,26 @@ def disposition_of(error: BaseException, attempts: int) -> Disposition:
 
     `attempts` counts failures in a row on the same files, this one included. The retry list is
     short: a lost race is observed again, a service that is away is asked until it is back,
-    anything else is tried twice more. What says that the program itself cannot go on (memory, a
-    lock, a right that it lacks, an unreadable document) is never retried blindly.
+    anything else is tried twice more, one place that is refused among it. What says that the
+    program itself cannot go on (memory, a lock, an identity that is refused everywhere) is never
+    retried blindly.
     """
     if isinstance(error, (ConditionFailed, NotThere, AlreadyThere, Unavailable)):
         return Disposition.RETRY
-    if isinstance(error, (MemoryError, RootLocked, CannotStart, AccessDenied)) or not isinstance(
+    if isinstance(error, (MemoryError, RootLocked, CannotStart)) or not isinstance(
         error, Exception
     ):
+        return Disposition.FAIL
+    if isinstance(error, AccessDenied) and error.place is None:
         return Disposition.FAIL
     if isinstance(error, DocumentUnreadable):
         return Disposition.PAUSE
     return Disposition.RETRY if attempts < MOST_ATTEMPTS else Disposition.PAUSE
+
+
+def is_of_one_place(error: BaseException) -> bool:
+    """Whether what went wrong concerns one table or one path alone, so that all others go on."""
+    return disposition_of(error, attempts=1) is not Disposition.FAIL
 
 
 def problem_from(broken: Broken, **bound_to: object) -> Problem:
@@ -270,6 +283,11 @@ SOLUTIONS: dict[Code, str] = {
     Code.CONTROL_DOCUMENT_INVALID: (
         "Upgrade openmirror if a newer version wrote it; otherwise move the document away: it is "
         "rebuilt from the Delta log."
+    ),
+    Code.ACCESS_DENIED: (
+        "Give the identity that is named access to this path, or put something there that it may "
+        "read; then the table goes on by itself. A link must stay inside the root: mount or copy "
+        "what it leads to."
     ),
     Code.SEQUENCE_REUSED: (
         "A number that was applied before is never read again. A publisher that starts over must "

@@ -168,6 +168,7 @@ def report_stopped(result: DrainResult, name: Callable[[TableFolder], str], now:
     from openmirror.cli.status_table import wait_text
     from openmirror.plan.decisions import Pause
     from openmirror.runtime.isolation import UnreadableTable
+    from openmirror.status import Word
 
     for folder, outcome in sorted(result.stopped.items(), key=lambda item: item[0]):
         if isinstance(outcome, Pause):
@@ -179,6 +180,11 @@ def report_stopped(result: DrainResult, name: Callable[[TableFolder], str], now:
             say(f"{name(folder)} {wait_text(outcome.waiting, name(folder), now)}")
     for folder, left in sorted(result.outcomes.items(), key=lambda item: item[0]):
         if isinstance(left, UnreadableTable):
-            say(f"{name(folder)} cannot be observed: {left.reason}")
+            say(f"{name(folder)} cannot be observed ({Word.TABLE_UNREADABLE}): {left.reason}")
+            say("  `openmirror status` says what to do; nothing of it was touched.")
     for mirror, reason in result.unreadable_mirrors.items():
         say(f"the landing zone of {mirror} cannot be listed, nothing of it was touched: {reason}")
+    for place, reason in result.unlisted.items():
+        say(f"{place} cannot be listed, nothing in it was touched: {reason}")
+    if result.unwritten:
+        say(f"the status files for publishers cannot be written: {result.unwritten}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,7 +18,7 @@ from openmirror.cli.options import (
     operator,
     settings_for,
 )
-from openmirror.errors import WrongRequest
+from openmirror.errors import AccessDenied, WrongRequest
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.naming_scheme import Through, name_within
@@ -222,7 +223,7 @@ def adopt(
         try:
             requests.adopt(asked.ports, folder, operator(why))
             asked.done(folder, "will be adopted", asked.when("continues it"))
-        except WrongRequest as error:
+        except (AccessDenied, WrongRequest) as error:
             refused += 1
             say(f"{asked.name(folder)}: left alone: {error}")
     if refused and refused == len(asked.all_tables()):
@@ -241,7 +242,8 @@ class _Asked:
         self.ports: RootPorts = wiring.root_ports(self._settings)
         self.mirrors = choose_mirrors(self.ports.store, wanted, self._settings.root)
         for mirror in self.mirrors:
-            open_mirror(self.ports.store, mirror)
+            with suppress(AccessDenied):  # its tables report it, if one of them is meant
+                open_mirror(self.ports.store, mirror)
         self.name: Callable[[TableFolder], str] = Names(self.ports.store)
 
     def tables(self, texts: list[str]) -> list[TableFolder]:

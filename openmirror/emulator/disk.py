@@ -18,7 +18,7 @@ from openmirror.emulator.nodes import Node
 from openmirror.emulator.state import EndpointState
 from openmirror.emulator.ticks import Ticks
 from openmirror.emulator.trash import throw_away
-from openmirror.errors import WrongRequest
+from openmirror.errors import AccessDenied, WrongRequest
 from openmirror.stores.local.paths import OURS, place
 from openmirror.table.layout import StorePath
 
@@ -192,7 +192,7 @@ class Disk:
         parts = (address.container, address.path) if address.path else (address.container,)
         try:
             return place(self.root, StorePath("/".join(parts)))
-        except WrongRequest as error:
+        except (AccessDenied, WrongRequest) as error:
             raise RefusedCall(Fault.INVALID_URI, str(error)) from error
 
     def _node(self, address: Address, path: str, facts: os.stat_result) -> Node | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openmirror.errors import (
+    AccessDenied,
     ConditionFailed,
     DocumentUnreadable,
     NotThere,
@@ -20,13 +21,14 @@ from openmirror.ingress.partial_observation import PartialObservation, observe_p
 from openmirror.plan import ObservedState, plan
 from openmirror.plan.decisions import Apply, Held, Idle, Pause, Replace, Wait
 from openmirror.plan.rules import what_changed
-from openmirror.plan.wake import needs_reconcile
+from openmirror.plan.wake import is_recorded, needs_reconcile
 from openmirror.ports import Step, WorkItem, WorkQueue
 from openmirror.ports.landing_events import Elsewhere, EventKind, Inside, LandingEvent, location_of
 from openmirror.protocol.names import METADATA_FILE, TableFolder
 from openmirror.protocol.naming_scheme import ANY_FILE, is_partition, read_name
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import file_stem
+from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.reconciliation import save_learned
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
@@ -62,8 +64,8 @@ Answer = Woken | Ignored | Found
 def handle_event(ports: RootPorts, work: WorkQueue, event: LandingEvent) -> Answer:
     """Filter one event, and send a work item for each table that has to be woken.
 
-    Raises what the queue raises when it takes no work item, and AccessDenied: the event must then
-    be delivered again.
+    Raises what the queue raises when it takes no work item, and AccessDenied without a place: the
+    event must then be delivered again.
     """
     answer = filter_event(ports, event)
     ports.steps(Step.FILTERED)
@@ -130,9 +132,28 @@ def _at_table(ports: RootPorts, folder: TableFolder, announced: str | None) -> A
         return _filtered(ports, partial, announced)
     except DocumentUnreadable as error:
         return Ignored(str(error))
+    except AccessDenied as error:
+        if error.place is None:
+            raise
+        # One table's path must not keep the other events of a message from being handled.
+        return _refused(ports, folder)
     except (NotThere, ConditionFailed, Unavailable):
         # It changes while it is observed, or cannot be read now: the next observation shows more.
         return Woken((folder,))
+
+
+def _refused(ports: RootPorts, folder: TableFolder) -> Answer:
+    """Something of this table is refused to us; a runner, as whom it is, may be let in.
+
+    Unless one was refused as well: else each event of the table would start one.
+    """
+    try:
+        recorded = Documents(ports.store).table(folder).value.problem
+    except (AccessDenied, DocumentUnreadable):
+        recorded = None
+    if recorded is not None and recorded.code is Code.ACCESS_DENIED:
+        return Ignored(f"the table is paused: {recorded.code.value}")
+    return Woken((folder,))
 
 
 def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | None) -> Answer:
@@ -142,7 +163,7 @@ def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | No
     if announced and observed.incarnation and not partial.shows(announced):
         return Ignored(f"{announced} is not there any more")
     recorded = observed.control.problem
-    if recorded and what_changed(observed, recorded) is None:
+    if recorded and _still_stops(observed, recorded):
         return Ignored(f"the table is paused: {recorded.code.value}")
     if observed.incarnation and observed.naming.has_ledger:
         return _in_a_ledger(partial, announced)
@@ -152,10 +173,12 @@ def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | No
             return Ignored(f"the table is held by {hold.by}")
         case _ if observed.control.request:
             return Woken((observed.folder,))  # what was asked for may depend on every file
-        case Pause(problem) if problem.same_as(recorded):
+        case Pause(problem) if is_recorded(observed, problem):
             return Ignored(f"the table is paused: {problem.code.value}")
         case Pause(problem) if problem.code is Code.APPLIED_FILE_CHANGED:
             return Woken((observed.folder,))  # only the archive shows whether it was overwritten
+        case Pause(problem) if problem.code is Code.ACCESS_DENIED:
+            return Woken((observed.folder,))  # the runner, as whom it is, may be let in
         case Pause(problem):
             if (
                 ports.store.incarnation(layout.table_folder(observed.folder))
@@ -173,6 +196,12 @@ def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | No
             return Ignored(reason, watch=observed.folder)
         case _:
             return Woken((observed.folder,))
+
+
+def _still_stops(observed: ObservedState, problem: Problem) -> bool:
+    """Whether a recorded problem holds without observing anew what it was found in."""
+    # Access is granted without any file's change.
+    return problem.code is not Code.ACCESS_DENIED and what_changed(observed, problem) is None
 
 
 def _in_a_ledger(partial: PartialObservation, announced: str | None) -> Answer:

@@ -29,8 +29,8 @@ def receive(
 ) -> Received:
     """Answer every event of a message; events of other types are passed over.
 
-    Raises what the queue raises when it takes no work item, and AccessDenied. The message must then
-    be delivered again, which repeats work items and does no harm.
+    Raises what the queue raises when it takes no work item, and AccessDenied without a place. The
+    message must then be delivered again, which repeats work items and does no harm.
     """
     answers: list[tuple[LandingEvent, Answer]] = []
     no_events: list[NoEvent] = []

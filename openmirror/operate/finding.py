@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
-from openmirror.errors import DocumentUnreadable, NotThere, UnknownName, WrongRequest
+from openmirror.errors import (
+    AccessDenied,
+    DocumentUnreadable,
+    NotThere,
+    UnknownName,
+    WrongRequest,
+    is_of_one_place,
+)
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TableArgument, TableFolder, TableName, table_name
-from openmirror.reconcile.discovery import discover, mirrors
+from openmirror.reconcile.discovery import OF_THE_DISK, explore, mirrors
 from openmirror.reconcile.documents import Documents
 from openmirror.table import layout
 from openmirror.table.control import MirrorDocument
@@ -31,7 +38,12 @@ def known_mirrors(store: FileStore) -> list[str]:
 
 def _was_used(store: FileStore, mirror: str) -> bool:
     controls = layout.control_folder(mirror)
-    return layout.name_of(controls) in _names_in(store, layout.join(layout.LAKE, mirror))
+    try:
+        return layout.name_of(controls) in _names_in(store, layout.join(layout.LAKE, mirror))
+    except Exception as error:
+        if not is_of_one_place(error):
+            raise
+        return mirror != OF_THE_DISK  # what may not be seen may well have been a mirror
 
 
 def _names_in(store: FileStore, folder: layout.StorePath) -> list[str]:
@@ -61,7 +73,7 @@ class Names:
         if folder.mirror not in self._schemas:
             try:
                 stored = self._documents.mirror(folder.mirror).value
-            except DocumentUnreadable:
+            except (AccessDenied, DocumentUnreadable):
                 stored = MirrorDocument()
             self._schemas[folder.mirror] = stored.default_schema
         return table_name(folder.path, self._schemas[folder.mirror])
@@ -106,7 +118,7 @@ def find_table(store: FileStore, chosen: Iterable[str], text: str) -> TableFolde
 
 def _discovered(store: FileStore, mirror: str) -> list[TableFolder]:
     try:
-        return discover(store, mirror)
+        return explore(store, mirror).folders
     except NotThere as error:
         raise NotThere(f"the landing zone of mirror {mirror} cannot be listed: {error}") from error
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from openmirror.errors import Malformed, NotThere, UnknownName, WrongRequest
+from openmirror.errors import AccessDenied, Malformed, NotThere, UnknownName, WrongRequest
 from openmirror.ingress.dead_letters import requeue
 from openmirror.operate import requests
 from openmirror.operate.finding import Names, find_mirror, find_table, known_mirrors
@@ -90,7 +91,8 @@ def operate(ports: RootPorts, verb: Verb, ask: Ask, operator: Operator) -> list[
     known = known_mirrors(ports.store)
     mirrors = [find_mirror(ports.store, ask.mirror)] if ask.mirror is not None else known
     for mirror in mirrors:
-        open_mirror(ports.store, mirror)
+        with suppress(AccessDenied):  # its tables report it, if one of them is meant
+            open_mirror(ports.store, mirror)
     names = Names(ports.store)
     if verb is Verb.CONFIRM_DROPS:
         folders = [f for m in mirrors for f in requests.confirm_drops(ports, m, operator)]
@@ -174,7 +176,7 @@ def _adopt_all(ports: RootPorts, mirror: str, operator: Operator) -> list[TableF
     for folder in discover(ports.store, mirror):
         try:
             requests.adopt(ports, folder, operator)
-        except WrongRequest:
-            continue  # it has no table of a mirror, so there is nothing to continue
+        except (AccessDenied, WrongRequest):
+            continue  # it has no table of a mirror to continue, or none that may be seen
         adopted.append(folder)
     return adopted

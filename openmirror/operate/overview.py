@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from openmirror.errors import SOLUTIONS, Malformed, NotThere
-from openmirror.operate.report import heartbeat, statuses_of, zone_unreadable
+from openmirror.errors import SOLUTIONS, Malformed
+from openmirror.operate.report import (
+    heartbeat,
+    mirror_unreadable,
+    statuses_of,
+    unlisted,
+)
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rules import Broken
-from openmirror.reconcile.discovery import discover
+from openmirror.reconcile.discovery import explore
 from openmirror.reconcile.mirrors import read_settings
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.status import TableStatus, Trouble, Word, iso
@@ -53,8 +58,12 @@ class TablePage:
 
 def mirror_head(ports: RootPorts, mirror: str) -> MirrorHead:
     """The status of a mirror; reads two small files, and observes no table."""
-    beat = heartbeat(ports.store, mirror)
-    settings, _ = read_settings(ports.store, mirror)
+    try:
+        beat = heartbeat(ports.store, mirror)
+        settings, _ = read_settings(ports.store, mirror)
+    except Exception as error:  # noqa: BLE001 - mirror_unreadable raises it again if it is fatal
+        trouble = mirror_unreadable(mirror, error).problem
+        return MirrorHead(mirror, MirrorState.STOPPED, None, trouble)
     trouble = None
     if isinstance(settings, Broken):
         trouble = Trouble(settings.code.value, settings.detail, SOLUTIONS[settings.code])
@@ -79,14 +88,13 @@ def table_page(
     A zone that cannot be listed is one entry that says so, as in `statuses`.
     """
     try:
-        folders = [
-            folder
-            for folder in discover(ports.store, mirror)
-            if after is None or folder.path > after
-        ]
+        found = explore(ports.store, mirror)
+        folders = [folder for folder in found.folders if after is None or folder.path > after]
         tables = statuses_of(ports, mirror, folders[:most])
-    except NotThere as error:
-        return TablePage([zone_unreadable(mirror, error)])
+        if after is None:
+            tables = [*unlisted(mirror, found), *tables]
+    except Exception as error:  # noqa: BLE001 - mirror_unreadable raises it again if it is fatal
+        return TablePage([mirror_unreadable(mirror, error)])
     return TablePage(tables, folders[most - 1].path if len(folders) > most else None)
 
 

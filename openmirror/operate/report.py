@@ -7,7 +7,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from openmirror.errors import SOLUTIONS, ConditionFailed, DocumentUnreadable, NotThere, Problem
+from openmirror.errors import (
+    SOLUTIONS,
+    AccessDenied,
+    DocumentUnreadable,
+    NotThere,
+    OpenmirrorError,
+    Problem,
+    Unavailable,
+    is_of_one_place,
+    words_of,
+)
 from openmirror.plan import plan
 from openmirror.ports import FileStore, HistoryReader
 from openmirror.protocol.names import (
@@ -18,9 +28,9 @@ from openmirror.protocol.names import (
     table_name,
 )
 from openmirror.protocol.partner import Partner, parse_partner_events
-from openmirror.protocol.rules import Broken
+from openmirror.protocol.rules import Broken, Code
 from openmirror.reconcile.concurrently import side_by_side
-from openmirror.reconcile.discovery import discover
+from openmirror.reconcile.discovery import Discovered, explore, has_zone
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.emit import emit_statuses
 from openmirror.reconcile.mirrors import read_settings
@@ -59,24 +69,52 @@ def statuses(ports: RootPorts, mirrors: Iterable[str]) -> list[TableStatus]:
 
 def _of_mirror(ports: RootPorts, mirror: str) -> list[TableStatus]:
     try:
-        return _tables(ports, mirror)
-    except NotThere as error:
-        return [zone_unreadable(mirror, error)]
+        found = explore(ports.store, mirror)
+        return [*unlisted(mirror, found), *statuses_of(ports, mirror, found.folders)]
+    except Exception as error:  # noqa: BLE001 - mirror_unreadable raises it again if it is fatal
+        return [mirror_unreadable(mirror, error)]
 
 
-def zone_unreadable(mirror: str, error: NotThere) -> TableStatus:
-    """The entry, without a table's name, of a mirror whose landing zone cannot be listed."""
-    trouble = Trouble(
-        Word.LANDING_ZONE_UNREADABLE,
-        f"the landing zone of mirror {mirror} cannot be listed: {error}",
-        "Mount or restore the landing zone, or correct --root; no table is touched meanwhile.",
-    )
+def mirror_unreadable(mirror: str, error: Exception) -> TableStatus:
+    """The entry, without a table's name, of a mirror of which no table can be shown.
+
+    Raises an error that is not of this mirror alone.
+    """
+    if not is_of_one_place(error):
+        raise error
+    if isinstance(error, NotThere):
+        trouble = Trouble(
+            Word.LANDING_ZONE_UNREADABLE,
+            f"the landing zone of mirror {mirror} cannot be listed: {error}",
+            "Mount or restore the landing zone, or correct --root; no table is touched meanwhile.",
+        )
+    else:
+        trouble = _trouble(error)
     return unreadable(TableFolder(mirror, TablePath("", "")), TableName("", ""), trouble)
 
 
-def _tables(ports: RootPorts, mirror: str, seen: Statuses | None = None) -> list[TableStatus]:
-    """Raises NotThere when the zone cannot be listed."""
-    return statuses_of(ports, mirror, discover(ports.store, mirror), seen)
+def unlisted(mirror: str, found: Discovered) -> list[TableStatus]:
+    """An entry, without a table's name, for what kept tables of this mirror from being seen."""
+    return [
+        unreadable(TableFolder(mirror, TablePath("", "")), TableName("", ""), _trouble(error))
+        for error in found.unlisted.values()
+    ]
+
+
+def _trouble(error: Exception) -> Trouble:
+    """What keeps something from being observed, and what to do about it."""
+    if isinstance(error, AccessDenied):
+        return Trouble(Code.ACCESS_DENIED, str(error), SOLUTIONS[Code.ACCESS_DENIED])
+    if isinstance(error, DocumentUnreadable):
+        return Trouble(error.code, str(error), SOLUTIONS[error.code])
+    if isinstance(error, Unavailable):
+        solution = "Nothing to do: it is asked again until the service answers."
+        return Trouble(Word.TABLE_UNREADABLE, str(error), solution)
+    if isinstance(error, OpenmirrorError):
+        solution = "Ask again; if it stays so, find what rewrites its files all the time."
+        return Trouble(Word.TABLE_UNREADABLE, str(error), solution)
+    solution = "Remove the cause that the error names; if it names none, report it as a defect."
+    return Trouble(Word.TABLE_UNREADABLE, words_of(error), solution)
 
 
 def statuses_of(
@@ -84,7 +122,8 @@ def statuses_of(
 ) -> list[TableStatus]:
     """The status of each of these folders of one mirror that is a table.
 
-    Folders that are `seen` are not observed again. Raises NotThere when the zone cannot be listed.
+    Folders that are `seen` are not observed again. One that cannot be observed has a status that
+    says so. Raises NotThere when the zone cannot be listed.
     """
     partner, known = _partner(ports.store, mirror), seen or {}
 
@@ -100,16 +139,14 @@ def statuses_of(
 def _of_table(ports: RootPorts, folder: TableFolder, partner: Partner | None) -> TableStatus | None:
     try:
         observed = observe(ports, folder).observed
-    except DocumentUnreadable as error:
-        trouble = Trouble(error.code.value, str(error), SOLUTIONS[error.code])
-    except (ConditionFailed, NotThere) as error:
-        if ports.store.incarnation(layout.landing_zone(folder.mirror)) is None:
-            raise
-        solution = "Ask again; if it stays so, find what rewrites its files all the time."
-        trouble = Trouble(Word.TABLE_UNREADABLE, str(error), solution)
-    else:
         decision = plan(observed, ports.limits, observed.at)
         return listed_status(observed, decision, partner, ports.limits)
+    except Exception as error:
+        if not is_of_one_place(error):
+            raise
+        if isinstance(error, NotThere) and not has_zone(ports.store, folder.mirror):
+            raise  # of the mirror, which may be unmounted
+        trouble = _trouble(error)
     name = table_name(folder.path, _default_schema(ports.store, folder.mirror))
     return unreadable(folder, name, trouble, partner)
 
@@ -117,15 +154,19 @@ def _of_table(ports: RootPorts, folder: TableFolder, partner: Partner | None) ->
 def _default_schema(store: FileStore, mirror: str) -> str:
     try:
         return Documents(store).mirror(mirror).value.default_schema
-    except DocumentUnreadable:
+    except Exception as error:
+        if not is_of_one_place(error):
+            raise
         return MirrorDocument().default_schema
 
 
 def _partner(store: FileStore, mirror: str) -> Partner | None:
     try:
         content = store.read(layout.join(layout.landing_zone(mirror), PARTNER_EVENTS_FILE))
-    except NotThere:
-        return None
+    except Exception as error:
+        if not is_of_one_place(error):
+            raise
+        return None  # it says who publishes, and decides nothing: no table may wait for it
     return parse_partner_events(content.data)
 
 
@@ -138,11 +179,21 @@ def publish(
     anything was written. Raises NotThere, and writes nothing, when the landing zone cannot be
     listed: what is there instead may be an empty mount point.
     """
-    found = _tables(ports, mirror, seen)
+    discovered = explore(ports.store, mirror)
+    found = statuses_of(ports, mirror, discovered.folders, seen)
     emit_statuses(ports, mirror, found)
     tables = [table for table in found if not isinstance(table.stage, WasDropped)]
     written = _write_tables(ports.store, mirror, tables)
-    return _write_replicator(ports, mirror, heartbeat, always=written) or written
+    trouble = mirror_trouble(ports.store, mirror, discovered)
+    return _write_replicator(ports, mirror, trouble, heartbeat, always=written) or written
+
+
+def mirror_trouble(store: FileStore, mirror: str, found: Discovered) -> Trouble | None:
+    """What is wrong with a mirror itself: its settings, or a folder that cannot be listed."""
+    settings, _ = read_settings(store, mirror)
+    if isinstance(settings, Broken):
+        return Trouble(settings.code.value, settings.detail, SOLUTIONS[settings.code])
+    return next((_trouble(error) for error in found.unlisted.values()), None)
 
 
 def _write_tables(store: FileStore, mirror: str, tables: list[TableStatus]) -> bool:
@@ -166,14 +217,14 @@ def heartbeat(store: FileStore, mirror: str) -> datetime | None:
     return _moment((_stored(store, _replicator(mirror)) or {}).get(_BEAT))
 
 
-def _write_replicator(ports: RootPorts, mirror: str, heartbeat: timedelta, *, always: bool) -> bool:
+def _write_replicator(
+    ports: RootPorts, mirror: str, trouble: Trouble | None, heartbeat: timedelta, *, always: bool
+) -> bool:
     path = _replicator(mirror)
-    settings, _ = read_settings(ports.store, mirror)
-    broken = settings if isinstance(settings, Broken) else None
     content: dict[str, object] = {
         "status": "Running",
-        "errorCode": broken.code.value if broken else None,
-        "errorMessage": f"{broken.detail}. {SOLUTIONS[broken.code]}" if broken else None,
+        "errorCode": trouble.code if trouble else None,
+        "errorMessage": f"{trouble.detail}. {trouble.solution}" if trouble else None,
     }
     now = ports.clock()
     before = _stored(ports.store, path) or {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from openmirror.errors import Problem
 from openmirror.plan.decisions import (
     Apply,
     Continue,
@@ -15,6 +16,7 @@ from openmirror.plan.decisions import (
 )
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.times import first_seen
+from openmirror.protocol.rules import Code
 
 
 def needs_reconcile(observed: ObservedState, decision: Decision) -> bool:
@@ -31,6 +33,15 @@ def needs_reconcile(observed: ObservedState, decision: Decision) -> bool:
         case Wait(waiting):
             return waiting.until is not None and waiting.until <= observed.at
         case Pause(problem):
-            return not problem.same_as(observed.control.problem)
+            return not is_recorded(observed, problem)
         case _:
             return False
+
+
+def is_recorded(observed: ObservedState, problem: Problem) -> bool:
+    """Whether the control document has this problem already."""
+    recorded = observed.control.problem
+    if recorded and problem.code is recorded.code is Code.ACCESS_DENIED:
+        # Whoever sweeps and whoever reconciles may be two identities, and each names its own.
+        return problem.file == recorded.file
+    return problem.same_as(recorded)

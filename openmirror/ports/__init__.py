@@ -12,6 +12,7 @@ from openmirror.ports.files import (
     Listing,
     Part,
     RowReader,
+    UnseenEntry,
 )
 from openmirror.ports.runtime import Clock, Step, Steps, Waker, WakerQueue, no_steps
 from openmirror.ports.tables import (
@@ -61,6 +62,7 @@ __all__ = [
     "Taken",
     "Telemetry",
     "Transaction",
+    "UnseenEntry",
     "Waker",
     "WakerQueue",
     "WorkItem",

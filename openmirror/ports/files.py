@@ -29,6 +29,11 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class UnseenEntry(Entry):
+    """A link behind which nothing can be seen: it may be a file or a folder."""
+
+
+@dataclass(frozen=True)
 class Listing:
     """The complete list of a folder's children, and the store's own clock when it was made."""
 
@@ -60,8 +65,9 @@ ABSENT = Absent.ABSENT
 class FileStore(Protocol):
     """One root: files in folders, conditional writes and atomic moves.
 
-    Every method raises NotThere when what it names is missing; none answers an empty result for
-    a folder that is not there, since an unreadable zone must never look like an empty one.
+    Every method raises NotThere when what it names is missing, and AccessDenied with its place
+    when that is refused; none answers an empty result for a folder that is not there, since an
+    unreadable zone must never look like an empty one.
     """
 
     def list_folder(self, folder: StorePath) -> Listing:

@@ -194,9 +194,9 @@ class RegistrationFailed(TableEvent):
 
 @dataclass(frozen=True)
 class MirrorUnreadable(MirrorEvent):
-    """The mirror's landing zone or document cannot be read, so nothing is concluded of its tables.
+    """The mirror's landing zone or document cannot be read, or the folder of one of its schemas.
 
-    Error: none of them goes on until that is there again.
+    Error: nothing is concluded of the tables there; none goes on until it can be read again.
     """
 
     name = "mirror-unreadable"

@@ -35,6 +35,7 @@ class Code(StrEnum):
     TABLE_NOT_OURS = "TableNotOurs"
     TABLE_LOG_BROKEN = "TableLogBroken"
     CONTROL_DOCUMENT_INVALID = "ControlDocumentInvalid"
+    ACCESS_DENIED = "AccessDenied"
     # Warnings: the table goes on.
     SEQUENCE_REUSED = "SequenceReused"
     FILE_NAME_INVALID = "FileNameInvalid"

@@ -2,41 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 
-from openmirror.errors import NotThere
-from openmirror.ports import Entry, FileStore, Listing
+from openmirror.errors import NotThere, Unavailable, is_of_one_place
+from openmirror.ports import Entry, FileStore, Listing, UnseenEntry
 from openmirror.protocol.names import SCHEMA_SUFFIX, ETag, TableFolder, TablePath, is_reserved
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 
+OF_THE_DISK = "lost+found"
+"""What a file system has where it is mounted, and root alone may see; never a mirror."""
+
 
 def mirrors(store: FileStore) -> list[str]:
     """Every mirror that has a landing zone; raises NotThere for a root without `landing`."""
-    names = [e.name for e in _visible(store.list_folder(layout.LANDING)) if e.is_folder]
-    return [name for name in names if store.incarnation(layout.landing_zone(name)) is not None]
+    return [
+        entry.name
+        for entry in _visible(store.list_folder(layout.LANDING))
+        if _may_be_folder(entry) and entry.name != OF_THE_DISK and has_zone(store, entry.name)
+    ]
+
+
+def has_zone(store: FileStore, mirror: str) -> bool:
+    """Whether a mirror has a landing zone; one that may not be seen is none that is gone."""
+    try:
+        return store.incarnation(layout.landing_zone(mirror)) is not None
+    except Exception as error:
+        if not _is_passed_over(error):
+            raise
+        return True  # whoever lists it reports what is wrong, of this mirror alone
+
+
+def _is_passed_over(error: Exception) -> bool:
+    """Whether what lies beside a folder that failed can still be seen."""
+    return is_of_one_place(error) and not isinstance(error, Unavailable)
 
 
 def landed_folders(store: FileStore, mirror: str) -> set[TableFolder]:
-    """Every table folder that lies in the landing zone (PROTOCOL §2.1).
+    """Every table folder that can be seen in the landing zone (PROTOCOL §2.1).
 
     Raises NotThere when the zone cannot be listed: an unmounted zone is not an empty one.
     """
-    return {folder for folder, _ in _landed(store, mirror)}
+    return {folder for folder, _ in _landed(store, mirror, {})}
 
 
-def _landed(store: FileStore, mirror: str) -> Iterator[tuple[TableFolder, ETag]]:
-    zone = layout.landing_zone(mirror)
-    return _tables(store, mirror, zone, lambda entry: entry.name if entry.is_folder else None)
+def is_landed(store: FileStore, folder: TableFolder) -> bool:
+    """Whether a table folder lies in its landing zone.
+
+    Raises NotThere, or why else the folder that it would lie in cannot be listed: only a list
+    shows that something is gone.
+    """
+    unlisted: _Unlisted = {}
+    if any(found == folder for found, _ in _landed(store, folder.mirror, unlisted)):
+        return True
+    above = layout.folder_of(layout.table_folder(folder))
+    if above in unlisted:
+        raise unlisted[above]
+    return False
 
 
 def known_folders(store: FileStore, mirror: str) -> dict[TableFolder, ETag]:
     """Every folder that has a control document, landed or not, with the document's ETag."""
+    return dict(_known(store, mirror, {}))
+
+
+_Unlisted = dict[StorePath, Exception]
+_Found = Iterator[tuple[TableFolder, ETag]]
+
+
+def _landed(store: FileStore, mirror: str, unlisted: _Unlisted) -> _Found:
+    zone = layout.landing_zone(mirror)
+    return _tables(store, mirror, zone, _folder, unlisted)
+
+
+def _known(store: FileStore, mirror: str, unlisted: _Unlisted) -> _Found:
     try:
-        return dict(_tables(store, mirror, layout.control_documents(mirror), _documented))
+        yield from _tables(store, mirror, layout.control_documents(mirror), _documented, unlisted)
     except NotThere:
-        return {}
+        return
+
+
+def _may_be_folder(entry: Entry) -> bool:
+    return entry.is_folder or isinstance(entry, UnseenEntry)
+
+
+def _folder(entry: Entry) -> str | None:
+    return entry.name if _may_be_folder(entry) else None
 
 
 def _documented(entry: Entry) -> str | None:
@@ -44,26 +96,42 @@ def _documented(entry: Entry) -> str | None:
 
 
 def _tables(
-    store: FileStore, mirror: str, folder: StorePath, table_of: Callable[[Entry], str | None]
-) -> Iterator[tuple[TableFolder, ETag]]:
-    """Tables directly in a folder, and in each `<schema>.schema` folder below it."""
+    store: FileStore,
+    mirror: str,
+    folder: StorePath,
+    table_of: Callable[[Entry], str | None],
+    unlisted: _Unlisted,
+) -> _Found:
+    """Tables directly in a folder, and in each `<schema>.schema` folder below it.
+
+    A schema that cannot be listed is added to `unlisted`; it must not hide those beside it.
+    """
     for entry in _visible(store.list_folder(folder)):
         schema = entry.name.removesuffix(SCHEMA_SUFFIX)
-        if not (entry.is_folder and schema != entry.name):
+        if not (_may_be_folder(entry) and schema != entry.name):
             if table := table_of(entry):
                 yield TableFolder(mirror, TablePath("", table)), entry.etag
         elif schema:
+            below = layout.join(folder, entry.name)
             try:
-                inner = store.list_folder(layout.join(folder, entry.name))
+                inner = store.list_folder(below)
             except NotThere:
                 continue  # deleted since its parent was listed: so are its tables
+            except Exception as error:
+                if not _is_passed_over(error):
+                    raise
+                unlisted[below] = error
+                continue
             for child in _visible(inner):
                 if table := table_of(child):
                     yield TableFolder(mirror, TablePath(schema, table)), child.etag
 
 
 def discover(store: FileStore, mirror: str) -> list[TableFolder]:
-    """Every table of a mirror, landed or remembered, by name."""
+    """Every table of a mirror that can be seen, landed or remembered, by name.
+
+    Raises NotThere, or why else the zone itself cannot be listed.
+    """
     return sorted(landed_folders(store, mirror) | known_folders(store, mirror).keys())
 
 
@@ -77,11 +145,50 @@ class Traces:
     """Of its control document; None without one."""
 
 
-def traces(store: FileStore, mirror: str) -> dict[TableFolder, Traces]:
-    """Every table of a mirror, as `discover` finds them, and its traces; raises NotThere."""
-    landed = dict(_landed(store, mirror))
-    known = known_folders(store, mirror)
-    return {f: Traces(landed.get(f), known.get(f)) for f in sorted(landed | known)}
+@dataclass(frozen=True)
+class Discovered:
+    """The tables of a mirror, as far as they can be seen."""
+
+    traces: Mapping[TableFolder, Traces]
+    """Every table by name, landed or remembered."""
+    unlisted: Mapping[StorePath, Exception] = field(default_factory=dict)
+    """Folders of several tables that could not be listed, and why: nobody knows what is there."""
+
+    @property
+    def folders(self) -> list[TableFolder]:
+        """Every table by name."""
+        return list(self.traces)
+
+
+def explore(store: FileStore, mirror: str) -> Discovered:
+    """Every table of a mirror, and what kept others from being seen.
+
+    A zone that refuses to be listed hides no table that was known before. Raises NotThere for one
+    that is not there: nothing may be concluded about its tables.
+    """
+    unlisted: _Unlisted = {}
+    landed = _as_far_as_seen(_landed, store, mirror, layout.landing_zone(mirror), unlisted)
+    known = _as_far_as_seen(_known, store, mirror, layout.control_documents(mirror), unlisted)
+    traces = {f: Traces(landed.get(f), known.get(f)) for f in sorted(landed | known)}
+    return Discovered(traces, unlisted)
+
+
+def _as_far_as_seen(
+    list_tables: Callable[[FileStore, str, _Unlisted], _Found],
+    store: FileStore,
+    mirror: str,
+    place: StorePath,
+    unlisted: _Unlisted,
+) -> dict[TableFolder, ETag]:
+    try:
+        return dict(list_tables(store, mirror, unlisted))
+    except NotThere:
+        raise
+    except Exception as error:
+        if not _is_passed_over(error):
+            raise
+        unlisted[place] = error
+        return {}
 
 
 def _visible(listing: Listing) -> list[Entry]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from openmirror.errors import DocumentUnreadable
+from openmirror.errors import AccessDenied, DocumentUnreadable
 from openmirror.ports import Absent
 from openmirror.protocol.names import ETag, TableFolder
 from openmirror.reconcile.documents import Documents
@@ -34,7 +34,7 @@ class KnownTables:
             return known[1]
         try:
             stored = documents.table(folder)
-        except DocumentUnreadable:
+        except (AccessDenied, DocumentUnreadable):
             return True  # one too many only asks a person too often; it drops nothing
         found = has_table(stored.value)
         with self._lock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from openmirror.errors import ConditionFailed, NotThere
+from openmirror.errors import AccessDenied, ConditionFailed, NotThere
 from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.mirror import ObservedMirror, plan_mirror
 from openmirror.plan.observed import TablePolicy
@@ -14,6 +14,7 @@ from openmirror.protocol.names import ETag, TableFolder, TableName
 from openmirror.protocol.rules import Broken
 from openmirror.reconcile.discovery import known_folders, landed_folders
 from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.refusals import refused_place
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
 from openmirror.table.control import MirrorDocument
@@ -28,6 +29,8 @@ def read_settings(store: FileStore, mirror: str) -> tuple[Mirroring | Broken, ET
         content = store.read(layout.mirror_settings(mirror))
     except NotThere:
         return parse_mirroring(b"{}"), None
+    except AccessDenied as error:
+        return refused_place(error), None
     return parse_mirroring(content.data), content.etag
 
 
@@ -84,7 +87,10 @@ def take_confirmation(store: FileStore, folder: TableFolder) -> None:
 
 
 def bulk_drop_guard(ports: RootPorts, mirror: str) -> frozenset[TableFolder]:
-    """The tables of a mirror that may not be dropped before a person has confirmed it."""
+    """The tables of a mirror that may not be dropped before a person has confirmed it.
+
+    Tables of a schema that cannot be listed count as missing: one too many only asks too often.
+    """
     documents = Documents(ports.store)
     document = documents.mirror(mirror).value
     tables = frozenset(

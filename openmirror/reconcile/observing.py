@@ -17,7 +17,7 @@ from openmirror.protocol.names import METADATA_FILE, ETag, TableFolder
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.sequence import Sequence
 from openmirror.reconcile.delta_logs import with_logs, with_mirror
-from openmirror.reconcile.discovery import landed_folders
+from openmirror.reconcile.discovery import is_landed
 from openmirror.reconcile.landed_files import sorted_out
 from openmirror.reconcile.reads import (
     Observation,
@@ -44,7 +44,9 @@ def observe(ports: RootPorts, folder: TableFolder, *, listing_last: bool = False
     for `listing_last`: there, what is absent must have been moved before.
 
     Raises NotThere when the landing zone itself cannot be listed, DocumentUnreadable when the
-    control document cannot be read, ConditionFailed when the table changed each time.
+    control document cannot be read, ConditionFailed when the table changed each time, AccessDenied
+    when something that every plan needs is refused; a change file or _metadata.json that is refused
+    is observed as such.
     """
     for _ in range(MOST_OBSERVATIONS):
         seen = _observe_once(ports, folder, listing_last)
@@ -82,7 +84,7 @@ def _observe_once(ports: RootPorts, folder: TableFolder, listing_last: bool) -> 
 def _with_listing(ports: RootPorts, observed: ObservedState, landing: StorePath) -> ObservedState:
     if observed.incarnation is None:
         # Only a zone that can be listed shows that the folder is gone.
-        if observed.folder in landed_folders(ports.store, observed.folder.mirror):
+        if is_landed(ports.store, observed.folder):
             raise ConditionFailed(f"{landing} has come back")
         return observed
     listing = ports.store.list_folder(landing)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere
-from openmirror.plan.facts import LandedFile
+from openmirror.errors import AccessDenied, ConditionFailed, DocumentUnreadable, NotThere
+from openmirror.plan.facts import Completeness, FileFacts, LandedFile
 from openmirror.plan.naming import text_of
 from openmirror.plan.needs import needs_archive
 from openmirror.plan.observed import ObservedState
@@ -19,6 +19,7 @@ from openmirror.reconcile.landed_files import list_landed
 from openmirror.reconcile.ledger_files import read_entries
 from openmirror.reconcile.ledger_order import in_ledger_order
 from openmirror.reconcile.mirrors import default_schema, policy_for, read_settings
+from openmirror.reconcile.refusals import refused_place
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
@@ -64,9 +65,13 @@ def read_metadata(
 ) -> tuple[TableMetadata | Broken | None, ETag | None]:
     """What `_metadata.json` declares, None for an empty one or one that is still being copied.
 
-    Raises NotThere without the file.
+    One that is refused breaks a rule, as one that makes no sense does. Raises NotThere without the
+    file.
     """
-    content = store.read(layout.join(landing, METADATA_FILE))
+    try:
+        content = store.read(layout.join(landing, METADATA_FILE))
+    except AccessDenied as error:
+        return refused_place(error), None
     if content.growing or not content.data.strip():
         return None, content.etag
     return parse_metadata(content.data), content.etag
@@ -98,9 +103,16 @@ def with_archive(ports: RootPorts, observed: ObservedState) -> ObservedState:
 
 
 def inspected(ports: RootPorts, file: LandedFile, observed: ObservedState) -> LandedFile:
-    """The file with its facts; raises ConditionFailed when it has another content by now."""
+    """The file with its facts; raises ConditionFailed when it has another content by now.
+
+    What is refused of it is a rule that it breaks: everything before it is applied.
+    """
     entry = Entry(file.name, file.is_folder, file.size, file.modified, file.etag)
-    facts = ports.inspector.inspect(file.path, entry, text_of(observed))
+    try:
+        facts = ports.inspector.inspect(file.path, entry, text_of(observed))
+    except AccessDenied as error:
+        broken = refused_place(error)
+        facts = FileFacts(etag=file.etag, completeness=Completeness.COMPLETE, broken=broken)
     if facts.etag != file.etag:
         raise ConditionFailed(f"{file.path} changed while it was inspected")
     return replace(file, facts=facts)

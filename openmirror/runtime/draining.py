@@ -7,20 +7,26 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from openmirror.errors import MOST_ATTEMPTS, NotThere
+from openmirror.errors import MOST_ATTEMPTS, NotThere, is_of_one_place, words_of
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Apply, Pause, Replace, Wait, Waiting, WaitKind
 from openmirror.ports import TableEngine
+from openmirror.progress.runner import PeriodicTask, PeriodicTaskFailed
 from openmirror.progress.tables import MirrorUnreadable, TableContended
 from openmirror.protocol.names import Incarnation, TableFolder
 from openmirror.protocol.naming_scheme import ANY_FILE
-from openmirror.reconcile.discovery import discover
+from openmirror.reconcile.discovery import explore
 from openmirror.reconcile.landed_files import sorted_out
 from openmirror.reconcile.reconciliation import FIRST_DELAY
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.attempts import MOST_ATTEMPTS_AT_ONE_POSITION, Attempts
-from openmirror.runtime.isolation import SHORTEST_WAIT, UnreadableTable, reconcile_isolated
-from openmirror.runtime.sweeping import publish_all
+from openmirror.runtime.isolation import (
+    SHORTEST_WAIT,
+    UnreadableTable,
+    reason_of,
+    reconcile_isolated,
+)
+from openmirror.runtime.sweeping import publish_all, unlisted_in
 from openmirror.runtime.workers import SECONDS_TO_FINISH, Reschedule, WorkerPool
 from openmirror.status import leaves_undone
 from openmirror.table import layout
@@ -33,12 +39,16 @@ class DrainResult:
     outcomes: Mapping[TableFolder, Decision | UnreadableTable]
     unreadable_mirrors: Mapping[str, str] = field(default_factory=dict)
     """Mirrors whose landing zone could not be listed, and why; nothing of them was touched."""
+    unlisted: Mapping[str, str] = field(default_factory=dict)
+    """Folders of several tables that could not be listed, and why."""
+    unwritten: str | None = None
+    """Why the status files for publishers could not be written; None when they were."""
 
     @property
     def has_failed(self) -> bool:
-        """Whether some table or mirror could not be observed."""
+        """Whether some table or mirror could not be observed, or no status be written."""
         lost = any(isinstance(outcome, UnreadableTable) for outcome in self.outcomes.values())
-        return lost or bool(self.unreadable_mirrors)
+        return lost or bool(self.unreadable_mirrors or self.unlisted or self.unwritten)
 
     @property
     def stopped(self) -> dict[TableFolder, Pause | Wait]:
@@ -67,13 +77,19 @@ def drain(
     draining = _Draining(ports, engine)
     mirrors = list(mirrors)
     unreadable: dict[str, str] = {}
+    unlisted: dict[str, str] = {}
     folders: list[TableFolder] = []
     for mirror in mirrors:
         try:
-            folders += discover(ports.store, mirror)
-        except NotThere as error:
-            unreadable[mirror] = str(error)
-            ports.emit(MirrorUnreadable(mirror, str(error)))
+            found = explore(ports.store, mirror)
+        except Exception as error:
+            if not is_of_one_place(error):
+                raise
+            unreadable[mirror] = reason_of(error)
+            ports.emit(MirrorUnreadable(mirror, reason_of(error)))
+            continue
+        folders += found.folders
+        unlisted.update(unlisted_in(ports, mirror, found))
     running = WorkerPool(draining, workers)
     try:
         for folder in folders:
@@ -81,8 +97,19 @@ def drain(
         running.wait()
     finally:
         running.stop(SECONDS_TO_FINISH)
-    publish_all(ports, mirrors)
-    return DrainResult(draining.outcomes, unreadable)
+    return DrainResult(draining.outcomes, unreadable, unlisted, _publish(ports, mirrors))
+
+
+def _publish(ports: RootPorts, mirrors: Iterable[str]) -> str | None:
+    """Write the status files; why it failed, if it did: what was applied is reported anyway."""
+    try:
+        publish_all(ports, mirrors)
+    except Exception as error:
+        if not is_of_one_place(error):
+            raise
+        ports.emit(PeriodicTaskFailed(PeriodicTask.STATUS, words_of(error)))
+        return words_of(error)
+    return None
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from openmirror.errors import (
-    Disposition,
+    AccessDenied,
     DocumentUnreadable,
     NotThere,
+    OpenmirrorError,
     Problem,
     Unavailable,
-    disposition_of,
+    is_of_one_place,
+    words_of,
 )
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Pause, Wait
@@ -21,6 +23,7 @@ from openmirror.progress.tables import ControlDocumentInvalid, TableUnreadable, 
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.reconciliation import Reconciled, reconcile
+from openmirror.reconcile.refusals import refused_place
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.workers import Reschedule
 
@@ -60,13 +63,17 @@ def reconcile_isolated(
     except DocumentUnreadable as error:
         ports.emit(unreadable_event(folder, error))
         return ReconcileOutcome(Pause(Problem(code=error.code, detail=str(error))))
+    except AccessDenied as error:
+        broken = refused_place(error)
+        ports.emit(unreadable_event(folder, error))
+        return ReconcileOutcome(Pause(Problem(code=broken.code, detail=broken.detail)))
     except NotThere as error:
         ports.emit(unreadable_event(folder, error))
         return ReconcileOutcome(UnreadableTable(str(error)))
     except Exception as error:
-        if disposition_of(error, attempts=1) is Disposition.FAIL:
+        if not is_of_one_place(error):
             raise
-        reason = f"{type(error).__name__}: {error}"
+        reason = words_of(error)
         ports.emit(TableUnreadable(folder, reason))
         away = isinstance(error, Unavailable)
         return ReconcileOutcome(UnreadableTable(reason, may_pass=True, away=away))
@@ -82,7 +89,12 @@ def unreadable_event(
     """What is reported of a table that could not be observed."""
     if isinstance(error, DocumentUnreadable):
         return ControlDocumentInvalid(folder, error.code, str(error))
-    return TableUnreadable(folder, str(error))
+    return TableUnreadable(folder, reason_of(error))
+
+
+def reason_of(error: Exception) -> str:
+    """Why something could not be observed: in its own words, if they were made for people."""
+    return str(error) if isinstance(error, OpenmirrorError) else words_of(error)
 
 
 SHORTEST_WAIT = timedelta(milliseconds=50)

@@ -9,10 +9,10 @@ from typing import TypeVar
 
 from openmirror.errors import (
     ConditionFailed,
-    Disposition,
     DocumentUnreadable,
     NotThere,
-    disposition_of,
+    Unavailable,
+    is_of_one_place,
 )
 from openmirror.operate.report import Statuses, publish
 from openmirror.plan import plan
@@ -24,12 +24,12 @@ from openmirror.progress.union import discard
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.clean import Cleaned, clean_table
 from openmirror.reconcile.concurrently import side_by_side
-from openmirror.reconcile.discovery import discover, traces
+from openmirror.reconcile.discovery import Discovered, explore
 from openmirror.reconcile.leftovers import clear_leftovers
 from openmirror.reconcile.mirrors import open_mirror, read_settings
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.root_ports import RootPorts
-from openmirror.runtime.isolation import unreadable_event
+from openmirror.runtime.isolation import reason_of, unreadable_event
 from openmirror.runtime.resting import Marks, RestingTables
 from openmirror.status import TableStatus, listed_status
 
@@ -42,7 +42,7 @@ class Swept:
 
     woken: list[TableFolder] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
-    """Tables and mirrors that could not be observed, and why."""
+    """Tables, mirrors and folders that could not be observed, and why."""
     seen: dict[TableFolder, TableStatus | None] = field(default_factory=dict)
     """The status of each table that could be observed, or is at rest and was not due."""
     observed: int = 0
@@ -85,7 +85,7 @@ def sweep(
         return decision, status
 
     if resting is None:
-        found = _of_mirrors(ports, mirrors, swept.unreadable, lambda m: discover(ports.store, m))
+        found = _of_mirrors(ports, mirrors, swept.unreadable, lambda _, found: found.folders)
         swept.observed = len(side_by_side(ports, found, observed))
         return swept
 
@@ -101,7 +101,7 @@ def sweep(
             swept.late[folder] = ports.clock() - timedelta(seconds=status.lag_seconds)
 
     due = []
-    for table in _of_mirrors(ports, mirrors, swept.unreadable, lambda m: _marked(ports, m)):
+    for table in _of_mirrors(ports, mirrors, swept.unreadable, lambda *of: _marked(ports, *of)):
         if resting.is_due(*table, began):
             due.append(table)
         else:
@@ -111,11 +111,10 @@ def sweep(
     return swept
 
 
-def _marked(ports: RootPorts, mirror: str) -> list[tuple[TableFolder, Marks]]:
-    # What is written after it was listed shows in the next pass.
+def _marked(ports: RootPorts, mirror: str, found: Discovered) -> list[tuple[TableFolder, Marks]]:
+    # What is written after these were read shows in the next pass.
     _, settings = read_settings(ports.store, mirror)
-    found = traces(ports.store, mirror)
-    return [(folder, Marks(its, settings)) for folder, its in found.items()]
+    return [(folder, Marks(traces, settings)) for folder, traces in found.traces.items()]
 
 
 @dataclass
@@ -141,15 +140,15 @@ def clean(ports: RootPorts, mirrors: Iterable[str], *, dry_run: bool = False) ->
         except Exception as error:  # noqa: BLE001 - _stays_with raises it again if it is fatal
             _stays_with(ports, folder, error, cleanup.unreadable)
 
-    found = _of_mirrors(ports, chosen, cleanup.unreadable, lambda m: discover(ports.store, m))
+    found = _of_mirrors(ports, chosen, cleanup.unreadable, lambda _, found: found.folders)
     side_by_side(ports, found, clean_one)
     for mirror in chosen:
         try:
             left = clear_leftovers(ports, mirror, dry_run=dry_run)
         except Exception as error:  # noqa: BLE001 - the next line raises it again if it is fatal
             _raise_if_fatal(error)
-            cleanup.unreadable[mirror] = str(error)
-            ports.emit(LeftoverCleanupFailed(mirror, str(error)))
+            cleanup.unreadable[mirror] = reason_of(error)
+            ports.emit(LeftoverCleanupFailed(mirror, reason_of(error)))
             continue
         if left:
             cleanup.leftovers[mirror] = len(left)
@@ -171,7 +170,7 @@ def publish_all(ports: RootPorts, mirrors: Iterable[str], seen: Statuses | None 
             # Status is a copy: the next pass writes it. Nothing is written where a zone is gone.
             continue
         except Exception as error:
-            if disposition_of(error, attempts=1) is Disposition.FAIL:
+            if not is_of_one_place(error):
                 raise
             failed = failed or error
     if failed is not None:
@@ -197,18 +196,31 @@ def _of_mirrors(
     ports: RootPorts,
     mirrors: Iterable[str],
     unreadable: dict[str, str],
-    find: Callable[[str], list[_Table]],
+    find: Callable[[str, Discovered], list[_Table]],
 ) -> Iterator[_Table]:
     for mirror in mirrors:
         try:
-            tables = find(mirror)
+            found = explore(ports.store, mirror)
             open_mirror(ports.store, mirror)
-        except (NotThere, DocumentUnreadable) as error:
+            tables = find(mirror, found)
+        except Unavailable:
+            raise  # of the service, not of a mirror
+        except Exception as error:  # noqa: BLE001 - the next line raises it again if it is fatal
+            _raise_if_fatal(error)
             # Not an empty mirror: nothing may be concluded about its tables.
-            unreadable[mirror] = str(error)
-            ports.emit(MirrorUnreadable(mirror, str(error)))
+            unreadable[mirror] = reason_of(error)
+            ports.emit(MirrorUnreadable(mirror, reason_of(error)))
             continue
+        unreadable.update(unlisted_in(ports, mirror, found))
         yield from tables
+
+
+def unlisted_in(ports: RootPorts, mirror: str, found: Discovered) -> dict[str, str]:
+    """The folders of several tables that could not be listed, and why; emits an event of them."""
+    reasons = {str(place): reason_of(error) for place, error in found.unlisted.items()}
+    if reasons:
+        ports.emit(MirrorUnreadable(mirror, "; ".join(reasons.values())))
+    return reasons
 
 
 def _stays_with(
@@ -216,10 +228,10 @@ def _stays_with(
 ) -> None:
     """Emit what went wrong with a table; raises it when nothing else can go on either."""
     _raise_if_fatal(error)
-    unreadable[str(folder)] = str(error)
+    unreadable[str(folder)] = reason_of(error)
     ports.emit(unreadable_event(folder, error))
 
 
 def _raise_if_fatal(error: Exception) -> None:
-    if disposition_of(error, attempts=1) is Disposition.FAIL:
+    if not is_of_one_place(error):
         raise error

@@ -169,6 +169,12 @@ def _folder(scene: Scene) -> None:
     part.write_bytes(parquet({"id": [2], "v": ["x"]}))
 
 
+def _link_out_of_the_root(scene: Scene) -> None:
+    outside = scene.root.parent / "outside.parquet"
+    outside.write_bytes(parquet({"id": [2], "v": ["x"]}))
+    (scene.folder / file_name(2)).symlink_to(outside)
+
+
 def _twins(scene: Scene) -> None:
     mend(scene)
     scene.bytes(f"{2:020d}.PARQUET", parquet({"id": [9], "v": ["x"]}))
@@ -347,6 +353,7 @@ BREACHES = [
         stays=(),
         remedy=lambda scene: shutil.copy(scene.root / "backup", _log(scene, 0)),
     ),
+    of_second_file(Code.ACCESS_DENIED, _link_out_of_the_root, "symbolic link"),
     Breach(
         code=Code.CONTROL_DOCUMENT_INVALID,
         breaks=lambda scene: (scene.control.write_text("{ damaged"), scene.rows(2, 2)),

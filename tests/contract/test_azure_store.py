@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import json
 import subprocess
 import sys
 import threading
@@ -16,9 +18,14 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from azure.core.exceptions import IncompleteReadError
-from azure.core.pipeline.transport import HttpTransport
+from azure.core.exceptions import HttpResponseError, IncompleteReadError
+from azure.core.pipeline.transport import (
+    HttpRequest,
+    HttpTransport,
+    RequestsTransportResponse,
+)
 from azure.storage.blob import _download
+from requests import Response
 
 from openmirror.deltalog import LogReplay
 from openmirror.emulator import dfs_filesystems
@@ -35,10 +42,13 @@ from openmirror.errors import (
     disposition_of,
 )
 from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.operate.report import statuses
 from openmirror.plan import Limits
+from openmirror.plan.decisions import Pause
 from openmirror.plan.facts import Completeness
 from openmirror.ports import ABSENT, Entry
 from openmirror.ports.storage_account import AccountUrl
+from openmirror.protocol.rules import Code
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.draining import drain
@@ -47,6 +57,7 @@ from openmirror.settings import Settings
 from openmirror.stores.azure import clients as azure_clients_module
 from openmirror.stores.azure.clients import RETRIES, Clients
 from openmirror.stores.azure.credentials import account_credential
+from openmirror.stores.azure.failures import in_our_words
 from openmirror.stores.azure.paths import container_path
 from openmirror.stores.azure.store import AzureStore
 from openmirror.table import layout
@@ -362,16 +373,16 @@ def test_a_move_whose_answer_was_lost_has_been_made(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "named"),
+    ("fault", "named", "follows"),
     [
-        (Refusal(403, "AuthorizationPermissionMismatch"), "lacks the role"),
-        (Refusal(403, "AuthorizationFailure"), "firewall"),
-        (Refusal(403, "AuthenticationFailed"), "key or token is wrong"),
-        (Refusal(401, "InvalidAuthenticationInfo"), "key or token is wrong"),
+        (Refusal(403, "AuthorizationPermissionMismatch"), "lacks the role", Disposition.RETRY),
+        (Refusal(403, "AuthorizationFailure"), "firewall", Disposition.RETRY),
+        (Refusal(403, "AuthenticationFailed"), "key or token is wrong", Disposition.FAIL),
+        (Refusal(401, "InvalidAuthenticationInfo"), "key or token is wrong", Disposition.FAIL),
     ],
 )
-def test_a_missing_right_names_the_role_and_stops_the_program(
-    rig: Rig, fault: Refusal, named: str
+def test_a_missing_right_names_the_role_and_a_wrong_key_stops_the_program(
+    rig: Rig, fault: Refusal, named: str, follows: Disposition
 ) -> None:
     for ask in (
         lambda: rig.store.list_folder(TABLE),
@@ -386,7 +397,53 @@ def test_a_missing_right_names_the_role_and_stops_the_program(
             ask()
         assert named in str(raised.value)
         assert "'Storage Blob Data Contributor'" in str(raised.value)
-        assert disposition_of(raised.value, attempts=1) is Disposition.FAIL
+        assert disposition_of(raised.value, attempts=1) is follows
+        assert (raised.value.place is None) is (follows is Disposition.FAIL)
+
+
+def test_one_path_that_an_account_refuses_is_its_tables_problem_alone(rig: Rig) -> None:
+    items, lines = table("m", "Items"), table("m", "Lines")
+    for folder in (ORDERS, items, lines):
+        land(rig.store, folder, 1)
+    ports = parts_of(rig)
+    drain(ports, PaperEngine(rig.store), ["m"], workers=1)
+    for folder in (ORDERS, items, lines):
+        land(rig.store, folder, 2)
+    rig.wire.refused = f"LandingZone/Orders/{2:020d}.parquet"
+    result = drain(ports, PaperEngine(rig.store), ["m"], workers=1)
+    paused = result.stopped[ORDERS]
+    assert isinstance(paused, Pause)
+    assert paused.problem.code is Code.ACCESS_DENIED
+    assert paused.problem.file == f"{2:020d}.parquet"
+    assert f"The key of account {account_of(rig.server).account} lacks" in paused.problem.detail
+    shown = {str(one.folder.path): one for one in statuses(ports, ["m"])}
+    assert {name: one.applied for name, one in shown.items()} == {
+        "Items": 2,
+        "Lines": 2,
+        "Orders": 1,
+    }
+    rig.wire.refused = None
+    assert not drain(ports, PaperEngine(rig.store), ["m"], workers=1).stopped
+
+
+def test_a_refusal_says_whose_token_it_was_and_shows_no_part_of_it(rig: Rig) -> None:
+    claims = {"oid": "7f0c", "appid": "a1b2", "secret": "hush"}
+    body = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
+    token = f"head.{body}.signature"
+    request = HttpRequest("GET", "https://a.dfs.core.windows.net/x")
+    request.headers["Authorization"] = f"Bearer {token}"
+    response = RequestsTransportResponse(request, _forbidden())
+    with pytest.raises(AccessDenied) as raised, in_our_words("landing/x"):
+        raise HttpResponseError("no", response)
+    text = str(raised.value)
+    assert "The identity (object id 7f0c, application a1b2) lacks the role" in text
+    assert not any(part in text for part in ("hush", "signature", body))
+
+
+def _forbidden() -> Response:
+    answer = Response()
+    answer.status_code, answer.reason = 403, "Forbidden"
+    return answer
 
 
 @pytest.mark.parametrize(

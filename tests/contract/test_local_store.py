@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import shutil
 import subprocess
 import sys
@@ -14,13 +15,13 @@ from pathlib import Path
 import pytest
 
 from openmirror.errors import (
+    AccessDenied,
     AlreadyThere,
     ConditionFailed,
     NotThere,
     OpenmirrorError,
-    WrongRequest,
 )
-from openmirror.ports import Step
+from openmirror.ports import Step, UnseenEntry
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import StorePath, join
 from tests.contract.stores import (
@@ -34,6 +35,7 @@ from tests.contract.stores import (
     names,
     together,
 )
+from tests.harness.rights import of_a_plain_user
 
 
 @pytest.fixture
@@ -444,11 +446,68 @@ def test_a_symbolic_link_that_leads_out_of_the_root_is_refused(
     (root / "landing" / "way").symlink_to(outside)
     store = LocalStore(root)
     for call in (store.read, store.delete_file, lambda path: store.write(path, b"")):
-        with pytest.raises(WrongRequest, match="symbolic link"):
+        with pytest.raises(AccessDenied, match="symbolic link") as raised:
             call(StorePath("landing/way/secret"))
-    with pytest.raises(WrongRequest, match="symbolic link"):
+        assert raised.value.place == "landing/way/secret"
+    with pytest.raises(AccessDenied, match="symbolic link"):
         store.list_folder(StorePath("landing/way"))
     assert (outside / "secret").read_bytes() == b"secret"
+
+
+def test_what_may_not_be_used_is_refused_with_its_place_and_for_whom(
+    local: LocalStore, tmp_path: Path
+) -> None:
+    local.write(FILE, b"content")
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    calls: dict[StorePath, tuple[Callable[[StorePath], object], ...]] = {
+        FILE: (local.read,),
+        TABLE: (local.list_folder, local.incarnation, local.delete_folder),
+        join(TABLE, "new"): (lambda path: local.write(path, b""),),
+    }
+    (tmp_path / FILE).chmod(0)
+    with of_a_plain_user():
+        for place, of_place in calls.items():
+            if place != FILE:
+                (tmp_path / TABLE).chmod(0)
+                (tmp_path / TABLE).parent.chmod(0o555)
+            for call in of_place:
+                with pytest.raises(AccessDenied, match=rf"{user}, uid \d+\): Permission") as raised:
+                    call(place)
+                assert (raised.value.place, str(place) in str(raised.value)) == (place, True)
+    (tmp_path / TABLE).parent.chmod(0o755)
+    (tmp_path / TABLE).chmod(0o755)
+
+
+def test_a_link_behind_which_nothing_can_be_seen_hides_nothing_beside_it(
+    local: LocalStore, tmp_path: Path
+) -> None:
+    local.write(StorePath("landing/a/file"), b"content")
+    locked = tmp_path / "locked"
+    (locked / "b").mkdir(parents=True)
+    (tmp_path / "landing" / "b").symlink_to(locked / "b")
+    (tmp_path / "landing" / "loop").symlink_to("loop")
+    locked.chmod(0)
+    with of_a_plain_user():
+        listed = local.list_folder(StorePath("landing")).entries
+        for refused in ("landing/b", "landing/loop"):
+            with pytest.raises(AccessDenied):
+                local.list_folder(StorePath(refused))
+    locked.chmod(0o755)
+    assert [(e.name, e.is_folder, isinstance(e, UnseenEntry)) for e in listed] == [
+        ("a", True, False),
+        ("b", False, True),
+        ("loop", False, True),
+    ]
+
+
+def test_a_folder_whose_names_alone_can_be_read_is_refused_as_a_whole(
+    local: LocalStore, tmp_path: Path
+) -> None:
+    local.write(FILE, b"content")
+    (tmp_path / TABLE).chmod(0o444)
+    with of_a_plain_user(), pytest.raises(AccessDenied):
+        local.list_folder(TABLE)
+    (tmp_path / TABLE).chmod(0o755)
 
 
 def test_a_symbolic_link_within_the_root_is_followed(local: LocalStore, tmp_path: Path) -> None:

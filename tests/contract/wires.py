@@ -71,11 +71,15 @@ class Wire(RequestsTransport):
         self.faults: list[Refusal | LostAnswer | Callable[[], None] | None] = []
         self.also: dict[str, str] = {}
         """Headers that every answer has besides its own."""
+        self.refused: str | None = None
+        """What is answered with 403 wherever it is part of an address."""
         self._refusing = refusing
 
     def send(self, request: Any, **kwargs: Any) -> Any:
         fault = self.faults.pop(0) if self.faults else None
         url = request.url
+        if self.refused is not None and self.refused in url:
+            fault = Refusal(403, "AuthorizationPermissionMismatch")
         self.counted.requests.append(f"{request.method} {url}")
         if isinstance(fault, Refusal):
             request.url = f"{self._refusing}/{fault.status}/{fault.code}"

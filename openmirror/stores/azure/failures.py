@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -38,6 +41,8 @@ _PASSING = frozenset(
     }
 )
 """Conflicts (409) that end by themselves."""
+_WHO_ASKS = frozenset({"AuthenticationFailed", "InvalidAuthenticationInfo"})
+"""Refusals of a key or a token, whatever was asked for."""
 _BAD_NAME = frozenset(
     {"InvalidInput", "InvalidResourceName", "InvalidUri", "OutOfRangeInput", "UriTooLong"}
 )
@@ -48,7 +53,8 @@ def in_our_words(what: str, role: str = BLOB_ROLE) -> Iterator[None]:
     """Turn the SDK's errors about `what` into ours.
 
     Raises NotThere, AlreadyThere, ConditionFailed, WrongRequest, AccessDenied or Unavailable; what
-    is none of them stays as it is.
+    is none of them stays as it is. A refusal has its place where `what` is a path, whose role is
+    the one for blobs: then others may be open.
     """
     try:
         yield
@@ -82,7 +88,7 @@ def _translated(what: str, role: str, error: HttpResponseError) -> OpenmirrorErr
     if status == 404:
         return NotThere(f"there is no {what}{code_text}")
     if status in (401, 403):
-        return _denied(what, role, code)
+        return _denied(what, role, code, _who_asked(error))
     if status == 412:
         return ConditionFailed(f"{what} has changed since it was read{code_text}")
     if error.status_code is None:
@@ -97,17 +103,43 @@ def _translated(what: str, role: str, error: HttpResponseError) -> OpenmirrorErr
     return None
 
 
-def _denied(what: str, role: str, code: str) -> AccessDenied:
+def _denied(what: str, role: str, code: str, who: str) -> AccessDenied:
+    by_name = code in _WHO_ASKS
     if code == "AuthorizationFailure":
-        why = "Its firewall may refuse this network; if not, the identity lacks"
-    elif code in ("AuthenticationFailed", "InvalidAuthenticationInfo"):
+        why = f"Its firewall may refuse this network; if not, {who} lacks"
+    elif by_name:
         why = "The key or token is wrong, or of another tenant. An identity needs"
     else:
-        why = "The identity lacks"
+        why = f"{who[0].upper()}{who[1:]} lacks"
     return AccessDenied(
         f"{what}: access is denied ({code or 'no reason given'}). {why} the role {role!r} on this "
-        "account or container; a new assignment takes some minutes to count"
+        "account or container, or an entry in the access list of the path; a new assignment takes "
+        "some minutes to count",
+        place=what if role == BLOB_ROLE and not by_name else None,
     )
+
+
+def _who_asked(error: HttpResponseError) -> str:
+    """Whose request was refused, by what it was signed with; never any part of a secret."""
+    request = getattr(error.response, "request", None)
+    sent = str((getattr(request, "headers", None) or {}).get("Authorization") or "")
+    kind, _, value = sent.partition(" ")
+    if kind == "SharedKey":
+        return f"the key of account {value.partition(':')[0]}"
+    claims = _claims(value) if kind == "Bearer" else {}
+    names = {"name": "upn", "object id": "oid", "application": "appid"}
+    known = [f"{shown} {claims[claim]}" for shown, claim in names.items() if claims.get(claim)]
+    return f"the identity ({', '.join(known)})" if known else "the identity"
+
+
+def _claims(token: str) -> dict[str, object]:
+    """What an access token says of its owner; nothing for one that cannot be read."""
+    payload = [*token.split("."), "", ""][1]
+    try:
+        found = json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    except (binascii.Error, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def _no_token(what: str, error: ClientAuthenticationError) -> AccessDenied:

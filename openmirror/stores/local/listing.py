@@ -8,7 +8,7 @@ import stat
 from datetime import UTC, datetime
 from pathlib import Path
 
-from openmirror.ports import Entry, Listing
+from openmirror.ports import Entry, Listing, UnseenEntry
 from openmirror.protocol.names import ETag
 from openmirror.stores.local.incarnation import INCARNATION_FILE
 from openmirror.stores.local.paths import OURS, etag_of, opened
@@ -35,9 +35,13 @@ def _entries(fd: int) -> tuple[Entry, ...]:
             facts = os.stat(name, dir_fd=fd)
         except OSError as error:
             # Gone since, or a symbolic link that leads nowhere.
-            if error.errno in (errno.ENOENT, errno.ELOOP, errno.ENOTDIR):
+            if error.errno in (errno.ENOENT, errno.ENOTDIR):
                 continue
-            raise
+            if error.errno not in (errno.ELOOP, errno.EACCES):
+                raise
+            # One link that may not be followed must not hide all that lies beside it.
+            found += _unseen(name, fd)
+            continue
         is_folder = stat.S_ISDIR(facts.st_mode)
         if not _hidden(name, is_folder):
             size = 0 if is_folder else facts.st_size
@@ -56,6 +60,18 @@ def _moment(seconds: float) -> datetime:
         if seconds > 0:
             return datetime.max.replace(tzinfo=UTC)
         return datetime.min.replace(tzinfo=UTC)
+
+
+def _unseen(name: str, folder: int) -> list[UnseenEntry]:
+    """The entry of a link by itself; raises PermissionError where it is not the link's fault."""
+    try:
+        link = os.lstat(name, dir_fd=folder)
+    except FileNotFoundError:
+        return []
+    if _hidden(name, is_folder=False):
+        return []
+    modified = _moment(link.st_mtime)
+    return [UnseenEntry(_text(name), False, 0, modified, etag_of(link))]
 
 
 def _text(name: str) -> str:

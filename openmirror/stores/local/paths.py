@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from openmirror.errors import AlreadyThere, NotThere, WrongRequest
+from openmirror.errors import AccessDenied, AlreadyThere, NotThere, WrongRequest
 from openmirror.protocol.names import ETag
 from openmirror.table.layout import StorePath
 
@@ -18,28 +19,51 @@ OURS = ".openmirror-"
 
 
 def place(root: Path, path: StorePath) -> Path:
-    """Where a path of the store lies; raises WrongRequest unless that is below the root."""
+    """Where a path of the store lies.
+
+    Raises WrongRequest for what is no path below the root, AccessDenied for one that leads out of
+    it, or nowhere, by a symbolic link.
+    """
     if "\0" in path or any(part in ("", ".", "..") for part in path.split("/")):
         raise WrongRequest(f"{path!r} is not a path below the root")
     found = root / path
     try:
         inside = found.resolve().is_relative_to(root)
     except RuntimeError as error:
-        raise WrongRequest(f"{path} leads through a loop of symbolic links") from error
+        loop = f"{path}: access is denied: it leads through a loop of symbolic links"
+        raise AccessDenied(loop, path) from error
     if not inside:
-        raise WrongRequest(
-            f"{path} leads out of the root through a symbolic link: mount or copy the files"
+        raise AccessDenied(
+            f"{path}: access is denied: it leads out of the root through a symbolic link, and "
+            f"{this_user()} reads nothing outside",
+            path,
         )
     return found
 
 
 @contextmanager
-def not_there(path: StorePath) -> Iterator[None]:
-    """Say that this path is missing when the system says that of something."""
+def in_our_words(path: StorePath) -> Iterator[None]:
+    """Say that this path is missing, or refused, when the system says that of something."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError) as error:
         raise NotThere(f"there is no {path}") from error
+    except PermissionError as error:
+        # Often a folder above, or the lock, and not what was asked for.
+        culprit = str(error.filename or "")
+        where = f" ({culprit})" if culprit.startswith("/") and not culprit.endswith(path) else ""
+        why = f"{path}: access is denied to {this_user()}: {error.strerror}{where}"
+        raise AccessDenied(why, path) from error
+
+
+def this_user() -> str:
+    """Whom the system takes this process for."""
+    user = os.geteuid()
+    try:
+        name = pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"this process (uid {user})"
+    return f"this process ({name}, uid {user})"
 
 
 @contextmanager

@@ -24,8 +24,8 @@ from openmirror.stores.local.mutex import locked
 from openmirror.stores.local.paths import (
     OURS,
     etag_of,
+    in_our_words,
     make_folders,
-    not_there,
     opened,
     opened_file,
     place,
@@ -41,7 +41,8 @@ _TRIES = 5
 class LocalStore:
     """Files below one folder; an ETag is (inode, size, modification time).
 
-    Every method raises WrongRequest for a path that is not one below the root.
+    Every method raises WrongRequest for a path that is not one below the root, and AccessDenied
+    for one that this process may not use, or that a symbolic link leads out of the root.
     """
 
     def __init__(self, root: Path, steps: Steps = no_steps) -> None:
@@ -56,7 +57,7 @@ class LocalStore:
         Raises NotThere without such a folder, ConditionFailed when it is replaced all the time.
         """
         there = self._place(folder)
-        with not_there(folder):
+        with in_our_words(folder):
             for still in (True, True, False):
                 if listing := list_once(there, still=still):
                     return listing
@@ -65,17 +66,19 @@ class LocalStore:
     def incarnation(self, folder: StorePath) -> Incarnation | None:
         """The identity written in the folder, written now if there is none; never makes a folder.
 
-        Raises ConditionFailed when it is replaced all the time, OSError when it cannot be written.
+        Raises ConditionFailed when it is replaced all the time, AccessDenied or OSError when it
+        cannot be written.
         """
         there = self._place(folder)
         for _ in range(_TRIES):
-            try:
-                if identity := identify_once(there, self._lock):
-                    return identity
-            except (FileNotFoundError, NotADirectoryError):
-                # Deleted under our hands; what is here now, if anything, is another incarnation.
-                if not there.is_dir():
-                    return None
+            with in_our_words(folder):
+                try:
+                    if identity := identify_once(there, self._lock):
+                        return identity
+                except (FileNotFoundError, NotADirectoryError):
+                    # Deleted under our hands; what is here now, if anything, is another.
+                    if not there.is_dir():
+                        return None
         raise ConditionFailed(f"{folder} was replaced again and again while it was identified")
 
     def read(self, path: StorePath, offset: int = 0, length: int | None = None) -> Content:
@@ -87,7 +90,7 @@ class LocalStore:
             raise ValueError(f"no such range: offset {offset}, length {length}")
         there = self._place(path)
         for _ in range(_TRIES):
-            with not_there(path), opened_file(there) as fd:
+            with in_our_words(path), opened_file(there) as fd:
                 before = os.fstat(fd)
                 end = before.st_size if length is None else min(before.st_size, offset + length)
                 data = _read(fd, offset, end)
@@ -103,9 +106,11 @@ class LocalStore:
         """
         there = self._place(path)
         for _ in range(_TRIES):
-            make_folders(there.parent)
-            with suppress(FileNotFoundError), opened(there.parent) as folder:
-                return replace(there, folder, data, only_if, self._lock)
+            # The inner one first: a folder that is deleted meanwhile is made once more.
+            with in_our_words(path), suppress(FileNotFoundError):
+                make_folders(there.parent)
+                with opened(there.parent) as folder:
+                    return replace(there, folder, data, only_if, self._lock)
         raise NotThere(f"the folder of {path} is deleted again and again")
 
     def move_file(self, source: StorePath, destination: StorePath, etag: ETag) -> None:
@@ -116,7 +121,7 @@ class LocalStore:
         OpenmirrorError where there are no hard links.
         """
         start, end = self._place(source), self._place(destination)
-        with not_there(source):
+        with in_our_words(source):
             move(start, end, etag, self._steps)
 
     def move_folder(self, source: StorePath, destination: StorePath) -> None:
@@ -126,13 +131,16 @@ class LocalStore:
         as an empty folder, WrongRequest when the destination lies inside the source.
         """
         start, end = self._place(source), self._place(destination)
-        if not start.is_dir():
+        with in_our_words(source):
+            is_folder = start.is_dir()
+        if not is_folder:
             raise NotThere(f"there is no folder {source}")
         if start in end.parents:
             raise WrongRequest(f"{source} cannot be moved into itself, to {destination}")
-        make_folders(end.parent)
+        with in_our_words(destination):
+            make_folders(end.parent)
         # rename(2) would silently take the place of an empty folder.
-        with locked(self._lock), not_there(source):
+        with locked(self._lock), in_our_words(source):
             if os.path.lexists(end):
                 raise AlreadyThere(f"{destination} already exists")
             try:
@@ -148,7 +156,7 @@ class LocalStore:
     def delete_file(self, path: StorePath) -> None:
         """Remove one file; raises NotThere without such a file."""
         there = self._place(path)
-        with not_there(path), opened(there.parent) as folder:
+        with in_our_words(path), opened(there.parent) as folder:
             # A conditional write must not find its condition undone between check and rename.
             with locked(self._lock):
                 if stat.S_ISDIR(os.lstat(there.name, dir_fd=folder).st_mode):
@@ -162,9 +170,9 @@ class LocalStore:
         Raises NotThere without such a folder, OSError when something in it cannot be removed.
         """
         there = self._place(folder)
-        if not there.is_dir():
-            raise NotThere(f"there is no folder {folder}")
-        with not_there(folder):
+        with in_our_words(folder):
+            if not there.is_dir():
+                raise NotThere(f"there is no folder {folder}")
             throw_away(there)
 
 

@@ -111,6 +111,15 @@ def test_an_unreadable_document_pauses_at_once() -> None:
     assert counted.control.problem is not None
 
 
+def test_one_place_that_is_refused_pauses_its_table_as_any_other_failure_does() -> None:
+    before = control(failures=earlier(2))
+    error = AccessDenied("lake/m/Tables/dbo/T: access is denied", "lake/m/Tables/dbo/T")
+    counted = failed(observed(before, file(3)), FailedAttempt(FILES, error, NOW))
+    assert (counted.attempt, counted.disposition) == (3, Disposition.PAUSE)
+    assert counted.control.problem is not None
+    assert "access is denied" in counted.control.problem.detail
+
+
 @pytest.mark.parametrize(
     "error", [MemoryError(), RootLocked("other"), CannotStart("no"), AccessDenied("role")]
 )
