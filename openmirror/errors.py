@@ -118,11 +118,13 @@ class Problem:
     metadata_etag: ETag | None = None
     settings_etag: ETag | None = None
     since: datetime | None = None
+    remedy: str | None = None
+    """What ends it, where that is something else than for most problems of this code."""
 
     @property
     def solution(self) -> str:
         """What an operator or a publisher can do."""
-        return SOLUTIONS[self.code]
+        return self.remedy or SOLUTIONS[self.code]
 
     @property
     def disposition(self) -> Disposition:
@@ -198,7 +200,20 @@ def is_of_one_place(error: BaseException) -> bool:
 
 def problem_from(broken: Broken, **bound_to: object) -> Problem:
     """A broken rule as a problem, bound to what it was found in."""
-    return Problem(code=broken.code, detail=broken.detail, **bound_to)  # type: ignore[arg-type]
+    return Problem(
+        code=broken.code,
+        detail=broken.detail,
+        remedy=broken.remedy,
+        **bound_to,  # type: ignore[arg-type]
+    )
+
+
+TEXT_REMEDY = (
+    "Where the file is written as it should be, correct FileFormatTypeProperties in "
+    "_metadata.json (ColumnSeparator, QuoteCharacter, EscapeCharacter, Encoding); the table is "
+    "checked again by itself. Else replace the file, under the same name, or `openmirror skip` it."
+)
+"""For text that is not written as _metadata.json says: which of the two is wrong, nobody knows."""
 
 
 SOLUTIONS: dict[Code, str] = {
@@ -279,6 +294,10 @@ SOLUTIONS: dict[Code, str] = {
     Code.TABLE_LOG_BROKEN: (
         "Restore the missing or damaged files below _delta_log from a backup, or move the whole "
         "folder away and `openmirror reseed`."
+    ),
+    Code.TABLE_LOST: (
+        "Put the folder of the Delta table back from a backup. Without one, publish the table "
+        "anew: delete its landing folder and create it again, with a new initial load."
     ),
     Code.CONTROL_DOCUMENT_INVALID: (
         "Upgrade openmirror if a newer version wrote it; otherwise move the document away: it is "

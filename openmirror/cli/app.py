@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import traceback
 from typing import Annotated, Any
@@ -37,8 +38,12 @@ class Verbs(TyperGroup):
             raise typer.Exit(EXIT_FAILED) from error
 
 
+def _is_debug() -> bool:
+    return os.environ.get("OPENMIRROR_DEBUG", "").lower() in ("1", "true", "yes", "on")
+
+
 def _emit(error: Exception) -> None:
-    if os.environ.get("OPENMIRROR_DEBUG", "").lower() in ("1", "true", "yes", "on"):
+    if _is_debug():
         say_error("".join(traceback.format_exception(error)).rstrip())
     else:
         say_error(str(error) or type(error).__name__)
@@ -76,7 +81,9 @@ def _before_any_verb(
         typer.Option("--version", callback=_say_version, is_eager=True, help="Say which this is."),
     ] = False,
 ) -> None:
-    pass
+    # An SDK's refusal is our one sentence already, and its warnings would be pages around it.
+    if not _is_debug():
+        logging.getLogger("azure").setLevel(logging.CRITICAL)
 
 
 for verb in (run_verbs.up, run_verbs.drain, serve_verb.serve):

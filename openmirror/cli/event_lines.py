@@ -35,6 +35,7 @@ from openmirror.progress.tables import (
     TableWaiting,
 )
 from openmirror.progress.union import ProgressEvent
+from openmirror.protocol.counts import counted
 from openmirror.protocol.sequence import position_after
 from openmirror.table.control import BatchKind
 
@@ -68,7 +69,7 @@ def line_of(event: ProgressEvent, now: datetime) -> str | None:
         case TableUnreadable() | MirrorUnreadable() | ControlDocumentInvalid():
             return event.reason
         case TableContended():
-            return f"it changed under {event.attempts} tries in a row"
+            return f"it changed under {counted(event.attempts, 'try', 'tries')} in a row"
         case RegistrationFailed():
             return f"it is not registered in the catalog: {event.reason}"
         case LeftoverCleanupFailed():

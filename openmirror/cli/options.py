@@ -35,6 +35,10 @@ Tables = Annotated[list[str], typer.Argument(help="[mirror/]schema.table", metav
 Why = Annotated[
     str, typer.Option("--why", metavar="TEXT", help="The reason, kept in the table's history.")
 ]
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="Show errors in full, with Spark's own class names."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 

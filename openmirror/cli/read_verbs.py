@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openmirror.cli.console import result_console, say
-from openmirror.cli.options import Json, Mirrors, OneTable, RootOption, settings_for
+from openmirror.cli.options import Json, Mirrors, OneTable, RootOption, Verbose, settings_for
 
 if TYPE_CHECKING:
     from openmirror.protocol.names import TableFolder
@@ -22,7 +22,12 @@ EXIT_FAILED = 1
 EXIT_FOUND = 3
 
 
-def status(root: RootOption = None, mirror: Mirrors = None, as_json: Json = False) -> None:
+def status(
+    root: RootOption = None,
+    mirror: Mirrors = None,
+    as_json: Json = False,
+    verbose: Verbose = False,
+) -> None:
     """Show how every table stands, and what to do about those that do not go on.
 
     Works beside a running `openmirror up`, and without one.
@@ -33,7 +38,7 @@ def status(root: RootOption = None, mirror: Mirrors = None, as_json: Json = Fals
       openmirror status --json | jq '.data[] | select(.status == "Failed")'
     """
     from openmirror import wiring
-    from openmirror.cli.status_table import status_table, troubles
+    from openmirror.cli.status_table import print_status, troubles
     from openmirror.cli.tables import choose_mirrors, known_mirrors, no_mirrors
     from openmirror.operate.report import statuses
     from openmirror.status import to_json
@@ -54,8 +59,8 @@ def status(root: RootOption = None, mirror: Mirrors = None, as_json: Json = Fals
     if not found:
         console.print("no tables yet: publishers make a folder for each in the landing zone")
         return
-    console.print(status_table(found, with_mirror=len(chosen) > 1))
-    for text in troubles(found, ports.clock()):
+    print_status(console, found, with_mirror=len(chosen) > 1)
+    for text in troubles(found, ports.clock(), verbose=verbose):
         console.print(f"\n{text}", soft_wrap=True, markup=False)
 
 
@@ -73,7 +78,7 @@ def history(
       openmirror history sales/dbo.orders --limit 5
     """
     from openmirror import wiring
-    from openmirror.cli.history_table import history_json, history_table
+    from openmirror.cli.history_lines import history_json, history_lines
     from openmirror.cli.tables import Names, choose_mirrors, find_table
     from openmirror.operate.report import history as history_of
 
@@ -85,7 +90,8 @@ def history(
     if as_json:
         typer.echo(json.dumps(history_json(lines), indent=1, ensure_ascii=False))
     elif lines:
-        result_console().print(history_table(lines, ports.clock()))
+        for text in history_lines(lines):
+            result_console().print(text, soft_wrap=True, markup=False)
     else:
         typer.echo(f"nothing has happened to {Names(ports.store)(folder)} yet")
 
@@ -163,18 +169,25 @@ def warn_of_stopped(ports: RootPorts, chosen: list[str]) -> None:
         say(text)
 
 
-def report_stopped(result: DrainResult, name: Callable[[TableFolder], str], now: datetime) -> None:
+def report_stopped(
+    result: DrainResult,
+    name: Callable[[TableFolder], str],
+    now: datetime,
+    *,
+    verbose: bool = False,
+) -> None:
     """Say what a drain could not apply, why, and what to do."""
     from openmirror.cli.status_table import wait_text
     from openmirror.plan.decisions import Pause
     from openmirror.runtime.isolation import UnreadableTable
-    from openmirror.status import Word
+    from openmirror.status import Word, plain_text
 
     for folder, outcome in sorted(result.stopped.items(), key=lambda item: item[0]):
         if isinstance(outcome, Pause):
             problem = outcome.problem
             where = f"{problem.file}: " if problem.file else ""
-            say(f"{name(folder)} is paused by {problem.code}: {where}{problem.detail}")
+            text = f"{name(folder)} is paused by {problem.code}: {where}{problem.detail}"
+            say(text if verbose else plain_text(text))
             say(f"  {problem.solution}")
         else:
             say(f"{name(folder)} {wait_text(outcome.waiting, name(folder), now)}")

@@ -34,6 +34,7 @@ from openmirror.progress.tables import (
 )
 from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder
+from openmirror.status import plain_text
 
 
 class Reporter:
@@ -43,8 +44,14 @@ class Reporter:
     """
 
     def __init__(
-        self, console: Console, name: Callable[[TableFolder], str], now: Callable[[], datetime]
+        self,
+        console: Console,
+        name: Callable[[TableFolder], str],
+        now: Callable[[], datetime],
+        *,
+        verbose: bool = False,
     ) -> None:
+        self._verbose = verbose
         self._console = console
         self._name = name
         self._now = now
@@ -81,6 +88,7 @@ class Reporter:
         text = line_of(event, self._now())
         if text is None:
             return
+        text = text if self._verbose else plain_text(text)
         if isinstance(event, _REPEATED):
             if self._last.get((who, type(event))) == text:
                 return

@@ -14,7 +14,8 @@ from typing import Annotated
 import typer
 
 from openmirror.cli.console import progress_console, say
-from openmirror.cli.options import Mirrors, RootOption, settings_for
+from openmirror.cli.options import Mirrors, RootOption, Verbose, settings_for
+from openmirror.protocol.counts import counted
 from openmirror.runtime.stop_signals import AFTER_BATCHES, INTERRUPTED, exit_now, stop_signals
 
 EXIT_FAILED = 1
@@ -30,6 +31,7 @@ def up(
         bool,
         typer.Option("--serve", help="Be a storage account over the root too, as `serve` is."),
     ] = False,
+    verbose: Verbose = False,
 ) -> None:
     """Mirror everything, until stopped.
 
@@ -52,7 +54,7 @@ def up(
 
     settings = settings_for(root)
     ports = wiring.local_ports(settings)
-    reporter = Reporter(progress_console(), Names(ports.store), ports.clock)
+    reporter = Reporter(progress_console(), Names(ports.store), ports.clock, verbose=verbose)
     watched = replace(ports, emit=reporter)
 
     def wanted(name: str) -> bool:
@@ -100,7 +102,7 @@ def up(
     say("stopped")
 
 
-def drain(root: RootOption = None, mirror: Mirrors = None) -> None:
+def drain(root: RootOption = None, mirror: Mirrors = None, verbose: Verbose = False) -> None:
     """Apply everything that is there now, then exit.
 
     Files that land meanwhile are left for the next run. A new folder without _metadata.json is
@@ -126,7 +128,7 @@ def drain(root: RootOption = None, mirror: Mirrors = None) -> None:
     settings = settings_for(root)
     ports = wiring.local_ports(settings)
     names = Names(ports.store)
-    reporter = Reporter(progress_console(), names, ports.clock)
+    reporter = Reporter(progress_console(), names, ports.clock, verbose=verbose)
     watched = replace(ports, emit=reporter)
     started = time.monotonic()
     with wiring.locked(settings, say):
@@ -146,10 +148,10 @@ def drain(root: RootOption = None, mirror: Mirrors = None) -> None:
                 exit_now(INTERRUPTED)
     took = time.monotonic() - started
     say(
-        f"{len(result.outcomes)} tables, {reporter.commits} commits, {reporter.rows:,} changes "
-        f"in {took:.1f} s"
+        f"{counted(len(result.outcomes), 'table')}, {counted(reporter.commits, 'commit')}, "
+        f"{counted(reporter.rows, 'change')} in {took:.1f} s"
     )
-    report_stopped(result, names, ports.clock())
+    report_stopped(result, names, ports.clock(), verbose=verbose)
     if result.has_failed:
         raise typer.Exit(EXIT_FAILED)
     if result.stopped:
@@ -186,12 +188,13 @@ def clean(
     for table in done.cleaned:
         for what, files in (("archived", table.moved), ("purged", table.purged)):
             if files:
+                many = counted(len(files), "file")
                 span = files[0] if len(files) == 1 else f"{files[0]} to {files[-1]}"
-                typer.echo(f"{names(table.folder)}: {len(files)} files {would}{what}: {span}")
+                typer.echo(f"{names(table.folder)}: {many} {would}{what}: {span}")
         if table.dropped_removed:
             typer.echo(f"{names(table.folder)}: the dropped table {would}deleted")
     for of_mirror, count in done.leftovers.items():
-        typer.echo(f"{of_mirror}: {count} broken-off conversions {would}deleted")
+        typer.echo(f"{of_mirror}: {counted(count, 'broken-off conversion')} {would}deleted")
     if not done.cleaned and not done.leftovers:
         typer.echo("nothing to clean")
     for what, reason in done.unreadable.items():

@@ -1,16 +1,18 @@
-"""`status` for people: one table that fits a terminal, then what to do."""
+"""`status` for people: what fits a terminal of every table, then what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from openmirror.cli.console import clock_time, short
 from openmirror.plan.decisions import Waiting
+from openmirror.protocol.counts import counted
 from openmirror.status import (
     OnHold,
     Paused,
@@ -19,6 +21,8 @@ from openmirror.status import (
     Waits,
     WasDropped,
     message_of,
+    plain_text,
+    shown_names,
     wait_remedy,
 )
 
@@ -26,35 +30,62 @@ MOST_PARTITIONS = 10
 """Of those that wait, so many are listed one by one."""
 
 _STYLES = {Paused: "red", Unreadable: "red", Waits: "yellow", OnHold: "yellow", WasDropped: "dim"}
+_HEADS = ("table", "state", "applied", "pending", "lag", "changes", "what to know")
+_BETWEEN = 2
+"""Blanks between two columns."""
 
 
-def status_table(tables: Iterable[TableStatus], *, with_mirror: bool) -> Table:
-    """One line for each table."""
+def print_status(console: Console, tables: Sequence[TableStatus], *, with_mirror: bool) -> None:
+    """One line for each table; where the terminal is too narrow for that, a few lines for each.
+
+    No name and no code is ever broken: it may be copied from here.
+    """
+    names = shown_names(tables)
+    rows = [_cells(table, names[table.folder], with_mirror=with_mirror) for table in tables]
+    widths = [max(len(row[at]) for row in (_HEADS, *rows)) for at in range(len(_HEADS) - 1)]
+    longest = max(len(word) for row in (_HEADS, *rows) for word in row[-1].split(" "))
+    if sum(widths) + longest + _BETWEEN * len(widths) <= console.width:
+        console.print(_as_table(tables, rows, longest))
+        return
+    for table, row in zip(tables, rows, strict=True):
+        name, state, applied, pending, lag, _, brief = row
+        console.print(f"\n{name}", soft_wrap=True, markup=False)
+        behind = f", {lag} behind" if table.pending_files else ""
+        counts = counted(table.totals.operations, "change")
+        text = Text(f"  {state}", style=_STYLES.get(type(table.stage), ""))
+        text.append(f"  applied {applied}, {pending} pending{behind}, {counts}", style="default")
+        console.print(text, soft_wrap=True)
+        if brief:
+            console.print(f"  {brief}", soft_wrap=True, markup=False)
+
+
+def _as_table(
+    tables: Sequence[TableStatus], rows: Sequence[tuple[str, ...]], longest: int
+) -> Table:
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), expand=False)
-    shown.add_column("table", overflow="fold", max_width=28)
-    shown.add_column("state", no_wrap=True)
-    for figure in ("applied", "pending", "lag", "changes"):
-        shown.add_column(figure, justify="right", no_wrap=True)
-    shown.add_column("what to know", overflow="fold")
-    for table in tables:
-        name = name_of(table, with_mirror=with_mirror)
-        shown.add_row(
-            Text(name),
-            Text(table.status.value, style=_STYLES.get(type(table.stage), "")),
-            str(table.applied),
-            str(table.pending_files),
-            short(table.lag_seconds) if table.pending_files else "-",
-            f"{table.totals.operations:,}",
-            Text(in_brief(table)),
-        )
+    for head in _HEADS[:2]:
+        shown.add_column(head, no_wrap=True)
+    for head in _HEADS[2:-1]:
+        shown.add_column(head, justify="right", no_wrap=True)
+    shown.add_column(_HEADS[-1], min_width=longest)
+    for table, (name, state, *figures) in zip(tables, rows, strict=True):
+        style = _STYLES.get(type(table.stage), "")
+        shown.add_row(Text(name), Text(state, style=style), *(Text(cell) for cell in figures))
     return shown
 
 
-def name_of(table: TableStatus, *, with_mirror: bool) -> str:
-    """How an operator would type it; a mirror that cannot be read has no table to name."""
-    if not table.name.table:
-        return f"{table.folder.mirror}/"
-    return f"{table.folder.mirror}/{table.name}" if with_mirror else str(table.name)
+def _cells(table: TableStatus, name: str, *, with_mirror: bool) -> tuple[str, ...]:
+    # A folder's own path is only understood with its mirror.
+    own = str(table.name) if not with_mirror and name.endswith(f"/{table.name}") else name
+    return (
+        own if table.name.table else name,
+        table.status.value,
+        str(table.applied),
+        str(table.pending_files),
+        short(table.lag_seconds) if table.pending_files else "-",
+        f"{table.totals.operations:,}",
+        in_brief(table),
+    )
 
 
 def in_brief(table: TableStatus) -> str:
@@ -81,24 +112,36 @@ def what_for(waiting: Waiting) -> str:
 
 
 def troubles(
-    tables: Iterable[TableStatus], now: datetime, *, only_stopped: bool = False
+    tables: Sequence[TableStatus],
+    now: datetime,
+    *,
+    only_stopped: bool = False,
+    verbose: bool = False,
 ) -> Iterator[str]:
-    """For each table that does not simply go on: why, since when, and what to do."""
+    """For each table that does not simply go on: why, since when, and what to do.
+
+    Names of Java's classes are only in it if `verbose`.
+    """
+    names = shown_names(tables)
     for table in tables:
-        name = name_of(table, with_mirror=True)
-        if table.problem:
-            since = f" since {clock_time(table.problem.since, now)}" if table.problem.since else ""
-            yield f"{name} is paused by {table.problem.code}{since}\n  {message_of(table.problem)}"
-        elif table.waiting_for:
-            yield f"{name} {wait_text(table.waiting_for.waiting, name, now)}"
-        yield from _of_partitions(table, name, now)
-        for warning in table.warnings:
-            if only_stopped and not isinstance(table.stage, OnHold):
-                continue
-            where = (
-                f"{warning.file}: " if warning.file and warning.file not in warning.detail else ""
-            )
-            yield f"{name}: {warning.code}\n  {where}{warning.detail}. {warning.solution}"
+        for text in _troubles_of(table, names[table.folder], now, only_stopped=only_stopped):
+            yield text if verbose else plain_text(text)
+
+
+def _troubles_of(
+    table: TableStatus, name: str, now: datetime, *, only_stopped: bool
+) -> Iterator[str]:
+    if table.problem:
+        since = f" since {clock_time(table.problem.since, now)}" if table.problem.since else ""
+        yield f"{name} is paused by {table.problem.code}{since}\n  {message_of(table.problem)}"
+    elif table.waiting_for:
+        yield f"{name} {wait_text(table.waiting_for.waiting, name, now)}"
+    yield from _of_partitions(table, name, now)
+    for warning in table.warnings:
+        if only_stopped and not isinstance(table.stage, OnHold):
+            continue
+        where = f"{warning.file}: " if warning.file and warning.file not in warning.detail else ""
+        yield f"{name}: {warning.code}\n  {where}{warning.detail}. {warning.solution}"
 
 
 def _of_partitions(table: TableStatus, name: str, now: datetime) -> Iterator[str]:
@@ -107,8 +150,8 @@ def _of_partitions(table: TableStatus, name: str, now: datetime) -> Iterator[str
         which = waiting.partition or "outside of every partition"
         yield f"{name}, {which}, {wait_text(waiting, name, now)}"
     if len(waits) > MOST_PARTITIONS:
-        more = len(waits) - MOST_PARTITIONS
-        yield f"{name}: {more} more partition(s) wait\n  `openmirror status --json` lists them."
+        more = counted(len(waits) - MOST_PARTITIONS, "more partition waits", "more partitions wait")
+        yield f"{name}: {more}\n  `openmirror status --json` lists them."
 
 
 def wait_text(waiting: Waiting, name: str, now: datetime) -> str:

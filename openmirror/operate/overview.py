@@ -20,7 +20,7 @@ from openmirror.protocol.rules import Broken
 from openmirror.reconcile.discovery import explore
 from openmirror.reconcile.mirrors import read_settings
 from openmirror.reconcile.root_ports import RootPorts
-from openmirror.status import TableStatus, Trouble, Word, iso
+from openmirror.status import TableStatus, Trouble, Word, at_second
 
 LATE = timedelta(minutes=15)
 """An older heartbeat means that nothing is at work; it is many times the interval of a sweep."""
@@ -73,7 +73,7 @@ def mirror_head(ports: RootPorts, mirror: str) -> MirrorHead:
         return MirrorHead(mirror, MirrorState.RUNNING, beat, trouble)
     silent = Trouble(
         Word.NO_HEARTBEAT,
-        f"neither a runner nor a sweep has been at work since {iso(beat)}",
+        f"neither a runner nor a sweep has been at work since {at_second(beat)}",
         "Start `openmirror up`, or see that the Function App and its timers run.",
         since=beat,
     )

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 
 from openmirror.errors import (
     SOLUTIONS,
@@ -47,9 +48,16 @@ from openmirror.status import (
     unreadable,
 )
 from openmirror.table import layout
-from openmirror.table.control import Act, ControlDocument, Ended, MirrorDocument
+from openmirror.table.control import (
+    Act,
+    BatchKind,
+    ControlDocument,
+    Dropped,
+    Ended,
+    MirrorDocument,
+)
 from openmirror.table.layout import StorePath
-from openmirror.table.log import BatchRecord, TableLog
+from openmirror.table.log import BatchRecord, Epoch, TableLog
 
 Statuses = Mapping[TableFolder, TableStatus | None]
 """What a pass over tables found of each; None for a folder that is no table."""
@@ -263,13 +271,26 @@ class PausingProblem:
     problem: Problem
 
 
+class Load(StrEnum):
+    """Why a commit made the whole table."""
+
+    FIRST = "first"
+    RE_CREATION = "re-creation"
+    """The landing folder is another one than before."""
+    RESEED = "reseed"
+    ANEW = "anew"
+    """The log does not go back far enough to say which of these."""
+
+
 @dataclass(frozen=True)
 class HistoryLine:
     """One thing that happened to a table: a commit, a problem, or what an operator did."""
 
     at: datetime | None
     """None for a commit whose log does not say when. A problem that is over has its end here."""
-    event: BatchRecord | Act | PausingProblem | Ended
+    event: BatchRecord | Act | PausingProblem | Ended | Dropped
+    load: Load | None = None
+    """For a commit that made the whole table, why."""
 
 
 def history(
@@ -284,17 +305,19 @@ def history(
     log = observed.log or observed.retained
     # A path may hold another folder's table; a damaged log still has commits that can be read.
     foreign = log is None or (isinstance(log, TableLog) and folder not in log.owners)
-    batch_records = [] if foreign or log is None else reader.history(log.path, limit)
+    # One more than is shown: what a table was before says what the oldest line was.
+    batch_records = [] if foreign or log is None else reader.history(log.path, limit + 1)
     others = sorted(_beside_commits(observed.control), key=lambda other: other[0], reverse=True)
     return list(_merged(batch_records, others))[:limit]
 
 
-_Other = tuple[datetime, Act | PausingProblem | Ended]
+_Other = tuple[datetime, Act | PausingProblem | Ended | Dropped]
 
 
 def _beside_commits(control: ControlDocument) -> Iterator[_Other]:
     yield from ((act.at, act) for act in control.acts)
     yield from ((ended.at, ended) for ended in control.ended)
+    yield from ((drop.at, drop) for drop in control.drops)
     if control.problem and control.problem.since:
         yield control.problem.since, PausingProblem(control.problem)
 
@@ -302,9 +325,30 @@ def _beside_commits(control: ControlDocument) -> Iterator[_Other]:
 def _merged(batch_records: list[BatchRecord], others: list[_Other]) -> Iterator[HistoryLine]:
     """Both newest first. Commits keep the log's own order, whatever a writer's clock showed."""
     waiting = list(others)
-    for batch_record in batch_records:
+    for batch_record, load in zip(batch_records, _loads(batch_records), strict=True):
         at = batch_record.committed_at or datetime.min.replace(tzinfo=UTC)
         while waiting and waiting[0][0] >= at:
             yield HistoryLine(*waiting.pop(0))
-        yield HistoryLine(batch_record.committed_at, batch_record)
+        yield HistoryLine(batch_record.committed_at, batch_record, load)
     yield from (HistoryLine(*other) for other in waiting)
+
+
+def _loads(newest_first: list[BatchRecord]) -> list[Load | None]:
+    """Why each of these commits made the whole table; None for one that did not."""
+    return [
+        _load(made, next(iter(newest_first[number:]), None))
+        if made.kind == BatchKind.REPLACE
+        else None
+        for number, made in enumerate(newest_first, start=1)
+    ]
+
+
+def _load(made: BatchRecord, before: BatchRecord | None) -> Load:
+    epoch = Epoch.parse(made.app_id)
+    if before is None:
+        return Load.FIRST if epoch and epoch.number == 1 else Load.ANEW
+    former = Epoch.parse(before.app_id)
+    if epoch is None or former is None:
+        return Load.ANEW
+    is_same = (epoch.folder, epoch.incarnation) == (former.folder, former.incarnation)
+    return Load.RESEED if is_same else Load.RE_CREATION

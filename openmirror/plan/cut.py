@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
+from openmirror.errors import TEXT_REMEDY
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import Completeness, LandedFile
 from openmirror.plan.observed import (
@@ -18,6 +19,7 @@ from openmirror.plan.observed import (
 )
 from openmirror.plan.rules import problem_of, still_holds
 from openmirror.plan.times import counted_from
+from openmirror.protocol.counts import counted
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import (
     ColumnType,
@@ -160,7 +162,8 @@ def check_file(
             detail = "text does not say where it ends; it is read once it is left alone"
             return _not_ready(observed, file, WaitKind.QUIET_PERIOD, detail, until)
     if facts.completeness is Completeness.BROKEN:
-        return _pause(observed, file, Code.FILE_UNREADABLE, facts.reason)
+        broken = facts.broken or Broken(Code.FILE_UNREADABLE, facts.reason)
+        return Pause(problem_of(observed, broken, file))
     if facts.completeness is Completeness.INCOMPLETE:
         until = counted_from(observed, file) + limits.incomplete_grace
         if now >= until:
@@ -170,9 +173,11 @@ def check_file(
         return Pause(problem_of(observed, facts.broken, file))
     missing = [name for name in rules.key_columns if facts.schema.find(name) is None]
     if missing and facts.rows:
-        return _pause(
-            observed, file, Code.KEY_COLUMN_MISSING, f"no values in key column {missing[0]!r}"
-        )
+        detail = f"no values in key column {missing[0]!r}"
+        if facts.unsplit_header is None:
+            return _pause(observed, file, Code.KEY_COLUMN_MISSING, detail)
+        detail = f"{detail}: {facts.unsplit_header}"
+        return _pause(observed, file, Code.KEY_COLUMN_MISSING, detail, TEXT_REMEDY)
     return None
 
 
@@ -231,7 +236,7 @@ def _gap(observed: ObservedState, sequence: Sequence) -> Wait:
             kind=WaitKind.GAP,
             since=min(counted_from(observed, file) for file in after),
             sequence=sequence,
-            detail=f"{file_stem(sequence)} is missing; {len(after)} later file(s) wait for it",
+            detail=f"{file_stem(sequence)} is missing; {_later(len(after))}",
         )
     )
 
@@ -241,7 +246,8 @@ def _gap_of_a_partition(observed: ObservedState) -> Wait | None:
     if not gaps:
         return None
     first = min(gaps, key=lambda gap: gap.since)
-    others = f"; {len(gaps) - 1} other partition(s) wait as well" if len(gaps) > 1 else ""
+    more = counted(len(gaps) - 1, "other partition waits", "other partitions wait")
+    others = f"; {more} as well" if len(gaps) > 1 else ""
     return Wait(replace(first, detail=first.detail + others))
 
 
@@ -255,10 +261,16 @@ def gap_of(observed: ObservedState, partition: PartitionView) -> Waiting | None:
         since=min(counted_from(observed, file) for file in partition.waiting),
         sequence=partition.missing,
         detail=f"{file_stem(partition.missing)} is missing{where}; "
-        f"{len(partition.waiting)} later file(s) wait for it",
+        f"{_later(len(partition.waiting))}",
         partition=partition.name,
     )
 
 
-def _pause(observed: ObservedState, file: LandedFile, code: Code, detail: str) -> Pause:
-    return Pause(problem_of(observed, Broken(code, detail), file))
+def _later(count: int) -> str:
+    return f"{counted(count, 'later file waits', 'later files wait')} for it"
+
+
+def _pause(
+    observed: ObservedState, file: LandedFile, code: Code, detail: str, remedy: str | None = None
+) -> Pause:
+    return Pause(problem_of(observed, Broken(code, detail, remedy), file))

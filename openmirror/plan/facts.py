@@ -46,6 +46,8 @@ class FileFacts:
     """Whether `rows` is counted; else it is guessed from the size, and 0 only without any row."""
     needs_conversion: bool = False
     """Whether Spark cannot read it as it is: the runner reads a Parquet copy of it instead."""
+    unsplit_header: str | None = None
+    """For text whose header is one column with another separator in it: what it looks like."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,6 +19,7 @@ from openmirror.plan.decisions import (
     WaitKind,
 )
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.lost import lost_table
 from openmirror.plan.observed import Limits, ObservedState, limits_of
 from openmirror.plan.opening import opening_of
 from openmirror.plan.ownership import not_ours
@@ -49,7 +50,8 @@ def plan(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
             return stop
         if not isinstance(rules, FrozenOptions):
             return _or_idle(observed, rules)
-        return first_batch(observed, opening, rules, limits, now)
+        first = first_batch(observed, opening, rules, limits, now)
+        return lost_table(observed, first) or first
     if not isinstance(rules, FrozenOptions):
         return rules
     if changed := applied_file_changed(observed):
@@ -131,7 +133,10 @@ def _without_folder(observed: ObservedState, limits: Limits, now: datetime) -> D
             )
         )
     if observed.drop_needs_yes:
-        detail = "many tables would be dropped at once; `openmirror confirm-drops` allows it"
+        detail = (
+            "many tables would be dropped at once; "
+            f"`openmirror confirm-drops --mirror {observed.folder.mirror}` allows it"
+        )
         return Wait(Waiting(kind=WaitKind.CONFIRMATION, since=since, detail=detail))
     return Drop()
 

@@ -34,6 +34,7 @@ class Code(StrEnum):
     TABLE_NAME_INVALID = "TableNameInvalid"
     TABLE_NOT_OURS = "TableNotOurs"
     TABLE_LOG_BROKEN = "TableLogBroken"
+    TABLE_LOST = "TableLost"
     CONTROL_DOCUMENT_INVALID = "ControlDocumentInvalid"
     ACCESS_DENIED = "AccessDenied"
     # Warnings: the table goes on.
@@ -63,3 +64,5 @@ class Broken:
 
     code: Code
     detail: str
+    remedy: str | None = None
+    """What ends it, where that is something else than for most mistakes of this code."""

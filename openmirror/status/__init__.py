@@ -5,6 +5,8 @@ working; what Fabric has no word for (waits, holds, warnings) is given beside th
 """
 
 from openmirror.status.json_shape import to_json, to_monitoring
+from openmirror.status.names import shown_names
+from openmirror.status.plain_text import plain_text
 from openmirror.status.remedies import wait_remedy
 from openmirror.status.stages import (
     Initialized,
@@ -31,7 +33,16 @@ from openmirror.status.table_status import (
     table_status,
     unreadable,
 )
-from openmirror.status.words import FabricStatus, StageWord, Trouble, Warn, Word, iso, message_of
+from openmirror.status.words import (
+    FabricStatus,
+    StageWord,
+    Trouble,
+    Warn,
+    Word,
+    at_second,
+    iso,
+    message_of,
+)
 
 __all__ = [
     "FabricStatus",
@@ -51,6 +62,7 @@ __all__ = [
     "Warn",
     "WasDropped",
     "Word",
+    "at_second",
     "fabric_status",
     "is_listed",
     "iso",
@@ -59,7 +71,9 @@ __all__ = [
     "listed_status",
     "message_of",
     "needs_attention",
+    "plain_text",
     "position_of",
+    "shown_names",
     "table_status",
     "to_json",
     "to_monitoring",

@@ -57,6 +57,7 @@ def _table_json(table: TableStatus) -> dict[str, object]:
         },
         "error": {"errorCode": problem.code, "message": message_of(problem)} if problem else None,
         "openmirror": {
+            "landingFolder": str(table.folder.path),
             "appliedSequence": str(table.applied),
             "pendingFiles": table.pending_files,
             "waitingFor": _waiting_json(table.waiting_for.waiting) if table.waiting_for else None,

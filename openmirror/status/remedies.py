@@ -17,7 +17,8 @@ def wait_remedy(waiting: Waiting, name: str) -> str:
                 f"openmirror skip {name} --through {number} --why '...'"
             )
         case WaitKind.CONFIRMATION:
-            return "If it is right that they go: openmirror confirm-drops"
+            mirror = name.partition("/")[0]
+            return f"If it is right that they go: openmirror confirm-drops --mirror {mirror}"
         case WaitKind.SCHEMA:
             return "Publish a file whose columns have types."
         case WaitKind.METADATA:

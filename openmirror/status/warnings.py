@@ -16,7 +16,7 @@ from openmirror.protocol.names import METADATA_FILE
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Position, file_stem
 from openmirror.status.stages import dropped, is_dropped
-from openmirror.status.words import Warn, Word, iso
+from openmirror.status.words import Warn, Word, at_second
 from openmirror.table.control import Skip
 from openmirror.table.log import TableLog
 
@@ -24,16 +24,16 @@ from openmirror.table.log import TableLog
 def warnings(observed: ObservedState, decision: Decision, position: Position) -> Iterator[Warn]:
     """What goes on beside the status, most pressing first."""
     control = observed.control
-    if control.hold:
+    if hold := control.hold:
         yield Warn(
             Word.HELD,
-            f"held since {iso(control.hold.since)} by {_who(control.hold.by, control.hold.why)}",
+            f"held since {at_second(hold.since)} by {_who(hold.by, hold.why)}",
             "`openmirror resume` lets it go on.",
         )
     if is_dropped(observed):
         stage = dropped(observed)
-        at = f" on {iso(stage.at)}" if stage.at else ""
-        until = f"until {iso(stage.until)}" if stage.until else "until its retention ends"
+        at = f" on {at_second(stage.at)}" if stage.at else ""
+        until = f"until {at_second(stage.until)}" if stage.until else "until its retention ends"
         yield Warn(
             Word.DROPPED,
             f"dropped{at}, because its folder was deleted; it can be brought back {until}",
@@ -43,7 +43,7 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
         request = control.request
         yield Warn(
             Word.REQUESTED,
-            f"{request.kind.value} asked for on {iso(request.at)} by "
+            f"{request.kind.value} asked for on {at_second(request.at)} by "
             f"{_who(request.by, request.why)}; the runner carries it out when it next runs",
             "Nothing to do while a runner is on; else `openmirror drain` or the Spark job.",
         )
@@ -51,7 +51,7 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
         failures = control.failures
         yield Warn(
             Word.RETRYING,
-            f"attempt {failures.count} of {MOST_ATTEMPTS} failed on {iso(failures.at)}: "
+            f"attempt {failures.count} of {MOST_ATTEMPTS} failed on {at_second(failures.at)}: "
             f"{failures.error}",
             "It is tried again by itself; after the last attempt the table pauses.",
             failures.files[0].name if failures.files else None,
@@ -72,7 +72,8 @@ def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:
     if ahead:
         farthest = max(ahead, key=lambda file: file.modified)
         more = f", and that of {len(ahead) - 1} more" if len(ahead) > 1 else ""
-        detail = f"the time of {farthest.name}, {iso(farthest.modified)}{more}, lies in the future"
+        time = at_second(farthest.modified)
+        detail = f"the time of {farthest.name}, {time}{more}, lies in the future"
         yield Notice(Code.FILE_TIME_AHEAD, detail, farthest.name)
     again = _reused(observed, position)
     if again:
@@ -80,7 +81,9 @@ def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:
         detail = f"{again[0].name}{more}: used before; never read, never moved"
         yield Notice(Code.SEQUENCE_REUSED, detail, again[0].name)
     if observed.control.rebuilt:
-        detail = f"the control document was lost, and made anew on {iso(observed.control.rebuilt)}"
+        detail = (
+            f"the control document was lost, and made anew on {at_second(observed.control.rebuilt)}"
+        )
         yield Notice(Code.CONTROL_DOCUMENT_REBUILT, detail)
     if isinstance(observed.policy, TablePolicy) and isinstance(observed.log, TableLog):
         for detail in unmet(observed.policy, observed.log):
@@ -149,7 +152,7 @@ def _numbers(skip: Skip) -> str:
 def _passed_over(what: str, skip: Skip, file: str | None) -> Warn:
     return Warn(
         Word.SKIPPED,
-        f"{what} is passed over since {iso(skip.at)}, by {_who(skip.by, skip.why)}",
+        f"{what} is passed over since {at_second(skip.at)}, by {_who(skip.by, skip.why)}",
         "A file that is replaced later, or comes in time, is read.",
         file,
     )

@@ -71,6 +71,11 @@ def iso(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
 
 
+def at_second(moment: datetime) -> str:
+    """The same for people, to the second."""
+    return iso(moment.replace(microsecond=0))
+
+
 def message_of(trouble: Trouble) -> str:
     """The problem as one text, for readers that know Fabric's two fields only."""
     where = f"{trouble.file}: " if trouble.file and trouble.file not in trouble.detail else ""

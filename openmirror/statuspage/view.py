@@ -9,7 +9,17 @@ from datetime import datetime
 from enum import StrEnum
 
 from openmirror.durations import short
-from openmirror.status import OnHold, StageWord, TableStatus, Trouble, WasDropped, wait_remedy
+from openmirror.protocol.counts import counted
+from openmirror.status import (
+    OnHold,
+    StageWord,
+    TableStatus,
+    Trouble,
+    WasDropped,
+    plain_text,
+    shown_names,
+    wait_remedy,
+)
 
 
 class Tone(StrEnum):
@@ -105,7 +115,9 @@ def mirror_view(
     more: str | None = None,
 ) -> MirrorView:
     """A mirror with the tables that ask for a person first."""
-    rows = sorted(map(_row, tables), key=lambda row: (_ORDER.index(row.tone), row.name.lower()))
+    names = shown_names(tables)
+    made = [_row(table, names[table.folder]) for table in tables]
+    rows = sorted(made, key=lambda row: (_ORDER.index(row.tone), row.name.lower()))
     counted = Counter((row.tone, row.word) for row in rows)
     summary = sorted(counted.items(), key=lambda item: (_ORDER.index(item[0][0]), item[0][1]))
     return MirrorView(
@@ -120,10 +132,10 @@ def mirror_view(
     )
 
 
-def _row(table: TableStatus) -> TableRow:
+def _row(table: TableStatus, name: str) -> TableRow:
     tone, word = _state(table)
     return TableRow(
-        name=str(table.name) if table.name.table else "",
+        name=name.partition("/")[2],
         word=word,
         tone=tone,
         applied=str(table.applied),
@@ -131,7 +143,7 @@ def _row(table: TableStatus) -> TableRow:
         lag=short(table.lag_seconds) if table.pending_files else "",
         changes=table.totals.operations,
         committed=table.synced_at,
-        remarks=tuple(_remarks(table)),
+        remarks=tuple(_remarks(table, name)),
     )
 
 
@@ -149,13 +161,12 @@ def _state(table: TableStatus) -> tuple[Tone, str]:
     return _TONES.get(table.word, Tone.BUSY), table.word.value
 
 
-def _remarks(table: TableStatus) -> Iterator[Remark]:
-    name = f"{table.folder.mirror}/{table.name}"
+def _remarks(table: TableStatus, name: str) -> Iterator[Remark]:
     if trouble := table.problem:
         yield Remark(
             tone=Tone.ERROR,
             title=trouble.code,
-            detail=trouble.detail,
+            detail=plain_text(trouble.detail),
             remedy=trouble.solution,
             file=trouble.file,
             since=trouble.since,
@@ -175,7 +186,8 @@ def _remarks(table: TableStatus) -> Iterator[Remark]:
             until=waiting.until,
         )
     if more := len(waits[MOST_WAITS:]):
-        detail = f"{more} more partition(s) of this table wait"
+        waiting_more = counted(more, "more partition", "more partitions")
+        detail = f"{waiting_more} of this table {'waits' if more == 1 else 'wait'}"
         yield Remark(
             tone=Tone.WAITING,
             title="and more",

@@ -185,6 +185,12 @@ def _ask_for_a_reseed_and_lose_a_file(scene: Scene) -> None:
     (scene.folder / file_name(1)).rename(scene.folder / "_lost")
 
 
+def _lose_table_and_first_file(scene: Scene) -> None:
+    scene.delta.rename(scene.root / "lost")
+    (scene.folder / file_name(1)).unlink()
+    scene.rows(3, 3)
+
+
 def _collide(scene: Scene) -> None:
     scene.rows(1, 7, folder="dbo.schema/t")
 
@@ -354,6 +360,15 @@ BREACHES = [
         remedy=lambda scene: shutil.copy(scene.root / "backup", _log(scene, 0)),
     ),
     of_second_file(Code.ACCESS_DENIED, _link_out_of_the_root, "symbolic link"),
+    Breach(
+        code=Code.TABLE_LOST,
+        before=two,
+        breaks=_lose_table_and_first_file,
+        names="Tables/dbo/t",
+        stays=(),
+        remedy=lambda scene: (scene.root / "lost").rename(scene.delta),
+        then=(1, 2, 3),
+    ),
     Breach(
         code=Code.CONTROL_DOCUMENT_INVALID,
         breaks=lambda scene: (scene.control.write_text("{ damaged"), scene.rows(2, 2)),

@@ -509,6 +509,7 @@ def test_the_json_of_status_is_the_contract() -> None:
                     "message": f"not JSON. {solution}",
                 },
                 "openmirror": {
+                    "landingFolder": "Sales.schema/Orders",
                     "appliedSequence": "9007199254740992",
                     "pendingFiles": 1,
                     "waitingFor": None,

@@ -10,6 +10,7 @@ from openmirror.deployment.rules.template import is_lake, is_made, is_runtime
 from openmirror.ports.dead_letters import CONTAINER
 from openmirror.ports.management import Group
 from openmirror.ports.resources import Resource, ResourceType
+from openmirror.protocol.counts import counted
 
 _ORDER = tuple(ResourceType)
 _NETWORK = frozenset(
@@ -136,7 +137,9 @@ def is_app(resource: Resource) -> bool:
 
 def unhandled(lengths: Mapping[str, int | None], dead_letters: int) -> list[str]:
     """What is lost with the queues and the dead letters, for whoever is asked."""
-    lost = [f"{length} message(s) in {queue}" for queue, length in lengths.items() if length]
+    lost = [
+        f"{counted(length, 'message')} in {queue}" for queue, length in lengths.items() if length
+    ]
     if dead_letters:
         lost.append(f"{dead_letters} dead letter(s) in {CONTAINER}")
     return lost

@@ -13,6 +13,7 @@ from openmirror.ports.landing_events import LANDING_SUBJECT, REPORTED_AS
 from openmirror.ports.management import EventSubscription
 from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
 from openmirror.ports.workspace import ObservedJob
+from openmirror.protocol.counts import counted
 
 BACKLOG = 500
 """So many messages are more than a minute's work."""
@@ -58,7 +59,7 @@ def check_queues(lengths: Mapping[str, int | None]) -> list[Finding]:
             found.append(
                 fault(
                     Check.QUEUES,
-                    f"{length} message(s) lie in {queue}",
+                    f"{counted(length, 'message lies', 'messages lie')} in {queue}",
                     "They were given up, and the function that keeps them as dead letters does "
                     "not take them: see its invocations. Then docs/FUNCTIONS.md, Dead letters.",
                 )
@@ -121,7 +122,8 @@ def check_runner(job: ObservedJob | AlwaysOn, waiting: int | None) -> list[Findi
         return [
             warning(
                 Check.RUNNER,
-                f"{waiting} message(s) wait in {WORK_QUEUE}, and no run of the job is active",
+                f"{counted(waiting, 'message waits', 'messages wait')} in {WORK_QUEUE}, and no run "
+                "of the job is active",
                 "The function start_runner asks for one every 10 s: its invocations say what came "
                 "of it.",
             )

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
-from openmirror.errors import ConditionFailed
+from openmirror.errors import TEXT_REMEDY, ConditionFailed
 from openmirror.formats.first_bytes import COPIED, kind_of
 from openmirror.formats.text.columns import TYPES
 from openmirror.formats.text.decoding import line_ends
@@ -27,6 +28,7 @@ _MORE = 8
 LONGEST_HEADER = 1 << 25
 _LONGEST_SAMPLE = 1 << 17
 """Characters behind the header by which rows are guessed."""
+_MOST_SHOWN = 60
 _UNPACKED = 5
 """About how much larger compressed text is than its file."""
 
@@ -86,16 +88,17 @@ def _facts(content: Content, text: TextFormat) -> FileFacts | None:
     try:
         found = _header(source, dialect)
     except MalformedText as wrong:
-        return _broken(etag, f"line {1 + line_ends(source.text[: wrong.at])}: {wrong.why}")
+        why = f"line {1 + line_ends(source.text[: wrong.at])}: {wrong.why}"
+        return replace(_broken(etag, why), broken=_as_declared(why))
     if found is not None:
         names, end = found
         if strange := _strange(names):
-            return _broken(etag, _no_text(head, packing, f"there is {strange!r} in its header"))
+            return _no_text(etag, head, packing, f"there is {strange!r} in its header")
         rest = source.text[end:]
         rows = _rows(rest, source, len(names), content.size, packing)
         return _of_header(etag, names, text, rows)
     if source.failure is not None and not source.is_cut_off:
-        return _broken(etag, _no_text(head, packing, source.failure))
+        return _no_text(etag, head, packing, source.failure)
     if not is_all and len(source.text) < LONGEST_HEADER and len(head) < LONGEST_HEADER:
         return None
     if not is_all:
@@ -124,12 +127,30 @@ def _strange(names: list[str]) -> str | None:
     return next((c for name in names for c in name if ord(c) < 32 and c not in "\t\r\n"), None)
 
 
-def _no_text(head: bytes, packing: str | None, why: str) -> str:
-    """Why a header cannot be read; names what else the file is, if it is something known."""
+def _no_text(etag: ETag, head: bytes, packing: str | None, why: str) -> FileFacts:
+    """A header that cannot be read; names what else the file is, if it is something known."""
     kind = None if packing else kind_of(head)
     if kind is not None:
-        return f"it is no text: its first bytes are those of {kind}"
-    return f"its header cannot be read: {why}; its Encoding may be another one"
+        return _broken(etag, f"it is no text: its first bytes are those of {kind}")
+    reason = f"its header cannot be read: {why}; its Encoding may be another one"
+    return replace(_broken(etag, reason), broken=_as_declared(reason))
+
+
+def _as_declared(reason: str) -> Broken:
+    """Text that is not written as _metadata.json says."""
+    return Broken(Code.FILE_UNREADABLE, reason, TEXT_REMEDY)
+
+
+_SEPARATORS = ",;\t|"
+
+
+def _unsplit(names: list[str], text: TextFormat) -> str | None:
+    """What a header of one column suggests that holds another separator; None for all else."""
+    others = _SEPARATORS.replace(text.separator, "")
+    if len(names) != 1 or not any(mark in names[0] for mark in others):
+        return None
+    header = names[0] if len(names[0]) <= _MOST_SHOWN else names[0][:_MOST_SHOWN] + "…"
+    return f"its header is one column, {header!r}, and ColumnSeparator is {text.separator!r}"
 
 
 def _rows(rest: str, source: TextSource, columns: int, size: int, packing: str | None) -> int:
@@ -165,6 +186,7 @@ def _of_header(etag: ETag, names: list[str], text: TextFormat, rows: int) -> Fil
         needs_quiet_period=True,
         rows_are_exact=False,
         needs_conversion=True,
+        unsplit_header=_unsplit(names, text),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, NoReturn
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
+from openmirror.errors import TEXT_REMEDY
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.text.columns import Misfit, arrow_type, converted, shown
 from openmirror.formats.text.cutting import cut_columns
@@ -183,4 +184,4 @@ def _line(piece: tuple[_Segment, ...], dialect: Dialect, count: int, row: int) -
 
 
 def _refuse(detail: str) -> NoReturn:
-    raise RowsBroken(Broken(Code.FILE_UNREADABLE, detail))
+    raise RowsBroken(Broken(Code.FILE_UNREADABLE, detail, TEXT_REMEDY))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
-from openmirror.plan.transitions.history import with_end
+from openmirror.plan.transitions.history import with_drop, with_end
 from openmirror.protocol.names import Incarnation
 from openmirror.table.control import ControlDocument, Dropped
 
@@ -18,6 +18,7 @@ def dropped(control: ControlDocument, record: Incarnation, at: datetime) -> Cont
     """
     if control.problem:
         control = with_end(control, control.problem, at, "the table was dropped")
+    drop = Dropped(record, at)
     return replace(
-        control, dropped=Dropped(record, at), missing_since=None, problem=None, failures=None
+        with_drop(control, drop), dropped=drop, missing_since=None, problem=None, failures=None
     )

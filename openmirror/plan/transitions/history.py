@@ -8,7 +8,7 @@ from datetime import datetime
 from openmirror.errors import Problem
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.rules import still_holds, what_changed
-from openmirror.table.control import Act, ControlDocument, Ended
+from openmirror.table.control import Act, ControlDocument, Dropped, Ended
 
 MOST_ACTS = 100
 
@@ -25,6 +25,14 @@ def with_end(control: ControlDocument, problem: Problem, at: datetime, how: str)
     """Remember that a problem is over, and why; the oldest go first."""
     ended = (*control.ended, Ended(problem, at, how))[-MOST_ENDED:]
     return replace(control, ended=ended)
+
+
+MOST_DROPS = 20
+
+
+def with_drop(control: ControlDocument, drop: Dropped) -> ControlDocument:
+    """Remember a drop; the oldest go first."""
+    return replace(control, drops=(*control.drops, drop)[-MOST_DROPS:])
 
 
 def with_end_by(

@@ -129,6 +129,8 @@ class ControlDocument:
     acts: tuple[Act, ...] = field(default=())
     ended: tuple[Ended, ...] = ()
     """The last problems that are over, oldest first."""
+    drops: tuple[Dropped, ...] = ()
+    """The last times that the table was dropped, oldest first, for `history`."""
 
     def record_of(self, incarnation: Incarnation) -> IncarnationRecord:
         """What is known of this incarnation: nothing yet for a new one."""

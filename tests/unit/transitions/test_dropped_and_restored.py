@@ -48,6 +48,7 @@ def test_a_drop_ends_what_stopped_the_table_and_forgets_nothing_that_may_come_ba
     assert dropped(before, OTHER_INCARNATION, NOW) == control(
         **LASTS,
         dropped=Dropped(OTHER_INCARNATION, NOW),
+        drops=(Dropped(OTHER_INCARNATION, NOW),),
         ended=(Ended(problem(), NOW, "the table was dropped"),),
     )
 
