@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from email.message import Message
 from email.parser import BytesParser
-from email.policy import HTTP
+from email.policy import HTTP, compat32
 from http import HTTPStatus
 from urllib.parse import parse_qsl
 from uuid import uuid4
@@ -104,11 +104,12 @@ def _part(part: Message) -> _Part:
     if len(words) != 3:
         raise RefusedCall(Fault.INVALID_INPUT, "a part of a batch is an HTTP request")
     given, _, query = words[1].partition("?")
-    headers = BytesParser(policy=HTTP).parsebytes(rest, headersonly=True)
+    # As they stand: the other policy writes dates in a form of its own, and they are signed.
+    headers = BytesParser(policy=compat32).parsebytes(rest, headersonly=True)
     return _Part(
         part.get("Content-ID", ""),
         words[0].upper(),
-        "/" + given.lstrip("/"),  # delta-rs writes two slashes, and signs one
+        given,
         parse_qsl(query, keep_blank_values=True),
         {name.lower(): str(value) for name, value in headers.items()},
     )
