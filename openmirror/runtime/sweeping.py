@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TypeVar
 
 from openmirror.errors import (
@@ -101,7 +102,7 @@ def sweep(
             swept.late[folder] = ports.clock() - timedelta(seconds=status.lag_seconds)
 
     due = []
-    for table in _of_mirrors(ports, mirrors, swept.unreadable, lambda *of: _marked(ports, *of)):
+    for table in _of_mirrors(ports, mirrors, swept.unreadable, partial(_marked, ports)):
         if resting.is_due(*table, began):
             due.append(table)
         else:
