@@ -29,7 +29,7 @@ def list_once(folder: Path, *, still: bool) -> Listing | None:
 
 
 def _entries(fd: int) -> tuple[Entry, ...]:
-    found = []
+    found: list[Entry] = []
     for name in sorted(os.listdir(fd)):
         try:
             facts = os.stat(name, dir_fd=fd)
