@@ -13,6 +13,7 @@ from openmirror.errors import AccessDenied, OpenmirrorError, Unavailable
 from openmirror.ingress.dead_letters import dead_letter_page
 from openmirror.operate.finding import find_mirror, known_mirrors
 from openmirror.operate.http_verbs import Ask, operate, put_back, verb_of
+from openmirror.operate.mirror_notes import mirror_notes, stray_mirrors
 from openmirror.operate.overview import mirror_head, path_of, table_page, token_of
 from openmirror.operate.requests import Operator
 from openmirror.ports.dead_letters import DeadLetters
@@ -67,7 +68,7 @@ def get_tables_mirroring_status(req: func.HttpRequest) -> func.HttpResponse:
         page = table_page(ports, mirror, path_of(token) if token else None)
     except OpenmirrorError as error:
         return refusal(error)
-    shown = to_json(page.tables)
+    shown = to_json(page.tables, [mirror_notes(ports.store, mirror)])
     if page.more:
         after = token_of(page.more)
         address = req.url.partition("?")[0]
@@ -84,7 +85,11 @@ def status(req: func.HttpRequest) -> func.HttpResponse:
         app = built()
         ports = app.ports
         only = req.params.get("mirror")
-        names = [find_mirror(ports.store, only)] if only else known_mirrors(ports.store)
+        if only:
+            names = [find_mirror(ports.store, only)]
+        else:
+            names = known_mirrors(ports.store)
+            names += stray_mirrors(ports.store, tuple(names))
         views = [_view(ports, name, req) for name in names]
         undelivered = _undelivered(app.dead_letters)
     except OpenmirrorError as error:
@@ -106,7 +111,10 @@ def _view(ports: RootPorts, name: str, req: func.HttpRequest) -> MirrorView:
     head = mirror_head(ports, name)
     page = table_page(ports, name, path_of(token) if token else None)
     more = _with(req, mirror=name, after=token_of(page.more)) if page.more else None
-    return mirror_view(name, head.state.value, head.heartbeat, head.trouble, page.tables, more)
+    notes = mirror_notes(ports.store, name)
+    return mirror_view(
+        name, head.state.value, head.heartbeat, head.trouble, page.tables, more, notes
+    )
 
 
 def _undelivered(dead_letters: DeadLetters) -> Undelivered:

@@ -223,6 +223,10 @@ SOLUTIONS: dict[Code, str] = {
     Code.MIRROR_SETTINGS_INVALID: (
         "Correct mirroring.json; every table is checked again when it changes."
     ),
+    Code.FILE_FORMAT_UNDECLARED: (
+        "Declare FileFormat in _metadata.json (Parquet, CSV or DelimitedText), or remove the files "
+        "of the format that the table does not have."
+    ),
     Code.KEY_COLUMNS_CHANGED: (
         "Restore the former keyColumns, or delete and re-create the table folder with a new "
         "initial load; `openmirror reseed` rebuilds from the files that are still there."
@@ -316,7 +320,23 @@ SOLUTIONS: dict[Code, str] = {
         "Rename it to the next 20-digit number with the table's extension, or give scratch files "
         "a name that starts with _."
     ),
+    Code.FILE_NEVER_READ: (
+        "Rename it to the next 20-digit number with the table's extension, or declare in "
+        "_metadata.json how files are called and written (FileFormat, FileExtension, "
+        "fileDetectionStrategy, isPartitionEnabled); what is no change begins with _."
+    ),
+    Code.FILE_MISPLACED: (
+        "Move it into its table folder below landing/<mirror>/Files/LandingZone, or give what is "
+        "no change a name that starts with _."
+    ),
+    Code.FILE_FORMAT_ASSUMED: (
+        "Declare FileFormat in _metadata.json, with SchemaDefinition if columns have other types "
+        "than text."
+    ),
     Code.METADATA_REPAIRED: "Write valid JSON; other readers of the file may refuse it.",
+    Code.METADATA_KEY_UNKNOWN: (
+        "Correct the key in _metadata.json; a key that is not known is ignored."
+    ),
     Code.CONTROL_DOCUMENT_REBUILT: (
         "Nothing to do: the table goes on under a new epoch. Skips and holds are gone, and without "
         "a ledger the manifests of the files that were applied before."
@@ -328,5 +348,9 @@ SOLUTIONS: dict[Code, str] = {
     Code.FILE_TIME_AHEAD: (
         "Set the clock of the publisher's machine, or copy files without their times. Waits count "
         "from the first observation of such a file; what is ordered by time has it last."
+    ),
+    Code.CATALOG_REGISTRATION_FAILED: (
+        "Give the runner the right to create schemas and tables in its catalog, or free the name; "
+        "a later commit of the table tries again."
     ),
 }

@@ -23,6 +23,7 @@ from openmirror.progress.tables import (
     BatchCommitted,
     BatchStarted,
     ControlDocumentInvalid,
+    FilesNeverRead,
     LeftoverCleanupFailed,
     MirrorUnreadable,
     RegistrationFailed,
@@ -59,6 +60,8 @@ def line_of(event: ProgressEvent, now: datetime) -> str | None:
             return f"paused by {event.code.value}: {where}{event.detail}"
         case TableWaiting():
             return waits(event, now)
+        case FilesNeverRead():
+            return f"{event.file}: {event.detail}"
         case TableDropped():
             return f"dropped, because its folder is gone; kept in {event.retained_at}"
         case TableRestored():

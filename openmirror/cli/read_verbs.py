@@ -38,8 +38,9 @@ def status(
       openmirror status --json | jq '.data[] | select(.status == "Failed")'
     """
     from openmirror import wiring
-    from openmirror.cli.status_table import print_status, troubles
+    from openmirror.cli.status_table import misplaced, print_status, publishers, troubles
     from openmirror.cli.tables import choose_mirrors, known_mirrors, no_mirrors
+    from openmirror.operate.mirror_notes import all_notes, mirror_notes
     from openmirror.operate.report import statuses
     from openmirror.status import to_json
 
@@ -47,20 +48,24 @@ def status(
     ports = wiring.root_ports(settings)
     if not mirror and not known_mirrors(ports.store):
         say(no_mirrors(settings.root))
-        if as_json:
-            typer.echo(json.dumps(to_json([]), indent=1))
-        return
-    chosen = choose_mirrors(ports.store, mirror, settings.root)
-    found = statuses(ports, chosen)
+        chosen, found = [], []
+    else:
+        chosen = choose_mirrors(ports.store, mirror, settings.root)
+        found = statuses(ports, chosen)
+    if mirror:
+        notes = [mirror_notes(ports.store, name) for name in chosen]
+    else:
+        notes = all_notes(ports.store, chosen)
     if as_json:
-        typer.echo(json.dumps(to_json(found), indent=1, ensure_ascii=False))
+        typer.echo(json.dumps(to_json(found, notes), indent=1, ensure_ascii=False))
         return
     console = result_console()
-    if not found:
+    if found:
+        print_status(console, found, with_mirror=len(chosen) > 1)
+    elif chosen:
         console.print("no tables yet: publishers make a folder for each in the landing zone")
-        return
-    print_status(console, found, with_mirror=len(chosen) > 1)
-    for text in troubles(found, ports.clock(), verbose=verbose):
+    stopped = troubles(found, ports.clock(), verbose=verbose)
+    for text in (*publishers(notes), *stopped, *misplaced(notes)):
         console.print(f"\n{text}", soft_wrap=True, markup=False)
 
 
@@ -110,7 +115,8 @@ def validate(
 ) -> None:
     """Check a table folder as a mirror would, and say everything that is wrong with it.
 
-    For publishers: needs no mirror, and changes nothing. Exit code 0 when a mirror would apply
+    For publishers: needs no mirror, and changes nothing. In a folder that a mirror of this machine
+    has, files are checked against its table and its options. Exit code 0 when a mirror would apply
     all of it, 3 when a table would stop or wait.
 
     \b
@@ -118,29 +124,19 @@ def validate(
       openmirror validate ./LandingZone/Sales.schema/Orders
     """
     from openmirror import wiring
+    from openmirror.cli.findings_table import validated_json, validated_lines
+    from openmirror.errors import Malformed
 
-    settings = settings_for(None)
-    findings = wiring.validate_on_disk(settings, folder)
+    try:
+        checked = wiring.validate_on_disk(settings_for(None), folder)
+    except Malformed as error:
+        raise typer.BadParameter(str(error)) from None
     if as_json:
-        data = [
-            {
-                "rule": f.rule,
-                "file": f.file,
-                "detail": f.detail,
-                "remedy": f.remedy,
-                "stops": f.stops,
-            }
-            for f in findings
-        ]
-        typer.echo(json.dumps({"data": data}, indent=1, ensure_ascii=False))
-    elif not findings:
-        typer.echo(f"{folder}: nothing is wrong")
+        typer.echo(json.dumps(validated_json(checked), indent=1, ensure_ascii=False))
     else:
-        for finding in findings:
-            kind = "stops" if finding.stops else "warning"
-            where = f" {finding.file}" if finding.file else ""
-            typer.echo(f"{kind}{where} ({finding.rule}): {finding.detail}\n  {finding.remedy}")
-    if any(finding.stops for finding in findings):
+        for line in validated_lines(checked, str(folder)):
+            typer.echo(line)
+    if any(finding.stops for finding in checked.findings):
         raise typer.Exit(EXIT_FOUND)
 
 
@@ -162,10 +158,13 @@ def refuse_wrong_settings(ports: RootPorts, chosen: list[str]) -> None:
 
 def warn_of_stopped(ports: RootPorts, chosen: list[str]) -> None:
     """Say which tables will not go on by themselves, before others do."""
-    from openmirror.cli.status_table import troubles
+    from openmirror.cli.status_table import misplaced, troubles
+    from openmirror.operate.mirror_notes import mirror_notes
     from openmirror.operate.report import statuses
 
     for text in troubles(statuses(ports, chosen), ports.clock(), only_stopped=True):
+        say(text)
+    for text in misplaced(mirror_notes(ports.store, mirror) for mirror in chosen):
         say(text)
 
 
@@ -177,7 +176,7 @@ def report_stopped(
     verbose: bool = False,
 ) -> None:
     """Say what a drain could not apply, why, and what to do."""
-    from openmirror.cli.status_table import wait_text
+    from openmirror.cli.status_table import misplaced, wait_text
     from openmirror.plan.decisions import Pause
     from openmirror.runtime.isolation import UnreadableTable
     from openmirror.status import Word, plain_text
@@ -191,6 +190,12 @@ def report_stopped(
             say(f"  {problem.solution}")
         else:
             say(f"{name(folder)} {wait_text(outcome.waiting, name(folder), now)}")
+    for folder, notices in sorted(result.never_read.items(), key=lambda item: item[0]):
+        for notice in notices:
+            say(f"{name(folder)}: {notice.code}\n  {notice.file}: {notice.detail}")
+            say(f"  {notice.solution}")
+    for text in misplaced(result.notes):
+        say(text)
     for folder, left in sorted(result.outcomes.items(), key=lambda item: item[0]):
         if isinstance(left, UnreadableTable):
             say(f"{name(folder)} cannot be observed ({Word.TABLE_UNREADABLE}): {left.reason}")

@@ -25,6 +25,7 @@ from openmirror.progress.tables import (
     BatchCommitted,
     BatchStarted,
     ControlDocumentInvalid,
+    FilesNeverRead,
     MirrorUnreadable,
     TableContended,
     TableDropped,
@@ -114,6 +115,7 @@ class Reporter:
 
 
 _REPEATED = (
+    FilesNeverRead,
     TableWaiting,
     TableUnreadable,
     ControlDocumentInvalid,

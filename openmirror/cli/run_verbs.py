@@ -111,7 +111,7 @@ def drain(root: RootOption = None, mirror: Mirrors = None, verbose: Verbose = Fa
     \b
     Exit codes:
       0  everything is applied (except for held tables)
-      3  some table is paused, or waits for a file or a person
+      3  some table is paused, waits for a file or a person, or has files that are never read
       1  failure     2  usage     4  another process holds this root
 
     \b
@@ -154,7 +154,7 @@ def drain(root: RootOption = None, mirror: Mirrors = None, verbose: Verbose = Fa
     report_stopped(result, names, ports.clock(), verbose=verbose)
     if result.has_failed:
         raise typer.Exit(EXIT_FAILED)
-    if result.stopped:
+    if result.left_undone:
         raise typer.Exit(EXIT_STOPPED)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from rich import box
@@ -13,7 +13,9 @@ from rich.text import Text
 from openmirror.cli.console import clock_time, short
 from openmirror.plan.decisions import Waiting
 from openmirror.protocol.counts import counted
+from openmirror.protocol.rules import Code
 from openmirror.status import (
+    MirrorNotes,
     OnHold,
     Paused,
     TableStatus,
@@ -22,6 +24,7 @@ from openmirror.status import (
     WasDropped,
     message_of,
     plain_text,
+    publisher_text,
     shown_names,
     wait_remedy,
 )
@@ -138,10 +141,26 @@ def _troubles_of(
         yield f"{name} {wait_text(table.waiting_for.waiting, name, now)}"
     yield from _of_partitions(table, name, now)
     for warning in table.warnings:
-        if only_stopped and not isinstance(table.stage, OnHold):
+        is_shown = isinstance(table.stage, OnHold) or warning.code == Code.FILE_NEVER_READ
+        if only_stopped and not is_shown:
             continue
         where = f"{warning.file}: " if warning.file and warning.file not in warning.detail else ""
         yield f"{name}: {warning.code}\n  {where}{warning.detail}. {warning.solution}"
+
+
+def publishers(mirrors: Iterable[MirrorNotes]) -> Iterator[str]:
+    """Who publishes into each mirror, where somebody says so."""
+    for notes in mirrors:
+        if notes.partner and (who := publisher_text(notes.partner)):
+            yield f"{notes.mirror}: published by {who}"
+
+
+def misplaced(mirrors: Iterable[MirrorNotes]) -> Iterator[str]:
+    """What of each mirror lies where it feeds no table, and what to do."""
+    for notes in mirrors:
+        for warning in notes.warnings:
+            head = f"{notes.mirror}: {warning.code}"
+            yield f"{head}\n  {warning.file}: {warning.detail}. {warning.solution}"
 
 
 def _of_partitions(table: TableStatus, name: str, now: datetime) -> Iterator[str]:

@@ -13,7 +13,7 @@ from openmirror.formats.parquet.conversion import read_parquet
 from openmirror.formats.text.rows import read_text
 from openmirror.plan.facts import FileFacts
 from openmirror.ports import FileStore
-from openmirror.protocol.rules import Broken
+from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.text_format import TextFormat
 from openmirror.stores.stored_file import open_stored
 from openmirror.table.layout import StorePath
@@ -47,14 +47,28 @@ class ChangeFileRows:
     def first_broken(
         self, path: StorePath, facts: FileFacts, text: TextFormat | None
     ) -> Broken | None:
-        """The first rule that the values of a file break which Spark could not read by itself."""
+        """The first rule that the values of a file break, all its pages read as the engine does."""
         if not facts.needs_conversion:
-            return None
+            return self._damaged(path, facts)
         try:
             for _ in self._batches(path, facts, text):
                 pass
         except RowsBroken as error:
             return error.broken
+        return None
+
+    def _damaged(self, path: StorePath, facts: FileFacts) -> Broken | None:
+        """Parquet that Spark reads itself: only its data pages can be damaged."""
+        content, _ = open_stored(self._store, path, facts.etag)
+        try:
+            with closing(content), pq.ParquetFile(content) as file:
+                for _ in file.iter_batches():
+                    pass
+        except pa.ArrowNotImplementedError:
+            return None  # not damaged; Spark reads more than this reader
+        except (pa.ArrowException, OSError) as error:
+            reason = str(error).partition("\n")[0]
+            return Broken(Code.FILE_UNREADABLE, f"its data cannot be read: {reason}")
         return None
 
     def _batches(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from openmirror.errors import NotThere
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.file_format import format_of, is_open
 from openmirror.plan.naming import naming_of_observed
 from openmirror.plan.needs import decided_files, reads_from
 from openmirror.plan.observed import ObservedState
@@ -72,6 +73,10 @@ def observe_partially(
         return PartialObservation(replace(seen, observed=with_logs(ports, observed)))
     landing = layout.table_folder(folder)
     observed = _with_metadata(ports, observed, landing)
+    if announced is not None and is_open(observed):
+        # Only a full observation sees which file is first; what was announced is taken for it.
+        found = format_of(naming_of_observed(observed), [(announced, observed.at.timestamp())])
+        observed = replace(observed, found_format=found)
     observed = replace(observed, naming=naming_of_observed(observed))
     read = read_name(observed.naming, announced) if announced is not None else None
     if isinstance(read, NotAChangeFile):

@@ -19,16 +19,11 @@ from openmirror.errors import (
     is_of_one_place,
     words_of,
 )
+from openmirror.operate.mirror_notes import partner_of
 from openmirror.plan import plan
 from openmirror.ports import FileStore, HistoryReader
-from openmirror.protocol.names import (
-    PARTNER_EVENTS_FILE,
-    TableFolder,
-    TableName,
-    TablePath,
-    table_name,
-)
-from openmirror.protocol.partner import Partner, parse_partner_events
+from openmirror.protocol.names import TableFolder, TableName, TablePath, table_name
+from openmirror.protocol.partner import Partner
 from openmirror.protocol.rules import Broken, Code
 from openmirror.reconcile.concurrently import side_by_side
 from openmirror.reconcile.discovery import Discovered, explore, has_zone
@@ -133,7 +128,7 @@ def statuses_of(
     Folders that are `seen` are not observed again. One that cannot be observed has a status that
     says so. Raises NotThere when the zone cannot be listed.
     """
-    partner, known = _partner(ports.store, mirror), seen or {}
+    partner, known = partner_of(ports.store, mirror), seen or {}
 
     def status(folder: TableFolder) -> TableStatus | None:
         if folder not in known:
@@ -166,16 +161,6 @@ def _default_schema(store: FileStore, mirror: str) -> str:
         if not is_of_one_place(error):
             raise
         return MirrorDocument().default_schema
-
-
-def _partner(store: FileStore, mirror: str) -> Partner | None:
-    try:
-        content = store.read(layout.join(layout.landing_zone(mirror), PARTNER_EVENTS_FILE))
-    except Exception as error:
-        if not is_of_one_place(error):
-            raise
-        return None  # it says who publishes, and decides nothing: no table may wait for it
-    return parse_partner_events(content.data)
 
 
 def publish(

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from openmirror.errors import SOLUTIONS, NotThere
-from openmirror.plan import Limits, ObservedState
+from openmirror.plan import Limits, ObservedState, plan
 from openmirror.plan.cut import check_file, merge_file
 from openmirror.plan.decisions import Pause, Stop, Wait, WaitKind
 from openmirror.plan.facts import FileFacts, LandedFile
-from openmirror.plan.naming import naming_of, text_of
+from openmirror.plan.file_format import assumed, text_of
 from openmirror.plan.ordering import in_order
-from openmirror.plan.rules import table_rules
+from openmirror.plan.rules import frozen_rules, table_rules
 from openmirror.plan.transitions.incarnations import with_record
 from openmirror.ports import Entry, FileStore, Inspector, RowReader
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
@@ -28,14 +28,32 @@ from openmirror.protocol.names import (
     TableName,
     TablePath,
 )
-from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import WARNINGS, Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import LAST_SEQUENCE, START, Sequence, file_stem, next_sequence
-from openmirror.reconcile.landed_files import list_landed, sorted_out
-from openmirror.table.control import ControlDocument, FrozenOptions, IncarnationRecord, Skip
+from openmirror.reconcile.landed_files import list_landed, with_landed
+from openmirror.status.warnings import warnings
+from openmirror.table.control import (
+    ControlDocument,
+    FrozenOptions,
+    IncarnationRecord,
+    RequestKind,
+    Skip,
+)
 from openmirror.table.layout import StorePath, join, name_of
+from openmirror.table.log import TableLog
+
+
+@dataclass(frozen=True)
+class Validated:
+    """What was checked, and what is wrong with it."""
+
+    findings: tuple[FolderFinding, ...]
+    folder: TableFolder | None = None
+    """The table folder of a mirror; None for one that lies in no landing zone."""
+    seen: ObservedState | None = None
+    """What the mirror observes of it; None where none was ever at work on it."""
 
 
 @dataclass(frozen=True)
@@ -57,42 +75,67 @@ def validate_folder(
     rows: RowReader,
     folder: StorePath,
     limits: Limits | None = None,
+    seen: ObservedState | None = None,
 ) -> list[FolderFinding]:
     """Everything that is wrong in one table folder, wherever below the store's root it lies.
 
-    Reads only; needs no mirror around the folder. Raises NotThere when there is no such folder.
+    `seen` is what the folder's own mirror observes of it, where it has one: then files are checked
+    against the table and the options that are there, and those that are applied are left out.
+    Reads only. Raises NotThere when there is no such folder.
     """
-    observed = _observe(store, folder)
+    frozen = frozen_rules(seen) if seen is not None else None
+    observed = _observe(store, folder, frozen)
+    if seen is not None:
+        observed = replace(observed, policy=seen.policy)
     archived = _archived(store, observed)
-    observed = _in_order(observed, archived or ())
-    # Whoever asks is done with writing: no quiet period is needed.
-    limits = replace(limits or Limits(), quiet_period=timedelta())
-    return list(_Check(inspector, rows, observed, limits, archived).findings())
+    observed = _in_order(observed, archived or (), frozen)
+    # Whoever asks is done with writing: nothing is waited for.
+    limits = replace(limits or Limits(), quiet_period=timedelta(), metadata_grace=timedelta())
+    check = _Check(
+        inspector=inspector,
+        rows=rows,
+        observed=observed,
+        limits=limits,
+        archived=archived,
+        seen=seen,
+    )
+    found = list(check.findings())
+    known = {(finding.rule, finding.file) for finding in found}
+    known |= {(finding.rule, None) for finding in found}
+    of_mirror = _of_mirror(seen, limits) if seen is not None else ()
+    return found + [more for more in of_mirror if (more.rule, more.file) not in known]
 
 
-def _observe(store: FileStore, folder: StorePath) -> ObservedState:
-    """The observed state of a folder of no mirror: no control document, no table yet."""
+def _of_mirror(seen: ObservedState, limits: Limits) -> Iterator[FolderFinding]:
+    """What only the mirror knows: problems of the table as a whole, holds, names used before."""
+    decision = plan(seen, limits, seen.at)
+    if isinstance(decision, Pause):
+        yield _stopped(decision)
+    for warn in warnings(seen, decision, seen.applied):
+        yield FolderFinding(warn.code, warn.detail, warn.solution, warn.file, stops=False)
+
+
+def _observe(store: FileStore, folder: StorePath, frozen: FrozenOptions | None) -> ObservedState:
+    """The observed state of a folder by itself: no table yet, and these options."""
     listing = store.list_folder(folder)
     metadata, etag = None, None
     if any(entry.name == METADATA_FILE and not entry.is_folder for entry in listing.entries):
         content = store.read(join(folder, METADATA_FILE))
         metadata = parse_metadata(content.data) if content.data.strip() else None
         etag = content.etag
-    naming = naming_of(metadata) if isinstance(metadata, TableMetadata) else NamingScheme()
-    landed = sorted_out(store, folder, listing, naming)
-    return ObservedState(
+    observed = ObservedState(
         folder=TableFolder("", TablePath("", name_of(folder))),
         name=TableName("", name_of(folder)),
         table=folder,
         at=listing.at,
         incarnation=_RECORD,
-        control=ControlDocument(folder=folder),
-        naming=naming,
-        landed=landed.files,
-        unexpected_names=landed.unexpected_names,
+        control=with_record(
+            ControlDocument(folder=folder), IncarnationRecord(incarnation=_RECORD, frozen=frozen)
+        ),
         metadata=metadata,
         metadata_etag=etag,
     )
+    return with_landed(store, folder, listing, observed)
 
 
 _RECORD = Incarnation("validated")
@@ -106,7 +149,9 @@ def _archived(store: FileStore, observed: ObservedState) -> tuple[LandedFile, ..
         return None
 
 
-def _in_order(observed: ObservedState, archived: Iterable[LandedFile]) -> ObservedState:
+def _in_order(
+    observed: ObservedState, archived: Iterable[LandedFile], frozen: FrozenOptions | None
+) -> ObservedState:
     """Every file at its place, as if nothing were missing before it."""
     applied: dict[str, Sequence] = {}
     for file in archived:
@@ -123,24 +168,34 @@ def _in_order(observed: ObservedState, archived: Iterable[LandedFile]) -> Observ
         )
         for partition in {file.partition for file in observed.landed}
     )
-    record = IncarnationRecord(incarnation=_RECORD, skips=given_up, partitions=applied)
+    record = IncarnationRecord(
+        incarnation=_RECORD,
+        skips=given_up,
+        partitions=applied,
+        frozen=frozen,
+    )
     used = frozenset(file.name for file in archived)
     return in_order(replace(observed, control=with_record(observed.control, record)), used)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Check:
     inspector: Inspector
     rows: RowReader
     observed: ObservedState
     limits: Limits
     archived: tuple[LandedFile, ...] | None
+    seen: ObservedState | None = None
 
     def findings(self) -> Iterator[FolderFinding]:
         metadata = self.observed.metadata
-        for oddity in self.observed.unexpected_names:
-            yield _found(Code.FILE_NAME_INVALID, oddity.reason, oddity.name)
-        if metadata is None:
+        for odd in self.observed.unexpected_names:
+            if odd.may_hold_changes:
+                # A mirror goes on, but not with this: what was sent would be missing for good.
+                yield replace(_found(Code.FILE_NEVER_READ, odd.reason, odd.name), stops=True)
+            else:
+                yield _found(Code.FILE_NAME_INVALID, odd.reason, odd.name)
+        if metadata is None and frozen_rules(self.observed) is None:
             yield FolderFinding(
                 WaitKind.METADATA,
                 f"no {METADATA_FILE}, or an empty one: a table without key columns, which takes "
@@ -151,6 +206,10 @@ class _Check:
             )
         if isinstance(metadata, TableMetadata) and metadata.repairs:
             yield _found(Code.METADATA_REPAIRED, "; ".join(metadata.repairs), METADATA_FILE)
+        if isinstance(metadata, TableMetadata) and metadata.misspelt:
+            yield _found(Code.METADATA_KEY_UNKNOWN, "; ".join(metadata.misspelt), METADATA_FILE)
+        if detail := assumed(self.observed):
+            yield _found(Code.FILE_FORMAT_ASSUMED, detail, METADATA_FILE)
         rules = table_rules(self.observed, self.limits, self.observed.at)
         if isinstance(rules, Pause):
             yield replace(_stopped(rules), file=METADATA_FILE)
@@ -164,7 +223,7 @@ class _Check:
         has_ledger = self.observed.naming.has_ledger
         for file in self.observed.files.values():
             number = file.number if has_ledger else file.sequence
-            if number is not None:
+            if number is not None and not self._is_done(file):
                 numbered.setdefault(file.partition, []).append((number, file))
         for partition, files in sorted(numbered.items()):
             yield from self._gaps_in(partition, files)
@@ -175,6 +234,8 @@ class _Check:
         where = f"{partition}/" if partition else ""
         expected = self._first(partition, min(number for number, _ in files))
         for number, file in sorted(files, key=lambda item: item[0]):
+            while number > expected and (skip := self._given_up(Sequence(expected), partition)):
+                expected = min(skip.last + 1, number)
             if number > expected:
                 numbers = f"{where}{file_stem(expected)}"
                 if number > expected + 1:
@@ -189,6 +250,10 @@ class _Check:
 
     def _first(self, partition: str, lowest: int) -> int:
         """The number that a partition must begin with: 1, unless earlier files were archived."""
+        if self._applied is not None:
+            views = self._applied.ledger.partitions
+            own = next((view.applied for view in views if view.name == partition), None)
+            return (own or 0) + 1 if self.observed.naming.has_ledger else self._applied.applied + 1
         if self.archived is None:
             return 1
         there = (file for file in self.archived if file.partition == partition)
@@ -196,12 +261,48 @@ class _Check:
         # Archives are purged after a while, from below: what is gone there is no gap.
         return last + 1 if last else lowest
 
+    @property
+    def _applied(self) -> ObservedState | None:
+        """What the mirror observes, where it goes on from what it has applied of this folder."""
+        seen = self.seen
+        if seen is None or seen.live is None or seen.control.asks_for(RequestKind.RESEED):
+            return None
+        return seen
+
+    def _is_done(self, file: LandedFile) -> bool:
+        """Whether the mirror has applied this very file, or passes over it."""
+        seen = self.seen
+        if seen is None or seen.record is None:
+            return False
+        if seen.record.skipped_file(file.name, file.etag):
+            return True
+        if not seen.naming.has_ledger and seen.record.skipped(file.sequence, file.etag):
+            return True
+        if self._applied is None:
+            return False
+        if not seen.naming.has_ledger:
+            return file.sequence <= seen.applied
+        return any(
+            manifest.name == file.name for manifest in seen.record.applied_files(seen.applied)
+        )
+
+    def _given_up(self, number: Sequence, partition: str) -> Skip | None:
+        if self.seen is None or self.seen.record is None:
+            return None
+        if self.seen.naming.has_ledger:
+            return self.seen.record.skipped(number, None, partition)
+        return self.seen.record.skipped(number, None)
+
     def _files(self, rules: FrozenOptions | Stop) -> Iterator[FolderFinding]:
         # Without rules a file is checked by itself alone.
         frozen = rules if isinstance(rules, FrozenOptions) else FrozenOptions()
         knows_keys = not isinstance(self.observed.metadata, Broken)
         schema: TableSchema | None = None
+        if self._applied is not None and isinstance(self._applied.log, TableLog):
+            schema = self._applied.log.schema
         for landed in self.observed.files.values():
+            if self._is_done(landed):
+                continue
             file = landed
             if not landed.is_folder and not landed.twin:
                 entry = Entry(landed.name, False, landed.size, landed.modified, landed.etag)
@@ -217,6 +318,8 @@ class _Check:
                 broken = self.rows.first_broken(file.path, file.facts, text_of(self.observed))
                 if broken is not None:
                     yield _found(broken.code, broken.detail, file.name)
+                if broken is not None and broken.code is Code.FILE_UNREADABLE:
+                    continue  # its markers are not to be had either
                 keyed = bool(frozen.key_columns) or not knows_keys
                 yield from self._marker_values(file, file.facts, keyed)
         if schema is not None and not schema.columns:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from openmirror.plan.file_format import text_of
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.rules import frozen_rules
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.naming_scheme import NamingScheme
-from openmirror.protocol.text_format import TextFormat
 from openmirror.table.control import FrozenOptions
 
 
@@ -18,18 +18,10 @@ def naming_of(rules: FrozenOptions | TableMetadata) -> NamingScheme:
 
 def naming_of_observed(observed: ObservedState) -> NamingScheme:
     """How this table's files are found; options are frozen, the extension is as declared now."""
-    frozen = frozen_rules(observed)
-    if not isinstance(observed.metadata, TableMetadata):
-        return naming_of(frozen) if frozen else NamingScheme()
-    declared = naming_of(observed.metadata)
-    if frozen is None:
-        return declared
-    return NamingScheme(frozen.detection, frozen.partitioned, declared.extension)
-
-
-def text_of(observed: ObservedState) -> TextFormat | None:
-    """How this table's delimited text is written; None for Parquet."""
-    if isinstance(observed.metadata, TableMetadata):
-        return observed.metadata.text
-    frozen = frozen_rules(observed)
-    return frozen.text if frozen else None
+    text = text_of(observed)
+    extension = text.extension if text else NamingScheme.extension
+    declared = observed.metadata if isinstance(observed.metadata, TableMetadata) else None
+    rules = frozen_rules(observed) or declared
+    if rules is None:
+        return NamingScheme(extension=extension)
+    return NamingScheme(rules.detection, rules.partitioned, extension)

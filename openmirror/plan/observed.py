@@ -13,6 +13,7 @@ from openmirror.protocol.names import ETag, Incarnation, TableFolder, TableName
 from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.sequence import START, Position, Sequence
+from openmirror.protocol.text_format import TextFormat
 from openmirror.table.control import ControlDocument, IncarnationRecord
 from openmirror.table.layout import StorePath
 from openmirror.table.log import BrokenLog, Epoch, TableLog
@@ -90,11 +91,25 @@ def limits_of(policy: TablePolicy | Broken, limits: Limits) -> Limits:
 
 
 @dataclass(frozen=True)
+class FormatOfFiles:
+    """The format of a table of which nothing says so but its files."""
+
+    text: TextFormat | None
+    """How its delimited text is written; None for Parquet."""
+    file: str
+    """The first file, which it was taken from."""
+    other: str | None = None
+    """A file of another format."""
+
+
+@dataclass(frozen=True)
 class UnexpectedName:
     """A name in a table folder that is neither reserved nor a change file."""
 
     name: str
     reason: str
+    may_hold_changes: bool = False
+    """Whether its publisher may believe that it has sent these changes."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +161,8 @@ class ObservedState:
     """Change files of the folder, and of the archive where one was missing, in order."""
     ledger: LedgerView = field(default_factory=LedgerView)
     """Files that are not in the order, where the table has a ledger."""
+    found_format: FormatOfFiles | None = None
+    """By the files that lie there, where nothing else says which format they have."""
     unexpected_names: tuple[UnexpectedName, ...] = ()
     metadata: TableMetadata | Broken | None = None
     """None when the file is missing or empty."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from openmirror.errors import Problem, problem_from
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.file_format import both_formats, text_of
 from openmirror.plan.observed import Limits, ObservedState
 from openmirror.plan.times import counted_from
 from openmirror.protocol.metadata import TableMetadata
@@ -76,8 +77,12 @@ def table_rules(observed: ObservedState, limits: Limits, now: datetime) -> Froze
     if metadata is None:
         if (before := observed.record.frozen if observed.record else None) is not None:
             return before
-        wait = _metadata_wait(observed, limits, now)
-        return wait if wait else FrozenOptions()
+        if wait := _metadata_wait(observed, limits, now):
+            return wait
+    if broken := both_formats(observed):
+        return Pause(problem_of(observed, broken))
+    if metadata is None:
+        return FrozenOptions(text=text_of(observed))
     if broken := _changed(metadata, frozen):
         return Pause(problem_of(observed, broken))
     if broken := _keyless(metadata):
@@ -87,7 +92,7 @@ def table_rules(observed: ObservedState, limits: Limits, now: datetime) -> Froze
         detection=metadata.detection,
         default_marker=metadata.default_marker,
         partitioned=metadata.partitioned,
-        text=metadata.text,
+        text=text_of(observed),
         version_column=metadata.version_column,
     )
 

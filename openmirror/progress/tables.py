@@ -102,6 +102,21 @@ class TableWaiting(TableEvent):
 
 
 @dataclass(frozen=True)
+class FilesNeverRead(TableEvent):
+    """Something lies in the folder like changes that were sent, and is no change file.
+
+    Emitted by each reconciliation. Warning: the table goes on, and whoever sent it may not know.
+    """
+
+    name = "files-never-read"
+    severity = Severity.WARNING
+
+    file: str
+    """The first of those with this reason."""
+    detail: str
+
+
+@dataclass(frozen=True)
 class TableDropped(TableEvent):
     """The folder is gone for good, so the table was closed and moved away.
 
@@ -183,7 +198,7 @@ class TableContended(TableEvent):
 class RegistrationFailed(TableEvent):
     """The catalog does not have the table after its commit.
 
-    Warning: the table is applied all the same, and the next process tries again.
+    Warning: the table is applied all the same, and a later commit tries again.
     """
 
     name = "registration-failed"

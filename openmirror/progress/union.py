@@ -21,6 +21,7 @@ from openmirror.progress.tables import (
     BatchCommitted,
     BatchStarted,
     ControlDocumentInvalid,
+    FilesNeverRead,
     LeftoverCleanupFailed,
     MirrorUnreadable,
     RegistrationFailed,
@@ -41,6 +42,7 @@ ProgressEvent: TypeAlias = (
     | AttemptFailed
     | TablePaused
     | TableWaiting
+    | FilesNeverRead
     | TableDropped
     | TableRestored
     | TableCleaned

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from openmirror.protocol.json_text import JsonError, JsonValue, parse_json
+from openmirror.protocol.misspelt import misspelt
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken, Code
@@ -29,6 +30,8 @@ class TableMetadata:
     detection: Detection = Detection.SEQUENTIAL
     default_marker: Marker = Marker.INSERT
     partitioned: bool = False
+    declares_format: bool = False
+    """Whether it says which format files have: by FileFormat, or by a key that text alone has."""
     file_format: str = "Parquet"
     text: TextFormat | None = None
     """How delimited text is written; None for Parquet."""
@@ -36,6 +39,8 @@ class TableMetadata:
     """The ConditionalUpdateColumn (PROTOCOL §5.6)."""
     unknown: Mapping[str, JsonValue] = field(default_factory=dict)
     repairs: tuple[str, ...] = ()
+    misspelt: tuple[str, ...] = ()
+    """Keys that mean nothing and are close to one that does, in words."""
 
 
 _PARQUET = "parquet"
@@ -74,9 +79,11 @@ def parse_metadata(content: bytes) -> TableMetadata | Broken:
     if isinstance(version_column, Broken):
         return version_column
     file_format = given.pop("fileformat", None)
+    has_text_keys = any(key in given for key in TEXT_KEYS)
+    declares_format = file_format is not None or has_text_keys
     if file_format is None:
-        # The declared default is CSV, but Parquet tables need no format at all (PROTOCOL §4.3).
-        file_format = "CSV" if any(key in given for key in TEXT_KEYS) else "Parquet"
+        # Without any of these keys the files themselves decide (PROTOCOL §4.3).
+        file_format = "CSV" if has_text_keys else "Parquet"
     if not isinstance(file_format, str):
         return Broken(Code.METADATA_INVALID, f"FileFormat must be text, not {file_format!r}")
     is_parquet = fold_case(file_format) == _PARQUET
@@ -88,11 +95,13 @@ def parse_metadata(content: bytes) -> TableMetadata | Broken:
         detection=strategy,
         default_marker=Marker.UPSERT if upsert else Marker.INSERT,
         partitioned=partitioned,
+        declares_format=declares_format,
         file_format="Parquet" if is_parquet else file_format,
         text=described,
         version_column=version_column,
         unknown=given,
         repairs=text.repairs,
+        misspelt=misspelt(text.value),
     )
 
 

@@ -23,6 +23,11 @@ from openmirror.protocol.sequence import (
 
 _PARTITION = re.compile(rf"[^=/_{NOT_A_CHARACTER}][^=/{NOT_A_CHARACTER}]*=[^/{NOT_A_CHARACTER}]*\Z")
 
+_DATA = frozenset({"parquet", "csv", "tsv", "psv", "json", "jsonl", "ndjson", "avro", "orc"})
+_COMPRESSED = frozenset({"gz", "gzip", "zst", "zstd", "snappy", "sz", "bz2", "lz4", "br", "zip"})
+_UNFINISHED = frozenset({"tmp", "temp", "part", "partial", "filepart", "crdownload", "crc", "bak"})
+_NUMBERED = re.compile(r"[0-9]+(\.[^.]+)?\Z")
+
 DEEPEST_PARTITION = 16
 """Folders within folders; whatever lies deeper is nobody's partition."""
 
@@ -84,6 +89,28 @@ def read_name(naming: NamingScheme, name: str) -> ParsedName | NotAChangeFile | 
     if naming.extension and not fold_case(own).endswith("." + fold_case(naming.extension)):
         return NotAChangeFile(f"this table's change files end in .{naming.extension}")
     return ParsedName(partition)
+
+
+def may_hold_changes(naming: NamingScheme, name: str, *, is_folder: bool) -> bool:
+    """Whether a publisher may take what is called so for changes that it has sent.
+
+    Asked of names that are no change file's: a folder, data by its ending, or a number. What an
+    operating system or an upload leaves behind (`.DS_Store`, `7.parquet.tmp`) is none of these.
+    """
+    own = fold_case(name.rpartition("/")[2])
+    if own.startswith("."):
+        return False
+    if is_folder:
+        return True
+    endings = own.split(".")[1:]
+    if endings and endings[-1] in _UNFINISHED:
+        return False
+    if _NUMBERED.match(own):
+        return True
+    if endings and endings[-1] in _COMPRESSED:
+        endings = endings[:-1]
+    declared = fold_case(naming.extension).rpartition(".")[2]
+    return bool(endings) and endings[-1] in _DATA | {declared}
 
 
 def name_within(path: str) -> str:

@@ -14,6 +14,7 @@ class Code(StrEnum):
 
     METADATA_INVALID = "MetadataInvalid"
     MIRROR_SETTINGS_INVALID = "MirrorSettingsInvalid"
+    FILE_FORMAT_UNDECLARED = "FileFormatUndeclared"
     KEY_COLUMNS_CHANGED = "KeyColumnsChanged"
     PINNED_OPTION_CHANGED = "PinnedOptionChanged"
     KEY_COLUMNS_UNDECLARED = "KeyColumnsUndeclared"
@@ -40,20 +41,30 @@ class Code(StrEnum):
     # Warnings: the table goes on.
     SEQUENCE_REUSED = "SequenceReused"
     FILE_NAME_INVALID = "FileNameInvalid"
+    FILE_NEVER_READ = "FileNeverRead"
+    FILE_MISPLACED = "FileMisplaced"
+    FILE_FORMAT_ASSUMED = "FileFormatAssumed"
     METADATA_REPAIRED = "MetadataRepaired"
+    METADATA_KEY_UNKNOWN = "MetadataKeyUnknown"
     CONTROL_DOCUMENT_REBUILT = "ControlDocumentRebuilt"
     TABLE_SETTING_UNMET = "TableSettingUnmet"
     FILE_TIME_AHEAD = "FileTimeAhead"
+    CATALOG_REGISTRATION_FAILED = "CatalogRegistrationFailed"
 
 
 WARNINGS = frozenset(
     {
         Code.SEQUENCE_REUSED,
         Code.FILE_NAME_INVALID,
+        Code.FILE_NEVER_READ,
+        Code.FILE_MISPLACED,
+        Code.FILE_FORMAT_ASSUMED,
         Code.METADATA_REPAIRED,
+        Code.METADATA_KEY_UNKNOWN,
         Code.CONTROL_DOCUMENT_REBUILT,
         Code.TABLE_SETTING_UNMET,
         Code.FILE_TIME_AHEAD,
+        Code.CATALOG_REGISTRATION_FAILED,
     }
 )
 

@@ -75,7 +75,10 @@ def parse_change_file(
     if match is None:
         if _ALMOST.match(name):
             return NotAChangeFile(f"a change file's number has exactly {_DIGITS} digits")
-        return NotAChangeFile(f"a change file is called <{_DIGITS} digits>.{extension}")
+        return NotAChangeFile(
+            f"a change file is called <{_DIGITS} digits>.{extension}, unless fileDetectionStrategy "
+            "is LastUpdateTimeFileDetection"
+        )
     if not is_right:
         why = "" if extension == PARQUET else ", as _metadata.json says"
         return NotAChangeFile(f"this table's change files end in .{extension}{why}")

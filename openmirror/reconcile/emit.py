@@ -229,6 +229,7 @@ def status_event_of(table: TableStatus) -> TableStatusEvent:
         warnings=tuple(f"{warn.code}: {_text(warn)}. {warn.solution}" for warn in table.warnings),
         last_sequence=table.applied if table.applied > START else None,
         last_commit_at=table.synced_at,
+        publisher=table.partner,
     )
 
 

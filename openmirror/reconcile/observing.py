@@ -7,7 +7,6 @@ from dataclasses import replace
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.plan.cut import pending, sequence_group_of
 from openmirror.plan.facts import Completeness, LandedFile
-from openmirror.plan.naming import naming_of_observed
 from openmirror.plan.needs import decided_files, has_columns, reads_from
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.ordering import in_order
@@ -18,7 +17,7 @@ from openmirror.protocol.rules import Broken
 from openmirror.protocol.sequence import Sequence
 from openmirror.reconcile.delta_logs import with_logs, with_mirror
 from openmirror.reconcile.discovery import is_landed
-from openmirror.reconcile.landed_files import sorted_out
+from openmirror.reconcile.landed_files import with_landed
 from openmirror.reconcile.reads import (
     Observation,
     first_reads,
@@ -90,9 +89,7 @@ def _with_listing(ports: RootPorts, observed: ObservedState, landing: StorePath)
     listing = ports.store.list_folder(landing)
     metadata, etag = _metadata(ports, landing, listing)
     observed = replace(observed, at=listing.at, metadata=metadata, metadata_etag=etag)
-    observed = replace(observed, naming=naming_of_observed(observed))
-    landed = sorted_out(ports.store, landing, listing, observed.naming)
-    return replace(observed, landed=landed.files, unexpected_names=landed.unexpected_names)
+    return with_landed(ports.store, landing, listing, observed)
 
 
 def _metadata(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from openmirror.errors import AccessDenied, ConditionFailed, DocumentUnreadable, NotThere
 from openmirror.plan.facts import Completeness, FileFacts, LandedFile
-from openmirror.plan.naming import text_of
+from openmirror.plan.file_format import text_of
 from openmirror.plan.needs import needs_archive
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.rebuilt import has_forgotten, made_anew, remembered

@@ -8,6 +8,7 @@ from datetime import timedelta
 from openmirror.errors import (
     ConditionFailed,
     Disposition,
+    Notice,
     NotThere,
     Problem,
     Unavailable,
@@ -18,6 +19,7 @@ from openmirror.plan.decisions import (
     Apply,
     Continue,
     Drop,
+    Held,
     Pause,
     Replace,
     Restore,
@@ -37,6 +39,7 @@ from openmirror.reconcile.epochs import continue_epoch
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
+from openmirror.status import never_read
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,8 @@ class Reconciled:
     """Whether something was done, so that more may follow."""
     delay: timedelta = timedelta()
     """How long to leave the table alone before the next one, after a failure; else zero."""
+    never_read: tuple[Notice, ...] = ()
+    """What lies in the folder like changes, and is never read; nothing of a held table."""
 
 
 def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Reconciled:
@@ -62,7 +67,9 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
     decision = plan(seen.observed, ports.limits, seen.observed.at)
     try:
         seen = save_learned(ports, seen, decision)
-        return _act(ports, engine, seen, decision)
+        done = _act(ports, engine, seen, decision)
+        is_held = isinstance(decision, Held)
+        return replace(done, never_read=() if is_held else never_read(seen.observed))
     except (ConditionFailed, NotThere):
         # A lost race is nobody's mistake: the next observation shows what is true now.
         return Reconciled(decision, reschedule=True)

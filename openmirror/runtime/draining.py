@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from openmirror.errors import MOST_ATTEMPTS, NotThere, is_of_one_place, words_of
+from openmirror.errors import MOST_ATTEMPTS, Notice, NotThere, is_of_one_place, words_of
+from openmirror.operate.mirror_notes import mirror_notes
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Apply, Pause, Replace, Wait, Waiting, WaitKind
 from openmirror.ports import TableEngine
@@ -28,11 +29,11 @@ from openmirror.runtime.isolation import (
 )
 from openmirror.runtime.sweeping import publish_all, unlisted_in
 from openmirror.runtime.workers import SECONDS_TO_FINISH, Reschedule, WorkerPool
-from openmirror.status import leaves_undone
+from openmirror.status import MirrorNotes, leaves_undone
 from openmirror.table import layout
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DrainResult:
     """The last outcome of every table when a drain left it."""
 
@@ -43,12 +44,21 @@ class DrainResult:
     """Folders of several tables that could not be listed, and why."""
     unwritten: str | None = None
     """Why the status files for publishers could not be written; None when they were."""
+    never_read: Mapping[TableFolder, tuple[Notice, ...]] = field(default_factory=dict)
+    """What lies in tables' folders like changes, and is never read."""
+    notes: tuple[MirrorNotes, ...] = ()
+    """What lies in the mirrors where it feeds no table."""
 
     @property
     def has_failed(self) -> bool:
         """Whether some table or mirror could not be observed, or no status be written."""
         lost = any(isinstance(outcome, UnreadableTable) for outcome in self.outcomes.values())
         return lost or bool(self.unreadable_mirrors or self.unlisted or self.unwritten)
+
+    @property
+    def left_undone(self) -> bool:
+        """Whether something that was sent is not applied, and will not be by itself."""
+        return bool(self.stopped or self.never_read or any(n.warnings for n in self.notes))
 
     @property
     def stopped(self) -> dict[TableFolder, Pause | Wait]:
@@ -97,7 +107,14 @@ def drain(
         running.wait()
     finally:
         running.stop(SECONDS_TO_FINISH)
-    return DrainResult(draining.outcomes, unreadable, unlisted, _publish(ports, mirrors))
+    return DrainResult(
+        outcomes=draining.outcomes,
+        unreadable_mirrors=unreadable,
+        unlisted=unlisted,
+        unwritten=_publish(ports, mirrors),
+        never_read=draining.never_read,
+        notes=tuple(mirror_notes(ports.store, mirror) for mirror in mirrors),
+    )
 
 
 def _publish(ports: RootPorts, mirrors: Iterable[str]) -> str | None:
@@ -126,6 +143,7 @@ class _Draining:
 
     def __init__(self, ports: RootPorts, engine: TableEngine) -> None:
         self.outcomes: dict[TableFolder, Decision | UnreadableTable] = {}
+        self.never_read: dict[TableFolder, tuple[Notice, ...]] = {}
         self._ports = ports
         self._engine = engine
         self._there: dict[TableFolder, _There] = {}
@@ -139,6 +157,9 @@ class _Draining:
         attempts = self._attempts.count(folder, done.outcome)
         with self._lock:
             self.outcomes[folder] = done.outcome
+            self.never_read.pop(folder, None)
+            if done.never_read:
+                self.never_read[folder] = done.never_read
         match done.outcome:
             case UnreadableTable(may_pass=True) if attempts < MOST_ATTEMPTS:
                 return Reschedule(FIRST_DELAY * attempts, backing_off=True)

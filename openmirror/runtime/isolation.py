@@ -9,6 +9,7 @@ from datetime import timedelta
 from openmirror.errors import (
     AccessDenied,
     DocumentUnreadable,
+    Notice,
     NotThere,
     OpenmirrorError,
     Problem,
@@ -19,7 +20,12 @@ from openmirror.errors import (
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Pause, Wait
 from openmirror.ports import TableEngine
-from openmirror.progress.tables import ControlDocumentInvalid, TableUnreadable, TableWaiting
+from openmirror.progress.tables import (
+    ControlDocumentInvalid,
+    FilesNeverRead,
+    TableUnreadable,
+    TableWaiting,
+)
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.reconciliation import Reconciled, reconcile
@@ -46,6 +52,8 @@ class ReconcileOutcome:
     outcome: Decision | UnreadableTable
     reschedule: bool = False
     delay: timedelta = timedelta()
+    never_read: tuple[Notice, ...] = ()
+    """What lies in the folder like changes, and is never read."""
 
 
 def reconcile_isolated(
@@ -77,10 +85,12 @@ def reconcile_isolated(
         ports.emit(TableUnreadable(folder, reason))
         away = isinstance(error, Unavailable)
         return ReconcileOutcome(UnreadableTable(reason, may_pass=True, away=away))
+    for notice in done.never_read:
+        ports.emit(FilesNeverRead(folder, notice.file or "", notice.detail))
     if isinstance(done.decision, Wait):
         waiting = done.decision.waiting
         ports.emit(TableWaiting(folder, waiting.kind, waiting.detail, waiting.until))
-    return ReconcileOutcome(done.decision, done.reschedule, done.delay)
+    return ReconcileOutcome(done.decision, done.reschedule, done.delay, done.never_read)
 
 
 def unreadable_event(

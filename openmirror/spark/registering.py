@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from math import inf
+from time import monotonic
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -13,6 +15,7 @@ from openmirror.plan import Batch
 from openmirror.ports import BadFile, CommitResult, Prepared, TableEngine, Transaction
 from openmirror.progress.tables import RegistrationFailed
 from openmirror.progress.union import EventSink
+from openmirror.protocol.names import TableFolder
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import quoted
 from openmirror.spark.places import SparkPaths
@@ -62,15 +65,35 @@ def _text(value: str) -> str:
     return f"'{escaped}'"
 
 
-class Registering:
-    """A TableEngine that registers each table once, after a commit; failing to is no failure."""
+Record = Callable[[TableFolder, str | None], None]
+"""Writes down why the catalog does not have a table, or None once it has."""
 
-    def __init__(self, engine: TableEngine, catalog: Catalog, emit: EventSink) -> None:
+SECONDS_TO_NEXT = 300.0
+"""After a failure: so often a commit tries again to register its table."""
+
+
+class Registering:
+    """A TableEngine that registers each table once, after a commit; failing to is no failure.
+
+    What failed is tried again by a later commit, and recorded where status shows it.
+    """
+
+    def __init__(
+        self,
+        engine: TableEngine,
+        catalog: Catalog,
+        emit: EventSink,
+        record: Record,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self._engine = engine
         self._catalog = catalog
         self._emit = emit
+        self._record = record
+        self._clock = clock
         self._lock = threading.Lock()
-        self._done: set[StorePath] = set()
+        self._due: dict[StorePath, float] = {}
+        """When each table is registered next; never again once it is."""
 
     def read(self, batch: Batch) -> Prepared | BadFile:
         """As the engine does."""
@@ -81,7 +104,7 @@ class Registering:
     ) -> CommitResult:
         """As the engine does; a table that this process has not registered is registered then."""
         result = self._engine.commit(batch, prepared, transaction, batch_record)
-        if result is CommitResult.DONE and self._is_first(batch.table):
+        if result is CommitResult.DONE and self._is_due(batch.table):
             self._register(batch)
         return result
 
@@ -91,11 +114,14 @@ class Registering:
         """As the engine does."""
         return self._engine.commit_without_rows(table, transaction, create)
 
-    def _is_first(self, table: StorePath) -> bool:
+    def _is_due(self, table: StorePath) -> bool:
+        """Whether it is this commit that registers the table; another one then waits its time."""
+        now = self._clock()
         with self._lock:
-            first = table not in self._done
-            self._done.add(table)
-            return first
+            if now < self._due.get(table, now):
+                return False
+            self._due[table] = now + SECONDS_TO_NEXT
+            return True
 
     def _register(self, batch: Batch) -> None:
         try:
@@ -103,3 +129,8 @@ class Registering:
         except (PySparkException, Py4JError, ValueError) as error:
             reason = str(error).strip().partition("\n")[0][:500]
             self._emit(RegistrationFailed(batch.folder, reason))
+            self._record(batch.folder, reason)
+            return
+        with self._lock:
+            self._due[batch.table] = inf
+        self._record(batch.folder, None)

@@ -5,6 +5,7 @@ working; what Fabric has no word for (waits, holds, warnings) is given beside th
 """
 
 from openmirror.status.json_shape import to_json, to_monitoring
+from openmirror.status.mirror_notes import MirrorNotes, publisher_text
 from openmirror.status.names import shown_names
 from openmirror.status.plain_text import plain_text
 from openmirror.status.remedies import wait_remedy
@@ -33,6 +34,7 @@ from openmirror.status.table_status import (
     table_status,
     unreadable,
 )
+from openmirror.status.warnings import never_read
 from openmirror.status.words import (
     FabricStatus,
     StageWord,
@@ -48,6 +50,7 @@ __all__ = [
     "FabricStatus",
     "Initialized",
     "Lifecycle",
+    "MirrorNotes",
     "OnHold",
     "Paused",
     "Replicating",
@@ -71,8 +74,10 @@ __all__ = [
     "listed_status",
     "message_of",
     "needs_attention",
+    "never_read",
     "plain_text",
     "position_of",
+    "publisher_text",
     "shown_names",
     "table_status",
     "to_json",

@@ -6,13 +6,43 @@ from collections.abc import Iterable
 from uuid import NAMESPACE_URL, uuid5
 
 from openmirror.plan.decisions import Waiting
+from openmirror.status.mirror_notes import MirrorNotes
 from openmirror.status.table_status import TableStatus
-from openmirror.status.words import Trouble, iso, message_of
+from openmirror.status.words import Trouble, Warn, iso, message_of
 
 
-def to_json(tables: Iterable[TableStatus]) -> dict[str, object]:
+def to_json(
+    tables: Iterable[TableStatus], mirrors: Iterable[MirrorNotes] = ()
+) -> dict[str, object]:
     """What `status --json` prints: a contract, so nothing is renamed or left out."""
-    return {"data": [_table_json(table) for table in tables]}
+    return {
+        "data": [_table_json(table) for table in tables],
+        "mirrors": [_mirror_json(notes) for notes in mirrors],
+    }
+
+
+def _mirror_json(notes: MirrorNotes) -> dict[str, object]:
+    who = notes.partner
+    return {
+        "mirror": notes.mirror,
+        "publisher": {
+            "name": who.name,
+            "sourceType": who.source_type,
+            "sourceVersion": who.source_version,
+        }
+        if who
+        else None,
+        "warnings": [_warning_json(warning) for warning in notes.warnings],
+    }
+
+
+def _warning_json(warning: Warn) -> dict[str, object]:
+    return {
+        "code": warning.code,
+        "file": warning.file,
+        "detail": warning.detail,
+        "solution": warning.solution,
+    }
 
 
 _NEVER = "0001-01-01T00:00:00"
@@ -62,10 +92,7 @@ def _table_json(table: TableStatus) -> dict[str, object]:
             "pendingFiles": table.pending_files,
             "waitingFor": _waiting_json(table.waiting_for.waiting) if table.waiting_for else None,
             "problem": _problem_json(problem) if problem else None,
-            "warnings": [
-                {"code": w.code, "file": w.file, "detail": w.detail, "solution": w.solution}
-                for w in table.warnings
-            ],
+            "warnings": [_warning_json(warning) for warning in table.warnings],
             "lagSeconds": table.lag_seconds,
             **_partitions_json(table),
         },

@@ -15,6 +15,7 @@ from openmirror.plan.observed import limits_of
 from openmirror.plan.rules import still_holds
 from openmirror.protocol.names import TableFolder, TableName
 from openmirror.protocol.partner import Partner
+from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import START, Position, Sequence
 from openmirror.status.stages import (
     BENIGN_WAITS,
@@ -108,11 +109,18 @@ class TableStatus:
         """Whether `drain` ends with exit code 3 because of this table."""
         if self.waiting_for and self.waiting_for.waiting.kind not in BENIGN_WAITS:
             return True
+        if isinstance(self.stage, OnHold | WasDropped):
+            return False
+        if any(warning.code == Code.FILE_NEVER_READ for warning in self.warnings):
+            return True
         return isinstance(self.stage, Paused | Unreadable)
 
 
 def needs_attention(tables: Iterable[TableStatus]) -> bool:
-    """Whether some table is paused or waits; held tables and quiet waits do not count."""
+    """Whether some table is paused, waits or has files that are never read.
+
+    Held tables and quiet waits do not count.
+    """
     return any(table.needs_attention for table in tables)
 
 

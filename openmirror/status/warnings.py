@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from openmirror.errors import MOST_ATTEMPTS, Notice
 from openmirror.plan import Decision, ObservedState
 from openmirror.plan.decisions import Pause
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import unmet
-from openmirror.plan.observed import TablePolicy
+from openmirror.plan.file_format import assumed
+from openmirror.plan.observed import TablePolicy, UnexpectedName
 from openmirror.plan.times import is_ahead
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import METADATA_FILE
@@ -66,8 +67,6 @@ def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:
     if isinstance(observed.metadata, TableMetadata) and observed.metadata.repairs:
         detail = "; ".join(observed.metadata.repairs)
         yield Notice(Code.METADATA_REPAIRED, detail, METADATA_FILE)
-    for oddity in observed.unexpected_names:
-        yield Notice(Code.FILE_NAME_INVALID, f"never read: {oddity.reason}", oddity.name)
     ahead = [file for file in observed.landed if is_ahead(observed, file)]
     if ahead:
         farthest = max(ahead, key=lambda file: file.modified)
@@ -75,6 +74,14 @@ def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:
         time = at_second(farthest.modified)
         detail = f"the time of {farthest.name}, {time}{more}, lies in the future"
         yield Notice(Code.FILE_TIME_AHEAD, detail, farthest.name)
+    if isinstance(observed.metadata, TableMetadata) and observed.metadata.misspelt:
+        detail = "; ".join(observed.metadata.misspelt)
+        yield Notice(Code.METADATA_KEY_UNKNOWN, detail, METADATA_FILE)
+    if by := assumed(observed):
+        yield Notice(Code.FILE_FORMAT_ASSUMED, by)
+    yield from never_read(observed)
+    junk = [name for name in observed.unexpected_names if not name.may_hold_changes]
+    yield from _by_reason(Code.FILE_NAME_INVALID, junk)
     again = _reused(observed, position)
     if again:
         more = f", and {len(again) - 1} more" if len(again) > 1 else ""
@@ -85,9 +92,28 @@ def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:
             f"the control document was lost, and made anew on {at_second(observed.control.rebuilt)}"
         )
         yield Notice(Code.CONTROL_DOCUMENT_REBUILT, detail)
+    if missing := observed.control.unregistered:
+        detail = f"its catalog does not have it since {at_second(missing.since)}: {missing.reason}"
+        yield Notice(Code.CATALOG_REGISTRATION_FAILED, detail)
     if isinstance(observed.policy, TablePolicy) and isinstance(observed.log, TableLog):
         for detail in unmet(observed.policy, observed.log):
             yield Notice(Code.TABLE_SETTING_UNMET, detail)
+
+
+def never_read(observed: ObservedState) -> tuple[Notice, ...]:
+    """What lies in the folder like changes that were sent, and is never read."""
+    sent = [name for name in observed.unexpected_names if name.may_hold_changes]
+    return tuple(_by_reason(Code.FILE_NEVER_READ, sent))
+
+
+def _by_reason(code: Code, names: Iterable[UnexpectedName]) -> Iterator[Notice]:
+    """One notice for each reason: a publisher that is wrong once is wrong throughout."""
+    alike: dict[str, list[str]] = {}
+    for unexpected in names:
+        alike.setdefault(unexpected.reason, []).append(unexpected.name)
+    for reason, found in alike.items():
+        more = f", like {len(found) - 1} more" if len(found) > 1 else ""
+        yield Notice(code, f"never read{more}: {reason}", found[0])
 
 
 def _reused(observed: ObservedState, position: Position) -> list[LandedFile]:

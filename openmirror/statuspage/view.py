@@ -11,12 +11,15 @@ from enum import StrEnum
 from openmirror.durations import short
 from openmirror.protocol.counts import counted
 from openmirror.status import (
+    MirrorNotes,
     OnHold,
     StageWord,
     TableStatus,
     Trouble,
+    Warn,
     WasDropped,
     plain_text,
+    publisher_text,
     shown_names,
     wait_remedy,
 )
@@ -98,6 +101,10 @@ class MirrorView:
     """How many tables are in each state."""
     more: str | None = None
     """Where the tables that follow are shown."""
+    publisher: str = ""
+    """Who publishes, in its own words."""
+    remarks: tuple[Remark, ...] = ()
+    """What lies where it feeds no table."""
 
 
 MOST_WAITS = 10
@@ -113,6 +120,7 @@ def mirror_view(
     trouble: Trouble | None,
     tables: Sequence[TableStatus],
     more: str | None = None,
+    notes: MirrorNotes | None = None,
 ) -> MirrorView:
     """A mirror with the tables that ask for a person first."""
     names = shown_names(tables)
@@ -129,6 +137,18 @@ def mirror_view(
         rows=tuple(rows),
         summary=tuple((tone, label, count) for (tone, label), count in summary),
         more=more,
+        publisher=publisher_text(notes.partner) if notes and notes.partner else "",
+        remarks=tuple(_warned(warn, Tone.WAITING) for warn in notes.warnings) if notes else (),
+    )
+
+
+def _warned(warning: Warn, tone: Tone) -> Remark:
+    return Remark(
+        tone=tone,
+        title=warning.code,
+        detail=warning.detail,
+        remedy=warning.solution,
+        file=warning.file,
     )
 
 
@@ -196,18 +216,20 @@ def _remarks(table: TableStatus, name: str) -> Iterator[Remark]:
         )
     for warning in table.warnings:
         held = isinstance(table.stage, OnHold | WasDropped)
-        yield Remark(
-            tone=Tone.HELD if held else Tone.WAITING,
-            title=warning.code,
-            detail=warning.detail,
-            remedy=warning.solution,
-            file=warning.file,
-        )
+        yield _warned(warning, Tone.HELD if held else Tone.WAITING)
 
 
 def worst(mirrors: Iterable[MirrorView], undelivered: Undelivered) -> Tone:
     """What the page as a whole asks for."""
-    tones = [tone for mirror in mirrors for tone in (mirror.tone, *(r.tone for r in mirror.rows))]
+    tones = [
+        tone
+        for mirror in mirrors
+        for tone in (
+            mirror.tone,
+            *(row.tone for row in mirror.rows),
+            *(remark.tone for remark in mirror.remarks),
+        )
+    ]
     if undelivered.count or undelivered.unreadable:
         tones.append(Tone.ERROR)
     return min(tones, key=_ORDER.index, default=Tone.GOOD)

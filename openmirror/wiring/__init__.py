@@ -8,12 +8,12 @@ from openmirror.wiring.local import (
     locked,
     up,
     utc_now,
-    validate_on_disk,
 )
 from openmirror.wiring.root import root_ports
 from openmirror.wiring.runner import runner
 from openmirror.wiring.serving import served, waking
 from openmirror.wiring.spark import local_engine, root_engine
+from openmirror.wiring.validating import validate_on_disk
 
 __all__ = [
     "history_reader",

@@ -9,9 +9,7 @@ from pathlib import Path
 
 from openmirror.deltalog import LogReplay
 from openmirror.errors import CannotStart
-from openmirror.formats.checking import ChangeFileRows
 from openmirror.formats.inspect import ChangeFileInspector
-from openmirror.operate.validate import FolderFinding, validate_folder
 from openmirror.ports import HistoryReader, Steps, TableEngine, no_steps
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.progress.runner import FileWatchFailed
@@ -22,7 +20,6 @@ from openmirror.settings import Settings, limits
 from openmirror.stores.local.lock import hold_root
 from openmirror.stores.local.store import LocalStore
 from openmirror.stores.local.wake_up import LocalWaker
-from openmirror.table.layout import StorePath
 
 Say = Callable[[str], None]
 
@@ -66,19 +63,6 @@ def local_ports(
 def history_reader(ports: RootPorts) -> HistoryReader:
     """Reads what our commits wrote about themselves."""
     return LogReplay(ports.store)
-
-
-def validate_on_disk(settings: Settings, folder: Path) -> list[FolderFinding]:
-    """Check a table folder that may lie anywhere, read only."""
-    place = folder.resolve()
-    store = LocalStore(place.parent)
-    return validate_folder(
-        store,
-        ChangeFileInspector(store),
-        ChangeFileRows(store),
-        StorePath(place.name),
-        limits(settings),
-    )
 
 
 @contextmanager

@@ -8,7 +8,9 @@ from datetime import timedelta
 
 from openmirror.ports import Leases, Steps, TableEngine, WorkQueue, no_steps
 from openmirror.progress.union import EventSink, discard
+from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.discovery import mirrors as all_mirrors
+from openmirror.reconcile.registration import record_registration
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.runner import Runner, RunnerTiming
 from openmirror.settings import Settings
@@ -41,9 +43,13 @@ def runner(
     """
     ports = root_ports(settings, steps, emit)
     queue, table_leases = work_queue(settings), leases(settings)
+
+    def record(folder: TableFolder, failure: str | None) -> None:
+        record_registration(ports.store, folder, failure, ports.clock())
+
     with (
         emitting(ports, env, "runner", settings.status_repeat, given_identity(settings)) as emitted,
-        root_engine(settings, env, say, emit) as engine,
+        root_engine(settings, env, say, emit, record) as engine,
     ):
         yield working(settings, emitted, engine, queue, table_leases, chosen)
 

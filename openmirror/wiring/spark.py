@@ -6,7 +6,7 @@ Importing pyspark takes longer than most verbs do, so it is imported only here a
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from openmirror.formats.conversion import FileConverter
 from openmirror.ports import TableEngine
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.progress.union import EventSink, discard
+from openmirror.protocol.names import TableFolder
 from openmirror.settings import Settings
 from openmirror.stores.local.store import LocalStore
 from openmirror.wiring.azure import account_store
@@ -25,6 +26,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from openmirror.spark.places import SparkPaths
+
+
+Record = Callable[[TableFolder, str | None], None]
+"""Writes down why a table's catalog does not have it; None once it has."""
+
+
+def not_recorded(folder: TableFolder, failure: str | None) -> None:
+    """The default of `record`."""
 
 
 @contextmanager
@@ -49,6 +58,7 @@ def root_engine(
     env: Mapping[str, str],
     say: Say = say_nothing,
     emit: EventSink = discard,
+    record: Record = not_recorded,
 ) -> Iterator[TableEngine]:
     """Spark over a folder or a storage account, wherever this process runs.
 
@@ -61,10 +71,10 @@ def root_engine(
     if given is not None:
         # A key is only there for an emulator, which nobody else arranges access to.
         own = access if settings.account_key else {}
-        yield _registering(settings, given, spark_path, own, emit)
+        yield _registering(settings, given, spark_path, own, emit, record)
         return
     with _started(settings, access, say) as spark:
-        yield _registering(settings, spark, spark_path, {}, emit)
+        yield _registering(settings, spark, spark_path, {}, emit, record)
 
 
 def _registering(
@@ -73,6 +83,7 @@ def _registering(
     spark_path: SparkPaths,
     own: Mapping[str, str],
     emit: EventSink,
+    record: Record,
 ) -> TableEngine:
     """The engine, with a catalog behind it if there is one."""
     engine = _engine(settings, spark, spark_path, own)
@@ -80,7 +91,7 @@ def _registering(
         return engine
     from openmirror.spark.registering import Catalog, Registering
 
-    return Registering(engine, Catalog(spark, spark_path, settings.catalog, own), emit)
+    return Registering(engine, Catalog(spark, spark_path, settings.catalog, own), emit, record)
 
 
 def _reach(settings: Settings, env: Mapping[str, str]) -> tuple[SparkPaths, dict[str, str]]:

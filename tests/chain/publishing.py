@@ -41,6 +41,11 @@ class Publisher:
         self._files.create_directory(path)
         self._uploaded(f"{path}/_metadata.json", json.dumps(metadata).encode())
 
+    def introduce(self, mirror: str, about: dict[str, object]) -> None:
+        """Say who publishes into a mirror."""
+        zone = _below_landing(layout.landing_zone(mirror))
+        self._uploaded(f"{zone}/_partnerEvents.json", json.dumps(about).encode())
+
     def publish(self, folder: TableFolder, sequence: int, rows: pa.Table) -> None:
         """Write the change file of this number."""
         data = io.BytesIO()

@@ -23,6 +23,7 @@ from openmirror.operate import requests
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.rules import Code
 from openmirror.reconcile.clean import clean_table
+from openmirror.reconcile.registration import record_registration
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
 from tests.harness.publishing import file_name
@@ -131,9 +132,9 @@ class Breach:
     file: str | None = None
     before: Deed = first
     folder: str = TABLE
-    stays: tuple[int, ...] = (1,)
+    stays: tuple[int | str, ...] = (1,)
     """The ids that readers see while it is broken."""
-    then: tuple[int, ...] = (1, 2)
+    then: tuple[int | str, ...] = (1, 2)
     """And those once it is mended, in the table that `then_in` names."""
     then_in: str = TABLE
     ends: bool = True
@@ -141,7 +142,8 @@ class Breach:
     @property
     def warned_of(self) -> str | None:
         """The file that a warning names."""
-        return "_metadata.json" if self.code is Code.METADATA_REPAIRED else self.file
+        of_metadata = (Code.METADATA_REPAIRED, Code.METADATA_KEY_UNKNOWN)
+        return "_metadata.json" if self.code in of_metadata else self.file
 
 
 def of_second_file(code: Code, breaks: Deed, names: str, remedy: Deed = mend) -> Breach:
@@ -229,6 +231,14 @@ BREACHES = [
         ),
         names="typeChange",
         remedy=lambda scene: scene.settings('{"openmirror": {"typeChange": "rewrite"}}'),
+    ),
+    Breach(
+        code=Code.FILE_FORMAT_UNDECLARED,
+        before=nothing,
+        breaks=lambda scene: (two(scene), scene.bytes(f"{3:020d}.csv", b"id,v\n3,x\n")),
+        names=f"{3:020d}.csv",
+        stays=(),
+        remedy=lambda scene: (scene.folder / f"{3:020d}.csv").unlink(),
     ),
     Breach(
         code=Code.KEY_COLUMNS_CHANGED,
@@ -387,15 +397,46 @@ BREACHES = [
     ),
     Breach(
         code=Code.FILE_NAME_INVALID,
+        breaks=lambda scene: scene.rows(2, 2).rename(scene.folder / "2.parquet.tmp"),
+        file="2.parquet.tmp",
+        names="20 digits",
+        remedy=lambda scene: (scene.folder / "2.parquet.tmp").rename(scene.folder / file_name(2)),
+    ),
+    Breach(
+        code=Code.FILE_NEVER_READ,
         breaks=lambda scene: scene.rows(2, 2).rename(scene.folder / "2.parquet"),
         file="2.parquet",
         names="20 digits",
         remedy=lambda scene: (scene.folder / "2.parquet").rename(scene.folder / file_name(2)),
     ),
     Breach(
+        code=Code.FILE_MISPLACED,
+        breaks=lambda scene: scene.rows(2, 2).rename(scene.zone / file_name(2)),
+        file=f"{layout.landing_zone('FileMisplaced')}/{file_name(2)}",
+        names="lies in a table folder, not beside them",
+        remedy=lambda scene: (scene.zone / file_name(2)).rename(scene.folder / file_name(2)),
+    ),
+    Breach(
+        code=Code.FILE_FORMAT_ASSUMED,
+        before=lambda scene: scene.bytes(f"{1:020d}.csv", b"id\n1\n"),
+        breaks=lambda scene: scene.bytes(f"{2:020d}.csv", b"id\n2\n"),
+        names="read as CSV",
+        stays=("1", "2"),
+        remedy=lambda scene: scene.metadata({"FileFormat": "CSV"}),
+        then=("1", "2"),
+    ),
+    Breach(
         code=Code.METADATA_REPAIRED,
         breaks=lambda scene: (scene.metadata(b'{"keyColumns": ["id"],}'), scene.rows(2, 2)),
         names="comma",
+        stays=(1, 2),
+        remedy=lambda scene: scene.metadata({"keyColumns": ["id"]}),
+    ),
+    Breach(
+        code=Code.METADATA_KEY_UNKNOWN,
+        before=lambda scene: scene.rows(1, 1),
+        breaks=lambda scene: (scene.metadata({"keyColumn": ["id"]}), scene.rows(2, 2)),
+        names="keyColumn means nothing; keyColumns may be meant",
         stays=(1, 2),
         remedy=lambda scene: scene.metadata({"keyColumns": ["id"]}),
     ),
@@ -429,5 +470,18 @@ BREACHES = [
         names="open",
         stays=(1, 2),
         remedy=lambda scene: scene.settings("{}"),
+    ),
+    Breach(
+        code=Code.CATALOG_REGISTRATION_FAILED,
+        breaks=lambda scene: (
+            record_registration(scene.ports.store, scene.table, "no right", scene.ports.clock()),
+            scene.rows(2, 2),
+        ),
+        names="no right",
+        stays=(1, 2),
+        # What a commit writes down once the catalog has the table.
+        remedy=lambda scene: record_registration(
+            scene.ports.store, scene.table, None, scene.ports.clock()
+        ),
     ),
 ]

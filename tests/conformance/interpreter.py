@@ -29,6 +29,7 @@ from openmirror.protocol.naming_scheme import (
     ParsedName,
     Through,
     is_partition,
+    may_hold_changes,
     read_name,
 )
 from openmirror.protocol.rows import (
@@ -218,11 +219,12 @@ class Interpreter:
             encoded({c.name: _typed(row[c.name], c.type) for c in columns}, columns)
             for row in folder.table.rows
         ]
+        warnings = tuple(sorted(folder.warnings))
         if not columns and not folder.is_dropped:
-            return Outcome((), [], folder.state, "0", folder.warnings)
+            return Outcome((), [], folder.state, "0", warnings)
         if not columns:
-            return Outcome((), [], folder.state, str(folder.applied), folder.warnings)
-        return Outcome(columns, rows, folder.state, str(folder.applied), folder.warnings)
+            return Outcome((), [], folder.state, str(folder.applied), warnings)
+        return Outcome(columns, rows, folder.state, str(folder.applied), warnings)
 
     def order(self, path: TablePath) -> list[str]:
         """Names of what is applied, in that order, where a table has a ledger."""
@@ -364,10 +366,41 @@ def _declared(folder: _Folder) -> TableMetadata:
     frozen = folder.frozen
     declared = parse_metadata(content) if content.strip() else frozen
     if not isinstance(declared, TableMetadata):
-        return frozen or TableMetadata()
+        return frozen or _with_format(folder, TableMetadata())
     if frozen is None:
-        return declared
-    return replace(declared, detection=frozen.detection, partitioned=frozen.partitioned)
+        return _with_format(folder, declared)
+    found = replace(declared, detection=frozen.detection, partitioned=frozen.partitioned)
+    return _with_format(folder, found)
+
+
+_CSV = TextFormat()
+
+
+def _with_format(folder: _Folder, rules: TableMetadata) -> TableMetadata:
+    """The rules with the format of the first file, where nothing else says which it is."""
+    if rules.declares_format:
+        return rules
+    if folder.frozen:
+        return replace(rules, text=folder.frozen.text)
+    return replace(rules, text=_formats(folder, rules)[0])
+
+
+def _formats(folder: _Folder, rules: TableMetadata) -> list[TextFormat | None]:
+    """The formats that files of this folder are called after, that of the first one first."""
+    found = []
+    for text in (None, _CSV):
+        naming = NamingScheme(
+            rules.detection, rules.partitioned, text.extension if text else "parquet"
+        )
+        files = [
+            (parsed.number or 0, file.stat().st_mtime, name)
+            for file in folder.path.rglob("*")
+            if isinstance(
+                parsed := read_name(naming, name := str(file.relative_to(folder.path))), ParsedName
+            )
+        ]
+        found += [(min(files), text)] if files else []
+    return [text for _, text in sorted(found, key=lambda first: first[0])] or [None]
 
 
 def _change_files(folder: _Folder, rules: TableMetadata) -> list[Filed]:
@@ -386,7 +419,19 @@ def _change_files(folder: _Folder, rules: TableMetadata) -> list[Filed]:
                 case ParsedName(_, number):
                     found.append(Filed(file, name, number))
                 case NotAChangeFile():
-                    warnings[Code.FILE_NAME_INVALID.value] = None
+                    sent = may_hold_changes(naming, name, is_folder=file.is_dir())
+                    code = Code.FILE_NEVER_READ if sent else Code.FILE_NAME_INVALID
+                    warnings[code.value] = None
+    place = folder.path / "_metadata.json"
+    content = place.read_bytes() if place.exists() else b""
+    declared = parse_metadata(content) if content.strip() else None
+    says = isinstance(declared, TableMetadata) and declared.declares_format
+    is_open = folder.frozen is None and not says
+    broken = isinstance(declared, Broken)
+    if is_open and (broken or len(_formats(folder, rules)) > 1):
+        warnings.pop(Code.FILE_NEVER_READ.value, None)
+    elif rules.text == _CSV and not says and not broken:
+        warnings[Code.FILE_FORMAT_ASSUMED.value] = None
     folder.warnings = tuple(warnings)
     return found
 
@@ -394,13 +439,17 @@ def _change_files(folder: _Folder, rules: TableMetadata) -> list[Filed]:
 def _rules(folder: _Folder) -> TableMetadata:
     place = folder.path / "_metadata.json"
     content = place.read_bytes() if place.exists() else b""
+    if not content.strip() and folder.frozen:
+        return folder.frozen
     if not content.strip():
-        return folder.frozen or TableMetadata()
+        content = b"{}"
     metadata = parse_metadata(content)
     if isinstance(metadata, Broken):
         raise _pause(metadata.code)
     if metadata.repairs:
         folder.warnings = (*folder.warnings, Code.METADATA_REPAIRED.value)
+    if metadata.misspelt:
+        folder.warnings = (*folder.warnings, Code.METADATA_KEY_UNKNOWN.value)
     if frozen := folder.frozen:
         if frozen.key_columns and _names(metadata) != _names(frozen):
             raise _pause(Code.KEY_COLUMNS_CHANGED)
@@ -409,10 +458,12 @@ def _rules(folder: _Folder) -> TableMetadata:
             raise _pause(Code.PINNED_OPTION_CHANGED)
         if fold_case(metadata.version_column or "") != fold_case(frozen.version_column or ""):
             raise _pause(Code.PINNED_OPTION_CHANGED)
+    if not folder.frozen and not metadata.declares_format and len(_formats(folder, metadata)) > 1:
+        raise _pause(Code.FILE_FORMAT_UNDECLARED)
     matches = metadata.default_marker is not Marker.INSERT or metadata.version_column is not None
     if matches and not metadata.key_columns:
         raise _pause(Code.KEY_COLUMNS_UNDECLARED)
-    return metadata
+    return _with_format(folder, metadata)
 
 
 def _names(metadata: TableMetadata) -> set[str]:

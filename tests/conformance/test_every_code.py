@@ -31,7 +31,8 @@ class Observation:
     """What `status --json` and a reader saw of one breach."""
 
     tables: list[dict[str, Any]]
-    ids: tuple[int, ...]
+    ids: tuple[int | str, ...]
+    mirrors: list[dict[str, Any]]
 
     @property
     def problems(self) -> list[dict[str, Any]]:
@@ -39,7 +40,9 @@ class Observation:
 
     @property
     def warnings(self) -> list[dict[str, Any]]:
-        return [warning for table in self.tables for warning in table["openmirror"]["warnings"]]
+        of_tables = [table["openmirror"]["warnings"] for table in self.tables]
+        of_mirrors = [mirror["warnings"] for mirror in self.mirrors]
+        return [warning for found in (*of_tables, *of_mirrors) for warning in found]
 
 
 class Story:
@@ -67,13 +70,16 @@ class Story:
         mirrors = [_name(breach) for breach in BREACHES]
         drain(self._runner.ports, self._runner.engine, mirrors, workers=4)
 
-    def _seen(self, breach: Breach, folder: str, ids: tuple[int, ...]) -> Observation:
+    def _seen(self, breach: Breach, folder: str, ids: tuple[int | str, ...]) -> Observation:
         words = ["status", "--json", "--root", str(self._root), "--mirror", _name(breach)]
         env = {"OPENMIRROR_METADATA_GRACE": "0"}
         shown = CliRunner().invoke(app, words, env=env)
         assert shown.exit_code == 0, shown.output
         table = self._root / "lake" / _name(breach) / "Tables" / "dbo" / folder.split("/")[-1]
-        return Observation(json.loads(shown.stdout)["data"], _ids(table) if ids else _none(table))
+        printed = json.loads(shown.stdout)
+        return Observation(
+            printed["data"], _ids(table) if ids else _none(table), printed["mirrors"]
+        )
 
 
 def _name(breach: Breach) -> str:
@@ -81,11 +87,11 @@ def _name(breach: Breach) -> str:
     return breach.code.value
 
 
-def _ids(table: Path) -> tuple[int, ...]:
+def _ids(table: Path) -> tuple[int | str, ...]:
     return tuple(sorted(row["id"] for row in read_delta(table)))
 
 
-def _none(table: Path) -> tuple[int, ...]:
+def _none(table: Path) -> tuple[int | str, ...]:
     with pytest.raises((DeltaError, TableNotFoundError)):
         read_delta(table)
     return ()

@@ -144,7 +144,7 @@ class Drained:
             found = rows_of(self.path(folder), observed.log) if columns else []
             rows = [encoded(row, columns) for row in found]
         codes = (warning.code for warning in status.warnings)
-        warnings = tuple(dict.fromkeys(code for code in codes if isinstance(code, Code)))
+        warnings = tuple(sorted({code for code in codes if isinstance(code, Code)}))
         state = "dropped" if is_dropped(observed) else state_of(decision)
         return Outcome(columns, rows, state, str(status.applied), warnings)
 

@@ -42,7 +42,7 @@ class Expected:
             rows=document["rows"],
             state=document["state"],
             applied=document["appliedSequence"],
-            warnings=tuple(document.get("warnings", ())),
+            warnings=tuple(sorted(document.get("warnings", ()))),
         )
 
 

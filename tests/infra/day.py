@@ -14,7 +14,7 @@ from typing import Any
 from openmirror.operate.requests import Operator, hold
 from openmirror.ports.dead_letters import DeadLetter
 from openmirror.ports.jobs import Failed, Started
-from openmirror.protocol.names import TableFolder
+from openmirror.protocol.names import PARTNER_EVENTS_FILE, TableFolder
 from openmirror.runtime.sweeping import publish_all
 from openmirror.table import layout
 from tests.harness.publishing import table
@@ -38,6 +38,10 @@ class Day:
         self.scene.ports = replace(self.scene.ports, telemetry=self.runner)
         for mirror in ("sales", "flights"):
             self.scene.store.make_folder(layout.landing_zone(mirror))
+        about = (
+            b'{"partnerName": "Contoso", "sourceInfo": {"sourceType": "SQL", "sourceVersion": "9"}}'
+        )
+        self.scene.store.put(layout.join(layout.landing_zone("sales"), PARTNER_EVENTS_FILE), about)
         self._numbers: dict[TableFolder, int] = {}
         self._dead_letters = {"landing-events": 0, "table-work": 0, "event-grid": 0}
 

@@ -67,6 +67,9 @@ class Story:
 
     def begin(self) -> None:
         """Every table has its first file, and somebody starts the runner."""
+        source = {"sourceType": "SQL", "sourceVersion": "2022"}
+        about: dict[str, object] = {"partnerName": "Contoso", "sourceInfo": source}
+        self._publisher.introduce(MIRRORS[0], about)
         for table in ALL:
             self._publisher.begin(table, {"keyColumns": ["id"]})
             self.publish(table, rows=self._draw.randrange(50, 400))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from openmirror.operate.report import statuses
 from openmirror.progress.base import Severity
 from openmirror.progress.tables import RegistrationFailed
 from openmirror.progress.union import ProgressEvent
+from openmirror.protocol.names import TableFolder
+from openmirror.reconcile.registration import record_registration
 from openmirror.spark.places import local_spark_paths
 from openmirror.spark.registering import Catalog, Registering
 from tests.zone import Mirror
@@ -15,8 +18,17 @@ from tests.zone import Mirror
 def registering(mirror: Mirror, spark: SparkSession, catalog: str) -> list[ProgressEvent]:
     emitted: list[ProgressEvent] = []
     known = Catalog(spark, local_spark_paths(str(mirror.zone.root)), catalog, {})
-    mirror.engine = Registering(mirror.engine, known, emitted.append)
+
+    def record(folder: TableFolder, failure: str | None) -> None:
+        record_registration(mirror.ports.store, folder, failure, mirror.ports.clock())
+
+    mirror.engine = Registering(mirror.engine, known, emitted.append, record)
     return emitted
+
+
+def warned(mirror: Mirror) -> list[str]:
+    (table,) = statuses(mirror.ports, ["m"])
+    return [warning.code for warning in table.warnings]
 
 
 def test_a_table_is_known_by_its_name_and_by_none_that_is_another_tables(
@@ -52,3 +64,9 @@ def test_a_catalog_that_is_not_there_is_reported_and_the_table_is_applied(
     assert isinstance(failed, RegistrationFailed)
     assert failed.severity is Severity.WARNING
     assert "of_m" in failed.reason
+    assert warned(mirror) == ["CatalogRegistrationFailed"]
+    registering(mirror, spark, "spark_catalog")
+    mirror.zone.put("Orders", 2, {"id": [2]})
+    mirror.reconcile_until_idle("Orders")
+    assert warned(mirror) == [], "a later commit has registered it"
+    spark.sql("DROP TABLE spark_catalog.dbo.Orders")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
+from openmirror.operate.mirror_notes import mirror_notes
 from openmirror.operate.overview import mirror_head, table_page
 from openmirror.operate.requests import Operator, hold
 from openmirror.ports import BadFile, Counts
@@ -71,7 +72,9 @@ class Scene(World):
         shown = []
         for name in ("sales", "flights"):
             head, tables = mirror_head(self.ports, name), table_page(self.ports, name).tables
-            shown.append(mirror_view(name, head.state.value, head.heartbeat, head.trouble, tables))
+            notes = mirror_notes(self.ports.store, name)
+            heading = (name, head.state.value, head.heartbeat, head.trouble)
+            shown.append(mirror_view(*heading, tables, notes=notes))
         return shown
 
 

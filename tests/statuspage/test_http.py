@@ -151,6 +151,25 @@ def test_a_zone_that_cannot_be_listed_is_an_entry_and_never_an_empty_list(site: 
     assert (entry["status"], entry["error"]["errorCode"]) == ("Failed", "LandingZoneUnreadable")
 
 
+def test_the_page_has_who_publishes_what_is_misplaced_and_what_is_never_read(site: Site) -> None:
+    land(site.store, ITEMS, 1)
+    zone, lost = layout.landing_zone("m"), f"{1:020d}.parquet"
+    site.store.write(layout.join(zone, lost), b"x")
+    site.store.write(layout.join(layout.table_folder(ITEMS), "2.parquet"), b"x")
+    about = b'{"partnerName": "Contoso <b>", "sourceInfo": {"sourceType": "SQL"}}'
+    site.store.write(layout.join(zone, "_partnerEvents.json"), about)
+    (site.root / "landing" / "other" / "files" / "LandingZone").mkdir(parents=True)
+    site.run(ITEMS)
+    text = site.ask("status", "GET", code="secret").get_body().decode()
+    assert "published by Contoso &lt;b&gt; (SQL)" in text
+    assert f"{zone}/{lost}" in text
+    assert "landing/other/files/LandingZone" in text
+    assert text.count("FileMisplaced") == 2
+    assert "FileNeverRead" in text
+    (mirror,) = body_of(site.ask("getTablesMirroringStatus"))["mirrors"]
+    assert mirror["publisher"]["name"] == "Contoso <b>"
+
+
 def test_the_page_is_html_that_no_cache_keeps(site: Site) -> None:
     land(site.store, ITEMS, 1)
     site.run(ITEMS)

@@ -31,6 +31,7 @@ from openmirror.ports.telemetry.table_operation import (
     TableOperation,
 )
 from openmirror.ports.telemetry.table_status_event import Health, TableStatusEvent
+from openmirror.protocol.partner import Partner
 from openmirror.table.log import AppId
 from tests.harness.publishing import table
 
@@ -62,6 +63,7 @@ def test_a_status_has_every_field_as_text() -> None:
         warnings=("SequenceReused: one", "FileNameInvalid: two"),
         last_sequence=6,
         last_commit_at=AT,
+        publisher=Partner("Contoso", "SQL", "2019"),
     )
     reported = table_status_event.fields(full)
     assert tuple(reported) == table_status_event.FIELDS
@@ -85,6 +87,9 @@ def test_a_status_has_every_field_as_text() -> None:
         "Warnings": "SequenceReused: one\nFileNameInvalid: two",
         "LastSequence": "6",
         "LastCommitTime": "2026-11-21T09:30:00Z",
+        "PublisherName": "Contoso",
+        "PublisherSource": "SQL",
+        "PublisherVersion": "2019",
     }
 
 

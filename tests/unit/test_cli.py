@@ -131,7 +131,7 @@ def test_a_root_that_is_not_there_is_named_and_never_made(tmp_path: Path) -> Non
 
 def test_a_root_without_mirrors_says_so(tmp_path: Path) -> None:
     result = run("status", "--json", root=tmp_path)
-    assert (result.exit_code, json.loads(result.stdout)) == (0, {"data": []})
+    assert (result.exit_code, json.loads(result.stdout)) == (0, {"data": [], "mirrors": []})
     assert "holds no mirror" in result.stderr
     assert run("drain", root=tmp_path).exit_code == 1
 
@@ -174,6 +174,46 @@ def test_drain_exits_3_when_a_table_waits_and_says_for_what(root: Root) -> None:
     assert result.exit_code == 3
     assert f"{2:020d} is missing" in result.stderr
     assert "openmirror skip m/Sales.Orders --through 2" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["2.parquet", f"{2:020d}.snappy.parquet", f"{2:020d}.csv.gz"])
+def test_drain_exits_3_over_what_it_never_reads_and_names_it(root: Root, name: str) -> None:
+    root.land(ORDERS, 1)
+    root.put(ORDERS, name, b"x")
+    result = root.run("drain")
+    assert result.exit_code == 3
+    assert "m/Sales.Orders: FileNeverRead" in result.stderr
+    assert name in result.stderr
+    assert root.table_status("Orders")["openmirror"]["appliedSequence"] == "1"
+
+
+def test_drain_and_status_name_what_lies_where_it_feeds_no_table(root: Root) -> None:
+    root.land(ORDERS, 1)
+    zone = layout.landing_zone("m")
+    lost = layout.join(zone, "Sales.schema", f"{1:020d}.parquet")
+    root.store.write(lost, b"x")
+    about = b'{"partnerName": "Contoso", "sourceInfo": {"sourceType": "SQL"}}'
+    root.store.write(layout.join(zone, "_partnerEvents.json"), about)
+    drained = root.run("drain")
+    assert drained.exit_code == 3
+    for shown in (drained.stderr, root.run("status").stdout):
+        assert "m: FileMisplaced" in shown
+        assert lost in shown
+    assert "m: published by Contoso (SQL)" in root.run("status").stdout
+    (mirror,) = json.loads(root.run("status", "--json").stdout)["mirrors"]
+    assert mirror["mirror"] == "m"
+    assert mirror["publisher"] == {"name": "Contoso", "sourceType": "SQL", "sourceVersion": ""}
+    assert [(w["code"], w["file"]) for w in mirror["warnings"]] == [("FileMisplaced", lost)]
+
+
+def test_status_names_a_landing_zone_in_another_spelling_although_there_is_no_mirror(
+    tmp_path: Path,
+) -> None:
+    zone = tmp_path / "root" / "landing" / "sales" / "Files" / "landingzone"
+    (zone / "Orders").mkdir(parents=True)
+    shown = run("status", root=tmp_path / "root")
+    assert "sales: FileMisplaced" in shown.stdout
+    assert "landing/sales/Files/landingzone" in shown.stdout
 
 
 def test_drain_exits_3_when_a_table_is_paused_and_says_what_to_do(root: Root) -> None:
@@ -440,6 +480,48 @@ def test_validate_needs_no_root_and_exits_3_for_what_would_stop_a_table(root: Ro
     assert bad.exit_code == 3
     rules = {finding["rule"] for finding in json.loads(bad.stdout)["data"]}
     assert rules == {"gap", "FileUnreadable"}
+
+
+def test_validate_of_a_mirrors_folder_compares_with_the_table_and_the_frozen_options(
+    root: Root,
+) -> None:
+    root.land(ORDERS, 1)
+    root.run("drain")
+    folder = root.path / layout.table_folder(ORDERS)
+    known = run("validate", str(folder))
+    assert known.exit_code == 0
+    assert "the table folder m/Sales.schema/Orders, applied up to 1" in known.stdout
+    (folder / "_metadata.json").write_text('{"keyColumns": ["other"]}')
+    root.put(ORDERS, f"{4:020d}.parquet", (folder / f"{1:020d}.parquet").read_bytes())
+    changed = run("validate", str(folder), "--json")
+    assert changed.exit_code == 3
+    printed = json.loads(changed.stdout)
+    assert printed["folder"] == {
+        "mirror": "m",
+        "path": "Sales.schema/Orders",
+        "appliedSequence": "1",
+    }
+    assert sorted(f["rule"] for f in printed["data"]) == ["KeyColumnsChanged", "gap"]
+
+
+@pytest.mark.parametrize(
+    ("below", "says"),
+    [
+        ("landing/m/Files/LandingZone", "is the landing zone of the mirror m"),
+        ("landing/m/Files/LandingZone/Sales.schema", "is the folder of the schema Sales"),
+        ("landing/m", "is the folder of a mirror"),
+        (".", "is a root"),
+    ],
+)
+def test_validate_says_which_folder_it_was_given_instead_of_a_tables(
+    root: Root, below: str, says: str
+) -> None:
+    root.land(ORDERS, 1)
+    (root.path / "lake").mkdir(exist_ok=True)
+    given = run("validate", str(root.path / below))
+    assert given.exit_code == 2
+    assert says in " ".join(given.stderr.split())
+    assert "Sales.schema/Orders" in given.stderr or below.endswith(".schema")
 
 
 # --- What must stay light -----------------------------------------------------------------------

@@ -628,6 +628,13 @@ def test_a_file_of_any_name_and_place_that_its_table_reads_wakes_until_it_is_app
     assert world.filter_event(again) == Woken((ORDERS,)), "its content changed after it was applied"
 
 
+@pytest.mark.parametrize("options", [{"keyColumns": ["id"]}, BY_TIME, PARTITIONS])
+def test_text_wakes_a_new_table_that_declares_no_format(world: World, options: object) -> None:
+    world.metadata(options)
+    event = world.write(f"{1:020d}.csv", b"id\n1\n")
+    assert world.filter_event(event) == Woken((ORDERS,))
+
+
 @pytest.mark.parametrize(
     ("options", "name"),
     [
@@ -635,8 +642,8 @@ def test_a_file_of_any_name_and_place_that_its_table_reads_wakes_until_it_is_app
         (BY_TIME, f"{NORTH}/x.parquet"),
         (PARTITIONS, "part-1.parquet"),
         (PARTITIONS, f"{NORTH}/part-1.parquet"),
-        (PARTITIONS, f"{NORTH}/{1:020d}.csv"),
-        (BOTH, f"{NORTH}/x.csv"),
+        ({**PARTITIONS, "FileFormat": "Parquet"}, f"{NORTH}/{1:020d}.csv"),
+        ({**BOTH, "FileFormat": "Parquet"}, f"{NORTH}/x.csv"),
         ({**BOTH, "FileFormat": "CSV"}, f"{NORTH}/x.parquet"),
     ],
 )

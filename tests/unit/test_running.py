@@ -17,7 +17,7 @@ from openmirror.plan import Batch, Limits
 from openmirror.plan.decisions import Apply, Idle, Pause, Wait, WaitKind
 from openmirror.plan.facts import FileFacts
 from openmirror.ports import Entry
-from openmirror.progress.tables import TableDropped, TableWaiting
+from openmirror.progress.tables import FilesNeverRead, TableDropped, TableWaiting
 from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Code
@@ -402,6 +402,27 @@ def test_a_held_table_is_left_alone_and_is_no_reason_for_an_exit_code() -> None:
     result = world.drain()
     assert world.engine.batches == []
     assert not result.stopped
+
+
+def test_a_drain_that_leaves_files_unread_for_good_says_so_and_is_not_done() -> None:
+    world = Drained()
+    for folder in (A, B, C):
+        world.land(folder, 1)
+    keys = b'{"keyColumns": ["id"], "FileFormat": "Parquet"}'
+    world.store.write(layout.join(layout.table_folder(A), "_metadata.json"), keys)
+    world.store.write(layout.join(layout.table_folder(A), f"{2:020d}.csv"), b"id\n2\n")
+    world.store.write(layout.join(layout.table_folder(B), ".DS_Store"), b"x")
+    world.store.write(layout.join(layout.table_folder(C), "2.parquet"), b"x")
+    hold(world.process(), C, Operator("me"))
+    result = world.drain()
+    assert world.applied(A) == world.applied(B) == 1
+    assert not result.stopped
+    assert result.left_undone
+    ((folder, (notice,)),) = result.never_read.items()
+    assert (folder, notice.code) == (A, Code.FILE_NEVER_READ)
+    assert notice.file == f"{2:020d}.csv"
+    events = [event for event in world.reported if isinstance(event, FilesNeverRead)]
+    assert {(event.folder, event.file) for event in events} == {(A, notice.file)}
 
 
 def test_drain_publishes_status_at_its_end() -> None:

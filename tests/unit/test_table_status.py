@@ -368,12 +368,28 @@ def test_lag_is_the_age_of_the_oldest_file_that_is_not_applied() -> None:
 
 
 def test_each_name_that_is_no_change_file_is_a_warning() -> None:
-    odd = (UnexpectedName("7.parquet", "20 digits"), UnexpectedName("a.csv", "20 digits"))
+    odd = (UnexpectedName("7.parquet.tmp", "20 digits"), UnexpectedName(".DS_Store", "20 digits"))
     table = status_of(observed(unexpected_names=odd))
-    assert [(w.code, w.file) for w in table.warnings] == [
-        ("FileNameInvalid", "7.parquet"),
-        ("FileNameInvalid", "a.csv"),
+    (warning,) = table.warnings
+    assert (warning.code, warning.file) == ("FileNameInvalid", "7.parquet.tmp")
+    assert warning.detail == "never read, like 1 more: 20 digits"
+    assert not table.needs_attention
+
+
+def test_what_may_hold_changes_and_is_never_read_needs_attention_unless_the_table_is_held() -> None:
+    odd = (
+        UnexpectedName("7.parquet", "20 digits", may_hold_changes=True),
+        UnexpectedName("a.csv", ".parquet", may_hold_changes=True),
+        UnexpectedName("b.csv", ".parquet", may_hold_changes=True),
+    )
+    table = status_of(observed(unexpected_names=odd))
+    assert [(w.code, w.file, w.detail) for w in table.warnings] == [
+        ("FileNeverRead", "7.parquet", "never read: 20 digits"),
+        ("FileNeverRead", "a.csv", "never read, like 1 more: .parquet"),
     ]
+    assert table.needs_attention
+    held = observed(unexpected_names=odd, control={"hold": Hold(NOW, "ann")})
+    assert not status_of(held).needs_attention
 
 
 def test_numbers_that_come_again_are_a_warning_with_its_remedy() -> None:
@@ -534,7 +550,8 @@ def test_the_json_of_status_is_the_contract() -> None:
                     "lagSeconds": 60.0,
                 },
             }
-        ]
+        ],
+        "mirrors": [],
     }
 
 

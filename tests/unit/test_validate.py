@@ -20,6 +20,7 @@ from openmirror.table.layout import StorePath
 from tests.harness.publishing import file_name, parquet
 
 KEYS = {"keyColumns": ["id"]}
+PARQUET = {**KEYS, "FileFormat": "Parquet"}
 
 
 class Folder:
@@ -81,8 +82,8 @@ def test_a_name_that_is_no_text_is_reported_and_everything_else_is_checked(
     Path(os.fsdecode(here + b"/K=\xff")).mkdir()
     os.link(good, here + b"/K=\xff/lost.parquet")
     assert folder.rules() == [
-        ("FileNameInvalid", "K=\ufffd"),
-        ("FileNameInvalid", "x\ufffd.parquet"),
+        ("FileNeverRead", "K=\ufffd"),
+        ("FileNeverRead", "x\ufffd.parquet"),
     ]
 
 
@@ -109,7 +110,7 @@ def test_all_mistakes_are_found_not_only_the_first(folder: Folder) -> None:
     (folder.path / name(6)).write_bytes(b"a,b\n1,2\n")
     folder.land("7.parquet")
     assert folder.rules() == [
-        ("FileNameInvalid", "7.parquet"),
+        ("FileNeverRead", "7.parquet"),
         ("gap", name(5)),
         ("SchemaMergeFailure", name(2)),
         ("KeyColumnMissing", name(3)),
@@ -316,8 +317,84 @@ def test_parquet_in_a_folder_of_text_is_no_change_file(folder: Folder) -> None:
     folder.metadata(TEXT)
     folder.land(1)
     (finding,) = folder.validate()
-    assert finding.rule == "FileNameInvalid"
+    assert finding.rule == "FileNeverRead"
     assert finding.detail == "this table's change files end in .csv, as _metadata.json says"
+
+
+@pytest.mark.parametrize(
+    ("called", "says"),
+    [
+        (f"{2:020d}.csv", "end in .parquet"),
+        (f"{2:020d}.csv.gz", ".parquet alone"),
+        (f"{2:020d}.snappy.parquet", ".parquet alone"),
+        (f"{0:020d}.parquet", "has the number 1"),
+        (f"{2**63 - 1:020d}.parquet", "2^63-2"),
+        ("2.parquet", "exactly 20 digits"),
+        (f"{2:020d}", "exactly 20 digits"),
+        ("0a1b2c3d-4e5f-6789-abcd-ef0123456789.parquet", "fileDetectionStrategy"),
+        ("part-00000-0a1b.c000.snappy.parquet", "fileDetectionStrategy"),
+        ("export.CSV", "fileDetectionStrategy"),
+        (f"Year=2024/{1:020d}.parquet", "isPartitionEnabled"),
+        (f"2024/{1:020d}.parquet", "directly in the table folder"),
+    ],
+)
+def test_what_a_publisher_may_take_for_sent_changes_is_never_nothing(
+    folder: Folder, called: str, says: str
+) -> None:
+    folder.metadata(PARQUET)
+    folder.land(1)
+    folder.land(called)
+    (finding,) = folder.validate()
+    assert (finding.rule, finding.file) == ("FileNeverRead", called.partition("/")[0])
+    assert says in finding.detail
+    assert finding.stops
+
+
+@pytest.mark.parametrize(
+    "called", [".DS_Store", "README.md", f"{2:020d}.parquet.tmp", f"{2:020d}.filepart"]
+)
+def test_what_an_upload_or_a_system_leaves_behind_is_no_more_than_a_warning(
+    folder: Folder, called: str
+) -> None:
+    folder.metadata()
+    folder.land(1)
+    folder.land(called)
+    (finding,) = folder.validate()
+    assert (finding.rule, finding.stops) == ("FileNameInvalid", False)
+
+
+def test_files_of_both_kinds_without_a_declared_format_stop_the_table(folder: Folder) -> None:
+    folder.metadata()
+    folder.land(2)
+    put(folder, 1, "id,v\n1,x\n")
+    (finding,) = (found for found in folder.validate() if found.file == "_metadata.json")
+    assert finding.rule == "FileFormatUndeclared"
+    assert f"{1:020d}.csv and {2:020d}.parquet" in finding.detail
+
+
+def test_text_without_a_declared_format_is_read_as_csv_with_a_warning(folder: Folder) -> None:
+    folder.metadata()
+    put(folder, 1, "id,v\n1,x\n")
+    (finding,) = folder.validate()
+    assert (finding.rule, finding.stops) == ("FileFormatAssumed", False)
+
+
+def test_broken_metadata_gives_no_advice_about_names(folder: Folder) -> None:
+    folder.metadata('{"FileFormat": "CSV" "keyColumns": []}')
+    put(folder, 1, "id,v\n1,x\n")
+    (folder.path / f"{2:020d}.tsv").write_text("id\n2\n")
+    assert [finding.rule for finding in folder.validate()] == ["MetadataInvalid"]
+
+
+def test_damaged_pages_of_parquet_are_found_as_the_engine_finds_them(folder: Folder) -> None:
+    folder.metadata()
+    path = folder.land(1, id=list(range(5000)), v=["text " * 20] * 5000)
+    data = bytearray(path.read_bytes())
+    data[4:400] = bytes(396)
+    path.write_bytes(bytes(data))
+    (finding,) = folder.validate()
+    assert (finding.rule, finding.file) == ("FileUnreadable", name(1))
+    assert "data cannot be read" in finding.detail
 
 
 # --- Files found by their time, and partitions ----------------------------------------------------
@@ -343,13 +420,13 @@ def test_files_found_by_their_time_have_any_name_and_no_gaps(
 
 
 def test_mistakes_in_files_found_by_their_time_come_in_the_order_of_time(folder: Folder) -> None:
-    folder.metadata(BY_TIME)
+    folder.metadata({**BY_TIME, "FileFormat": "Parquet"})
     _written(folder.land("b.parquet", id=[1], v=["text"]), 10)
     _written(folder.land("a.parquet", id=[1], v=[1]), 20)
     _written(folder.land("0.parquet", v=["text"]), 5)
     folder.land("c.csv")
     assert folder.rules() == [
-        ("FileNameInvalid", "c.csv"),
+        ("FileNeverRead", "c.csv"),
         ("KeyColumnMissing", "0.parquet"),
         ("SchemaMergeFailure", "a.parquet"),
     ]
@@ -386,8 +463,8 @@ def test_all_mistakes_of_all_partitions_are_found_those_behind_a_gap_as_well(
     folder.land(f"Year/{name(1)}")
     findings = folder.validate()
     assert sorted((finding.rule, finding.file or "") for finding in findings) == [
-        ("FileNameInvalid", "Year"),
-        ("FileNameInvalid", "Year=2025/part-1.parquet"),
+        ("FileNeverRead", "Year"),
+        ("FileNeverRead", "Year=2025/part-1.parquet"),
         ("KeyColumnMissing", f"Year=2024/{name(3)}"),
         ("RowMarkerInvalid", f"Year=2024/{name(7)}"),
         ("SchemaMergeFailure", f"Year=2025/{name(1)}"),
@@ -431,4 +508,4 @@ def test_partition_folders_of_a_table_without_partitions_are_reported(folder: Fo
     folder.metadata()
     folder.land(1)
     folder.land(f"Year=2024/{name(1)}")
-    assert folder.rules() == [("FileNameInvalid", "Year=2024")]
+    assert folder.rules() == [("FileNeverRead", "Year=2024")]

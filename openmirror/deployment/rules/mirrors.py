@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 
 from openmirror.deployment.rules.findings import Check, Finding, fault, ok, warning
+from openmirror.protocol.rules import Code
 from openmirror.reconcile.liveness import SweepRecord
 from openmirror.status import TableStatus, Trouble, wait_remedy
 
@@ -92,4 +93,8 @@ def check_tables(tables: Iterable[TableStatus], settings: Mapping[str, Trouble])
             waiting = table.waiting_for.waiting
             what = f"{name} waits: {waiting.detail}"
             found.append(warning(Check.TABLES, what, wait_remedy(waiting, name)))
+        for warn in table.warnings if table.needs_attention else ():
+            if warn.code == Code.FILE_NEVER_READ:
+                what = f"{name}: {warn.file}: {warn.detail}"
+                found.append(warning(Check.TABLES, what, warn.solution))
     return found or [ok(Check.TABLES, f"{len(every)}, and none stands still")]

@@ -14,6 +14,7 @@ ETag; no other code makes one out of another (`tests/unit/test_documents_change_
     restored   a dropped table is back in its place
     requested  an operator asked for something
     rebuilt    the document was lost, and is rebuilt
+    registered the catalog has the table, or could not be given it
     confirmed  an operator allowed drops (the mirror's document)
 
 `incarnations` and `history` are used by several of them: records of earlier incarnations, acts,

@@ -9,6 +9,7 @@ from enum import IntEnum
 
 from openmirror.ports.telemetry.custom_event import properties
 from openmirror.protocol.names import TableFolder, TableName
+from openmirror.protocol.partner import Partner
 
 EVENT = "OpenmirrorTableStatus"
 
@@ -32,6 +33,9 @@ FIELDS = (
     "Warnings",
     "LastSequence",
     "LastCommitTime",
+    "PublisherName",
+    "PublisherSource",
+    "PublisherVersion",
 )
 """Every property that the event can have."""
 
@@ -73,10 +77,13 @@ class TableStatusEvent:
     warnings: tuple[str, ...] = ()
     last_sequence: int | None = None
     last_commit_at: datetime | None = None
+    publisher: Partner | None = None
+    """Who publishes into its mirror, as it says itself."""
 
 
 def fields(recorded: TableStatusEvent) -> dict[str, str]:
     """The event's properties. Sequences are text, as everywhere."""
+    who = recorded.publisher or Partner()
     return properties(
         {
             "Mirror": recorded.folder.mirror,
@@ -98,6 +105,9 @@ def fields(recorded: TableStatusEvent) -> dict[str, str]:
             "Warnings": "\n".join(recorded.warnings),
             "LastSequence": recorded.last_sequence,
             "LastCommitTime": recorded.last_commit_at,
+            "PublisherName": who.name or None,
+            "PublisherSource": who.source_type or None,
+            "PublisherVersion": who.source_version or None,
         }
     )
 

@@ -15,6 +15,7 @@ from openmirror.table.control.document import (
     Hold,
     Request,
     RequestKind,
+    Unregistered,
 )
 from openmirror.table.control.incarnation_record import (
     Archived,
@@ -44,4 +45,5 @@ __all__ = [
     "Request",
     "RequestKind",
     "Skip",
+    "Unregistered",
 ]

@@ -82,6 +82,14 @@ class FirstSeen:
 
 
 @dataclass(frozen=True)
+class Unregistered:
+    """A table that the catalog does not have under its name."""
+
+    since: datetime
+    reason: str
+
+
+@dataclass(frozen=True)
 class Act:
     """Something an operator did to this table, kept for `history`."""
 
@@ -126,6 +134,7 @@ class ControlDocument:
     """When this document was rebuilt beside a log that already had an epoch of ours."""
     first_seen: Mapping[str, FirstSeen] = field(default_factory=dict)
     """By name, for pending files whose time lies in the future: their waits count from here."""
+    unregistered: Unregistered | None = None
     acts: tuple[Act, ...] = field(default=())
     ended: tuple[Ended, ...] = ()
     """The last problems that are over, oldest first."""

@@ -88,7 +88,14 @@ CASES = [
     _read(
         "metadata/unknown-keys",
         "Unknown keys have no effect",
-        meta({"keyColumns": ["id"], "conditionalColumn": "v", "schemaVersion": {"a": [1]}}),
+        meta({"keyColumns": ["id"], "comment": "v", "schemaVersion": {"a": [1]}}),
+        protocol="4.2",
+    ),
+    _read(
+        "metadata/a-misspelt-key",
+        "A key that is close to a known one has no effect either, and is a warning",
+        meta({"keyColumns": ["id"], "conditionalColumn": "v", "FileFormatType": 1}),
+        "MetadataKeyUnknown",
         protocol="4.2",
     ),
     _read(

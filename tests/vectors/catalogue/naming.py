@@ -177,12 +177,12 @@ BY_TIME = [
         "naming/by-time-other-extension",
         "What ends otherwise is no change file, and what begins with _ means nothing",
         "3.1 2.1",
-        keys("id", **_TIME),
+        keys("id", FileFormat="Parquet", **_TIME),
         _named("a.parquet", 1, (4, 1, "a")),
         *(_as(name, 2, _WHOLE) for name in ("b.parquet.tmp", "c", "d.csv", "parquet")),
         _as("_f.parquet", 2, _WHOLE),
         _as("Year=2024/g.parquet", 2, _WHOLE),
-        expected=expect(_SEEN, (1, "a"), applied=1, warnings=("FileNameInvalid",)),
+        expected=expect(_SEEN, (1, "a"), applied=1, warnings=("FileNameInvalid", "FileNeverRead")),
     ),
     vector(
         "naming/by-time-still-written",
@@ -624,7 +624,7 @@ PARTITIONS = [
         ),
         _as(f"{_A}/part-0001.parquet", 1, _WHOLE),
         _as(f"{_A}/_{2:020d}.parquet", 1, _WHOLE),
-        expected=expect(_SEEN, (1, "a1"), applied=1, warnings=("FileNameInvalid",)),
+        expected=expect(_SEEN, (1, "a1"), applied=1, warnings=("FileNeverRead",)),
     ),
     vector(
         "naming/partitions-not-declared",
@@ -633,7 +633,7 @@ PARTITIONS = [
         keys("id"),
         _in("", 1, 1, (4, 1, "root")),
         _in(_A, 1, 1, (4, 2, "a1")),
-        expected=expect(_SEEN, (1, "root"), applied=1, warnings=("FileNameInvalid",)),
+        expected=expect(_SEEN, (1, "root"), applied=1, warnings=("FileNeverRead",)),
     ),
     vector(
         "naming/partitions-declared-later",
@@ -646,7 +646,7 @@ PARTITIONS = [
             (1, "root"),
             applied=1,
             state=paused("PinnedOptionChanged"),
-            warnings=("FileNameInvalid",),
+            warnings=("FileNeverRead",),
         ),
     ),
     vector(
@@ -744,7 +744,7 @@ TEXT = [
             ("1", "second"),
             ("2", "x"),
             applied=2,
-            warnings=("FileNameInvalid",),
+            warnings=("FileNeverRead",),
         ),
     ),
     vector(

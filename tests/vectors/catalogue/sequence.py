@@ -7,6 +7,7 @@ from tests.vectors.catalogue.words import (
     expect,
     file,
     keys,
+    meta,
     paused,
     raw,
     step,
@@ -91,6 +92,7 @@ CASES = [
         "sequence/names-that-are-no-change-files",
         "Names that do not follow the rule are passed over, with a warning",
         "3 3.3",
+        meta({"FileFormat": "Parquet"}),
         file(1, _ID, (1,)),
         raw("2.parquet", _WHOLE),
         raw("0000000000000000002.parquet", _WHOLE),
@@ -101,7 +103,7 @@ CASES = [
         raw("00000000000000000002", _WHOLE),
         raw("part-0002.parquet", _WHOLE),
         raw("00000000000000000002.parquet.tmp", _WHOLE),
-        expected=expect(_SEEN, (1,), applied=1, warnings=("FileNameInvalid",)),
+        expected=expect(_SEEN, (1,), applied=1, warnings=("FileNameInvalid", "FileNeverRead")),
     ),
     vector(
         "sequence/above-the-last",
@@ -110,7 +112,7 @@ CASES = [
         file(1, _ID, (1,)),
         file(2**63 - 1, _ID, (2,)),
         file(10**20 - 1, _ID, (3,)),
-        expected=expect(_SEEN, (1,), applied=1, warnings=("FileNameInvalid",)),
+        expected=expect(_SEEN, (1,), applied=1, warnings=("FileNeverRead",)),
     ),
     vector(
         "sequence/the-last",

@@ -9,7 +9,17 @@ from typing import Any
 import cramjam
 import pyarrow as pa
 
-from tests.vectors.catalogue.words import Item, Vector, expect, file, meta, raw, step, vector
+from tests.vectors.catalogue.words import (
+    Item,
+    Vector,
+    expect,
+    file,
+    meta,
+    paused,
+    raw,
+    step,
+    vector,
+)
 
 _EMPTY: dict[str, Any] = {}
 _AB = "a:string b:string"
@@ -396,7 +406,59 @@ CASES = [
         "3.3 4.6",
         _CSV,
         file(1, "a:string", ("1",)),
-        expected=expect(applied=0, warnings=("FileNameInvalid",)),
+        expected=expect(applied=0, warnings=("FileNeverRead",)),
+    ),
+    vector(
+        "text/undeclared",
+        "Where no format is declared, the first file has it: text under a name that ends in csv",
+        "4.3 4.6",
+        meta({"keyColumns": ["a"]}),
+        _text("a,b\n1,x\n"),
+        _text("a,b\n2,y\n", 2),
+        expected=expect(_AB, *_PLAIN, applied=2, warnings=("FileFormatAssumed",)),
+    ),
+    vector(
+        "text/undeclared-without-metadata",
+        "A folder of text needs no _metadata.json",
+        "4.3 4.4",
+        _text("a,b\n1,x\n2,y\n"),
+        expected=expect(_AB, *_PLAIN, applied=1, warnings=("FileFormatAssumed",)),
+    ),
+    vector(
+        "text/undeclared-of-both-kinds",
+        "With files of both kinds from the beginning, nobody can say what the table is",
+        "4.3",
+        meta({"keyColumns": ["a"]}),
+        _text("a\n1\n"),
+        file(2, "a:string", ("2",)),
+        expected=expect(applied=0, state=paused("FileFormatUndeclared")),
+    ),
+    vector(
+        "text/undeclared-is-frozen",
+        "What the first batch took for the table's format stays it",
+        "4.3 4.4",
+        step(meta({"keyColumns": ["a"]}), _text("a,b\n1,x\n2,y\n")),
+        step(file(2, "a:string", ("3",))),
+        expected=expect(_AB, *_PLAIN, applied=1, warnings=("FileFormatAssumed", "FileNeverRead")),
+    ),
+    vector(
+        "text/undeclared-and-then-declared",
+        "Declaring the format resumes the table",
+        "4.3",
+        step(meta({"keyColumns": ["a"]}), _text("a\n1\n"), file(2, "a:string", ("2",))),
+        step(
+            meta({"keyColumns": ["a"], "FileFormat": "Parquet"}),
+            file(1, "a:string", ("1",)),
+        ),
+        expected=expect("a:string", ("1",), ("2",), applied=2, warnings=("FileNeverRead",)),
+    ),
+    vector(
+        "text/broken-metadata",
+        "By metadata that cannot be read no file has a wrong name",
+        "4.3 4.1",
+        meta(b'{"FileFormat": "DelimitedText", "FileExtension": "tsv" "keyColumns": []}'),
+        _text("a\tb\n1\tx\n", extension="tsv"),
+        expected=expect(applied=0, state=paused("MetadataInvalid")),
     ),
     vector(
         "text/empty-file",

@@ -95,7 +95,7 @@ CASES = [
         "2.1",
         file(1, *_ROW),
         file(1, *_ROW, folder="Orders/Inner"),
-        expected=expect(*_SEEN, applied=1, warnings=("FileNameInvalid",)),
+        expected=expect(*_SEEN, applied=1, warnings=("FileNeverRead",)),
     ),
     vector(
         "zone/loose-files",

@@ -1,0 +1,73 @@
+"""Which part of a landing zone a path is: for who names a folder and may have named another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openmirror.ports.landing_events import Inside, location_of
+from openmirror.protocol.names import ARCHIVE_FOLDER, SCHEMA_SUFFIX, TableFolder, fold_case
+from openmirror.protocol.naming_scheme import is_partition
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
+
+_ZONE = ("Files", "LandingZone")
+
+
+@dataclass(frozen=True)
+class TablePlace:
+    """A table folder; of a mirror where it lies in a landing zone."""
+
+    folder: TableFolder | None = None
+    root: tuple[str, ...] = ()
+    """The parts of the path of its root."""
+
+
+@dataclass(frozen=True)
+class OtherPlace:
+    """A folder that is none of a table."""
+
+    what: str
+    """What it is, in words."""
+
+
+def landing_place(parts: Sequence[str], inside: Sequence[str] = ()) -> TablePlace | OtherPlace:
+    """What a folder is by the parts of its path, and by the names of the folders inside it.
+
+    A folder outside of any landing zone is taken for a table's unless its name says otherwise.
+    """
+    above = _zone_above(parts)
+    if above is not None:
+        found = location_of(StorePath("/".join(parts[above:])))
+        if isinstance(found, TableFolder):
+            return TablePlace(found, tuple(parts[:above]))
+        if isinstance(found, Inside):
+            return OtherPlace(f"{found.name} inside the table folder {found.folder}")
+    own = parts[-1] if parts else ""
+    if own == ARCHIVE_FOLDER:
+        return OtherPlace("the archive of a table folder: what a mirror has applied")
+    if above is not None and len(parts) == above + 4:
+        return OtherPlace(f"the landing zone of the mirror {parts[above + 1]}")
+    if own == _ZONE[1]:
+        return OtherPlace("a landing zone")
+    if own.endswith(SCHEMA_SUFFIX) and (above is None or len(parts) == above + 5):
+        return OtherPlace(f"the folder of the schema {own.removesuffix(SCHEMA_SUFFIX)}")
+    if above is not None:
+        return OtherPlace("a folder that a mirror leaves alone")
+    if {fold_case(name) for name in inside} & {layout.LANDING, layout.LAKE}:
+        return OtherPlace("a root: it holds the landing zones and the tables")
+    if _ZONE[0] in inside:
+        return OtherPlace("the folder of a mirror")
+    if _ZONE[1] in inside:
+        return OtherPlace("the folder that a landing zone lies in")
+    if is_partition(own):
+        return OtherPlace("a folder of a partition")
+    return TablePlace()
+
+
+def _zone_above(parts: Sequence[str]) -> int | None:
+    """Where the part `landing` is of the landing zone that a path is, or lies in."""
+    for at in range(len(parts) - 4, -1, -1):
+        if parts[at] == layout.LANDING and tuple(parts[at + 2 : at + 4]) == _ZONE:
+            return at
+    return None

@@ -1,0 +1,97 @@
+"""What lies where it feeds no table, and who publishes: of a mirror, not of one table."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from openmirror.operate.mirror_notes import all_notes, mirror_notes
+from openmirror.status import publisher_text
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
+
+NUMBER_ONE = f"{1:020d}.parquet"
+ZONE = layout.landing_zone("m")
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    made = MemoryStore(lambda: datetime.now(UTC))
+    made.make_folder(ZONE)
+    made.make_folder(layout.monitoring("m"))
+    return made
+
+
+def warned(store: MemoryStore) -> list[tuple[str | None, str]]:
+    notes = mirror_notes(store, "m")
+    return [(warning.file, warning.detail) for warning in notes.warnings]
+
+
+def test_what_lies_where_it_belongs_is_not_mentioned(store: MemoryStore) -> None:
+    for path in (
+        f"{ZONE}/Orders/{NUMBER_ONE}",
+        f"{ZONE}/Sales.schema/Orders/{NUMBER_ONE}",
+        f"{ZONE}/_partnerEvents.json",
+        f"{ZONE}/_staged.parquet",
+        f"{ZONE}/.DS_Store",
+        f"{ZONE}/README.md",
+    ):
+        store.write(StorePath(path), b"{}")
+    assert warned(store) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        (f"{ZONE}/{NUMBER_ONE}", "not beside them"),
+        (f"{ZONE}/export.csv.gz", "not beside them"),
+        (f"{ZONE}/Sales.schema/{NUMBER_ONE}", "not in a schema's"),
+    ],
+)
+def test_a_change_file_outside_of_a_table_folder_is_named(
+    store: MemoryStore, path: str, says: str
+) -> None:
+    store.write(StorePath(path), b"x")
+    ((file, detail),) = warned(store)
+    assert file == path
+    assert says in detail
+
+
+def test_many_of_one_kind_are_one_warning(store: MemoryStore) -> None:
+    for number in range(1, 6):
+        store.write(StorePath(f"{ZONE}/{number:020d}.parquet"), b"x")
+    ((file, detail),) = warned(store)
+    assert file == f"{ZONE}/{NUMBER_ONE}"
+    assert "like 4 more" in detail
+
+
+@pytest.mark.parametrize("zone", ["Files/landingzone", "files/LandingZone", "LandingZone"])
+def test_a_landing_zone_in_another_spelling_is_listed_although_it_is_no_mirror(zone: str) -> None:
+    store = MemoryStore(lambda: datetime.now(UTC))
+    store.write(StorePath(f"landing/m/{zone}/Orders/{NUMBER_ONE}"), b"x")
+    (notes,) = all_notes(store, [])
+    assert notes.mirror == "m"
+    ((file, detail),) = [(warning.file, warning.detail) for warning in notes.warnings]
+    assert file == f"landing/m/{zone}"
+    assert "landing/<mirror>/Files/LandingZone" in detail
+
+
+def test_a_folder_called_schema_alone_is_listed(store: MemoryStore) -> None:
+    store.make_folder(StorePath(f"{ZONE}/.schema/Orders"))
+    ((file, _),) = warned(store)
+    assert file == f"{ZONE}/.schema"
+
+
+def test_the_publisher_is_named_in_its_own_words(store: MemoryStore) -> None:
+    about = b'{"partnerName": "Contoso", "sourceInfo": {"sourceType": "SQL", "sourceVersion": "9"}}'
+    store.write(StorePath(f"{ZONE}/_partnerEvents.json"), about)
+    partner = mirror_notes(store, "m").partner
+    assert partner is not None
+    assert publisher_text(partner) == "Contoso (SQL 9)"
+
+
+def test_what_a_publisher_wrote_in_another_form_is_nobody(store: MemoryStore) -> None:
+    store.write(StorePath(f"{ZONE}/_partnerEvents.json"), b"\xff")
+    assert mirror_notes(store, "m").partner is None
