@@ -66,6 +66,9 @@ class Jobs:
     """The address of a workspace that says where people find its runs."""
     gone: bool = False
     """Whether somebody deleted the job."""
+    locations: list[dict[str, Any]] = field(default_factory=list)
+    """The external locations of the metastore."""
+    sees_locations: bool = True
     created: list[dict[str, Any]] = field(default_factory=list)
     """The settings of jobs, as they were posted; only one is ever the job of the runs."""
     asked: list[str] = field(default_factory=list)
@@ -106,6 +109,10 @@ def jobs_api(certificate: tuple[Path, Path] | None = None) -> Iterator[Jobs]:
 
         def _answer(self, given: dict[str, Any]) -> None:
             path = urlsplit(self.path).path
+            if path.endswith("/unity-catalog/external-locations"):
+                if jobs.sees_locations:
+                    return self._send(200, {"external_locations": jobs.locations})
+                return self._send(403, {"error_code": "PERMISSION_DENIED", "message": "not you"})
             if "/jobs/" not in path:
                 return self._send(404, {"error_code": "NOT_FOUND", "message": path})
             with jobs.lock:

@@ -1,7 +1,10 @@
 -- Who may use the two credentials that Unity Catalog has of the access connector.
 --
 -- SQL cannot make a credential of a managed identity. The CLI can, once for a metastore, by somebody
--- with CREATE STORAGE CREDENTIAL and CREATE SERVICE CREDENTIAL on it (docs/RUNNER.md#databricks):
+-- with CREATE STORAGE CREDENTIAL and CREATE SERVICE CREDENTIAL on it (docs/RUNNER.md#databricks), who
+-- must also be Contributor or Owner of the access connector in Azure. Without that Databricks refuses
+-- with "Registering a storage credential requires the contributor role over the corresponding access
+-- connector".
 --
 --   databricks credentials create-credential --json '{
 --     "name": "openmirror_storage", "purpose": "STORAGE",

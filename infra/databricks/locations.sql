@@ -5,19 +5,30 @@
 -- the containers, leave these out and grant on that one. A container's name is lower case, and so it
 -- must stand here; below it, paths are as publishers spell them.
 -- In a sovereign cloud the host is another: OPENMIRROR_ROOT has it.
-
-CREATE EXTERNAL LOCATION IF NOT EXISTS `openmirror_lake`
-  URL 'abfss://lake@${LAKE_ACCOUNT}.dfs.core.windows.net/'
-  WITH (STORAGE CREDENTIAL `openmirror_storage`)
-  COMMENT 'The mirrored tables, and what openmirror knows of them.';
-
--- The location of `landing` is made first, by the CLI: SQL has no word for read-only, nor for leaving
--- out the check, which tries to write, or to find a file where there is none yet. Spark only reads
--- there; status files are written by Python, with the service credential.
 --
---   databricks external-locations create openmirror_landing \
---     "abfss://landing@${LAKE_ACCOUNT}.dfs.core.windows.net/" openmirror_storage \
---     --read-only --skip-validation
+-- The CLI makes them. SQL has no word for read-only, nor for leaving out the check of `landing`, which
+-- tries to write, or to find a file where there is none yet; nor for file events, which Unity Catalog
+-- would otherwise switch on by itself: a queue and an event subscription of its own on an account for
+-- which Azure allows one system topic, and that is ours. They are said as JSON because the CLI does
+-- not send a flag that is false. Spark only reads in `landing`; status files are written by Python,
+-- with the service credential.
+--
+--   databricks external-locations create --json '{
+--     "name": "openmirror_landing", "credential_name": "openmirror_storage",
+--     "url": "abfss://landing@${LAKE_ACCOUNT}.dfs.core.windows.net/",
+--     "read_only": true, "skip_validation": true, "enable_file_events": false,
+--     "comment": "What publishers send."}'
+--   databricks external-locations create --json '{
+--     "name": "openmirror_lake", "credential_name": "openmirror_storage",
+--     "url": "abfss://lake@${LAKE_ACCOUNT}.dfs.core.windows.net/",
+--     "enable_file_events": false,
+--     "comment": "The mirrored tables, and what openmirror knows of them."}'
+--
+-- The platform may decide otherwise: in what this shows, effective_enable_file_events must be false.
+-- `openmirror azure verify` asks the same.
+--
+--   databricks external-locations get openmirror_landing --output json
+--   databricks external-locations get openmirror_lake --output json
 
 GRANT READ FILES ON EXTERNAL LOCATION `openmirror_landing` TO `${RUNNER_CLIENT_ID}`;
 GRANT READ FILES, WRITE FILES ON EXTERNAL LOCATION `openmirror_lake` TO `${RUNNER_CLIENT_ID}`;

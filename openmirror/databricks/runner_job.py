@@ -89,6 +89,20 @@ class _ByIdentity(CredentialsStrategy):
         return lambda: {"Authorization": f"Bearer {self._credential.get_token(SCOPE).token}"}
 
 
+def client_of(host: str, credential: Credential) -> WorkspaceClient:
+    """The SDK's client of a workspace; making one already asks the workspace something."""
+    return WorkspaceClient(
+        config=Config(
+            host=host,
+            credentials_strategy=_ByIdentity(credential),
+            # Or it would refuse an environment that has credentials of other kinds.
+            auth_type=_AUTH_TYPE,
+            http_timeout_seconds=REQUEST_SECONDS,
+            retry_timeout_seconds=RETRY_SECONDS,
+        )
+    )
+
+
 @dataclass(frozen=True)
 class _Ended:
     """How a run ended."""
@@ -190,16 +204,7 @@ class DatabricksJob:
     def _connected(self) -> WorkspaceClient:
         # Not at once: making the client already asks the workspace something.
         if self._client is None:
-            self._client = WorkspaceClient(
-                config=Config(
-                    host=self._host,
-                    credentials_strategy=_ByIdentity(self._credential),
-                    # Or it would refuse an environment that has credentials of other kinds.
-                    auth_type=_AUTH_TYPE,
-                    http_timeout_seconds=REQUEST_SECONDS,
-                    retry_timeout_seconds=RETRY_SECONDS,
-                )
-            )
+            self._client = client_of(self._host, self._credential)
         return self._client
 
     def _start(self, client: WorkspaceClient) -> StartOutcome:

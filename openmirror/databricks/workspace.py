@@ -8,9 +8,15 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, build_opener
 
-from openmirror.databricks.runner_job import Credential, DatabricksJob
+from azure.core.exceptions import AzureError, ClientAuthenticationError
+from databricks.sdk.errors import PermissionDenied, Unauthenticated
+from databricks.sdk.errors.base import DatabricksError
+
+from openmirror.databricks.error_text import first_line
+from openmirror.databricks.runner_job import Credential, DatabricksJob, client_of
+from openmirror.errors import AccessDenied, Unavailable
 from openmirror.ports import Clock
-from openmirror.ports.workspace import ObservedJob
+from openmirror.ports.workspace import ExternalLocation, ObservedJob
 
 _SECONDS = 10
 _GUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -39,6 +45,20 @@ class DatabricksWorkspace:
     def job(self, number: int) -> ObservedJob:
         """The job's runs; raises AccessDenied, NotThere or Unavailable."""
         return DatabricksJob(self._url, number, self._credential, self._clock).observe()
+
+    def locations(self) -> list[ExternalLocation]:
+        """Those of its metastore that the caller may see; raises AccessDenied or Unavailable."""
+        what = f"the external locations of {self._url}"
+        try:
+            found = list(client_of(self._url, self._credential).external_locations.list())
+        except (PermissionDenied, Unauthenticated, ClientAuthenticationError) as error:
+            raise AccessDenied(f"{what}: {first_line(error)}") from error
+        except (AzureError, DatabricksError, OSError) as error:
+            raise Unavailable(f"{what}: {first_line(error)}") from error
+        return [
+            ExternalLocation(one.name or "", one.url or "", one.effective_enable_file_events)
+            for one in found
+        ]
 
 
 class _Stay(HTTPRedirectHandler):

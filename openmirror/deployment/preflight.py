@@ -64,7 +64,10 @@ class Preflight:
         yield from self._region(region, parameters.python)
         yield from asked(
             Check.RIGHTS,
-            lambda: check_rights(self.subscription.permissions(group.name if group else None)),
+            lambda: check_rights(
+                self.subscription.permissions(group.name if group else None),
+                connects=parameters.uses_databricks,
+            ),
         )
         if group is not None:
             yield from self._in(group, parameters)

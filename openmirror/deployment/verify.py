@@ -19,6 +19,7 @@ from openmirror.deployment.rules.traffic import (
     check_queues,
     check_runner,
 )
+from openmirror.deployment.rules.unity_catalog import check_locations
 from openmirror.errors import AccessDenied, CannotStart, NotThere, Unavailable, WrongRequest
 from openmirror.operate.overview import mirror_head
 from openmirror.operate.report import heartbeat, statuses
@@ -73,6 +74,7 @@ class Verification:
         yield from asked(Check.SETTINGS, lambda: self._settings(outputs, settings, off))
         yield from asked(Check.ROLES, lambda: self._roles(outputs))
         yield from asked(Check.EVENTS, lambda: self._events(outputs))
+        yield from asked(Check.LOCATIONS, lambda: self._locations(outputs, settings))
         opened: list[DataPlane] = []
         yield from self._opened(outputs, opened)
         if not opened:
@@ -139,6 +141,17 @@ class Verification:
     def _queues(self, inside: DataPlane, lengths: dict[str, int | None]) -> list[Finding]:
         lengths.update({name: inside.queues.length(name) for name in QUEUES})
         return check_queues(lengths)
+
+    def _locations(self, outputs: Outputs, settings: dict[str, str]) -> list[Finding]:
+        """Nothing where no workspace is known; a wrong URL of one is the finding of the runner."""
+        url = settings.get(WORKSPACE)
+        if not url:
+            return []
+        try:
+            workspace = self.workspace(url)
+        except CannotStart:
+            return []
+        return check_locations(outputs.lake_account, workspace.locations())
 
     def _runner(
         self, settings: dict[str, str], lengths: dict[str, int | None]

@@ -19,6 +19,17 @@ class ObservedJob:
     """Where a person reads its log."""
 
 
+@dataclass(frozen=True)
+class ExternalLocation:
+    """A place in storage that Unity Catalog knows."""
+
+    name: str
+    url: str
+    """Such as `abfss://landing@account.dfs.core.windows.net/`."""
+    file_events: bool | None
+    """Whether Unity Catalog keeps events of its files; None where it does not say."""
+
+
 class Workspace(Protocol):
     """One workspace."""
 
@@ -28,4 +39,8 @@ class Workspace(Protocol):
 
     def job(self, number: int) -> ObservedJob:
         """The job's runs; raises AccessDenied, NotThere or Unavailable."""
+        ...
+
+    def locations(self) -> list[ExternalLocation]:
+        """Those of its metastore that the caller may see; raises AccessDenied or Unavailable."""
         ...

@@ -151,6 +151,16 @@ def place(
         OPENMIRROR_QUEUES=azurite.queue_url,
         OPENMIRROR_DEAD_LETTERS=azurite.blob_url,
     )
+    made_outputs = azure.deployments[0]["properties"]["outputs"]
+    (lake,) = (one["value"] for name, one in made_outputs.items() if name.upper() == "LAKE_ACCOUNT")
+    jobs.locations = [
+        {
+            "name": f"openmirror_{container}",
+            "url": f"abfss://{container}@{lake}.dfs.core.windows.net/",
+            "effective_enable_file_events": False,
+        }
+        for container in ("landing", "lake")
+    ]
     azure.settings |= {
         "OPENMIRROR_ROOT": root,
         "OPENMIRROR_QUEUES__queueServiceUri": azurite.queue_url,

@@ -16,7 +16,7 @@ from openmirror.deployment.preflight import Intended
 from openmirror.deployment.rules.findings import Check, Finding, Verdict
 from openmirror.deployment.rules.parameters import Parameters, read_parameters
 from openmirror.deployment.rules.template import ResourceNames
-from openmirror.ports.workspace import ObservedJob
+from openmirror.ports.workspace import ExternalLocation, ObservedJob
 from openmirror.wiring.deployment import Management
 from tests.deployment.azure import NAME, TENANT, Azure, bicep
 from tests.infra.bicep.expansion import GROUP
@@ -39,6 +39,9 @@ class Workspace:
 
     def job(self, number: int) -> ObservedJob:
         raise AssertionError("nothing is asked of a job before a deployment")
+
+    def locations(self) -> list[ExternalLocation]:
+        raise AssertionError("there are none before a deployment")
 
 
 Asked = Callable[..., Iterator[Finding]]
@@ -177,6 +180,17 @@ def test_rights_of_several_roles_count_together(azure: Azure, findings: Any) -> 
     bad = only_bad(findings())
     assert bad.verdict is Verdict.WARNING
     assert "under a condition" in bad.what
+
+
+def test_who_may_not_make_the_access_connector_is_told_what_its_credentials_take(
+    azure: Azure, findings: Any
+) -> None:
+    azure.permissions = [{"actions": ["*"], "notActions": ["Microsoft.Databricks/*/write"]}]
+    bad = only_bad(findings())
+    assert (bad.check, bad.verdict) == (Check.RIGHTS, Verdict.FAULT)
+    assert "credentials of Unity Catalog" in bad.what
+    assert "on the access connector" in bad.remedy
+    assert only_ok(findings({"createAccessConnector": False}))
 
 
 def test_an_account_of_somebody_else_is_reported_and_our_own_is_not(

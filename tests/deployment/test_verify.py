@@ -473,8 +473,9 @@ def test_a_runner_that_fails_is_named_with_where_its_log_is(place: Place) -> Non
 def test_a_wrong_setting_of_the_job_is_a_finding_and_all_else_is_still_checked(
     place: Place, monkeypatch: pytest.MonkeyPatch, setting: str, value: str, says: str
 ) -> None:
-    monkeypatch.setattr(deployment, "workspace", workspace)
-    place.azure.settings |= {"DATABRICKS_HOST": "https://localhost:9", setting: value}
+    if setting == "DATABRICKS_HOST":
+        monkeypatch.setattr(deployment, "workspace", workspace)
+    place.azure.settings[setting] = value
     bad = place.bad()
     assert (bad["check"], bad["verdict"]) == ("runner", "fault")
     assert says in bad["what"]
@@ -486,6 +487,30 @@ def test_a_job_that_somebody_deleted_is_a_fault(place: Place) -> None:
     assert (bad["check"], bad["verdict"]) == ("runner", "fault")
     assert "does not exist" in bad["what"]
     assert "databricksJobId" in bad["remedy"]
+
+
+def test_file_events_that_unity_catalog_has_on_are_a_warning(place: Place) -> None:
+    place.jobs.locations[0]["effective_enable_file_events"] = True
+    bad = place.bad()
+    assert (bad["check"], bad["verdict"]) == ("locations", "warning")
+    assert "file events on for openmirror_landing" in bad["what"]
+    assert "external-locations update openmirror_landing --json" in bad["remedy"]
+
+
+def test_file_events_of_other_accounts_are_nobodys_affair_here(place: Place) -> None:
+    url = "abfss://landing@another.dfs.core.windows.net/"
+    other = {"name": "another", "url": url, "effective_enable_file_events": True}
+    place.jobs.locations.append(other)
+    assert shown(place.found("--no-sample"))["locations"] == ["ok"]
+
+
+def test_locations_that_cannot_be_seen_or_say_nothing_are_not_called_well(place: Place) -> None:
+    del place.jobs.locations[0]["effective_enable_file_events"]
+    assert shown(place.found("--no-sample"))["locations"] == ["unknown"]
+    place.jobs.locations.clear()
+    assert shown(place.found("--no-sample"))["locations"] == ["unknown"]
+    place.jobs.sees_locations = False
+    assert shown(place.found("--no-sample"))["locations"] == ["unknown"]
 
 
 def test_accounts_that_cannot_be_opened_are_a_finding(place: Place) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from databricks.sdk.service.catalog import CredentialInfo, Privilege
+from databricks.sdk.service.catalog import CredentialInfo, ExternalLocationsAPI, Privilege
 
 from openmirror.table.layout import LAKE, LANDING
 from tests.infra.bundle import ROOT, read
@@ -19,18 +20,7 @@ RUNNER = "${RUNNER_CLIENT_ID}"
 _OUTPUT = re.compile(r"^output (\w+) ", re.MULTILINE)
 _PLACEHOLDER = re.compile(r"\$\{(\w+)\}")
 _JSON = re.compile(r"--json '(\{.*?\})'", re.DOTALL)
-_LOCATION = re.compile(
-    r"CREATE EXTERNAL LOCATION IF NOT EXISTS `(\w+)`\s+"
-    r"URL 'abfss://([^@/']+)@\$\{LAKE_ACCOUNT\}\.dfs\.core\.windows\.net/'\s+"
-    r"WITH \(STORAGE CREDENTIAL `(\w+)`\)\s+COMMENT '[^']+'"
-)
-_READ_ONLY = re.compile(
-    r"databricks external-locations create (\w+) \\\n"
-    r"\s+\"abfss://([^@/\"]+)@\$\{LAKE_ACCOUNT\}\.dfs\.core\.windows\.net/\" (\w+) \\\n"
-    r"\s+--read-only --skip-validation$",
-    re.MULTILINE,
-)
-"""What SQL cannot say."""
+_CONTAINER = re.compile(r"abfss://([^@/]+)@\$\{LAKE_ACCOUNT\}\.dfs\.core\.windows\.net/")
 _CATALOG = re.compile(r"CREATE CATALOG IF NOT EXISTS `(\w+)` COMMENT '[^']+'")
 _GRANT = re.compile(
     r"GRANT ([A-Z ,]+) ON (SERVICE CREDENTIAL|EXTERNAL LOCATION|CATALOG) `(\w+)` TO `([^`]+)`"
@@ -72,10 +62,16 @@ def _comments(text: str) -> str:
     return "\n".join(line[2:] for line in text.splitlines() if line.startswith("--"))
 
 
+def _asked(text: str) -> list[dict[str, Any]]:
+    """What each command in comments sends as JSON."""
+    return [json.loads(one) for one in _JSON.findall(_comments(text))]
+
+
 def _credentials(text: str, found: list[str]) -> Iterator[tuple[str, str]]:
     """Each credential that the commands in comments make, with what it is for."""
-    for written in _JSON.findall(re.sub(r"^--", "", text, flags=re.MULTILINE)):
-        asked: dict[str, Any] = json.loads(written)
+    for asked in _asked(text):
+        if "url" in asked:
+            continue
         request = CredentialInfo.from_dict(asked)
         if request.as_dict() != asked or not request.name or request.purpose is None:
             found.append(f"the API does not understand {asked}")
@@ -88,27 +84,41 @@ def _credentials(text: str, found: list[str]) -> Iterator[tuple[str, str]]:
         yield request.name, request.purpose.value
 
 
+def _location(asked: dict[str, Any], credentials: dict[str, str]) -> Iterator[str]:
+    """What is wrong with the external location that a command makes."""
+    name, container = asked.get("name"), _CONTAINER.fullmatch(asked["url"])
+    known = inspect.signature(ExternalLocationsAPI.create).parameters
+    yield from (f"{name}: the API knows no {word}" for word in asked if word not in known)
+    if container is None:
+        yield f"{name}: {asked['url']} is no container of the lake account"
+        return
+    credential = asked.get("credential_name", "")
+    if credentials.get(credential) != "STORAGE":
+        yield f"{name} is reached with {credential}, which nobody makes for storage"
+    is_landing = container[1] == str(LANDING)
+    for word in ("read_only", "skip_validation"):
+        if asked.get(word, False) is not is_landing:
+            yield f"{name}: {word} is for the container {LANDING} alone"
+    if asked.get("enable_file_events") is not False:
+        yield f"{name}: file events would be on"
+
+
 def _statements(written: dict[str, str], credentials: dict[str, str]) -> Iterator[str]:
     """What cannot be read, and how what is there differs from what is needed."""
     places = {("SERVICE CREDENTIAL", n): p for n, p in credentials.items() if p == "SERVICE"}
     granted: dict[tuple[str, str], set[str]] = {}
     for file, text in written.items():
-        for name, container, credential in _READ_ONLY.findall(_comments(text)):
-            places[("EXTERNAL LOCATION", name)] = container
-            if container != str(LANDING):
-                yield f"{file}: {name} is read-only, and not the container {LANDING}"
-            if credentials.get(credential) != "STORAGE":
-                yield f"{file}: {name} is reached with {credential}, which nobody makes for storage"
+        for asked in _asked(text):
+            if "url" in asked:
+                yield from (f"{file}: {wrong}" for wrong in _location(asked, credentials))
+                if container := _CONTAINER.fullmatch(asked["url"]):
+                    places[("EXTERNAL LOCATION", asked["name"])] = container[1]
     texts = {file: _without_comments(text) for file, text in written.items()}
     whole = [(file, s.strip()) for file, text in texts.items() for s in text.split(";")]
     if unfinished := [file for file, text in texts.items() if not text.rstrip().endswith(";")]:
         yield f"{unfinished}: the last statement has no end"
     for file, statement in sorted(whole, key=lambda one: one[1].startswith("GRANT")):
-        if made := _LOCATION.fullmatch(statement):
-            places[("EXTERNAL LOCATION", made[1])] = made[2]
-            if credentials.get(made[3]) != "STORAGE":
-                yield f"{file}: {made[1]} is reached with {made[3]}, which nobody makes for storage"
-        elif made := _CATALOG.fullmatch(statement):
+        if made := _CATALOG.fullmatch(statement):
             places[("CATALOG", made[1])] = ""
         elif given := _GRANT.fullmatch(statement):
             kind, name = given[2], given[3]

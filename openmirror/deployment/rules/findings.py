@@ -41,6 +41,7 @@ class Check(StrEnum):
     DEAD_LETTERS = "dead_letters"
     RUNNER = "runner"
     SWEEP = "sweep"
+    LOCATIONS = "locations"
     HEARTBEAT = "heartbeat"
     TABLES = "tables"
     SAMPLE = "sample"

@@ -22,6 +22,10 @@ MAKE = (
 )
 
 
+CONNECT = "Microsoft.Databricks/accessConnectors/write"
+"""What Databricks asks Azure of whoever makes a credential of an access connector."""
+
+
 def may(permissions: Iterable[Permission], action: str) -> bool:
     """Whether some role allows an action, and does not take it back itself."""
     return bool(_granting(permissions, action))
@@ -43,9 +47,23 @@ def _matches(patterns: Iterable[str], action: str) -> bool:
     )
 
 
-def check_rights(permissions: list[Permission]) -> list[Finding]:
-    """Whether the caller may make the resources, and assign roles."""
+def check_rights(permissions: list[Permission], *, connects: bool) -> list[Finding]:
+    """Whether the caller may make the resources, and assign roles.
+
+    `connects` says that Databricks comes with it, whose credentials somebody has to make.
+    """
     found = []
+    if connects and not may(permissions, CONNECT):
+        found.append(
+            fault(
+                Check.RIGHTS,
+                f"you may not make the access connector ({CONNECT}), nor afterwards the "
+                "credentials of Unity Catalog that use it",
+                "Ask for the role Contributor on the resource group. Who makes the credentials "
+                "needs it on the access connector, or Owner; createAccessConnector = false goes "
+                "without one.",
+            )
+        )
     if lacking := [action for action in MAKE if not may(permissions, action)]:
         found.append(
             fault(
