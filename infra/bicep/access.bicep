@@ -1,5 +1,6 @@
 // What people and publishers may do. Azure takes a role once for each principal and scope, whatever
-// its condition says; who is an operator has the wider right already and is passed over.
+// its condition says: who is several things at once gets one assignment, and its condition allows all
+// of them.
 
 @description('Name of the lake account.')
 param lakeAccount string
@@ -27,11 +28,16 @@ var publisherRoleId = subscriptionResourceId('Microsoft.Authorization/roleDefini
 var blobReader = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '2a2b9908-6ea1-4ae2-8e65-a410df84e7d1')
 var queueReader = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', '19e7f393-937e-4f77-808e-94535e297925')
 
+var publisherIds = [for publisher in publishers: publisher.principalId]
 var operatorIds = [for operator in operators: operator.principalId]
 var runnerIds = [for runner in runners: runner.principalId]
 
 var blob = 'Microsoft.Storage/storageAccounts/blobServices/containers/blobs'
 var writesNothing = '!(ActionMatches{\'${blob}/write\'}) AND !(ActionMatches{\'${blob}/add/action\'}) AND !(ActionMatches{\'${blob}/delete\'}) AND !(ActionMatches{\'${blob}/move/action\'})'
+// The mirror of the sample that `openmirror azure verify` lands, and takes away again.
+var inSample = '@Resource[${blob}:path] StringStartsWith \'openmirror-verify/Files/LandingZone/\''
+// What a runner may write in landing, as in runner-roles.bicep.
+var inMonitoring = '@Resource[${blob}:path] StringLike \'*/Files/Monitoring/*\' AND @Resource[${blob}:path] StringNotLike \'*/*/Files/Monitoring/*\''
 var readsNoFile = '!(ActionMatches{\'${blob}/read\'} AND NOT SubOperationMatches{\'Blob.List\'})'
 var listsNothing = '!(ActionMatches{\'${blob}/read\'} AND SubOperationMatches{\'Blob.List\'})'
 
@@ -86,7 +92,8 @@ resource runtimeStorage 'Microsoft.Storage/storageAccounts@2025-08-01' existing 
 // The slash after the mirror's name keeps its namesakes out: `sales` is not `sales2`. A runner has
 // this role under another condition. Under one name, the one would silently take the other's place;
 // under two, Azure says that the role is given already.
-resource publishes 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for publisher in publishers: if (!contains(operatorIds, publisher.principalId)) {
+// An operator has that role as well, so that one who is both is passed over here.
+resource publishes 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for publisher in publishers: if (publisherRoleId != blobContributor || !contains(operatorIds, publisher.principalId)) {
   scope: lakeStorage::blobs::landing
   name: contains(runnerIds, publisher.principalId) ? guid(lakeStorage::blobs::landing.id, publisher.principalId, publisherRoleId, 'publisher') : guid(lakeStorage::blobs::landing.id, publisher.principalId, publisherRoleId)
   properties: {
@@ -99,14 +106,31 @@ resource publishes 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for p
   }
 }]
 
-resource operatesLanding 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for operator in operators: {
+// Everything can be read; only the sample can be written.
+resource operatesLanding 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for operator in operators: if (publisherRoleId != blobContributor || !contains(publisherIds, operator.principalId)) {
   scope: lakeStorage::blobs::landing
   name: guid(lakeStorage::blobs::landing.id, operator.principalId, blobContributor)
   properties: {
     roleDefinitionId: blobContributor
     principalId: operator.principalId
     principalType: operator.principalType
+    conditionVersion: '2.0'
+    condition: contains(runnerIds, operator.principalId) ? '((${writesNothing}) OR (${inSample}) OR (${inMonitoring}))' : '((${writesNothing}) OR (${inSample}))'
     description: 'openmirror operator: see what was landed, land and remove a sample'
+  }
+}]
+
+// The same for one who publishes too, and so may write its own mirror's landing zone.
+resource operatesAndPublishes 'Microsoft.Authorization/roleAssignments@2022-04-01' = [for publisher in publishers: if (publisherRoleId == blobContributor && contains(operatorIds, publisher.principalId)) {
+  scope: lakeStorage::blobs::landing
+  name: guid(lakeStorage::blobs::landing.id, publisher.principalId, blobContributor)
+  properties: {
+    roleDefinitionId: blobContributor
+    principalId: publisher.principalId
+    principalType: publisher.principalType
+    conditionVersion: '2.0'
+    condition: contains(runnerIds, publisher.principalId) ? '((${writesNothing}) OR (${inSample}) OR (@Resource[${blob}:path] StringStartsWith \'${publisher.mirror}/Files/LandingZone/\') OR (${inMonitoring}))' : '((${writesNothing}) OR (${inSample}) OR (@Resource[${blob}:path] StringStartsWith \'${publisher.mirror}/Files/LandingZone/\'))'
+    description: 'openmirror operator and publisher of ${publisher.mirror}: see what was landed, write its landing zone, land and remove a sample'
   }
 }]
 

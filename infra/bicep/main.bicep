@@ -69,7 +69,7 @@ param publishers array = []
 @description('GUID of the role that publishers get on their mirror, under a condition. The default is Azure\'s Storage Blob Data Contributor, which may delete the whole container as well; publisher-role.json defines one that may not.')
 param publisherRole string = 'ba92f5b4-2d11-453d-a403-e96b0029c9fe'
 
-@description('Who operates it: a list of {principalId, principalType}. They read everything and may write into landing.')
+@description('Who operates it: a list of {principalId, principalType}. They read everything, and write the sample of `openmirror azure verify` alone.')
 param operators array = []
 
 @description('Who may read the tables: a list of {principalId, principalType}.')

@@ -16,7 +16,7 @@ param principalId string
 @description('What the principal is: ServicePrincipal, User or Group.')
 param principalType string
 
-@description('Whether the principal is an operator too, who may already write everywhere in landing: Azure takes a role once for each principal and scope.')
+@description('Whether the principal is an operator too: Azure takes a role once for each principal and scope, and that of an operator then allows what a runner writes in landing.')
 param isOperator bool
 
 var blobContributor = subscriptionResourceId('Microsoft.Authorization/roleDefinitions', 'ba92f5b4-2d11-453d-a403-e96b0029c9fe')

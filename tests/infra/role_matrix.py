@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 
+from openmirror.deployment.rules.sample import MIRROR as SAMPLE
 from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
 from openmirror.stores.azure.dead_letters import CONTAINER as DEAD_LETTERS
 from openmirror.table.layout import LAKE as LAKE_CONTAINER
@@ -99,7 +100,11 @@ ON_FILES: Mapping[str, Mapping[Files, May]] = {
         publisher: {landing: May(below(mirror), below(mirror, "Files", "LandingZone"))}
         for publisher, mirror in MIRRORS.items()
     },
-    OPERATOR: {landing: May(anywhere, anywhere), lake: May(anywhere), dead_letters: May(anywhere)},
+    OPERATOR: {
+        landing: May(anywhere, below(SAMPLE, "Files", "LandingZone")),
+        lake: May(anywhere),
+        dead_letters: May(anywhere),
+    },
     READER: {lake: May(anywhere)},
 }
 ON_QUEUES: Mapping[str, Mapping[Messages, frozenset[str]]] = {
@@ -144,7 +149,7 @@ _IN_LAKE = (
 )
 _AT_ROOT = ("_openmirror/sweep.json", "_openmirrors/x", "x/sweep.json")
 """In the lake, in no mirror's folder."""
-_NAMES = ("sales", "sales2", "crm", "Sales")
+_NAMES = ("sales", "sales2", "crm", "Sales", SAMPLE)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,9 @@ from tests.infra.role_matrix import (
     OPERATOR,
     RUNNER,
     SALES,
+    SAMPLE,
     TOPIC,
+    landing,
     table,
     wrong,
 )
@@ -41,6 +43,7 @@ from tests.infra.sample_deployment import (
 )
 from tests.infra.spark_at_work import a_batch_by_spark
 
+ALLOWED = Verdict.ALLOWED
 Asked = list[tuple[Request, Operation]]
 
 
@@ -79,6 +82,8 @@ def test_the_table_says_what_it_is_here_for() -> None:
         "topic: take from landing-events: refused",
         "topic: read landing/sales/Files/Monitoring/tables.json: refused",
         "reader: read landing/sales/Files/Monitoring/tables.json: refused",
+        "operator: write landing/sales/Files/LandingZone/s.schema/T/_metadata.json: refused",
+        "operator: delete landing/crm/Files/Monitoring/tables.json: refused",
         "operator: write lake/sales/_openmirror/folders/s.schema/T.json: refused",
         "operator: take from table-work: refused",
         "stranger: read lake/sales/Tables/s/t/part.parquet: refused",
@@ -106,19 +111,62 @@ def test_every_assignment_says_why_and_to_what_kind_of_principal() -> None:
 OWN_ROLE = "99999999-9999-9999-9999-999999999999"
 
 
-def with_a_role_of_ones_own() -> list[Assignment]:
-    """What is assigned where publishers get the role of publisher-role.json."""
+def own_role() -> dict[str, Role]:
+    """All roles, that of publisher-role.json among them."""
     definition = json.loads((BICEP / "publisher-role.json").read_text())
     kinds = ("Actions", "NotActions", "DataActions", "NotDataActions")
     own = Role(definition["Name"], OWN_ROLE, *(frozenset(definition[kind]) for kind in kinds))
+    return {**ROLES, OWN_ROLE: own}
+
+
+def with_a_role_of_ones_own() -> list[Assignment]:
+    """What is assigned where publishers get that role."""
     made = expand(folder(), {**PARAMETERS, "publisherRole": OWN_ROLE})
-    return assignments(made, {**ROLES, OWN_ROLE: own})
+    return assignments(made, own_role())
 
 
 def test_with_a_role_of_ones_own_publishers_cannot_delete_the_container_and_lose_nothing() -> None:
     assert list(wrong(with_a_role_of_ones_own())) == [
         f"{who}: remove landing: allowed, but it is refused" for who in MIRRORS
     ]
+
+
+ZONE, STATUS = "Files/LandingZone/T/x", "Files/Monitoring/tables.json"
+
+
+@pytest.mark.parametrize(
+    ("lists", "role", "writes"),
+    [
+        ((), BLOB_CONTRIBUTOR.guid, {f"{SAMPLE}/{ZONE}"}),
+        (("publishers",), BLOB_CONTRIBUTOR.guid, {f"{SAMPLE}/{ZONE}", f"crm/{ZONE}"}),
+        (("publishers",), OWN_ROLE, {f"{SAMPLE}/{ZONE}", f"crm/{ZONE}"}),
+        (
+            ("runners",),
+            BLOB_CONTRIBUTOR.guid,
+            {f"{SAMPLE}/{ZONE}", f"{SAMPLE}/{STATUS}", f"crm/{STATUS}", f"sales/{STATUS}"},
+        ),
+        (
+            ("publishers", "runners"),
+            BLOB_CONTRIBUTOR.guid,
+            {
+                *(f"{SAMPLE}/{ZONE}", f"{SAMPLE}/{STATUS}"),
+                *(f"crm/{ZONE}", f"crm/{STATUS}", f"sales/{STATUS}"),
+            },
+        ),
+    ],
+)
+def test_an_operator_writes_the_sample_and_what_else_it_is_named_for(
+    lists: tuple[str, ...], role: str, writes: set[str]
+) -> None:
+    (one,) = PARAMETERS["operators"]
+    others = {name: [{**one, "mirror": "crm"}] for name in lists}
+    nobody = {"publishers": [], "runners": [], "readers": []}
+    made = expand(folder(), {**PARAMETERS, **nobody, **others, "publisherRole": role})
+    given = assignments(made, own_role())
+    every = [f"{mirror}/{path}" for mirror in (SAMPLE, "crm", "sales") for path in (ZONE, STATUS)]
+    may = {path for path in every if verdict(given, OPERATOR, landing.write(path)) is ALLOWED}
+    assert may == writes
+    assert all(verdict(given, OPERATOR, landing.read(path)) is ALLOWED for path in every)
 
 
 # -- All that they do, they may
