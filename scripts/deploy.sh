@@ -14,7 +14,8 @@
 set -eu
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd -P)
-python=$root/.venv/bin/python # there after the first ./dev
+# The developers' environment, or the light one, which the first step makes where neither is there.
+python=$root/.venv/bin/python
 
 usage() {
     cat <<'USAGE'
@@ -189,6 +190,8 @@ az group show --name "$group" --output none ||
 step 'asking whether the subscription has what is needed' \
     'What is missing, and the remedy of each, stands above.' \
     "$root/dev" openmirror azure preflight --resource-group "$group" --parameters "$parameters"
+
+[ -x "$python" ] || python=$root/.venv-deploy/bin/python
 
 read_failed='reading the parameter file'
 named=$(parameter name) || stop "$read_failed" \

@@ -373,6 +373,11 @@ def test_without_a_workspace_or_when_asked_so_the_runner_is_left_alone(
     assert "the runner is left alone" in deploying.shown
 
 
+def test_the_light_environment_is_enough(deploying: Deploying) -> None:
+    (deploying.folder / ".venv").rename(deploying.folder / ".venv-deploy")
+    assert deploying.run("--parameters", deploying.parameters(operators=ME)) == 0, deploying.shown
+
+
 @pytest.mark.parametrize("jobs", [JOBS, ALWAYS_ON])
 def test_it_lands_a_file_when_an_operator_and_a_runner_are_known(
     deploying: Deploying, jobs: Mapping[str, object]
