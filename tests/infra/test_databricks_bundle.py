@@ -34,13 +34,6 @@ def test_it_has_a_job_on_demand_and_one_that_is_always_on() -> None:
     }
 
 
-def test_the_runtime_of_the_jobs_is_a_fixed_one_with_long_term_support() -> None:
-    default = read().top["variables"]["spark_version"]["default"]
-    assert default == "17.3.x-scala2.13"
-    page = (ROOT / "docs/RUNNER.md").read_text()
-    assert "17.3 LTS, the bundle's default" in page
-
-
 def test_every_package_that_a_cluster_is_not_given_is_one_that_the_app_has() -> None:
     assert set(NOT_THE_RUNNERS) < {pin.name for pin in (*required_by_all(), *required("azure"))}
 

@@ -131,7 +131,7 @@ def test_with_a_role_of_ones_own_publishers_cannot_delete_the_container_and_lose
     ]
 
 
-ZONE, STATUS = "Files/LandingZone/T/x", "Files/Monitoring/tables.json"
+ZONE, STATUS_FILE = "Files/LandingZone/T/x", "Files/Monitoring/tables.json"
 
 
 @pytest.mark.parametrize(
@@ -143,14 +143,19 @@ ZONE, STATUS = "Files/LandingZone/T/x", "Files/Monitoring/tables.json"
         (
             ("runners",),
             BLOB_CONTRIBUTOR.guid,
-            {f"{SAMPLE}/{ZONE}", f"{SAMPLE}/{STATUS}", f"crm/{STATUS}", f"sales/{STATUS}"},
+            {
+                f"{SAMPLE}/{ZONE}",
+                f"{SAMPLE}/{STATUS_FILE}",
+                f"crm/{STATUS_FILE}",
+                f"sales/{STATUS_FILE}",
+            },
         ),
         (
             ("publishers", "runners"),
             BLOB_CONTRIBUTOR.guid,
             {
-                *(f"{SAMPLE}/{ZONE}", f"{SAMPLE}/{STATUS}"),
-                *(f"crm/{ZONE}", f"crm/{STATUS}", f"sales/{STATUS}"),
+                *(f"{SAMPLE}/{ZONE}", f"{SAMPLE}/{STATUS_FILE}"),
+                *(f"crm/{ZONE}", f"crm/{STATUS_FILE}", f"sales/{STATUS_FILE}"),
             },
         ),
     ],
@@ -163,7 +168,9 @@ def test_an_operator_writes_the_sample_and_what_else_it_is_named_for(
     nobody = {"publishers": [], "runners": [], "readers": []}
     made = expand(folder(), {**PARAMETERS, **nobody, **others, "publisherRole": role})
     given = assignments(made, own_role())
-    every = [f"{mirror}/{path}" for mirror in (SAMPLE, "crm", "sales") for path in (ZONE, STATUS)]
+    every = [
+        f"{mirror}/{path}" for mirror in (SAMPLE, "crm", "sales") for path in (ZONE, STATUS_FILE)
+    ]
     may = {path for path in every if verdict(given, OPERATOR, landing.write(path)) is ALLOWED}
     assert may == writes
     assert all(verdict(given, OPERATOR, landing.read(path)) is ALLOWED for path in every)
