@@ -9,7 +9,7 @@
 -- The CLI makes them. SQL has no word for read-only, nor for leaving out the check of `landing`, which
 -- tries to write, or to find a file where there is none yet; nor for file events, which Unity Catalog
 -- would otherwise switch on by itself: a queue and an event subscription of its own on an account for
--- which Azure allows one system topic, and that is ours. They are said as JSON because the CLI does
+-- which Azure allows one system topic, and that is ours. They are written as JSON because the CLI does
 -- not send a flag that is false. Spark only reads in `landing`; status files are written by Python,
 -- with the service credential.
 --

@@ -189,12 +189,12 @@ def report_event(event: Mapping[str, Any]) -> None:
     say(f"{datetime.now().astimezone():%H:%M:%S}  {kind} ({data['api']})  {path}{size}")
 
 
-def report_refusals(tell: Callable[[str], None]) -> None:
+def report_refusals(show: Callable[[str], None]) -> None:
     """From now on, a line about each refused request."""
 
     class Lines(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            tell(f"{datetime.now().astimezone():%H:%M:%S}  {self.format(record)}")
+            show(f"{datetime.now().astimezone():%H:%M:%S}  {self.format(record)}")
 
     logger = logging.getLogger("openmirror.emulator")
     logger.addHandler(Lines())

@@ -84,7 +84,7 @@ def parse_rename_source(header: str, account: str) -> Address:
 def parse_copy_source(header: str, account: str, host: str) -> Address:
     """The address that `x-ms-copy-source` means, which must lie in this account. Raises Refused.
 
-    `host` is the one that the request was sent to. A signature in the URL is not looked at: who may
+    `host` is the one that the request was sent to. A signature in the URL is not checked: who may
     write here may read everything here.
     """
     try:

@@ -21,7 +21,7 @@ from openmirror.emulator.batches import answer_batch, is_batch
 from openmirror.emulator.bodies import Body
 from openmirror.emulator.calls import Call, FilePart, Reply
 from openmirror.emulator.errors import Fault, RefusedCall
-from openmirror.emulator.refusals import refusal, tell
+from openmirror.emulator.refusals import log_refusal, refusal
 from openmirror.emulator.routing import speaks_dfs, verb_of
 from openmirror.emulator.ticks import http_date
 
@@ -56,7 +56,7 @@ class Endpoint:
         try:
             reply = await self._reply(request, request_id, headers, query, body, dfs=dfs)
         except RefusedCall as refused:
-            tell(request.method, request.url.path, refused, dfs=dfs)
+            log_refusal(request.method, request.url.path, refused, dfs=dfs)
             await _drain(request)
             reply = refusal(request.method, refused, request_id, dfs=dfs)
         except ClientDisconnect:

@@ -19,7 +19,7 @@ from openmirror.emulator.blob_paths import delete_blob
 from openmirror.emulator.bodies import Body
 from openmirror.emulator.calls import Call, Reply
 from openmirror.emulator.errors import Fault, RefusedCall
-from openmirror.emulator.refusals import refusal, tell
+from openmirror.emulator.refusals import log_refusal, refusal
 from openmirror.emulator.routing import CallHandler, verb_of
 
 _BOUNDARY = re.compile(
@@ -70,7 +70,7 @@ def _answer(account: Account, credentials: Credentials, whole: Call, part: _Part
         )
         return _verb(call)(account, call)
     except RefusedCall as refused:
-        tell(part.method, part.raw_path, refused, dfs=False)
+        log_refusal(part.method, part.raw_path, refused, dfs=False)
         return refusal(part.method, refused, whole.request_id, dfs=False)
     finally:
         body.close()

@@ -13,7 +13,7 @@ from openmirror.emulator.xml import rendered
 _log = logging.getLogger(__name__)
 
 
-def tell(method: str, path: str, refused: RefusedCall, *, dfs: bool) -> None:
+def log_refusal(method: str, path: str, refused: RefusedCall, *, dfs: bool) -> None:
     """A line for whoever tests a publisher, with the code that it gets.
 
     304 is no refusal: whoever asks with a condition wants to hear it.

@@ -32,13 +32,17 @@ from openmirror import wiring
 from openmirror.cli.app import app
 from openmirror.ports import TableEngine
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.reconcile.liveness import SWEPT_EVERY
 from openmirror.reconcile.root_ports import RootPorts
+from openmirror.runtime.resting import RestingTables
+from openmirror.runtime.sweeper import Sweeper
 from openmirror.runtime.sweeping import publish_all, sweep
 from openmirror.settings import Settings
 from openmirror.status import TableStatus, wait_remedy
 from openmirror.stores.local.store import LocalStore
 from openmirror.stores.local.wake_up import LocalWaker
 from openmirror.stores.memory.dead_letters import MemoryDeadLetters
+from openmirror.stores.memory.work import MemoryLeases
 from openmirror.table import layout
 from tests.conformance.faults import FAULTS, MIRROR, Fault, OneOfMany
 from tests.harness.paper import PaperEngine
@@ -218,11 +222,14 @@ class App(SimpleNamespace):
 
 @pytest.fixture
 def hosted(drained: Drained, monkeypatch: pytest.MonkeyPatch) -> App:
+    ports, waker = drained.many.ports(), LocalWaker()
+    starter: Any = SimpleNamespace(start_if_needed=lambda: None)
+    resting = RestingTables(SWEPT_EVERY, SWEPT_EVERY)
     made = App(
-        ports=drained.many.ports(),
+        ports=ports,
         dead_letters=MemoryDeadLetters(),
-        sweep_waker=LocalWaker(),
-        starter=SimpleNamespace(start_if_needed=lambda: None),
+        sweep_waker=waker,
+        sweeper=Sweeper(ports, waker, starter, MemoryLeases(ports.clock), resting, SWEPT_EVERY),
     )
     monkeypatch.setattr(status_functions, "built", lambda: made)
     monkeypatch.setattr(sweep_function, "built", lambda: made)

@@ -182,7 +182,7 @@ def test_rights_of_several_roles_count_together(azure: Azure, findings: Any) -> 
     assert "under a condition" in bad.what
 
 
-def test_who_may_not_make_the_access_connector_is_told_what_its_credentials_take(
+def test_who_may_not_make_the_access_connector_reads_what_its_credentials_take(
     azure: Azure, findings: Any
 ) -> None:
     azure.permissions = [{"actions": ["*"], "notActions": ["Microsoft.Databricks/*/write"]}]

@@ -199,7 +199,7 @@ def test_what_lies_in_the_queues_is_listed_before_they_go(place: Place) -> None:
     words = ["azure", "remove", "-g", NAME, "--dry-run"]
     reported = CliRunner().invoke(app, words)
     assert reported.exit_code == 0, reported.output
-    assert "lost with it: 1 message(s) in landing-events\n" in reported.stderr
+    assert "lost with it: 1 message in landing-events\n" in reported.stderr
     assert "table-work" not in reported.stderr
     assert not place.azure.deleted
 

@@ -366,7 +366,7 @@ def test_a_poison_message_and_a_missing_queue_are_named(place: Place) -> None:
     place.queues.get_queue_client(f"{EVENTS_QUEUE}-poison").send_message("bad")
     bad = place.bad()
     assert (bad["check"], bad["verdict"]) == ("queues", "fault")
-    assert "1 message(s) lie in landing-events-poison" in bad["what"]
+    assert "1 message lies in landing-events-poison" in bad["what"]
     place.queues.delete_queue(f"{EVENTS_QUEUE}-poison")
     assert "there is no queue landing-events-poison" in place.bad()["what"]
 
@@ -540,7 +540,7 @@ def test_work_that_no_run_takes_is_reported(place: Place) -> None:
     place.queues.get_queue_client(WORK_QUEUE).send_message("work")
     bad = place.bad()
     assert (bad["check"], bad["verdict"]) == ("runner", "warning")
-    assert "1 message(s) wait in table-work, and no run of the job is active" in bad["what"]
+    assert "1 message waits in table-work, and no run of the job is active" in bad["what"]
 
 
 # --- The sample that does not come through --------------------------------------------------------

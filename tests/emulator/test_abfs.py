@@ -71,7 +71,7 @@ def test_delta_and_the_file_system_work_through_the_driver(
 
 @pytest.mark.spark
 def test_the_driver_speaks_https_with_the_trust_store_that_serve_prints(tmp_path: Path) -> None:
-    """A JVM of its own: what is trusted is settled once in each."""
+    """A JVM of its own: what is trusted is read once in each."""
     trusted, key = certificate(tmp_path / "with a space", ["127.0.0.1"])
     with endpoint_server(tmp_path / "root", account=ACCOUNT, certificate=(trusted, key)) as server:
         shown = how_to_reach(Settings(serve_account=ACCOUNT), server.url, trusted)

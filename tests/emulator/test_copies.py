@@ -48,7 +48,7 @@ def described(blob: BlobClient) -> tuple[bytes, str | None, dict[str, str]]:
 
 
 @pytest.mark.parametrize("sync", [False, True])
-def test_a_copy_has_the_content_and_what_is_said_of_it(
+def test_a_copy_has_the_content_and_what_is_known_of_it(
     source: BlobClient, target: BlobClient, sync: bool, server: EndpointServer
 ) -> None:
     answered = target.start_copy_from_url(source.url, requires_sync=sync)

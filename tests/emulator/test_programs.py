@@ -20,7 +20,7 @@ LARGE = os.urandom(12 << 20)
 """More than rclone copies by one request."""
 
 
-def said(program: str, *words: str, env: Mapping[str, str]) -> str:
+def output(program: str, *words: str, env: Mapping[str, str]) -> str:
     """What it printed; raises AssertionError unless it ends well."""
     ended = subprocess.run(
         [VENV / "bin" / program, *words],
@@ -44,7 +44,7 @@ def test_rclone_copies_syncs_moves_and_purges(server: EndpointServer, tmp_path: 
     }
 
     def rclone(*words: str) -> str:
-        return said("rclone", "--retries=1", "--low-level-retries=1", *words, env=env)
+        return output("rclone", "--retries=1", "--low-level-retries=1", *words, env=env)
 
     (tmp_path / "a b.csv").write_bytes(b"one")
     (tmp_path / "large").write_bytes(LARGE)
@@ -75,9 +75,9 @@ def test_az_copies_within_the_account(server: EndpointServer, tmp_path: Path) ->
     }
     ends = ("--destination-container", "landing", "--destination-blob", "x/copy.csv")
     source = ("--source-container", "lake", "--source-blob", "a b.csv")
-    started = said("az", "storage", "blob", "copy", "start", *ends, *source, env=env)
+    started = output("az", "storage", "blob", "copy", "start", *ends, *source, env=env)
     assert json.loads(started)["copy_status"] == "success"
     assert (server.root / "landing/x/copy.csv").read_bytes() == b"one"
     target = ("--container-name", "landing", "--name", "x/copy.csv")
-    shown = json.loads(said("az", "storage", "blob", "show", *target, env=env))
+    shown = json.loads(output("az", "storage", "blob", "show", *target, env=env))
     assert shown["properties"]["copy"]["status"] == "success"

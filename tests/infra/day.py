@@ -64,7 +64,7 @@ class Day:
             self.at(began - timedelta(seconds=6 + seed % 31 + 9 * place))
             self.land(folder)
             self.at(began + timedelta(seconds=place))
-            self.scene.reconcile(folder)
+            self.scene.reconcile_until_idle(folder)
         self.at(began)
 
     def passed(self) -> None:
@@ -128,11 +128,11 @@ def day() -> Day:
         if before == timedelta(minutes=70):
             made.land(shipments, skipped=1)
             made.land(shipments)
-            made.scene.reconcile(shipments)
+            made.scene.reconcile_until_idle(shipments)
             running.discard(shipments)
         if before == timedelta(minutes=40):
             made.land(invoices, id=[1], __rowMarker__=[3])
-            made.scene.reconcile(invoices)
+            made.scene.reconcile_until_idle(invoices)
             running.discard(invoices)
         if before == timedelta(minutes=30):
             made.run(

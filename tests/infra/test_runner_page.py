@@ -80,7 +80,7 @@ def test_the_runtime_that_the_page_calls_default_is_the_bundles() -> None:
     assert f"| {version} LTS, the bundle's default |" in row
 
 
-def test_the_spark_that_the_page_says_all_tests_run_on_is_the_pinned_one() -> None:
+def test_the_spark_that_the_page_says_all_tests_run_on_is_the_one_of_the_constraints() -> None:
     [spark] = [pin for pin in required("spark") if pin.name == "pyspark"]
     [row] = [line for line in PAGE.splitlines() if f"{str(spark.specifier)[2:]} is what" in line]
     assert row.startswith("| 4.2 |")

@@ -60,7 +60,7 @@ def in_our_words(what: str, role: str = BLOB_ROLE) -> Iterator[None]:
         yield
     except HttpResponseError as error:
         if error.status_code is None and isinstance(error, ClientAuthenticationError):
-            raise _no_token(what) from error
+            raise _no_token(what, error) from error
         ours = _translated(what, role, error)
         if ours is None:
             raise
@@ -142,9 +142,11 @@ def _claims(token: str) -> dict[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def _no_token(what: str) -> AccessDenied:
+def _no_token(what: str, error: ClientAuthenticationError) -> AccessDenied:
     # The SDK lists every kind of identity that it tried; what to do is the same for all of them.
+    first, *tried = str(error.message).splitlines() or [""]
+    reason = "nobody is signed in" if tried or not first else first
     return AccessDenied(
-        f"{what}: nobody is signed in: run `az login`, or in Azure assign a managed identity "
+        f"{what}: {reason}: run `az login`, or in Azure assign a managed identity "
         "(named in AZURE_CLIENT_ID if there are several)"
     )
