@@ -83,7 +83,8 @@ def _before_any_verb(
 ) -> None:
     # An SDK's refusal is our one sentence already, and its warnings would be pages around it.
     if not _is_debug():
-        logging.getLogger("azure").setLevel(logging.CRITICAL)
+        for name in ("azure", "azure.identity"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 for verb in (run_verbs.up, run_verbs.drain, serve_verb.serve):
