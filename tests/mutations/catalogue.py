@@ -19,6 +19,7 @@ from openmirror.plan import ObservedState, batching, needs
 from openmirror.plan.decisions import Pause
 from openmirror.plan.observed import Limits
 from openmirror.ports import Listing
+from openmirror.protocol.rules import Code
 from openmirror.reconcile import apply, drop, epochs, observing, reads
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime import sweeping
@@ -261,7 +262,8 @@ def _the_announced_file_is_checked() -> list[Patch]:
 
 
 def _the_event_filter_pauses_for_what_appears_overwritten() -> list[Patch]:
-    return [(event_filter, "Code", SimpleNamespace(APPLIED_FILE_CHANGED=None))]
+    codes = {**Code.__members__, "APPLIED_FILE_CHANGED": None}
+    return [(event_filter, "Code", SimpleNamespace(**codes))]
 
 
 def _what_was_found_first_stays() -> list[Patch]:
@@ -369,7 +371,7 @@ RULES: Mapping[str, str | Mutation] = {
         _no_first_sweep, test_working.test_the_first_sweep_applies_what_no_wake_up_announced
     ),
     # §12 Events and the event filter
-    "Silence can only cost seconds": Mutation(
+    "Silence can only cost minutes": Mutation(
         _a_sweep_that_asks_nothing,
         at_the_filter(test_event_filter.test_every_silence_costs_only_until_the_sweep),
     ),
