@@ -108,7 +108,8 @@ def cut_batch(
         rows, size = rows + item.facts.rows, size + item.size
         over = rows > limits.batch_rows or size > limits.batch_bytes
         # Without a typed column there would be no table, and nothing would ever be applied.
-        if files and schema.columns and (over or len(files) >= limits.batch_files):
+        has_limits = schema.columns or observed.naming.has_ledger
+        if files and has_limits and (over or len(files) >= limits.batch_files):
             break
         files.append(item)
         schema = merged

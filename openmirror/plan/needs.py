@@ -23,10 +23,15 @@ def replaces(observed: ObservedState) -> bool:
     return isinstance(opening, Opening) and opening.kind is BatchKind.REPLACE
 
 
-def has_columns(observed: ObservedState) -> bool:
-    """Whether the next batch is for a table with columns: else it goes on to its first one."""
+def ends_at_limits(observed: ObservedState) -> bool:
+    """Whether the next batch ends at its limits, whatever columns its files have.
+
+    A table's first one goes on to the first file with a typed column. Not so where a ledger keeps
+    the order: what was used before is only asked for as many names as a batch may have.
+    """
     log = observed.log
-    return isinstance(log, TableLog) and bool(log.schema.columns) and not replaces(observed)
+    has_columns = isinstance(log, TableLog) and bool(log.schema.columns)
+    return observed.naming.has_ledger or (has_columns and not replaces(observed))
 
 
 def decided_files(observed: ObservedState) -> tuple[ManifestEntry, ...]:

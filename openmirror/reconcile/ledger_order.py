@@ -9,7 +9,7 @@ from itertools import islice
 from openmirror.errors import NotThere
 from openmirror.plan.cut import pending
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.needs import has_columns, reads_from, replaces, rereads
+from openmirror.plan.needs import reads_from, replaces, rereads
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.ordering import Rereading, applied_before, in_order
 from openmirror.plan.table import applied_file_changed
@@ -64,8 +64,9 @@ def _doubtful(ports: RootPorts, observed: ObservedState) -> Iterator[str]:
         yield changed.problem.file
     if observed.naming.is_numbered or observed.record is None:
         return  # a number that was used before shows by itself
-    most = ports.limits.batch_files + 1 if has_columns(observed) else None
-    for item in islice(pending(observed, observed.record, reads_from(observed)), most):
+    for item in islice(
+        pending(observed, observed.record, reads_from(observed)), ports.limits.batch_files + 1
+    ):
         if isinstance(item, LandedFile) and not item.archived:
             yield item.name
 

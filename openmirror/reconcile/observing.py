@@ -7,7 +7,7 @@ from dataclasses import replace
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.plan.cut import pending, sequence_group_of
 from openmirror.plan.facts import Completeness, LandedFile
-from openmirror.plan.needs import decided_files, has_columns, reads_from
+from openmirror.plan.needs import decided_files, ends_at_limits, reads_from
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.ordering import in_order
 from openmirror.ports import Listing
@@ -108,7 +108,7 @@ def _with_facts(ports: RootPorts, observed: ObservedState) -> ObservedState:
     known: dict[Sequence, LandedFile] = {}
     rows = size = count = 0
     passed: set[str] = set()
-    columns = has_columns(observed)
+    has_limits = ends_at_limits(observed)
     for item in pending(observed, observed.record, reads_from(observed)):
         if not isinstance(item, LandedFile) or item.is_folder or item.twin:
             break
@@ -121,9 +121,9 @@ def _with_facts(ports: RootPorts, observed: ObservedState) -> ObservedState:
             passed.add(sequence_group_of(observed, item))
             continue
         rows, size, count = rows + seen.facts.rows, size + seen.size, count + 1
-        columns = columns or bool(seen.facts.schema.columns)
+        has_limits = has_limits or bool(seen.facts.schema.columns)
         over = rows > ports.limits.batch_rows or size > ports.limits.batch_bytes
-        if unready or (columns and (over or count > ports.limits.batch_files)):
+        if unready or (has_limits and (over or count > ports.limits.batch_files)):
             break
     for entry in decided_files(observed):
         file = observed.files.get(entry.sequence)
