@@ -29,6 +29,7 @@ from requests import Response
 
 from openmirror.deltalog import LogReplay
 from openmirror.emulator import dfs_filesystems
+from openmirror.emulator.walking import page
 from openmirror.errors import (
     AccessDenied,
     AlreadyThere,
@@ -181,7 +182,9 @@ def test_an_incarnation_is_found_where_the_service_cannot_list_from_a_name_on(
     for number in range(30):
         make_folder(rig.clients, join(zone, f"t{number:02}"))
     rightly = rig.store.incarnation(join(zone, "t17"))
-    monkeypatch.setattr(dfs_filesystems, "_start", lambda call: "")
+    monkeypatch.setattr(
+        dfs_filesystems, "page", lambda *of, **how: page(*of, **{**how, "start": ""})
+    )
     other = AzureStore(rig.clients)
     assert other.incarnation(join(zone, "t17")) == rightly
     assert other.incarnation(join(zone, "t170")) is None
