@@ -6,7 +6,7 @@ Importing pyspark takes longer than most verbs do, so it is imported only here a
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from openmirror.spark.places import SparkPaths
-
-
-Record = Callable[[TableFolder, str | None], None]
-"""Writes down why a table's catalog does not have it; None once it has."""
+    from openmirror.spark.registering import Record
 
 
 def not_recorded(folder: TableFolder, failure: str | None) -> None:

@@ -66,7 +66,7 @@ STATES = {
     "Finance.Invoices": ("Paused", "RowMarkerInvalid"),
     "Finance.Ledger": ("Held", "ann@contoso.com: nightly load of the warehouse"),
     "HR.Absences": ("Snapshotting", ""),
-    "Sales.Customers": ("Replicating", "FileNameInvalid"),
+    "Sales.Customers": ("Replicating", "FileNeverRead"),
     "Sales.Orders": ("Replicating", ""),
     "Sales.Shipments": ("Waiting", "gap at 4"),
     "dbo.legacy_prices": ("Dropped", "brought back until"),
