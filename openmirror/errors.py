@@ -194,7 +194,7 @@ def disposition_of(error: BaseException, attempts: int) -> Disposition:
 
 
 def is_of_one_place(error: BaseException) -> bool:
-    """Whether what went wrong concerns one table or one path alone, so that all others go on."""
+    """Whether what went wrong concerns one table, one path or one pass alone: all else goes on."""
     return disposition_of(error, attempts=1) is not Disposition.FAIL
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from openmirror.errors import Disposition, disposition_of, words_of
+from openmirror.errors import is_of_one_place, words_of
 from openmirror.ports import Lease, Leases
 from openmirror.progress.runner import LeaseLost, LeaseOperation, LeaseOperationFailed
 from openmirror.protocol.names import TableFolder
@@ -80,6 +80,6 @@ class TableLeases:
         self.release(folders)
 
     def _report(self, folder: TableFolder, operation: LeaseOperation, error: Exception) -> None:
-        if disposition_of(error, attempts=1) is Disposition.FAIL:
+        if not is_of_one_place(error):
             raise error
         self._ports.emit(LeaseOperationFailed(folder, operation, words_of(error)))

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from openmirror.errors import Disposition, disposition_of, words_of
+from openmirror.errors import is_of_one_place, words_of
 from openmirror.ports import Taken, WorkItem, WorkQueue
 from openmirror.progress.runner import MessageDeadLettered, QueueOperation, QueueOperationFailed
 from openmirror.protocol.names import TableFolder
@@ -166,6 +166,6 @@ class Messages:
         try:
             yield
         except Exception as error:
-            if disposition_of(error, attempts=1) is Disposition.FAIL:
+            if not is_of_one_place(error):
                 raise
             self._ports.emit(QueueOperationFailed(operation, words_of(error), folder))

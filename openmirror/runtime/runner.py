@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
-from openmirror.errors import Disposition, disposition_of, words_of
+from openmirror.errors import is_of_one_place, words_of
 from openmirror.plan.decisions import Wait
 from openmirror.ports import Leases, Step, TableEngine, Taken, WorkItem, WorkQueue
 from openmirror.progress.runner import (
@@ -173,7 +173,7 @@ class Runner:
         try:
             taken = self._queue.take(_MOST_AT_ONCE)
         except Exception as error:
-            if disposition_of(error, attempts=1) is Disposition.FAIL:
+            if not is_of_one_place(error):
                 raise
             reason = words_of(error)
             self._troubles.add("the work queue", reason)

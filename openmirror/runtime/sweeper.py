@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import Lock
 
-from openmirror.errors import AccessDenied, Disposition, Unavailable, disposition_of, words_of
+from openmirror.errors import AccessDenied, Unavailable, is_of_one_place, words_of
 from openmirror.ingress.start_runner import Starter
 from openmirror.ports import Lease, Leases, Waker
 from openmirror.ports.jobs import StartOutcome
@@ -93,7 +93,7 @@ class Sweeper:
             return self.sweep(SweptBy.EVENT)
         except Exception as error:
             # An event that was handled must not come again because something else failed.
-            if disposition_of(error, attempts=1) is Disposition.FAIL:
+            if not is_of_one_place(error):
                 raise
             self._ports.emit(PeriodicTaskFailed(PeriodicTask.SWEEP, words_of(error)))
             return None

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from datetime import timedelta
 
-from openmirror.errors import Disposition, disposition_of, words_of
+from openmirror.errors import is_of_one_place, words_of
 from openmirror.progress.runner import PeriodicTask, PeriodicTaskFailed
 from openmirror.reconcile.root_ports import RootPorts
 
@@ -52,7 +52,7 @@ class Repeating:
             try:
                 self._action()
             except Exception as error:  # noqa: BLE001 - one pass that fails must not end all others
-                if disposition_of(error, attempts=1) is Disposition.FAIL:
+                if not is_of_one_place(error):
                     self._failure = error
                     return
                 self._ports.emit(PeriodicTaskFailed(self._task, words_of(error)))
