@@ -11,8 +11,6 @@ from openmirror.protocol.naming_scheme import is_partition
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 
-_ZONE = ("Files", "LandingZone")
-
 
 @dataclass(frozen=True)
 class TablePlace:
@@ -48,7 +46,7 @@ def landing_place(parts: Sequence[str], inside: Sequence[str] = ()) -> TablePlac
         return OtherPlace("the archive of a table folder: what a mirror has applied")
     if above is not None and len(parts) == above + 4:
         return OtherPlace(f"the landing zone of the mirror {parts[above + 1]}")
-    if own == _ZONE[1]:
+    if own == layout.ZONE[-1]:
         return OtherPlace("a landing zone")
     if own.endswith(SCHEMA_SUFFIX) and (above is None or len(parts) == above + 5):
         return OtherPlace(f"the folder of the schema {own.removesuffix(SCHEMA_SUFFIX)}")
@@ -56,9 +54,9 @@ def landing_place(parts: Sequence[str], inside: Sequence[str] = ()) -> TablePlac
         return OtherPlace("a folder that a mirror leaves alone")
     if {fold_case(name) for name in inside} & {layout.LANDING, layout.LAKE}:
         return OtherPlace("a root: it holds the landing zones and the tables")
-    if _ZONE[0] in inside:
+    if layout.FILES in inside:
         return OtherPlace("the folder of a mirror")
-    if _ZONE[1] in inside:
+    if layout.ZONE[-1] in inside:
         return OtherPlace("the folder that a landing zone lies in")
     if is_partition(own):
         return OtherPlace("a folder of a partition")
@@ -68,6 +66,6 @@ def landing_place(parts: Sequence[str], inside: Sequence[str] = ()) -> TablePlac
 def _zone_above(parts: Sequence[str]) -> int | None:
     """Where the part `landing` is of the landing zone that a path is, or lies in."""
     for at in range(len(parts) - 4, -1, -1):
-        if parts[at] == layout.LANDING and tuple(parts[at + 2 : at + 4]) == _ZONE:
+        if parts[at] == layout.LANDING and tuple(parts[at + 2 : at + 4]) == layout.ZONE:
             return at
     return None

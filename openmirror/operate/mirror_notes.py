@@ -19,8 +19,6 @@ from openmirror.status import MirrorNotes, Warn
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 
-_FILES = "Files"
-_ZONE = "LandingZone"
 _Found = tuple[StorePath, str]
 
 
@@ -91,12 +89,12 @@ def _wrong_zones(store: FileStore, mirror: str) -> Iterator[_Found]:
         path = layout.join(top, entry.name)
         if not entry.is_folder:
             continue
-        if fold_case(entry.name) == fold_case(_ZONE):
+        if fold_case(entry.name) == fold_case(layout.ZONE[-1]):
             yield path, reason
-        if fold_case(entry.name) == fold_case(_FILES):
+        if fold_case(entry.name) == fold_case(layout.FILES):
             for child in _listed(store, path):
-                is_zone = child.is_folder and fold_case(child.name) == fold_case(_ZONE)
-                if is_zone and (entry.name, child.name) != (_FILES, _ZONE):
+                is_zone = child.is_folder and fold_case(child.name) == fold_case(layout.ZONE[-1])
+                if is_zone and (entry.name, child.name) != layout.ZONE:
                     yield layout.join(path, child.name), reason
 
 

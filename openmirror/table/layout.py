@@ -14,6 +14,9 @@ _DOCUMENT = ".json"
 
 LANDING = StorePath("landing")
 LAKE = StorePath("lake")
+FILES = "Files"
+ZONE = (FILES, "LandingZone")
+"""The parts of a landing zone's path behind the name of its mirror."""
 
 
 def join(folder: StorePath, *names: str) -> StorePath:
@@ -33,12 +36,12 @@ def folder_of(path: StorePath) -> StorePath:
 
 def landing_zone(mirror: str) -> StorePath:
     """Where publishers write."""
-    return join(LANDING, mirror, "Files", "LandingZone")
+    return join(LANDING, mirror, *ZONE)
 
 
 def monitoring(mirror: str) -> StorePath:
     """Where publishers read status."""
-    return join(LANDING, mirror, "Files", "Monitoring")
+    return join(LANDING, mirror, FILES, "Monitoring")
 
 
 def table_folder(folder: TableFolder) -> StorePath:

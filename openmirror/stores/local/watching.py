@@ -24,7 +24,7 @@ from openmirror.protocol.names import (
     is_reserved,
 )
 from openmirror.stores.local.paths import OURS
-from openmirror.table.layout import LANDING
+from openmirror.table.layout import LANDING, ZONE
 
 _MOST_MILLISECONDS = 200
 """How long changes are gathered while more keep coming."""
@@ -46,8 +46,8 @@ def heard(changed: PurePath) -> TableFolder | Wide | None:
     below = parts[3:]
     if not below:
         # A mirror, or a part of the way to its tables, came or went.
-        return Wide.MIRROR if parts[1:3] == ("Files", "LandingZone")[: len(parts[1:3])] else None
-    if parts[1:3] != ("Files", "LandingZone") or is_reserved(below[0]):
+        return Wide.MIRROR if parts[1:3] == ZONE[: len(parts[1:3])] else None
+    if parts[1:3] != ZONE or is_reserved(below[0]):
         return None
     schema = below[0].removesuffix(SCHEMA_SUFFIX)
     if schema == below[0]:
