@@ -106,10 +106,9 @@ def cut_batch(
             stop = merged
             break
         rows, size = rows + item.facts.rows, size + item.size
-        over = rows > limits.batch_rows or size > limits.batch_bytes
         # Without a typed column there would be no table, and nothing would ever be applied.
         has_limits = schema.columns or observed.naming.has_ledger
-        if files and has_limits and (over or len(files) >= limits.batch_files):
+        if files and has_limits and limits.are_passed_by(len(files) + 1, rows, size):
             break
         files.append(item)
         schema = merged

@@ -77,6 +77,10 @@ class Limits:
     quiet_period: timedelta = timedelta(seconds=5)
     drop_grace: timedelta = timedelta(seconds=60)
 
+    def are_passed_by(self, files: int, rows: int, size: int) -> bool:
+        """Whether so much, its bytes in the landing zone among it, is more than one batch has."""
+        return files > self.batch_files or rows > self.batch_rows or size > self.batch_bytes
+
 
 def limits_of(policy: TablePolicy | Broken, limits: Limits) -> Limits:
     """The limits of one table: what its policy says, over what holds for the whole run."""

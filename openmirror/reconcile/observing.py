@@ -122,8 +122,7 @@ def _with_facts(ports: RootPorts, observed: ObservedState) -> ObservedState:
             continue
         rows, size, count = rows + seen.facts.rows, size + seen.size, count + 1
         has_limits = has_limits or bool(seen.facts.schema.columns)
-        over = rows > ports.limits.batch_rows or size > ports.limits.batch_bytes
-        if unready or (has_limits and (over or count > ports.limits.batch_files)):
+        if unready or (has_limits and ports.limits.are_passed_by(count, rows, size)):
             break
     for entry in decided_files(observed):
         file = observed.files.get(entry.sequence)
