@@ -32,11 +32,11 @@ def _mirror_json(notes: MirrorNotes) -> dict[str, object]:
         }
         if who
         else None,
-        "warnings": [_warning_json(warning) for warning in notes.warnings],
+        "warnings": [_finding_json(warning) for warning in notes.warnings],
     }
 
 
-def _warning_json(warning: Warn) -> dict[str, object]:
+def _finding_json(warning: Warn | Trouble) -> dict[str, object]:
     return {
         "code": warning.code,
         "file": warning.file,
@@ -92,7 +92,7 @@ def _table_json(table: TableStatus) -> dict[str, object]:
             "pendingFiles": table.pending_files,
             "waitingFor": _waiting_json(table.waiting_for.waiting) if table.waiting_for else None,
             "problem": _problem_json(problem) if problem else None,
-            "warnings": [_warning_json(warning) for warning in table.warnings],
+            "warnings": [_finding_json(warning) for warning in table.warnings],
             "lagSeconds": table.lag_seconds,
             **_partitions_json(table),
         },
@@ -132,10 +132,5 @@ def _waiting_json(waiting: Waiting) -> dict[str, object]:
 
 
 def _problem_json(problem: Trouble) -> dict[str, object]:
-    return {
-        "code": problem.code,
-        "file": problem.file,
-        "detail": problem.detail,
-        "solution": problem.solution,
-        "since": iso(problem.since) if problem.since else None,
-    }
+    since = iso(problem.since) if problem.since else None
+    return {**_finding_json(problem), "since": since}

@@ -7,23 +7,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from openmirror import wiring
-from openmirror.cli.app import app
-from openmirror.protocol.names import TableFolder
 from openmirror.stores.local.lock import hold_root
-from openmirror.stores.local.store import LocalStore
 from openmirror.table import layout
-from tests.harness.paper import PaperEngine
-from tests.harness.publishing import land, table
+from tests.harness.command_line import Root, run
+from tests.harness.publishing import table
 
 VERBS = [
     *("up", "drain", "serve", "status", "history", "validate", "pause", "resume", "retry", "skip"),
@@ -32,49 +24,6 @@ VERBS = [
 OF_AZURE = ["preflight", "verify", "outputs", "publish", "remove"]
 ORDERS = table("m", "Sales.schema/Orders")
 ITEMS = table("m", "Items")
-
-
-def run(*words: str, root: Path | None = None, env: dict[str, str] | None = None) -> Result:
-    places = ["--root", str(root)] if root else []
-    settings = {"COLUMNS": "80", "OPENMIRROR_METADATA_GRACE": "0", "OPENMIRROR_DROP_GRACE": "0"}
-    return CliRunner().invoke(app, [*words, *places], env={**settings, **(env or {})})
-
-
-@dataclass
-class Root:
-    """A local root with one mirror, drained by an engine that only keeps the books."""
-
-    path: Path
-
-    @property
-    def store(self) -> LocalStore:
-        return LocalStore(self.path)
-
-    def land(self, folder: TableFolder, *numbers: int) -> None:
-        land(self.store, folder, *numbers)
-
-    def put(self, folder: TableFolder, name: str, data: bytes) -> None:
-        self.store.write(layout.join(layout.table_folder(folder), name), data)
-
-    def run(self, *words: str) -> Result:
-        return run(*words, root=self.path)
-
-    def table_status(self, name: str) -> Any:
-        data = json.loads(self.run("status", "--json").stdout)["data"]
-        return next(entry for entry in data if entry["sourceTableName"] == name)
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
-    made = Root(tmp_path / "root")
-    (made.path / layout.landing_zone("m")).mkdir(parents=True)
-
-    @contextmanager
-    def engine(settings: object, say: object = None) -> Iterator[PaperEngine]:
-        yield PaperEngine(made.store)
-
-    monkeypatch.setattr(wiring, "local_engine", engine)
-    return made
 
 
 # --- Help and usage -----------------------------------------------------------------------------

@@ -12,26 +12,27 @@ from openmirror.plan.transitions.history import MOST_ENDED, with_act, with_end
 from openmirror.protocol.rules import Code
 from openmirror.table import layout
 from openmirror.table.control import Act, ControlDocument
+from tests.harness.command_line import Root, run
 from tests.harness.publishing import KEYED, table
-from tests.unit.test_cli import ITEMS, ORDERS, Root, root, run  # noqa: F401 - a fixture
+from tests.unit.test_cli import ITEMS, ORDERS
 
 TABLE = "Sales.Orders"
 SECOND = f"{2:020d}.parquet"
 
 
-def _history(root: Root) -> list[dict[str, Any]]:  # noqa: F811
+def _history(root: Root) -> list[dict[str, Any]]:
     return json.loads(root.run("history", TABLE, "--json").stdout)["data"]
 
 
-def _of(root: Root, event: str) -> list[dict[str, Any]]:  # noqa: F811
+def _of(root: Root, event: str) -> list[dict[str, Any]]:
     return [line for line in _history(root) if line["event"] == event]
 
 
-def _applied(root: Root) -> str:  # noqa: F811
+def _applied(root: Root) -> str:
     return root.table_status("Orders")["openmirror"]["appliedSequence"]
 
 
-def _with_a_bad_second_file(root: Root) -> None:  # noqa: F811
+def _with_a_bad_second_file(root: Root) -> None:
     root.land(ORDERS, 1, 3)
     root.put(ORDERS, SECOND, b"certainly no parquet file")
     assert root.run("drain").exit_code == 3
@@ -39,7 +40,7 @@ def _with_a_bad_second_file(root: Root) -> None:  # noqa: F811
 
 
 def test_a_file_that_is_replaced_resumes_its_table_and_history_says_what_had_stopped_it(
-    root: Root,  # noqa: F811
+    root: Root,
 ) -> None:
     _with_a_bad_second_file(root)
     (recorded,) = _of(root, "problem")
@@ -58,13 +59,13 @@ def test_a_file_that_is_replaced_resumes_its_table_and_history_says_what_had_sto
     assert f"no longer FileUnreadable at {SECOND}: the file was replaced" in _shown(root)
 
 
-def _shown(root: Root) -> str:  # noqa: F811
+def _shown(root: Root) -> str:
     """History as people see it, whatever the lines are broken into."""
     words = root.run("history", TABLE).stdout.split()
     return " ".join(words)
 
 
-def test_metadata_that_is_mended_resumes_its_table(root: Root) -> None:  # noqa: F811
+def test_metadata_that_is_mended_resumes_its_table(root: Root) -> None:
     root.land(ORDERS, 1)
     root.put(ORDERS, "_metadata.json", b'{"keyColumns": "id"')
     assert root.run("drain").exit_code == 3
@@ -75,7 +76,7 @@ def test_metadata_that_is_mended_resumes_its_table(root: Root) -> None:  # noqa:
 
 
 def test_a_bad_file_that_is_replaced_by_another_bad_one_is_one_problem(
-    root: Root,  # noqa: F811
+    root: Root,
 ) -> None:
     _with_a_bad_second_file(root)
     root.put(ORDERS, SECOND, b"still no parquet file")
@@ -84,7 +85,7 @@ def test_a_bad_file_that_is_replaced_by_another_bad_one_is_one_problem(
     assert recorded["ended"] is None
 
 
-def test_retry_observes_again_and_is_remembered_with_who_and_why(root: Root) -> None:  # noqa: F811
+def test_retry_observes_again_and_is_remembered_with_who_and_why(root: Root) -> None:
     _with_a_bad_second_file(root)
     assert root.run("retry", TABLE, "--why", "the disk is empty again").exit_code == 0
     act, over, *_ = _history(root)
@@ -95,7 +96,7 @@ def test_retry_observes_again_and_is_remembered_with_who_and_why(root: Root) -> 
     assert [line["ended"] for line in _of(root, "problem")] == [None, f"retry, by {me}"]
 
 
-def test_skips_go_on_behind_a_file_and_a_gap_and_are_remembered(root: Root) -> None:  # noqa: F811
+def test_skips_go_on_behind_a_file_and_a_gap_and_are_remembered(root: Root) -> None:
     _with_a_bad_second_file(root)
     root.land(ORDERS, 5)
     assert root.run("skip", TABLE, "--file", SECOND, "--why", "test data").exit_code == 0
@@ -109,7 +110,7 @@ def test_skips_go_on_behind_a_file_and_a_gap_and_are_remembered(root: Root) -> N
     assert over["ended"] == f"skip --file {SECOND}, by {getpass.getuser()}"
 
 
-def test_a_reseed_reads_folder_and_archive_and_is_remembered(root: Root) -> None:  # noqa: F811
+def test_a_reseed_reads_folder_and_archive_and_is_remembered(root: Root) -> None:
     root.land(ORDERS, 1, 2, 3)
     assert root.run("drain").exit_code == 0
     assert root.run("clean").exit_code == 0
@@ -125,7 +126,7 @@ def test_a_reseed_reads_folder_and_archive_and_is_remembered(root: Root) -> None
 
 
 def test_a_folder_that_moved_into_the_default_schema_is_adopted_with_its_rows(
-    root: Root,  # noqa: F811
+    root: Root,
 ) -> None:
     root.land(ITEMS, 1, 2)
     assert root.run("drain").exit_code == 0
@@ -156,7 +157,7 @@ def test_the_oldest_problems_are_forgotten_and_no_act_for_them() -> None:
 
 
 def test_one_drain_rebuilds_a_table_from_its_archive_however_small_its_batches_are(
-    root: Root,  # noqa: F811
+    root: Root,
 ) -> None:
     root.land(ORDERS, 1, 2, 3, 4)
     root.run("drain")

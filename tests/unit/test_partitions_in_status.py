@@ -16,10 +16,11 @@ from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.reconciliation import reconcile, reconcile_until_idle
 from openmirror.settings import Settings
 from openmirror.table import layout
+from tests.harness.command_line import Root, run
 from tests.harness.dying import Killed, dies_at
 from tests.harness.paper import PaperEngine
 from tests.harness.publishing import file_name, parquet, table
-from tests.unit.test_cli import ITEMS, Root, root, run  # noqa: F401 - a fixture
+from tests.unit.test_cli import ITEMS
 
 TRIPS = table("m", "Trips")
 NORTH, SOUTH = "Region=North", "Region=South"
@@ -28,12 +29,12 @@ NORTH, SOUTH = "Region=North", "Region=South"
 GOOD = parquet(id=[1])
 
 
-def _declare(root: Root, folder: TableFolder, **options: object) -> None:  # noqa: F811
+def _declare(root: Root, folder: TableFolder, **options: object) -> None:
     text = json.dumps({"keyColumns": ["id"], **options})
     root.put(folder, "_metadata.json", text.encode())
 
 
-def _partitioned(root: Root, *files: str) -> None:  # noqa: F811
+def _partitioned(root: Root, *files: str) -> None:
     _declare(root, TRIPS, isPartitionEnabled=True)
     for file in files:
         partition, _, number = file.rpartition("/")
@@ -41,7 +42,7 @@ def _partitioned(root: Root, *files: str) -> None:  # noqa: F811
         root.put(TRIPS, f"{partition}/{name}" if partition else name, GOOD)
 
 
-def _partitions(root: Root) -> list[dict[str, Any]]:  # noqa: F811
+def _partitions(root: Root) -> list[dict[str, Any]]:
     return root.table_status("Trips")["openmirror"]["partitions"]
 
 
@@ -53,7 +54,7 @@ def _without_since(partition: dict[str, Any]) -> dict[str, Any]:
     return partition
 
 
-def test_each_partition_has_its_own_sequence_pending_files_and_wait(root: Root) -> None:  # noqa: F811
+def test_each_partition_has_its_own_sequence_pending_files_and_wait(root: Root) -> None:
     _partitioned(root, f"{NORTH}/1", f"{NORTH}/2", f"{SOUTH}/1", f"{SOUTH}/3", f"{SOUTH}/4", "2")
     assert root.run("drain").exit_code == 3
     assert [_without_since(partition) for partition in _partitions(root)] == [
@@ -76,7 +77,7 @@ def test_each_partition_has_its_own_sequence_pending_files_and_wait(root: Root) 
     assert status["waitingFor"]["kind"] == "gap"
 
 
-def test_a_file_that_is_still_written_is_the_wait_of_its_partition(root: Root) -> None:  # noqa: F811
+def test_a_file_that_is_still_written_is_the_wait_of_its_partition(root: Root) -> None:
     _partitioned(root, f"{NORTH}/1", f"{SOUTH}/1", f"{SOUTH}/3")
     name = f"{SOUTH}/{2:020d}.parquet"
     root.put(TRIPS, name, b"")
@@ -90,7 +91,7 @@ def test_a_file_that_is_still_written_is_the_wait_of_its_partition(root: Root) -
     assert root.table_status("Trips")["openmirror"]["waitingFor"] == waiting
 
 
-def test_people_are_shown_which_partitions_wait_and_what_ends_each_wait(root: Root) -> None:  # noqa: F811
+def test_people_are_shown_which_partitions_wait_and_what_ends_each_wait(root: Root) -> None:
     _partitioned(root, f"{NORTH}/1", f"{NORTH}/3", f"{SOUTH}/2", "5")
     root.run("drain")
     shown = " ".join(run("status", root=root.path, env={"COLUMNS": "300"}).stdout.split())
@@ -101,7 +102,7 @@ def test_people_are_shown_which_partitions_wait_and_what_ends_each_wait(root: Ro
     assert shown.count("waits since") == 3
 
 
-def test_many_waiting_partitions_are_not_all_listed_one_by_one(root: Root) -> None:  # noqa: F811
+def test_many_waiting_partitions_are_not_all_listed_one_by_one(root: Root) -> None:
     _partitioned(root, "1", *(f"Day={day}/2" for day in range(30)))
     root.run("drain")
     shown = root.run("status").stdout
@@ -110,7 +111,7 @@ def test_many_waiting_partitions_are_not_all_listed_one_by_one(root: Root) -> No
     assert len(_partitions(root)) == 31
 
 
-def test_skipping_what_a_partition_lacks_lets_it_go_on(root: Root) -> None:  # noqa: F811
+def test_skipping_what_a_partition_lacks_lets_it_go_on(root: Root) -> None:
     _partitioned(root, f"{NORTH}/1", f"{NORTH}/3", f"{SOUTH}/2")
     root.run("drain")
     done = root.run("skip", "dbo.Trips", "--through", f"{NORTH}/2", "--why", "lost for good")
@@ -121,7 +122,7 @@ def test_skipping_what_a_partition_lacks_lets_it_go_on(root: Root) -> None:  # n
     assert south["waitingFor"]["sequence"] == "1"
 
 
-def test_a_bad_file_of_a_partition_that_is_skipped_leaves_no_gap(root: Root) -> None:  # noqa: F811
+def test_a_bad_file_of_a_partition_that_is_skipped_leaves_no_gap(root: Root) -> None:
     _partitioned(root, f"{NORTH}/1", f"{NORTH}/3")
     bad = f"{NORTH}/{2:020d}.parquet"
     root.put(TRIPS, bad, b"certainly no parquet file")
@@ -134,7 +135,7 @@ def test_a_bad_file_of_a_partition_that_is_skipped_leaves_no_gap(root: Root) -> 
 
 
 def test_partitions_of_files_found_by_their_time_have_no_sequence_and_no_wait(
-    root: Root,  # noqa: F811
+    root: Root,
 ) -> None:
     _declare(
         root,
@@ -155,7 +156,7 @@ def test_partitions_of_files_found_by_their_time_have_no_sequence_and_no_wait(
     assert "sequence" not in waiting
 
 
-def test_tables_without_partitions_have_no_such_list(root: Root) -> None:  # noqa: F811
+def test_tables_without_partitions_have_no_such_list(root: Root) -> None:
     root.land(ITEMS, 1)
     _declare(root, TRIPS, fileDetectionStrategy="LastUpdateTimeFileDetection")
     root.put(TRIPS, "a.parquet", GOOD)
@@ -164,7 +165,7 @@ def test_tables_without_partitions_have_no_such_list(root: Root) -> None:  # noq
         assert "partitions" not in root.table_status(name)["openmirror"]
 
 
-def test_a_good_text_file_in_its_quiet_period_cannot_be_skipped(root: Root) -> None:  # noqa: F811
+def test_a_good_text_file_in_its_quiet_period_cannot_be_skipped(root: Root) -> None:
     _declare(root, TRIPS, FileFormat="CSV", fileDetectionStrategy="LastUpdateTimeFileDetection")
     root.put(TRIPS, "a.csv", b"id,v\r\n1,x\r\n")
     place = root.path / layout.join(layout.table_folder(TRIPS), "a.csv")
@@ -178,7 +179,7 @@ def test_a_good_text_file_in_its_quiet_period_cannot_be_skipped(root: Root) -> N
 
 
 def test_a_drain_sits_out_a_quiet_period_beside_a_file_that_is_still_written(
-    root: Root,  # noqa: F811
+    root: Root,
 ) -> None:
     _declare(root, TRIPS, FileFormat="CSV", isPartitionEnabled=True)
     empty = f"{NORTH}/{1:020d}.csv"
@@ -194,7 +195,7 @@ def test_a_drain_sits_out_a_quiet_period_beside_a_file_that_is_still_written(
     assert (south["appliedSequence"], south["waitingFor"]) == ("1", None)
 
 
-def test_what_is_only_decided_is_not_shown_as_applied(root: Root) -> None:  # noqa: F811
+def test_what_is_only_decided_is_not_shown_as_applied(root: Root) -> None:
     _partitioned(root, f"{NORTH}/1", f"{SOUTH}/1")
     root.run("drain")
     _partitioned(root, f"{NORTH}/2", f"{NORTH}/3", f"{SOUTH}/2")
@@ -210,7 +211,7 @@ def test_what_is_only_decided_is_not_shown_as_applied(root: Root) -> None:  # no
     assert shown == [(NORTH, "3", 0), (SOUTH, "2", 0)]
 
 
-def test_a_rebuild_shows_how_far_it_has_come_in_each_partition(root: Root) -> None:  # noqa: F811
+def test_a_rebuild_shows_how_far_it_has_come_in_each_partition(root: Root) -> None:
     _partitioned(root, f"{NORTH}/1", f"{NORTH}/2", f"{SOUTH}/1")
     root.run("drain")
     root.run("clean")

@@ -7,32 +7,21 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
-from typer.testing import CliRunner, Result
 
-from openmirror import wiring
-from openmirror.cli.app import app
 from openmirror.errors import AccessDenied
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.text.rows import read_text
 from openmirror.protocol.counts import counted
-from openmirror.protocol.names import TableFolder
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.text_format import TextFormat
 from openmirror.status import plain_text
 from openmirror.stores.azure import clients as storage
 from openmirror.stores.azure.failures import in_our_words
-from openmirror.stores.local.store import LocalStore
-from openmirror.table import layout
-from tests.harness.paper import PaperEngine
-from tests.harness.publishing import file_name, land, table
+from tests.harness.command_line import Root
+from tests.harness.publishing import file_name, table
 
 ITEMS = table("m", "Items")
 ITEMS_IN_SCHEMA = table("m", "dbo.schema/Items")
@@ -43,51 +32,9 @@ TEXT = {
 }
 
 
-@dataclass
-class Root:
-    """A local root with one mirror, drained by an engine that only keeps the books."""
-
-    path: Path
-
-    def land(self, folder: TableFolder, *numbers: int) -> None:
-        land(LocalStore(self.path), folder, *numbers)
-
-    def folder(self, folder: TableFolder) -> Path:
-        return self.path / layout.table_folder(folder)
-
-    def put(self, folder: TableFolder, name: str, data: bytes) -> None:
-        self.folder(folder).mkdir(parents=True, exist_ok=True)
-        (self.folder(folder) / name).write_bytes(data)
-
-    def run(self, *words: str, columns: int = 80) -> Result:
-        settings = {
-            "COLUMNS": str(columns),
-            "OPENMIRROR_METADATA_GRACE": "0",
-            "OPENMIRROR_DROP_GRACE": "0",
-            "OPENMIRROR_QUIET_PERIOD": "0",
-        }
-        return CliRunner().invoke(app, [*words, "--root", str(self.path)], env=settings)
-
-    def tables(self) -> list[Any]:
-        data: list[Any] = json.loads(self.run("status", "--json").stdout)["data"]
-        return data
-
-    def history(self, name: str) -> list[Any]:
-        data: list[Any] = json.loads(self.run("history", name, "--json").stdout)["data"]
-        return data
-
-
-@pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Root:
-    made = Root(tmp_path / "root")
-    (made.path / layout.landing_zone("m")).mkdir(parents=True)
-
-    @contextmanager
-    def engine(settings: object, say: object = None) -> Iterator[PaperEngine]:
-        yield PaperEngine(LocalStore(made.path))
-
-    monkeypatch.setattr(wiring, "local_engine", engine)
-    return made
+@pytest.fixture(autouse=True)
+def _no_quiet_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENMIRROR_QUIET_PERIOD", "0")
 
 
 def test_two_folders_of_one_table_have_a_row_each_with_folder_and_figures(root: Root) -> None:
