@@ -22,6 +22,7 @@ from openmirror.deployment.rules.findings import Check, Finding, fault, has_faul
 from openmirror.deployment.rules.naming import NAME
 from openmirror.deployment.rules.parameter_rules import check_parameters
 from openmirror.deployment.rules.parameters import Parameters
+from openmirror.deployment.rules.publisher_role import check_publisher_role
 from openmirror.deployment.rules.rights import check_rights
 from openmirror.deployment.rules.template import ResourceNames
 from openmirror.ports.management import Group, Subscription
@@ -69,6 +70,8 @@ class Preflight:
                 connects=parameters.uses_databricks,
             ),
         )
+        if parameters.has_publishers and not has_faults(found):
+            yield from asked(Check.PUBLISHER_ROLE, lambda: self._publisher_role(group, parameters))
         if group is not None:
             yield from self._in(group, parameters)
         else:
@@ -108,6 +111,11 @@ class Preflight:
                     region, python, self.subscription.flex_pythons(folded(region))
                 ),
             )
+
+    def _publisher_role(self, group: Group | None, parameters: Parameters) -> list[Finding]:
+        known = self.subscription.roles(group.name if group else None)
+        earlier = self.subscription.deployments(group.name) if group else []
+        return check_publisher_role(parameters, known, earlier)
 
     def _in(self, group: Group, parameters: Parameters) -> Iterator[Finding]:
         ask = self.subscription

@@ -70,6 +70,8 @@ class Deployment:
     at: datetime | None = None
     outputs: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
+    publisher_role: str = ""
+    """The GUID of the role that publishers were given; empty where nothing is said of it."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,10 @@ class Subscription(Protocol):
 
     def permissions(self, group: str | None) -> list[Permission]:
         """What the caller may do at the group, or at the subscription."""
+        ...
+
+    def roles(self, group: str | None) -> Mapping[str, str]:
+        """The roles that can be given at the group, or in the subscription: name by GUID."""
         ...
 
     def locks(self, group: str) -> list[Lock]:

@@ -26,6 +26,7 @@ from openmirror.deployment.azure.clients import ManagementClients
 from openmirror.deployment.rules.function_app import FUNCTIONS
 from openmirror.deployment.rules.naming import guid as azures_guid
 from openmirror.deployment.rules.naming import unique_string
+from openmirror.deployment.rules.roles import ROLE_NAMES
 from standins.loopback import serving
 from tests.infra.bicep import evaluation
 from tests.infra.bicep.evaluation import Later
@@ -73,6 +74,8 @@ class Azure:
     assignments: list[dict[str, Any]] = field(default_factory=list)
     locks: list[dict[str, Any]] = field(default_factory=list)
     deployments: list[dict[str, Any]] = field(default_factory=list)
+    roles: dict[str, str] = field(default_factory=dict)
+    """Roles that somebody made: name by GUID."""
     unregistered: set[str] = field(default_factory=set)
     permissions: list[dict[str, Any]] = field(default_factory=lambda: [{"actions": ["*"]}])
     flex: list[str] = field(default_factory=lambda: ["West Europe", "North Europe"])
@@ -199,6 +202,8 @@ class Azure:
             f"{g}[^/]+/providers/microsoft.authorization/roleassignments",
             lambda: self._roles(query),
         )
+        definitions = "providers/microsoft.authorization/roledefinitions"
+        yield f"{s}(?:/resourcegroups/[^/]+)?/{definitions}", self._role_definitions
         yield "(/subscriptions/.+)", self._resource
 
     def _group(self, name: str) -> Any:
@@ -298,6 +303,14 @@ class Azure:
         assert match
         ours = [a for a in self.assignments if a["properties"]["principalId"] == match[1]]
         return {"value": ours}
+
+    def _role_definitions(self) -> Any:
+        known = {**ROLE_NAMES, **self.roles}
+        return {
+            "value": [
+                {"name": guid, "properties": {"roleName": name}} for guid, name in known.items()
+            ]
+        }
 
     def _resource(self, path: str) -> Any:
         found = next((one for one in self.resources if one["id"].lower() == path), None)

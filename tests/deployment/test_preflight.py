@@ -15,6 +15,8 @@ from openmirror.deployment.azure.clients import ManagementClients
 from openmirror.deployment.preflight import Intended
 from openmirror.deployment.rules.findings import Check, Finding, Verdict
 from openmirror.deployment.rules.parameters import Parameters, read_parameters
+from openmirror.deployment.rules.publisher_role import OWN_ROLE
+from openmirror.deployment.rules.roles import Role
 from openmirror.deployment.rules.template import ResourceNames
 from openmirror.ports.workspace import ExternalLocation, ObservedJob
 from openmirror.wiring.deployment import Management
@@ -23,8 +25,8 @@ from tests.infra.bicep.expansion import GROUP
 
 WORKSPACE = "https://adb-1.2.azuredatabricks.net"
 PERSON = {"principalId": "22222222-0000-0000-0000-000000000001", "principalType": "User"}
-
-
+PUBLISHER = {**PERSON, "mirror": "sales"}
+OWN = "0aaaaaaa-0000-0000-0000-000000000001"
 OPERATOR = {"principalId": "22222222-0000-0000-0000-000000000009", "principalType": "User"}
 
 
@@ -82,7 +84,8 @@ def only_bad(findings: list[Finding]) -> Finding:
 def test_an_empty_group_in_a_good_subscription_is_fine(findings: Any) -> None:
     found = findings(
         {
-            "publishers": [{**PERSON, "mirror": "sales"}],
+            "publishers": [PUBLISHER],
+            "publisherRole": Role.BLOB_CONTRIBUTOR.value,
             "databricksWorkspaceUrl": WORKSPACE,
             "databricksJobId": "42",
             "settings": {"OPENMIRROR_DROP_GRACE": "2m"},
@@ -91,6 +94,7 @@ def test_an_empty_group_in_a_good_subscription_is_fine(findings: Any) -> None:
     assert {one.verdict for one in found} == {Verdict.OK}
     assert {one.check for one in found} == {
         *(Check.PARAMETERS, Check.GROUP, Check.PROVIDERS, Check.REGION, Check.RIGHTS),
+        Check.PUBLISHER_ROLE,
         *(Check.LOCKS, Check.EARLIER, Check.NAMES, Check.WORKSPACE),
     }
 
@@ -326,6 +330,66 @@ def test_a_second_deployment_in_the_same_group_is_warned_of_the_first(
     assert (bad.check, bad.verdict) == (Check.EARLIER, Verdict.WARNING)
     assert "'openmirror'" in bad.what
     assert "'second'" in bad.what
+
+
+# --- The publishers' role -------------------------------------------------------------------------
+
+
+def test_a_role_that_is_not_recorded_is_proposed_with_the_command_that_makes_one(
+    findings: Any,
+) -> None:
+    bad = only_bad(findings({"publishers": [PUBLISHER]}))
+    assert (bad.check, bad.verdict) == (Check.PUBLISHER_ROLE, Verdict.WARNING)
+    assert "may delete the whole container" in bad.what
+    assert "az role definition create" in bad.remedy
+    assert "record publisherRole" in bad.remedy
+
+
+def test_one_that_is_there_is_proposed_by_its_guid_and_never_taken_by_itself(
+    azure: Azure, findings: Any
+) -> None:
+    azure.roles = {OWN: OWN_ROLE}
+    bad = only_bad(findings({"publishers": [PUBLISHER]}))
+    assert (bad.check, bad.verdict) == (Check.PUBLISHER_ROLE, Verdict.WARNING)
+    assert f"Record publisherRole = {OWN} in the parameters file" in bad.remedy
+    (fine,) = of(
+        findings({"publishers": [PUBLISHER], "publisherRole": OWN.upper()}), Check.PUBLISHER_ROLE
+    )
+    assert (fine.verdict, OWN_ROLE in fine.what) == (Verdict.OK, True)
+
+
+def test_a_recorded_role_that_is_not_there_is_a_fault(findings: Any) -> None:
+    bad = only_bad(findings({"publishers": [PUBLISHER], "publisherRole": OWN}))
+    assert (bad.check, bad.verdict) == (Check.PUBLISHER_ROLE, Verdict.FAULT)
+    assert OWN in bad.what
+
+
+def test_a_role_that_would_change_for_every_publisher_is_said_beforehand(
+    azure: Azure, findings: Any
+) -> None:
+    azure.roles = {OWN: OWN_ROLE}
+    azure.deploy(bicep())
+    given = {"publisherRole": {"type": "String", "value": OWN}}
+    azure.deployments[0]["properties"]["parameters"] = given
+    another = {"publishers": [PUBLISHER], "publisherRole": Role.BLOB_CONTRIBUTOR.value}
+    (bad,) = of(findings(another), Check.PUBLISHER_ROLE)
+    assert bad.verdict is Verdict.WARNING
+    assert "the last deployment gave publishers 'openmirror publisher'" in bad.what
+    assert bad.remedy.endswith(f"record publisherRole = {OWN}.")
+    (same,) = of(findings({**another, "publisherRole": OWN}), Check.PUBLISHER_ROLE)
+    assert same.verdict is Verdict.OK
+    (second,) = of(findings({**another, "name": "second"}), Check.PUBLISHER_ROLE)
+    assert second.verdict is Verdict.OK
+
+
+def test_without_publishers_nothing_is_asked_of_their_role(azure: Azure, findings: Any) -> None:
+    assert not of(findings(), Check.PUBLISHER_ROLE)
+    assert not [one for one in azure.asked if "roledefinitions" in one]
+
+
+def test_the_role_that_is_proposed_is_the_one_in_the_file() -> None:
+    path = Path(__file__).parents[2] / "infra" / "bicep" / "publisher-role.json"
+    assert json.loads(path.read_text())["Name"] == OWN_ROLE
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,13 @@ def _deployment(found: Any) -> Deployment:
         at=properties.timestamp,
         outputs={name: str(one.get("value") or "") for name, one in outputs.items()},
         error=_reason(properties.error),
+        publisher_role=_given(properties.parameters, "publisherRole"),
     )
+
+
+def _given(parameters: Mapping[str, Any] | None, name: str) -> str:
+    """What a parameter was given, as text; empty where nothing was, not even by default."""
+    return str(((parameters or {}).get(name) or {}).get("value") or "")
 
 
 def _word(answer: Any) -> str:

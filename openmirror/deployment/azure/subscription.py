@@ -76,6 +76,13 @@ class ArmSubscription:
             for one in found
         ]
 
+    def roles(self, group: str | None) -> Mapping[str, str]:
+        """The roles that can be given at the group, or in the subscription: name by GUID."""
+        scope = self._path + (f"/resourceGroups/{group}" if group else "")
+        with in_our_words("the role definitions", _READER):
+            found = list(self._clients.authorization.role_definitions.list(scope))
+        return {str(one.name).lower(): str(one.role_name) for one in found}
+
     def locks(self, group: str) -> list[Lock]:
         """All locks on the group and in it."""
         return groups.locks(self._clients, group)

@@ -28,6 +28,7 @@ class Check(StrEnum):
     REGION = "region"
     NAMES = "names"
     RIGHTS = "rights"
+    PUBLISHER_ROLE = "publisher_role"
     LOCKS = "locks"
     EARLIER = "earlier"
     WORKSPACE = "workspace"

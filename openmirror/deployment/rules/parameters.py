@@ -71,6 +71,16 @@ class Parameters:
         return str(self.values.get("databricksWorkspaceUrl") or "")
 
     @property
+    def has_publishers(self) -> bool:
+        """Whether anybody is to land files."""
+        return bool(self.values.get("publishers"))
+
+    @property
+    def publisher_role(self) -> str:
+        """The GUID of the role that they get, in lower case; empty where the file records none."""
+        return str(self.values.get("publisherRole") or "").lower()
+
+    @property
     def settings(self) -> Mapping[str, str]:
         """Further app settings."""
         given = self.values.get("settings")
