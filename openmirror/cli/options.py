@@ -32,6 +32,10 @@ Mirrors = Annotated[
 ]
 OneTable = Annotated[str, typer.Argument(help="[mirror/]schema.table", metavar="TABLE")]
 Tables = Annotated[list[str], typer.Argument(help="[mirror/]schema.table", metavar="TABLE...")]
+TablesOrMirror = Annotated[
+    list[str] | None,
+    typer.Argument(help="[mirror/]schema.table; none: the mirrors of --mirror", metavar="TABLE..."),
+]
 Why = Annotated[
     str, typer.Option("--why", metavar="TEXT", help="The reason, kept in the table's history.")
 ]

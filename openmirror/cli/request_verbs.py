@@ -14,6 +14,7 @@ from openmirror.cli.options import (
     OneTable,
     RootOption,
     Tables,
+    TablesOrMirror,
     Why,
     operator,
     settings_for,
@@ -29,34 +30,57 @@ if TYPE_CHECKING:
 EXIT_FAILED = 1
 
 
-def pause(tables: Tables, root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
-    """Hold tables: nothing happens to them until they are resumed.
+def pause(
+    tables: TablesOrMirror = None,
+    root: RootOption = None,
+    mirror: Mirrors = None,
+    why: Why = "",
+) -> None:
+    """Hold tables, or whole mirrors: nothing happens to them until they are resumed.
 
-    A batch that is underway is still committed.
+    A batch that is underway is still committed. A mirror is held with all its tables, and with
+    those that come later.
 
     \b
-    Example:
+    Examples:
       openmirror pause sales/dbo.orders --why "nightly load of the warehouse"
+      openmirror pause --mirror sales --why "the warehouse moves"
     """
     from openmirror.operate import requests
 
+    _tables_or_mirrors(tables, mirror)
     asked = _Asked(root, mirror)
-    for folder in asked.tables(tables):
+    for whole in () if tables else asked.mirrors:
+        requests.hold_mirror(asked.ports, whole, operator(why))
+        say(f"mirror {whole} held. From its next observation on the runner leaves it alone.")
+    for folder in asked.tables(tables or []):
         requests.hold(asked.ports, folder, operator(why))
         asked.done(folder, "held", "From its next observation on the runner leaves it alone.")
 
 
-def resume(tables: Tables, root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
-    """Let held tables go on.
+def resume(
+    tables: TablesOrMirror = None,
+    root: RootOption = None,
+    mirror: Mirrors = None,
+    why: Why = "",
+) -> None:
+    """Let held tables, or held mirrors, go on.
+
+    A table that is held by itself stays so when its mirror is resumed.
 
     \b
-    Example:
+    Examples:
       openmirror resume dbo.orders
+      openmirror resume --mirror sales
     """
     from openmirror.operate import requests
 
+    _tables_or_mirrors(tables, mirror)
     asked = _Asked(root, mirror)
-    for folder in asked.tables(tables):
+    for whole in () if tables else asked.mirrors:
+        requests.resume_mirror(asked.ports, whole, operator(why))
+        say(f"mirror {whole} resumed. {asked.when('goes on')}")
+    for folder in asked.tables(tables or []):
         requests.resume(asked.ports, folder, operator(why))
         asked.done(folder, "resumed", asked.when("goes on"))
 
@@ -228,6 +252,11 @@ def adopt(
             say(f"{asked.name(folder)}: left alone: {error}")
     if refused and refused == len(asked.all_tables()):
         raise typer.Exit(EXIT_FAILED)
+
+
+def _tables_or_mirrors(tables: list[str] | None, mirrors: list[str] | None) -> None:
+    if not tables and not mirrors:
+        raise typer.BadParameter("give the tables, or --mirror to mean all of a mirror")
 
 
 class _Asked:

@@ -96,7 +96,7 @@ def in_brief(table: TableStatus) -> str:
     if table.problem:
         return table.problem.code
     if isinstance(table.stage, OnHold):
-        return f"held by {table.stage.hold.by}"
+        return f"held by {table.stage.by}"
     if isinstance(table.stage, WasDropped):
         return "dropped"
     if table.waiting_for:

@@ -19,7 +19,8 @@ from openmirror.errors import (
 )
 from openmirror.ingress.partial_observation import PartialObservation, observe_partially
 from openmirror.plan import ObservedState, plan
-from openmirror.plan.decisions import Apply, Held, Idle, Pause, Replace, Wait
+from openmirror.plan.decisions import Apply, Held, HeldBy, Idle, Pause, Replace, Wait
+from openmirror.plan.holding import held
 from openmirror.plan.rules import what_changed
 from openmirror.plan.wake import is_recorded, needs_reconcile
 from openmirror.ports import Step, WorkItem, WorkQueue
@@ -169,8 +170,8 @@ def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | No
         return _in_a_ledger(partial, announced)
     decision = plan(observed, ports.limits, observed.at)
     match decision:
-        case Held(hold):
-            return Ignored(f"the table is held by {hold.by}")
+        case Held() as hold:
+            return Ignored(_held(hold))
         case _ if observed.control.request:
             return Woken((observed.folder,))  # what was asked for may depend on every file
         case Pause(problem) if is_recorded(observed, problem):
@@ -204,11 +205,16 @@ def _still_stops(observed: ObservedState, problem: Problem) -> bool:
     return problem.code is not Code.ACCESS_DENIED and what_changed(observed, problem) is None
 
 
+def _held(hold: Held) -> str:
+    what = "mirror" if hold.scope is HeldBy.MIRROR else "table"
+    return f"the {what} is held by {hold.hold.by if hold.hold else 'mountedTables'}"
+
+
 def _in_a_ledger(partial: PartialObservation, announced: str | None) -> Answer:
     """What can be decided without the order of all files; the rest takes a full observation."""
     observed = partial.observed
-    if observed.control.hold:
-        return Ignored(f"the table is held by {observed.control.hold.by}")
+    if hold := held(observed):
+        return Ignored(_held(hold))
     if observed.control.request:
         return Woken((observed.folder,))
     if partial.missing:

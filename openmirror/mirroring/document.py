@@ -202,12 +202,40 @@ class TypeProperties(_Section):
     )
 
 
+class _MountedTypeProperties(_Section):
+    schema_name: str = Field(min_length=1, description="The schema of the table.")
+    table_name: str = Field(min_length=1, description="The table's name in it.")
+
+
+class _MountedSource(_Section):
+    type_properties: _MountedTypeProperties
+
+
+class MountedTable(_Section):
+    """One table that is mirrored, as Fabric's definition names it."""
+
+    model_config = ConfigDict(title="One of Fabric's mountedTables")
+
+    source: _MountedSource
+
+    @property
+    def name(self) -> TableName:
+        """The table, the same for every casing."""
+        named = self.source.type_properties
+        return TableName(named.schema_name, named.table_name).folded
+
+
 class _Target(_Section):
     type_properties: TypeProperties = TypeProperties()
 
 
 class _Properties(_Section):
     target: _Target = _Target()
+    mounted_tables: list[MountedTable] | None = Field(
+        default=None,
+        description="The only tables that are mirrored; all others are held, and none is dropped "
+        "by leaving the list. Left out: every table is mirrored, new ones too.",
+    )
 
 
 class MirroringDocument(_Section):

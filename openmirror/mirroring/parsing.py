@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeVar
 
@@ -34,10 +34,14 @@ class Mirroring:
     """What they say of every table."""
     tables: Mapping[TableName, TablePolicy] = field(default_factory=dict)
     """What they say of single ones, by folded name; the mirror's own settings are in it."""
+    mounted: frozenset[TableName] | None = None
+    """The folded names of the only tables that are mirrored; None where all are."""
 
     def policy_of(self, name: TableName) -> TablePolicy:
         """What they say of one table."""
-        return self.tables.get(name.folded, self.policy)
+        policy = self.tables.get(name.folded, self.policy)
+        is_mounted = self.mounted is None or name.folded in self.mounted
+        return policy if is_mounted else replace(policy, mounted=False)
 
 
 def parse_mirroring(content: bytes) -> Mirroring | Broken:
@@ -51,12 +55,14 @@ def parse_mirroring(content: bytes) -> Mirroring | Broken:
     except ValueError as error:  # also a number of more digits than Python reads
         return Broken(Code.MIRROR_SETTINGS_INVALID, f"mirroring.json is {error}")
     fabric, ours = document.properties.target.type_properties, document.openmirror
+    mounted = document.properties.mounted_tables
     return Mirroring(
         default_schema=fabric.default_schema,
         policy=_policy(fabric, ours),
         tables={
             table_of(name): _policy(fabric, ours, table) for name, table in ours.tables.items()
         },
+        mounted=None if mounted is None else frozenset(table.name for table in mounted),
     )
 
 

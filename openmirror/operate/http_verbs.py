@@ -98,6 +98,9 @@ def operate(ports: RootPorts, verb: Verb, ask: Ask, operator: Operator) -> list[
         folders = [f for m in mirrors for f in requests.confirm_drops(ports, m, operator)]
     elif verb is Verb.ADOPT and ask.all:
         folders = [f for m in mirrors for f in _adopt_all(ports, m, operator)]
+    elif verb in _OF_MIRRORS and ask.table is None and ask.mirror is not None:
+        _OF_MIRRORS[verb](ports, ask.mirror, operator)
+        folders = discover(ports.store, ask.mirror)
     else:
         if ask.table is None:
             raise Malformed('table: say which, as "[mirror/]schema.table"')
@@ -106,6 +109,8 @@ def operate(ports: RootPorts, verb: Verb, ask: Ask, operator: Operator) -> list[
         folders = [folder]
     return [Done(folder, names(folder), _DONE[verb]) for folder in folders]
 
+
+_OF_MIRRORS = {Verb.PAUSE: requests.hold_mirror, Verb.RESUME: requests.resume_mirror}
 
 _DONE = {
     Verb.PAUSE: "held",

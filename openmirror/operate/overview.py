@@ -18,6 +18,7 @@ from openmirror.operate.report import (
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rules import Broken
 from openmirror.reconcile.discovery import explore
+from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.mirrors import read_settings
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.status import TableStatus, Trouble, Word, at_second
@@ -67,6 +68,16 @@ def mirror_head(ports: RootPorts, mirror: str) -> MirrorHead:
     trouble = None
     if isinstance(settings, Broken):
         trouble = Trouble(settings.code.value, settings.detail, SOLUTIONS[settings.code])
+    hold = Documents(ports.store).mirror(mirror).value.hold if trouble is None else None
+    if hold:
+        why = f": {hold.why}" if hold.why else ""
+        trouble = Trouble(
+            Word.HELD,
+            f"every table is held since {at_second(hold.since)} by {hold.by}{why}",
+            f"`openmirror resume --mirror {mirror}` lets it go on.",
+            since=hold.since,
+        )
+        return MirrorHead(mirror, MirrorState.STOPPED, beat, trouble)
     if beat is None:
         return MirrorHead(mirror, MirrorState.INITIALIZED, None, trouble)
     if ports.clock() - beat <= LATE:

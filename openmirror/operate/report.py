@@ -292,7 +292,9 @@ def history(
     foreign = log is None or (isinstance(log, TableLog) and folder not in log.owners)
     # One more than is shown: what a table was before says what the oldest line was.
     batch_records = [] if foreign or log is None else reader.history(log.path, limit + 1)
-    others = sorted(_beside_commits(observed.control), key=lambda other: other[0], reverse=True)
+    of_mirror = Documents(ports.store).mirror(folder.mirror).value.acts
+    beside = [*_beside_commits(observed.control), *((act.at, act) for act in of_mirror)]
+    others = sorted(beside, key=lambda other: other[0], reverse=True)
     return list(_merged(batch_records, others))[:limit]
 
 

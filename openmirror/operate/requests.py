@@ -12,6 +12,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.table import first_missing
 from openmirror.plan.transitions.confirmed import confirmed
+from openmirror.plan.transitions.mirror_held import mirror_held, mirror_resumed
 from openmirror.plan.transitions.requested import (
     acted,
     asked,
@@ -31,7 +32,7 @@ from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reads import with_archive
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
-from openmirror.table.control import Act, ControlDocument, RequestKind
+from openmirror.table.control import Act, ControlDocument, MirrorDocument, RequestKind
 from openmirror.table.log import TableLog
 
 
@@ -61,6 +62,11 @@ def resume(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
     """Let a held table go on."""
 
     def change(observed: ObservedState, _: Act) -> ControlDocument:
+        if not observed.control.hold and observed.mirror_hold:
+            raise WrongRequest(
+                f"{observed.name} is held with its whole mirror: "
+                f"`openmirror resume --mirror {folder.mirror}`"
+            )
         if not observed.control.hold:
             raise WrongRequest(
                 f"{observed.name} is not held; `openmirror retry` checks a problem again"
@@ -68,6 +74,28 @@ def resume(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
         return resumed(observed.control)
 
     _change(ports, folder, operator, "resume", change)
+
+
+def hold_mirror(ports: RootPorts, mirror: str, operator: Operator) -> None:
+    """Hold every table of a mirror, also those that come later, until it is resumed."""
+
+    def change(document: MirrorDocument, act: Act) -> MirrorDocument:
+        if document.hold:
+            raise WrongRequest(f"mirror {mirror} is already held, by {document.hold.by}")
+        return mirror_held(document, act)
+
+    _change_mirror(ports, mirror, operator, "pause", change)
+
+
+def resume_mirror(ports: RootPorts, mirror: str, operator: Operator) -> None:
+    """Let a held mirror go on; tables that are held by themselves stay so."""
+
+    def change(document: MirrorDocument, act: Act) -> MirrorDocument:
+        if not document.hold:
+            raise WrongRequest(f"mirror {mirror} is not held; name the tables that are")
+        return mirror_resumed(document, act)
+
+    _change_mirror(ports, mirror, operator, "resume", change)
 
 
 def retry(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
@@ -196,6 +224,30 @@ def confirm_drops(ports: RootPorts, mirror: str, operator: Operator) -> list[Tab
         for folder in held_back:
             _change(ports, folder, operator, "confirm-drops", lambda observed, _: observed.control)
         return held_back
+    raise ConditionFailed(f"the document of mirror {mirror} changed {MOST_TRIES} times in a row")
+
+
+def _change_mirror(
+    ports: RootPorts,
+    mirror: str,
+    operator: Operator,
+    what: str,
+    change: Callable[[MirrorDocument, Act], MirrorDocument],
+) -> None:
+    """Change a mirror's document under its ETag, deciding anew after every lost race.
+
+    Raises WrongRequest for a mirror that has none, as its mirroring.json cannot be read.
+    """
+    documents, act = Documents(ports.store), Act(ports.clock(), operator.name, what, operator.why)
+    for _ in range(MOST_TRIES):
+        stored = documents.mirror(mirror)
+        if stored.etag is ABSENT:
+            raise WrongRequest(f"mirror {mirror} never began: correct its mirroring.json first")
+        try:
+            documents.save_mirror(mirror, change(stored.value, act), stored.etag)
+        except ConditionFailed:
+            continue
+        return
     raise ConditionFailed(f"the document of mirror {mirror} changed {MOST_TRIES} times in a row")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.holding import held
 from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.table import applied_file_changed, is_gone
 from openmirror.protocol.names import ETag
@@ -34,7 +35,7 @@ def plan_cleanup(observed: ObservedState, now: datetime) -> Cleanup:
     """Nothing while a table is paused over a changed file, held or between two epochs."""
     record, live = observed.record, observed.live
     decided = observed.control.decided
-    if record is None or live is None or observed.control.hold or applied_file_changed(observed):
+    if record is None or live is None or held(observed) or applied_file_changed(observed):
         return Cleanup()
     if decided is None or decided.app_id != live[0].app_id:
         return Cleanup()
@@ -60,6 +61,7 @@ def expired_drop(observed: ObservedState, now: datetime) -> StorePath | None:
         or observed.retained is None
         or observed.incarnation
         or observed.control.request
+        or held(observed)
     ):
         return None
     policy = observed.policy if isinstance(observed.policy, TablePolicy) else None

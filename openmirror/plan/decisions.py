@@ -111,11 +111,24 @@ class Batch:
         return sum(file.size for file in self.files)
 
 
+class HeldBy(StrEnum):
+    """What holds a table, and so what lets it go on."""
+
+    TABLE = "table"
+    """An operator's hold of this table."""
+    MIRROR = "mirror"
+    """An operator's hold of its whole mirror."""
+    MOUNTED_TABLES = "mountedTables"
+    """mirroring.json names the tables that are mirrored, and this is none of them."""
+
+
 @dataclass(frozen=True)
 class Held:
-    """An operator holds the table."""
+    """Nothing happens to the table, and it is not dropped either."""
 
-    hold: Hold
+    hold: Hold | None
+    """None where mirroring.json leaves the table out."""
+    scope: HeldBy = HeldBy.TABLE
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.sequence import START, Position, Sequence
 from openmirror.protocol.text_format import TextFormat
-from openmirror.table.control import ControlDocument, IncarnationRecord
+from openmirror.table.control import ControlDocument, Hold, IncarnationRecord
 from openmirror.table.layout import StorePath
 from openmirror.table.log import BrokenLog, Epoch, TableLog
 
@@ -63,6 +63,8 @@ class TablePolicy:
     drop_grace: timedelta | None = None
     """None: as in `Limits`; the same for `quiet_period`."""
     quiet_period: timedelta | None = None
+    mounted: bool = True
+    """Whether the table is among those that `mountedTables` names, where it names any."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,6 +175,8 @@ class ObservedState:
     metadata_etag: ETag | None = None
     policy: TablePolicy | Broken = TablePolicy()
     policy_etag: ETag | None = None
+    mirror_hold: Hold | None = None
+    """An operator's hold of the whole mirror."""
     log: TableLog | BrokenLog | None = None
     retained: TableLog | BrokenLog | None = None
     """The log of the retained table, when there is none at the table's path."""

@@ -9,7 +9,6 @@ from openmirror.plan.decisions import (
     Continue,
     Decision,
     Drop,
-    Held,
     Idle,
     Pause,
     Restore,
@@ -19,6 +18,7 @@ from openmirror.plan.decisions import (
     WaitKind,
 )
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.holding import held
 from openmirror.plan.lost import lost_table
 from openmirror.plan.observed import Limits, ObservedState, limits_of
 from openmirror.plan.opening import opening_of
@@ -26,15 +26,15 @@ from openmirror.plan.ownership import not_ours
 from openmirror.plan.rules import problem_of, still_holds, table_rules
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.sequence import START, Sequence, file_stem, next_sequence
-from openmirror.table.control import BatchKind, FrozenOptions, Hold, RequestKind
+from openmirror.table.control import BatchKind, FrozenOptions, RequestKind
 from openmirror.table.log import BrokenLog
 
 
 def plan(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
     """What to do about one table. Pure; the same observed state always gives the same decision."""
     limits = limits_of(observed.policy, limits)
-    if hold := _hold(observed):
-        return Held(hold)
+    if hold := held(observed):
+        return hold
     if observed.incarnation is None:
         return _without_folder(observed, limits, now)
     if refused := not_ours(observed):
@@ -101,16 +101,6 @@ def first_missing(observed: ObservedState) -> Sequence | None:
     return None
 
 
-def _hold(observed: ObservedState) -> Hold | None:
-    """The operator's hold; what `undrop` brings back is held from the moment it is in its place."""
-    request = observed.control.request
-    if request is None or not observed.control.asks_for(RequestKind.UNDROP):
-        return observed.control.hold
-    if observed.log is not None:
-        return observed.control.hold or Hold(observed.at, request.by, "brought back by undrop")
-    return None if observed.retained is not None else observed.control.hold
-
-
 def _without_folder(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
     if (
         observed.control.asks_for(RequestKind.UNDROP)
@@ -118,12 +108,13 @@ def _without_folder(observed: ObservedState, limits: Limits, now: datetime) -> D
         and observed.retained is not None
     ):
         return Restore(observed.retained.path, hold=True)
-    if observed.control.hold:
-        return Held(observed.control.hold)
     if isinstance(observed.log, BrokenLog):
         return Pause(problem_of(observed, Broken(Code.TABLE_LOG_BROKEN, observed.log.reason)))
     if observed.log is None or observed.folder not in observed.log.owners:
         return Idle()
+    if isinstance(observed.policy, Broken):
+        # Nobody knows whether the table is mirrored at all: one that is not is never dropped.
+        return Pause(problem_of(observed, observed.policy))
     since = observed.control.missing_since or now
     until = since + limits.drop_grace
     if now < until or observed.control.missing_since is None:

@@ -188,8 +188,7 @@ def emit_statuses(ports: RootPorts, mirror: str, tables: Sequence[TableStatus]) 
     emitted by every process that finds it, under one identity.
     """
     for table in tables:
-        if isinstance(table.stage, OnHold):
-            hold = table.stage.hold
+        if isinstance(table.stage, OnHold) and (hold := table.stage.hold):
             ports.telemetry.happened(
                 TableOperation(
                     name=OperationName.STOP_TABLE,

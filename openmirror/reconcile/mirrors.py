@@ -13,7 +13,7 @@ from openmirror.ports import ABSENT, FileStore
 from openmirror.protocol.names import ETag, TableFolder, TableName
 from openmirror.protocol.rules import Broken
 from openmirror.reconcile.discovery import known_folders, landed_folders
-from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.documents import Documents, Stored
 from openmirror.reconcile.refusals import refused_place
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
@@ -49,7 +49,11 @@ def wrong_settings(store: FileStore, mirrors: Iterable[str]) -> dict[str, str]:
 
 def default_schema(store: FileStore, mirror: str) -> str:
     """The mirror's frozen default schema, or the one that would be frozen now; reads only."""
-    stored = Documents(store).mirror(mirror)
+    return schema_of(store, mirror, Documents(store).mirror(mirror))
+
+
+def schema_of(store: FileStore, mirror: str, stored: Stored[MirrorDocument]) -> str:
+    """The same, of a mirror whose document was read already."""
     if stored.etag is not ABSENT:
         return stored.value.default_schema
     return _declared_schema(store, mirror) or stored.value.default_schema

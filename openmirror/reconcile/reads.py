@@ -18,7 +18,7 @@ from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.landed_files import list_landed
 from openmirror.reconcile.ledger_files import read_entries
 from openmirror.reconcile.ledger_order import in_ledger_order
-from openmirror.reconcile.mirrors import default_schema, policy_for, read_settings
+from openmirror.reconcile.mirrors import policy_for, read_settings, schema_of
 from openmirror.reconcile.refusals import refused_place
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
@@ -45,7 +45,8 @@ def first_reads(ports: RootPorts, folder: TableFolder) -> Observation:
     # Settings before the schema that they name: settings that are mended between the two reads
     # then cannot pass together with a schema from before.
     settings, policy_etag = read_settings(store, folder.mirror)
-    name = table_name(folder.path, default_schema(store, folder.mirror))
+    of_mirror = documents.mirror(folder.mirror)
+    name = table_name(folder.path, schema_of(store, folder.mirror, of_mirror))
     table = layout.delta_table(folder.mirror, name)
     observed = ObservedState(
         folder=folder,
@@ -56,6 +57,7 @@ def first_reads(ports: RootPorts, folder: TableFolder) -> Observation:
         control=stored.value,
         policy=policy_for(settings, name),
         policy_etag=policy_etag,
+        mirror_hold=of_mirror.value.hold,
     )
     return Observation(observed, stored.etag)
 

@@ -11,6 +11,7 @@ from openmirror.plan.decisions import (
     Continue,
     Drop,
     Held,
+    HeldBy,
     Idle,
     Pause,
     Replace,
@@ -57,9 +58,16 @@ class Waits:
 
 @dataclass(frozen=True)
 class OnHold:
-    """An operator holds the table; nothing happens to it until it is resumed."""
+    """Nothing happens to the table until what holds it lets it go."""
 
-    hold: Hold
+    hold: Hold | None
+    """None where mirroring.json leaves the table out."""
+    scope: HeldBy = HeldBy.TABLE
+
+    @property
+    def by(self) -> str:
+        """Who or what holds it."""
+        return self.hold.by if self.hold else self.scope.value
 
 
 @dataclass(frozen=True)
@@ -101,8 +109,8 @@ Lifecycle = (
 def lifecycle(observed: ObservedState, decision: Decision) -> Lifecycle:
     """The stage of this table; a reseed that waits is still a reseed."""
     match decision:
-        case Held(hold):
-            return OnHold(hold)
+        case Held(hold, scope):
+            return OnHold(hold, scope)
         case Pause(problem):
             return Paused(problem)
     if is_dropped(observed):

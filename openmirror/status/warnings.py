@@ -31,6 +31,7 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
             f"held since {at_second(hold.since)} by {_who(hold.by, hold.why)}",
             "`openmirror resume` lets it go on.",
         )
+    yield from _held_with_its_mirror(observed)
     if is_dropped(observed):
         stage = dropped(observed)
         at = f" on {at_second(stage.at)}" if stage.at else ""
@@ -60,6 +61,24 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
     yield from (_noticed(notice) for notice in _notices(observed, position))
     yield from _skips(observed, position)
     yield from _skips_by_name(observed)
+
+
+def _held_with_its_mirror(observed: ObservedState) -> Iterator[Warn]:
+    """The holds that a table shares with others of its mirror."""
+    mirror = observed.folder.mirror
+    if hold := observed.mirror_hold:
+        yield Warn(
+            Word.HELD,
+            f"the whole mirror is held since {at_second(hold.since)} by {_who(hold.by, hold.why)}",
+            f"`openmirror resume --mirror {mirror}` lets it go on.",
+        )
+    if isinstance(observed.policy, TablePolicy) and not observed.policy.mounted:
+        yield Warn(
+            Word.HELD,
+            "mirroring.json does not name it among its mountedTables; it stays as it is, and is "
+            "not dropped",
+            "Name it in mountedTables of mirroring.json, or leave mountedTables out.",
+        )
 
 
 def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:

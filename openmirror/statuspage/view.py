@@ -18,6 +18,7 @@ from openmirror.status import (
     Trouble,
     Warn,
     WasDropped,
+    Word,
     plain_text,
     publisher_text,
     shown_names,
@@ -131,7 +132,7 @@ def mirror_view(
     return MirrorView(
         name=name,
         word=word,
-        tone=Tone.ERROR if trouble else _MIRROR_TONES.get(word, Tone.BUSY),
+        tone=_tone_of(word, trouble),
         heartbeat=heartbeat,
         trouble=trouble,
         rows=tuple(rows),
@@ -150,6 +151,12 @@ def _warned(warning: Warn, tone: Tone) -> Remark:
         remedy=warning.solution,
         file=warning.file,
     )
+
+
+def _tone_of(word: str, trouble: Trouble | None) -> Tone:
+    if trouble is None:
+        return _MIRROR_TONES.get(word, Tone.BUSY)
+    return Tone.HELD if trouble.code == Word.HELD else Tone.ERROR
 
 
 def _row(table: TableStatus, name: str) -> TableRow:

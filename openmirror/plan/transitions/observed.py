@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from openmirror.plan.decisions import Decision, Held, Pause, Wait, WaitKind
+from openmirror.plan.decisions import Decision, Held, HeldBy, Pause, Wait, WaitKind
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.rules import still_holds
 from openmirror.plan.times import first_seen
@@ -54,9 +54,12 @@ def applied_caught_up(control: ControlDocument, seen: Planned) -> ControlDocumen
 
 def undrop_carried_out(control: ControlDocument, seen: Planned) -> ControlDocument:
     """What an undrop brought back is held: a folder that is still missing would drop it again."""
-    if not control.asks_for(RequestKind.UNDROP) or not isinstance(seen.decision, Held):
+    decision = seen.decision
+    if not control.asks_for(RequestKind.UNDROP) or not isinstance(decision, Held):
         return control
-    return replace(control, hold=seen.decision.hold, request=None)
+    if decision.scope is not HeldBy.TABLE:
+        return control
+    return replace(control, hold=decision.hold, request=None)
 
 
 def undrop_came_too_late(control: ControlDocument, seen: Planned) -> ControlDocument:
