@@ -32,9 +32,16 @@ Mirrors = Annotated[
 ]
 OneTable = Annotated[str, typer.Argument(help="[mirror/]schema.table", metavar="TABLE")]
 Tables = Annotated[list[str], typer.Argument(help="[mirror/]schema.table", metavar="TABLE...")]
-TablesOrMirror = Annotated[
+SomeTables = Annotated[
+    list[str] | None, typer.Argument(help="[mirror/]schema.table", metavar="TABLE...")
+]
+WholeMirrors = Annotated[
     list[str] | None,
-    typer.Argument(help="[mirror/]schema.table; none: the mirrors of --mirror", metavar="TABLE..."),
+    typer.Option(
+        "--mirror",
+        metavar="NAME",
+        help="Without TABLE: this whole mirror; may be repeated. With TABLE: only this mirror's.",
+    ),
 ]
 Why = Annotated[
     str, typer.Option("--why", metavar="TEXT", help="The reason, kept in the table's history.")

@@ -13,8 +13,9 @@ from openmirror.cli.options import (
     Mirrors,
     OneTable,
     RootOption,
+    SomeTables,
     Tables,
-    TablesOrMirror,
+    WholeMirrors,
     Why,
     operator,
     settings_for,
@@ -31,9 +32,9 @@ EXIT_FAILED = 1
 
 
 def pause(
-    tables: TablesOrMirror = None,
+    tables: SomeTables = None,
     root: RootOption = None,
-    mirror: Mirrors = None,
+    mirror: WholeMirrors = None,
     why: Why = "",
 ) -> None:
     """Hold tables, or whole mirrors: nothing happens to them until they are resumed.
@@ -50,18 +51,20 @@ def pause(
 
     _tables_or_mirrors(tables, mirror)
     asked = _Asked(root, mirror)
-    for whole in () if tables else asked.mirrors:
-        requests.hold_mirror(asked.ports, whole, operator(why))
-        say(f"mirror {whole} held. From its next observation on the runner leaves it alone.")
-    for folder in asked.tables(tables or []):
+    if not tables:
+        for whole in asked.mirrors:
+            requests.hold_mirror(asked.ports, whole, operator(why))
+            say(f"mirror {whole} held. From its next observation on the runner leaves it alone.")
+        return
+    for folder in asked.tables(tables):
         requests.hold(asked.ports, folder, operator(why))
         asked.done(folder, "held", "From its next observation on the runner leaves it alone.")
 
 
 def resume(
-    tables: TablesOrMirror = None,
+    tables: SomeTables = None,
     root: RootOption = None,
-    mirror: Mirrors = None,
+    mirror: WholeMirrors = None,
     why: Why = "",
 ) -> None:
     """Let held tables, or held mirrors, go on.
@@ -77,10 +80,12 @@ def resume(
 
     _tables_or_mirrors(tables, mirror)
     asked = _Asked(root, mirror)
-    for whole in () if tables else asked.mirrors:
-        requests.resume_mirror(asked.ports, whole, operator(why))
-        say(f"mirror {whole} resumed. {asked.when('goes on')}")
-    for folder in asked.tables(tables or []):
+    if not tables:
+        for whole in asked.mirrors:
+            requests.resume_mirror(asked.ports, whole, operator(why))
+            say(f"mirror {whole} resumed. {asked.when('goes on')}")
+        return
+    for folder in asked.tables(tables):
         requests.resume(asked.ports, folder, operator(why))
         asked.done(folder, "resumed", asked.when("goes on"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openmirror.cli.console import clock_time, short
-from openmirror.plan.decisions import Waiting
+from openmirror.plan.decisions import HeldBy, Waiting
 from openmirror.protocol.counts import counted
 from openmirror.protocol.rules import Code
 from openmirror.status import (
@@ -21,7 +22,9 @@ from openmirror.status import (
     TableStatus,
     Unreadable,
     Waits,
+    Warn,
     WasDropped,
+    Word,
     message_of,
     plain_text,
     publisher_text,
@@ -123,8 +126,12 @@ def troubles(
 ) -> Iterator[str]:
     """For each table that does not simply go on: why, since when, and what to do.
 
+    What holds many tables of a mirror alike is one text for all of them.
     Names of Java's classes are only in it if `verbose`.
     """
+    shared = Counter((table.folder.mirror, warn) for table in tables for warn in _shared(table))
+    for (mirror, warning), count in shared.items():
+        yield f"{mirror}: {warning.code}, {counted(count, 'table')}\n  {_text_of(warning)}"
     names = shown_names(tables)
     for table in tables:
         for text in _troubles_of(table, names[table.folder], now, only_stopped=only_stopped):
@@ -140,12 +147,24 @@ def _troubles_of(
     elif table.waiting_for:
         yield f"{name} {wait_text(table.waiting_for.waiting, name, now)}"
     yield from _of_partitions(table, name, now)
+    shared = _shared(table)
     for warning in table.warnings:
         is_shown = isinstance(table.stage, OnHold) or warning.code == Code.FILE_NEVER_READ
-        if only_stopped and not is_shown:
+        if warning in shared or (only_stopped and not is_shown):
             continue
-        where = f"{warning.file}: " if warning.file and warning.file not in warning.detail else ""
-        yield f"{name}: {warning.code}\n  {where}{warning.detail}. {warning.solution}"
+        yield f"{name}: {warning.code}\n  {_text_of(warning)}"
+
+
+def _shared(table: TableStatus) -> tuple[Warn, ...]:
+    """What holds the table together with others of its mirror."""
+    if not isinstance(table.stage, OnHold) or table.stage.scope is HeldBy.TABLE:
+        return ()
+    return tuple(warning for warning in table.warnings if warning.code == Word.HELD)
+
+
+def _text_of(warning: Warn) -> str:
+    where = f"{warning.file}: " if warning.file and warning.file not in warning.detail else ""
+    return f"{where}{warning.detail}. {warning.solution}"
 
 
 def publishers(mirrors: Iterable[MirrorNotes]) -> Iterator[str]:

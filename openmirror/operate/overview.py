@@ -22,6 +22,7 @@ from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.mirrors import read_settings
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.status import TableStatus, Trouble, Word, at_second
+from openmirror.table.control import Hold
 
 LATE = timedelta(minutes=15)
 """An older heartbeat means that nothing is at work; it is many times the interval of a sweep."""
@@ -58,26 +59,19 @@ class TablePage:
 
 
 def mirror_head(ports: RootPorts, mirror: str) -> MirrorHead:
-    """The status of a mirror; reads two small files, and observes no table."""
+    """The status of a mirror; reads three small files, and observes no table."""
     try:
         beat = heartbeat(ports.store, mirror)
         settings, _ = read_settings(ports.store, mirror)
+        hold = Documents(ports.store).mirror(mirror).value.hold
     except Exception as error:  # noqa: BLE001 - mirror_unreadable raises it again if it is fatal
         trouble = mirror_unreadable(mirror, error).problem
         return MirrorHead(mirror, MirrorState.STOPPED, None, trouble)
     trouble = None
     if isinstance(settings, Broken):
         trouble = Trouble(settings.code.value, settings.detail, SOLUTIONS[settings.code])
-    hold = Documents(ports.store).mirror(mirror).value.hold if trouble is None else None
     if hold:
-        why = f": {hold.why}" if hold.why else ""
-        trouble = Trouble(
-            Word.HELD,
-            f"every table is held since {at_second(hold.since)} by {hold.by}{why}",
-            f"`openmirror resume --mirror {mirror}` lets it go on.",
-            since=hold.since,
-        )
-        return MirrorHead(mirror, MirrorState.STOPPED, beat, trouble)
+        return MirrorHead(mirror, MirrorState.STOPPED, beat, trouble or _held(mirror, hold))
     if beat is None:
         return MirrorHead(mirror, MirrorState.INITIALIZED, None, trouble)
     if ports.clock() - beat <= LATE:
@@ -89,6 +83,16 @@ def mirror_head(ports: RootPorts, mirror: str) -> MirrorHead:
         since=beat,
     )
     return MirrorHead(mirror, MirrorState.STOPPED, beat, trouble or silent)
+
+
+def _held(mirror: str, hold: Hold) -> Trouble:
+    why = f": {hold.why}" if hold.why else ""
+    return Trouble(
+        Word.HELD,
+        f"every table is held since {at_second(hold.since)} by {hold.by}{why}",
+        f"`openmirror resume --mirror {mirror}` lets it go on.",
+        since=hold.since,
+    )
 
 
 def table_page(

@@ -27,7 +27,7 @@ from openmirror.protocol.names import TableFolder
 from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.sequence import file_stem
 from openmirror.reconcile.documents import Documents
-from openmirror.reconcile.mirrors import bulk_drop_guard
+from openmirror.reconcile.mirrors import bulk_drop_guard, open_mirror
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reads import with_archive
 from openmirror.reconcile.root_ports import RootPorts
@@ -79,23 +79,27 @@ def resume(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
 def hold_mirror(ports: RootPorts, mirror: str, operator: Operator) -> None:
     """Hold every table of a mirror, also those that come later, until it is resumed."""
 
-    def change(document: MirrorDocument, act: Act) -> MirrorDocument:
+    act = Act(ports.clock(), operator.name, "pause", operator.why)
+
+    def change(document: MirrorDocument) -> MirrorDocument:
         if document.hold:
             raise WrongRequest(f"mirror {mirror} is already held, by {document.hold.by}")
         return mirror_held(document, act)
 
-    _change_mirror(ports, mirror, operator, "pause", change)
+    _change_mirror(ports, mirror, change)
 
 
 def resume_mirror(ports: RootPorts, mirror: str, operator: Operator) -> None:
     """Let a held mirror go on; tables that are held by themselves stay so."""
 
-    def change(document: MirrorDocument, act: Act) -> MirrorDocument:
+    act = Act(ports.clock(), operator.name, "resume", operator.why)
+
+    def change(document: MirrorDocument) -> MirrorDocument:
         if not document.hold:
             raise WrongRequest(f"mirror {mirror} is not held; name the tables that are")
         return mirror_resumed(document, act)
 
-    _change_mirror(ports, mirror, operator, "resume", change)
+    _change_mirror(ports, mirror, change)
 
 
 def retry(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
@@ -213,38 +217,32 @@ def confirm_drops(ports: RootPorts, mirror: str, operator: Operator) -> list[Tab
     held_back = sorted(bulk_drop_guard(ports, mirror))
     if not held_back:
         return []
-    documents = Documents(ports.store)
-    for _ in range(MOST_TRIES):
-        stored = documents.mirror(mirror)
+
+    def change(document: MirrorDocument) -> MirrorDocument:
         zone = ports.store.incarnation(layout.landing_zone(mirror))
-        try:
-            documents.save_mirror(mirror, confirmed(stored.value, held_back, zone), stored.etag)
-        except ConditionFailed:
-            continue
-        for folder in held_back:
-            _change(ports, folder, operator, "confirm-drops", lambda observed, _: observed.control)
-        return held_back
-    raise ConditionFailed(f"the document of mirror {mirror} changed {MOST_TRIES} times in a row")
+        return confirmed(document, held_back, zone)
+
+    _change_mirror(ports, mirror, change)
+    for folder in held_back:
+        _change(ports, folder, operator, "confirm-drops", lambda observed, _: observed.control)
+    return held_back
 
 
 def _change_mirror(
-    ports: RootPorts,
-    mirror: str,
-    operator: Operator,
-    what: str,
-    change: Callable[[MirrorDocument, Act], MirrorDocument],
+    ports: RootPorts, mirror: str, change: Callable[[MirrorDocument], MirrorDocument]
 ) -> None:
     """Change a mirror's document under its ETag, deciding anew after every lost race.
 
     Raises WrongRequest for a mirror that has none, as its mirroring.json cannot be read.
     """
-    documents, act = Documents(ports.store), Act(ports.clock(), operator.name, what, operator.why)
+    documents = Documents(ports.store)
+    open_mirror(ports.store, mirror)
     for _ in range(MOST_TRIES):
         stored = documents.mirror(mirror)
         if stored.etag is ABSENT:
             raise WrongRequest(f"mirror {mirror} never began: correct its mirroring.json first")
         try:
-            documents.save_mirror(mirror, change(stored.value, act), stored.etag)
+            documents.save_mirror(mirror, change(stored.value), stored.etag)
         except ConditionFailed:
             continue
         return

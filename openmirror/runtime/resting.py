@@ -1,9 +1,10 @@
 """Tables at rest, which a sweep observes less often the longer nothing happens to them.
 
 A table is at rest when all that was sent is applied. What moves it then is an event, or what its
-mirror's listings show in any case: its folder is gone or another one, its control document was
-written, or `mirroring.json` was. So only a file whose event is lost waits for the slow observation,
-and never longer than `slowest`. Nothing of this is stored: a process that starts observes all.
+mirror shows in any case: its folder is gone or another one, its control document was written, or
+`mirroring.json`, or an operator holds the whole mirror. So only a file whose event is lost waits
+for the slow observation, and never longer than `slowest`. Nothing of this is stored: a process that
+starts observes all.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from openmirror.plan.decisions import Decision, Idle
 from openmirror.protocol.names import ETag, TableFolder
 from openmirror.reconcile.discovery import Traces
 from openmirror.status import TableStatus
+from openmirror.table.control import Hold
 
 
 @dataclass(frozen=True)
@@ -25,6 +27,8 @@ class Marks:
     traces: Traces
     settings: ETag | None
     """The ETag of `mirroring.json`; None without one."""
+    hold: Hold | None
+    """An operator's hold of the whole mirror."""
 
 
 @dataclass(frozen=True)

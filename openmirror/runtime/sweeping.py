@@ -33,6 +33,7 @@ from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.isolation import reason_of, unreadable_event
 from openmirror.runtime.resting import Marks, RestingTables
 from openmirror.status import TableStatus, listed_status
+from openmirror.table.control import MirrorDocument
 
 _Table = TypeVar("_Table")
 
@@ -86,7 +87,7 @@ def sweep(
         return decision, status
 
     if resting is None:
-        found = _of_mirrors(ports, mirrors, swept.unreadable, lambda _, found: found.folders)
+        found = _of_mirrors(ports, mirrors, swept.unreadable, _folders)
         swept.observed = len(side_by_side(ports, found, observed))
         return swept
 
@@ -112,10 +113,19 @@ def sweep(
     return swept
 
 
-def _marked(ports: RootPorts, mirror: str, found: Discovered) -> list[tuple[TableFolder, Marks]]:
+def _marked(
+    ports: RootPorts, mirror: str, found: Discovered, opened: MirrorDocument
+) -> list[tuple[TableFolder, Marks]]:
     # What is written after these were read shows in the next pass.
     _, settings = read_settings(ports.store, mirror)
-    return [(folder, Marks(traces, settings)) for folder, traces in found.traces.items()]
+    return [
+        (folder, Marks(traces, settings, opened.hold)) for folder, traces in found.traces.items()
+    ]
+
+
+def _folders(mirror: str, found: Discovered, opened: MirrorDocument) -> list[TableFolder]:
+    del mirror, opened
+    return found.folders
 
 
 @dataclass
@@ -141,7 +151,7 @@ def clean(ports: RootPorts, mirrors: Iterable[str], *, dry_run: bool = False) ->
         except Exception as error:  # noqa: BLE001 - _stays_with raises it again if it is fatal
             _stays_with(ports, folder, error, cleanup.unreadable)
 
-    found = _of_mirrors(ports, chosen, cleanup.unreadable, lambda _, found: found.folders)
+    found = _of_mirrors(ports, chosen, cleanup.unreadable, _folders)
     side_by_side(ports, found, clean_one)
     for mirror in chosen:
         try:
@@ -197,13 +207,12 @@ def _of_mirrors(
     ports: RootPorts,
     mirrors: Iterable[str],
     unreadable: dict[str, str],
-    find: Callable[[str, Discovered], list[_Table]],
+    find: Callable[[str, Discovered, MirrorDocument], list[_Table]],
 ) -> Iterator[_Table]:
     for mirror in mirrors:
         try:
             found = explore(ports.store, mirror)
-            open_mirror(ports.store, mirror)
-            tables = find(mirror, found)
+            tables = find(mirror, found, open_mirror(ports.store, mirror))
         except Unavailable:
             raise  # of the service, not of a mirror
         except Exception as error:  # noqa: BLE001 - the next line raises it again if it is fatal

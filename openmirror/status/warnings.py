@@ -75,8 +75,7 @@ def _held_with_its_mirror(observed: ObservedState) -> Iterator[Warn]:
     if isinstance(observed.policy, TablePolicy) and not observed.policy.mounted:
         yield Warn(
             Word.HELD,
-            "mirroring.json does not name it among its mountedTables; it stays as it is, and is "
-            "not dropped",
+            "not among the mountedTables of mirroring.json; stays as it is, and is not dropped",
             "Name it in mountedTables of mirroring.json, or leave mountedTables out.",
         )
 

@@ -76,17 +76,35 @@ class OneTable(World):
         return isinstance(self.answer(name), Woken)
 
 
+HOLDS = ("hold", "hold the mirror", "unmount")
+
+
+def _hold(world: OneTable, how: str) -> None:
+    """Hold the table, or let it go on if it is held so already."""
+    documents = Documents(world.store)
+    if how == "hold":
+        own = world.control(ORDERS).hold
+        hold = None if own else Hold(START, "ann")
+        world.change(ORDERS, lambda control: replace(control, hold=hold))
+    elif how == "hold the mirror":
+        stored = documents.mirror("m")
+        held = replace(stored.value, hold=None if stored.value.hold else Hold(START, "ann"))
+        documents.save_mirror("m", held, stored.etag)
+    else:
+        world.store.put(layout.mirror_settings("m"), b'{"properties": {"mountedTables": []}}')
+
+
 metadatas = st.sampled_from([None, "keyed", "keyed", "broken", "other"])
 
 
 @settings(max_examples=300, deadline=None)
-@given(files, files, metadatas, metadatas, st.booleans())
+@given(files, files, metadatas, metadatas, st.sampled_from([None, *HOLDS]))
 def test_an_event_of_a_table_that_waits_is_paused_or_held_never_wakes(
     before: Mapping[int, str],
     after: Mapping[int, str],
     first: str | None,
     then: str | None,
-    held: bool,
+    held: str | None,
 ) -> None:
     world = OneTable()
     world.write(before, first)
@@ -94,7 +112,7 @@ def test_an_event_of_a_table_that_waits_is_paused_or_held_never_wakes(
     world.write({number: after[number] for number in after if number not in before}, then)
     world.apply()
     if held:
-        world.change(ORDERS, lambda control: replace(control, hold=Hold(START, "ann")))
+        _hold(world, held)
     assert not world.wants_reconcile()
     for number in {**before, **after}:
         assert not world.wakes(file_name(number))
@@ -118,7 +136,10 @@ def test_the_next_file_of_a_table_wakes_or_is_checked_at_once(
     assert wanted or not woke
 
 
-ACTS = ("land", "apply", "stall", "clean", "reseed", "recreate", "skip", "hold", "lose document")
+ACTS = (
+    *("land", "apply", "stall", "clean", "reseed", "recreate", "skip", "lose document"),
+    *HOLDS,
+)
 
 
 def _act(world: OneTable, act: str, landed: Mapping[int, str], metadata: str | None) -> None:
@@ -143,9 +164,8 @@ def _act(world: OneTable, act: str, landed: Mapping[int, str], metadata: str | N
     elif act == "reseed":
         asked = replace(control, request=Request(RequestKind.RESEED, START, "ann"))
         documents.save_table(ORDERS, asked, stored.etag)
-    elif act == "hold":
-        held = replace(control, hold=None if control.hold else Hold(START, "ann"))
-        documents.save_table(ORDERS, held, stored.etag)
+    elif act in HOLDS:
+        _hold(world, act)
     elif act == "skip" and record:
         number = Sequence(min(landed, default=1))
         skip = Skip(first=number, last=Sequence(number + 1), by="ann", at=START, why="lost")

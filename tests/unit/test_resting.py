@@ -13,7 +13,7 @@ import pytest
 
 from openmirror.ingress.event_filter import Ignored, filter_event
 from openmirror.operate.report import statuses
-from openmirror.operate.requests import Operator, hold
+from openmirror.operate.requests import Operator, hold, hold_mirror
 from openmirror.ports.landing_events import EventKind, LandingEvent
 from openmirror.reconcile.liveness import EventsTaken
 from openmirror.table import layout
@@ -122,6 +122,10 @@ def _asked(world: SweptWorld) -> None:
     hold(world.ports, world.tables[0], Operator("a person", "why not"))
 
 
+def _held_with_its_mirror(world: SweptWorld) -> None:
+    hold_mirror(world.ports, "m", Operator("a person", "why not"))
+
+
 def _set(world: SweptWorld) -> None:
     world.store.put(layout.mirror_settings("m"), b"{}")
 
@@ -135,7 +139,7 @@ def _another(world: SweptWorld) -> None:
     world.land(world.tables[0], 1)
 
 
-@pytest.mark.parametrize("happens", [_asked, _set, _gone, _another])
+@pytest.mark.parametrize("happens", [_asked, _held_with_its_mirror, _set, _gone, _another])
 def test_what_the_listings_of_a_mirror_show_is_seen_by_the_next_pass(
     at_rest: SweptWorld, happens: Callable[[SweptWorld], None]
 ) -> None:
