@@ -349,6 +349,10 @@ SOLUTIONS: dict[Code, str] = {
         "Set the clock of the publisher's machine, or copy files without their times. Waits count "
         "from the first observation of such a file; what is ordered by time has it last."
     ),
+    Code.FRACTIONS_TRUNCATED: (
+        "Set `fractions` in mirroring.json: to truncate where microseconds are enough, which ends "
+        "the warning, or to refuse, so that such files stop the table. Text keeps every digit."
+    ),
     Code.CATALOG_REGISTRATION_FAILED: (
         "Give the runner the right to create schemas and tables in its catalog, or free the name; "
         "a later commit of the table tries again."

@@ -10,11 +10,12 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.parquet.conversion import read_parquet
+from openmirror.formats.read_rows import ReadRows
 from openmirror.formats.text.rows import read_text
 from openmirror.plan.facts import FileFacts
+from openmirror.plan.read_rules import ReadRules
 from openmirror.ports import FileStore
 from openmirror.protocol.rules import Broken, Code
-from openmirror.protocol.text_format import TextFormat
 from openmirror.stores.stored_file import open_stored
 from openmirror.table.layout import StorePath
 
@@ -25,16 +26,14 @@ class ChangeFileRows:
     def __init__(self, store: FileStore) -> None:
         self._store = store
 
-    def markers(
-        self, path: StorePath, facts: FileFacts, text: TextFormat | None
-    ) -> Iterator[object]:
+    def markers(self, path: StorePath, facts: FileFacts, rules: ReadRules) -> Iterator[object]:
         """Every row's marker in row order, None for NULL; raises ValueError on damaged Parquet."""
         assert facts.marker is not None
-        if text is not None:
-            # Where the text itself is wrong, `first_broken` says so.
+        if rules.text is not None:
+            # Where the text itself is wrong, `findings` says so.
             with suppress(RowsBroken):
-                for batch in self._batches(path, facts, text):
-                    yield from batch.column(facts.marker).to_pylist()
+                for rows in self._rows(path, facts, rules):
+                    yield from rows.batch.column(facts.marker).to_pylist()
             return
         content, _ = open_stored(self._store, path, facts.etag)
         try:
@@ -44,39 +43,37 @@ class ChangeFileRows:
         except (pa.ArrowException, OSError) as error:
             raise ValueError(str(error)) from error
 
-    def first_broken(
-        self, path: StorePath, facts: FileFacts, text: TextFormat | None
-    ) -> Broken | None:
-        """The first rule that the values of a file break, all its pages read as the engine does."""
-        if not facts.needs_conversion:
-            return self._damaged(path, facts)
+    def findings(self, path: StorePath, facts: FileFacts, rules: ReadRules) -> Iterator[Broken]:
+        """The first rule that values break, and before it the first warning that they give."""
+        if not (facts.needs_conversion or rules.reads_exactly(facts.int96)):
+            yield from self._damage(path, facts)
+            return
+        is_to_warn = rules.fractions is None
         try:
-            for _ in self._batches(path, facts, text):
-                pass
+            for rows in self._rows(path, facts, rules):
+                if rows.truncated and is_to_warn:
+                    yield Broken(Code.FRACTIONS_TRUNCATED, rows.truncated)
+                    is_to_warn = False
         except RowsBroken as error:
-            return error.broken
-        return None
+            yield error.broken
 
-    def _damaged(self, path: StorePath, facts: FileFacts) -> Broken | None:
-        """Parquet that Spark reads itself: only its data pages can be damaged."""
+    def _damage(self, path: StorePath, facts: FileFacts) -> Iterator[Broken]:
+        """What is wrong with Parquet that Spark reads itself: only its pages can be damaged."""
         content, _ = open_stored(self._store, path, facts.etag)
         try:
             with closing(content), pq.ParquetFile(content) as file:
                 for _ in file.iter_batches():
                     pass
         except pa.ArrowNotImplementedError:
-            return None  # not damaged; Spark reads more than this reader
+            return  # not damaged; Spark reads more than this reader
         except (pa.ArrowException, OSError) as error:
             reason = str(error).partition("\n")[0]
-            return Broken(Code.FILE_UNREADABLE, f"its data cannot be read: {reason}")
-        return None
+            yield Broken(Code.FILE_UNREADABLE, f"its data cannot be read: {reason}")
 
-    def _batches(
-        self, path: StorePath, facts: FileFacts, text: TextFormat | None
-    ) -> Iterator[pa.RecordBatch]:
+    def _rows(self, path: StorePath, facts: FileFacts, rules: ReadRules) -> Iterator[ReadRows]:
         content, _ = open_stored(self._store, path, facts.etag)
         with closing(content):
-            if text is None:
-                yield from read_parquet(content, facts)
+            if rules.text is None:
+                yield from read_parquet(content, facts, rules)
             else:
-                yield from read_text(content, text, facts.schema, facts.marker)
+                yield from read_text(content, rules, facts.schema, facts.marker)

@@ -13,12 +13,13 @@ from openmirror.errors import OpenmirrorError
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.parquet.conversion import read_parquet
+from openmirror.formats.read_rows import ReadRows
 from openmirror.formats.text.rows import read_text
 from openmirror.plan.facts import FileFacts, LandedFile
+from openmirror.plan.read_rules import ReadRules
 from openmirror.ports import Converted, FileStore, Part
 from openmirror.protocol.rules import Broken
 from openmirror.stores.stored_file import open_stored
-from openmirror.table.control import FrozenOptions
 from openmirror.table.layout import StorePath, converted_part
 
 _MOST_ROWS = 1_000_000
@@ -40,9 +41,7 @@ class FileConverter:
         self._most_rows = most_rows
         self._most_bytes = most_bytes
 
-    def convert(
-        self, file: LandedFile, frozen: FrozenOptions, into: StorePath
-    ) -> Converted | Broken:
+    def convert(self, file: LandedFile, rules: ReadRules, into: StorePath) -> Converted | Broken:
         """Write every row of a file as parts, or say which rule a row breaks.
 
         Raises NotThere, ConditionFailed for a file that was replaced, and what the store raises.
@@ -56,11 +55,12 @@ class FileConverter:
         try:
             first_row = 0
             rows = (
-                read_parquet(content, facts)
-                if frozen.text is None
-                else read_text(content, frozen.text, facts.schema, facts.marker)
+                read_parquet(content, facts, rules)
+                if rules.text is None
+                else read_text(content, rules, facts.schema, facts.marker)
             )
-            for piece in _pieces(rows, schema, self._most_rows, self._most_bytes):
+            noted = _Noted(rows)
+            for piece in _pieces(noted.batches(), schema, self._most_rows, self._most_bytes):
                 path = converted_part(into, file.sequence, first_row)
                 self._store.write(path, _parquet(piece))
                 parts.append(Part(path, first_row))
@@ -70,12 +70,25 @@ class FileConverter:
                 # What the reader took for damage was the store's own trouble.
                 raise raw.failure from error
             return error.broken
-        return Converted(tuple(parts))
+        return Converted(tuple(parts), noted.truncated)
 
     def discard(self, into: StorePath) -> None:
         """Remove all parts; what cannot be removed now, cleanup removes a day later."""
         with suppress(OpenmirrorError):
             self._store.delete_folder(into)
+
+
+class _Noted:
+    """The batches of some rows, and what happened to their values on the way."""
+
+    def __init__(self, rows: Iterator[ReadRows]) -> None:
+        self._rows = rows
+        self.truncated: str | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        for rows in self._rows:
+            self.truncated = self.truncated or rows.truncated
+            yield rows.batch
 
 
 def _schema(facts: FileFacts) -> pa.Schema:

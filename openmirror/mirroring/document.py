@@ -22,7 +22,8 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from openmirror import durations
-from openmirror.plan.observed import InsertPolicy, TypeChange, ZonelessTimestamps
+from openmirror.plan.observed import InsertPolicy, TypeChange, WholeFloats, ZonelessTimestamps
+from openmirror.plan.read_rules import BinaryText, Fractions
 from openmirror.protocol.names import TableArgument, TableName, fold_case
 
 MOST_CLUSTERING = 4
@@ -120,6 +121,27 @@ class Switches(_Section):
         "timestamp, the values taken as UTC. ntz: timestamp_ntz, the values as they are; readers "
         "that do not know timestampNtz then refuse the table. A column that the table has keeps "
         "its type.",
+    )
+    binary_text: BinaryText | None = Field(
+        default=None,
+        description="How delimited text writes the bytes of a ByteArray column: base64, or hex "
+        "(two digits a byte, with 0x or \\x before them or without). Left out: base64, but a value "
+        "that may as well be hexadecimal, 0x and an even number of such digits, pauses the table "
+        "with ValueInvalid.",
+    )
+    fractions: Fractions | None = Field(
+        default=None,
+        description="What happens to a time that is finer than a microsecond, which tables cannot "
+        "hold. truncate: what is finer is cut off. refuse: the table pauses with ValueInvalid. "
+        "Left out: truncate, and status warns FractionsTruncated. Key columns and the "
+        "ConditionalUpdateColumn always refuse.",
+    )
+    whole_floats: WholeFloats | None = Field(
+        default=None,
+        description="What a float column of a Parquet file does in a column that the table has as "
+        "an integer. as-is (default): types grow as anywhere, or the table pauses with "
+        "SchemaMergeFailure. integer: the column stays an integer, and a value that is not whole "
+        "pauses the table with ValueInvalid. For writers that know NULL in floats alone.",
     )
     deletion_vectors: StrictBool | None = Field(
         default=None,

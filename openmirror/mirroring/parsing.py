@@ -77,6 +77,9 @@ def _policy(
         type_change=_first(own.type_change, mirror.type_change) or usual.type_change,
         insert=_first(own.insert, mirror.insert) or usual.insert,
         zoneless=_first(own.zoneless_timestamps, mirror.zoneless_timestamps) or usual.zoneless,
+        binary_text=_first(own.binary_text, mirror.binary_text),
+        fractions=_first(own.fractions, mirror.fractions),
+        whole_floats=_first(own.whole_floats, mirror.whole_floats) or usual.whole_floats,
         deletion_vectors=_first(own.deletion_vectors, mirror.deletion_vectors),
         change_data_feed=_first(
             own.enable_delta_change_data_feed, fabric.enable_delta_change_data_feed

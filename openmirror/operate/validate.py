@@ -11,11 +11,13 @@ from datetime import timedelta
 
 from openmirror.errors import SOLUTIONS, NotThere
 from openmirror.plan import Limits, ObservedState, plan
-from openmirror.plan.cut import check_file, merge_file
+from openmirror.plan.cut import adapted, check_file, merge_file
 from openmirror.plan.decisions import Pause, Stop, Wait, WaitKind
 from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.plan.file_format import assumed, text_of
+from openmirror.plan.observed import TablePolicy, read_rules
 from openmirror.plan.ordering import in_order
+from openmirror.plan.read_rules import ReadRules
 from openmirror.plan.rules import frozen_rules, table_rules
 from openmirror.plan.transitions.incarnations import with_record
 from openmirror.ports import Entry, FileStore, Inspector, RowReader
@@ -28,7 +30,7 @@ from openmirror.protocol.names import (
     TableName,
     TablePath,
 )
-from openmirror.protocol.rows import Marker
+from openmirror.protocol.rows import Marker, read_marker
 from openmirror.protocol.rules import WARNINGS, Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import LAST_SEQUENCE, START, Sequence, file_stem, next_sequence
@@ -295,7 +297,12 @@ class _Check:
 
     def _files(self, rules: FrozenOptions | Stop) -> Iterator[FolderFinding]:
         # Without rules a file is checked by itself alone.
-        frozen = rules if isinstance(rules, FrozenOptions) else FrozenOptions()
+        frozen = replace(
+            rules if isinstance(rules, FrozenOptions) else FrozenOptions(),
+            text=text_of(self.observed),
+        )
+        policy = self.observed.policy
+        how = read_rules(frozen, policy if isinstance(policy, TablePolicy) else TablePolicy())
         knows_keys = not isinstance(self.observed.metadata, Broken)
         schema: TableSchema | None = None
         if self._applied is not None and isinstance(self._applied.log, TableLog):
@@ -306,38 +313,38 @@ class _Check:
             file = landed
             if not landed.is_folder and not landed.twin:
                 entry = Entry(landed.name, False, landed.size, landed.modified, landed.etag)
-                facts = self.inspector.inspect(landed.path, entry, text_of(self.observed))
+                facts = self.inspector.inspect(landed.path, entry, frozen.text)
                 file = replace(landed, facts=facts)
             stop = check_file(self.observed, file, frozen, self.limits, self.observed.at)
+            file = adapted(self.observed, frozen, schema or TableSchema(), file)
             merged = stop or merge_file(self.observed, schema or TableSchema(), file)
             if isinstance(merged, TableSchema):
                 schema = merged
             else:
                 yield replace(_stopped(merged), file=file.name)
             if stop is None and file.facts is not None:
-                broken = self.rows.first_broken(file.path, file.facts, text_of(self.observed))
-                if broken is not None:
-                    yield _found(broken.code, broken.detail, file.name)
-                if broken is not None and broken.code is Code.FILE_UNREADABLE:
+                found = list(self.rows.findings(file.path, file.facts, how))
+                yield from (_found(broken.code, broken.detail, file.name) for broken in found)
+                if any(broken.code is Code.FILE_UNREADABLE for broken in found):
                     continue  # its markers are not to be had either
                 keyed = bool(frozen.key_columns) or not knows_keys
-                yield from self._marker_values(file, file.facts, keyed)
+                yield from self._marker_values(file, file.facts, how, has_keys=keyed)
         if schema is not None and not schema.columns:
             detail = "no file has a typed column yet, so no table could be created"
             yield FolderFinding(WaitKind.SCHEMA, detail, "Publish a file with the table's columns.")
 
     def _marker_values(
-        self, file: LandedFile, facts: FileFacts, has_keys: bool
+        self, file: LandedFile, facts: FileFacts, how: ReadRules, *, has_keys: bool
     ) -> Iterator[FolderFinding]:
         """The first wrong marker of a file; a writer that is wrong once is wrong throughout."""
         column = facts.marker
         if column is None:
             return
         try:
-            markers = self.rows.markers(file.path, facts, text_of(self.observed))
+            markers = self.rows.markers(file.path, facts, how)
             for number, value in enumerate(markers, start=1):
-                where = f"row {number} has {column} = {'NULL' if value is None else repr(value)}"
-                marker = _marker(value)
+                where = f"row {number} has {column} = {_shown(value)}"
+                marker = read_marker(value)
                 if marker is None:
                     detail = f"{where}; allowed are 0, 1, 2 and 4"
                     yield _found(Code.ROW_MARKER_INVALID, detail, file.name)
@@ -350,12 +357,9 @@ class _Check:
             yield _found(Code.FILE_UNREADABLE, f"{column} cannot be read: {error}", file.name)
 
 
-def _marker(value: object) -> Marker | None:
-    """A marker as a number or as text; both are written by real publishers."""
-    try:
-        return Marker(int(str(value)))
-    except ValueError:
-        return None
+def _shown(value: object) -> str:
+    """A marker in words: text in quotes, numbers as they are."""
+    return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
 
 
 def _found(code: Code, detail: str, file: str | None) -> FolderFinding:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from openmirror.plan.cut import check_file, cut_batch, merge_file
+from openmirror.plan.cut import adapted, check_file, cut_batch, merge_file
 from openmirror.plan.decisions import (
     Apply,
     Batch,
@@ -111,13 +111,16 @@ def _as_decided(
 ) -> tuple[tuple[LandedFile, ...], SchemaUnion] | Stop:
     files = tuple(observed.files[manifest.sequence] for manifest in decided.files)
     schema = table
-    for file in files:
-        if stop := check_file(observed, file, rules, limits, now):
+    taken: list[LandedFile] = []
+    for found in files:
+        if stop := check_file(observed, found, rules, limits, now):
             return stop
+        file = adapted(observed, rules, schema, found)
         merged = merge_file(observed, schema, file)
         if isinstance(merged, Pause):
             return merged
         schema = merged
+        taken.append(file)
     union = union_schema(table, schema)
     assert not isinstance(union, Broken)  # schema was merged from table step by step
-    return files, union
+    return tuple(taken), union

@@ -15,6 +15,7 @@ from openmirror.plan.observed import (
     PartitionView,
     TablePolicy,
     TypeChange,
+    WholeFloats,
     ZonelessTimestamps,
 )
 from openmirror.plan.rules import problem_of, still_holds
@@ -27,6 +28,7 @@ from openmirror.protocol.schema import (
     TableSchema,
     in_table,
     union_schema,
+    with_whole_floats,
 )
 from openmirror.protocol.sequence import Position, Sequence, file_stem, next_sequence
 from openmirror.table.control import FrozenOptions, IncarnationRecord
@@ -100,6 +102,7 @@ def cut_batch(
             continue
         if stop:
             break
+        item = adapted(observed, rules, schema, item)
         assert item.facts is not None
         merged = merge_file(observed, schema, item)
         if isinstance(merged, Pause):
@@ -199,6 +202,21 @@ def _not_ready(
             partition=partition,
         )
     )
+
+
+def adapted(
+    observed: ObservedState, rules: FrozenOptions, schema: TableSchema, file: LandedFile
+) -> LandedFile:
+    """The file with the types that the table's policy has its columns read in."""
+    facts, policy = file.facts, observed.policy
+    takes_whole = isinstance(policy, TablePolicy) and policy.whole_floats is WholeFloats.INTEGER
+    # Text declares its types: there the publisher's Int64 takes `7.0`.
+    if facts is None or not takes_whole or rules.text is not None:
+        return file
+    taken = with_whole_floats(facts.schema, schema)
+    if taken == facts.schema:
+        return file
+    return replace(file, facts=replace(facts, schema=taken, needs_conversion=True))
 
 
 def merge_file(

@@ -9,7 +9,8 @@ from enum import StrEnum
 from openmirror.errors import Problem
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
-from openmirror.plan.observed import InsertPolicy, TablePolicy
+from openmirror.plan.observed import InsertPolicy, TablePolicy, read_rules
+from openmirror.plan.read_rules import ReadRules
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import SchemaUnion
@@ -104,6 +105,11 @@ class Batch:
         """What marker 0 stands for: itself, or an upsert where the policy says so and keys are."""
         upserts = self.policy.insert is InsertPolicy.UPSERT and self.frozen.key_columns
         return Marker.UPSERT if upserts else Marker.INSERT
+
+    @property
+    def read_rules(self) -> ReadRules:
+        """How the values of its files are read."""
+        return read_rules(self.frozen, self.policy)
 
     @property
     def bytes(self) -> int:

@@ -44,6 +44,8 @@ class FileFacts:
     """Whether nothing but time shows that its writer is done (PROTOCOL §3)."""
     rows_are_exact: bool = True
     """Whether `rows` is counted; else it is guessed from the size, and 0 only without any row."""
+    int96: tuple[str, ...] = ()
+    """Columns of INT96: of their times Spark cuts off what is finer than a microsecond."""
     needs_conversion: bool = False
     """Whether Spark cannot read it as it is: the runner reads a Parquet copy of it instead."""
     unsplit_header: str | None = None

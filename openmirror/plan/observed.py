@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.read_rules import BinaryText, Fractions, ReadRules
 from openmirror.protocol.metadata import TableMetadata
-from openmirror.protocol.names import ETag, Incarnation, TableFolder, TableName
+from openmirror.protocol.names import ETag, Incarnation, TableFolder, TableName, fold_case
 from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.sequence import START, Position, Sequence
 from openmirror.protocol.text_format import TextFormat
-from openmirror.table.control import ControlDocument, Hold, IncarnationRecord
+from openmirror.table.control import ControlDocument, FrozenOptions, Hold, IncarnationRecord
 from openmirror.table.layout import StorePath
 from openmirror.table.log import BrokenLog, Epoch, TableLog
 
@@ -39,6 +40,15 @@ class InsertPolicy(StrEnum):
     """The same as marker 4: no key is ever there twice."""
 
 
+class WholeFloats(StrEnum):
+    """What a float column does in a column that the table has as an integer."""
+
+    AS_IS = "as-is"
+    """Types grow as anywhere, or the table pauses with SchemaMergeFailure."""
+    INTEGER = "integer"
+    """The table's column stays an integer; a value that is not whole is refused."""
+
+
 class ZonelessTimestamps(StrEnum):
     """What a timestamp without a zone becomes."""
 
@@ -55,6 +65,11 @@ class TablePolicy:
     type_change: TypeChange = TypeChange.REWRITE
     insert: InsertPolicy = InsertPolicy.AS_IS
     zoneless: ZonelessTimestamps = ZonelessTimestamps.UTC
+    binary_text: BinaryText | None = None
+    """None: not declared, so what may be either is refused."""
+    fractions: Fractions | None = None
+    """None: as `TRUNCATE`, with a warning."""
+    whole_floats: WholeFloats = WholeFloats.AS_IS
     deletion_vectors: bool | None = None
     """None leaves the table's own property as it is; so do the two below."""
     change_data_feed: bool | None = None
@@ -65,6 +80,17 @@ class TablePolicy:
     quiet_period: timedelta | None = None
     mounted: bool = True
     """Whether the table is among those that `mountedTables` names, where it names any."""
+
+
+def read_rules(frozen: FrozenOptions, policy: TablePolicy) -> ReadRules:
+    """How the values of a table's files are read."""
+    matched = (*frozen.key_columns, frozen.version_column or "")
+    return ReadRules(
+        text=frozen.text,
+        binary=policy.binary_text,
+        fractions=policy.fractions,
+        exact=frozenset(map(fold_case, filter(None, matched))),
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

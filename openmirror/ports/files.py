@@ -9,10 +9,10 @@ from enum import StrEnum
 from typing import Protocol
 
 from openmirror.plan.facts import FileFacts, LandedFile
+from openmirror.plan.read_rules import ReadRules
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.text_format import TextFormat
-from openmirror.table.control import FrozenOptions
 from openmirror.table.layout import StorePath
 
 
@@ -127,9 +127,7 @@ class Inspector(Protocol):
 class RowReader(Protocol):
     """Reads the rows of one change file, only to see what is wrong with them."""
 
-    def markers(
-        self, path: StorePath, facts: FileFacts, text: TextFormat | None
-    ) -> Iterator[object]:
+    def markers(self, path: StorePath, facts: FileFacts, rules: ReadRules) -> Iterator[object]:
         """Every row's marker in row order, as it is in the file; None for NULL.
 
         For files with a marker column. Those of text end before the first row that breaks a rule.
@@ -137,10 +135,11 @@ class RowReader(Protocol):
         """
         ...
 
-    def first_broken(
-        self, path: StorePath, facts: FileFacts, text: TextFormat | None
-    ) -> Broken | None:
-        """The first rule that the values break of a file that has to be converted for Spark."""
+    def findings(self, path: StorePath, facts: FileFacts, rules: ReadRules) -> Iterator[Broken]:
+        """What is wrong with the values of a file, all of which are read as the engine reads them.
+
+        The first rule that they break, and before it the first warning that they give.
+        """
         ...
 
 
@@ -158,14 +157,14 @@ class Converted:
     """A change file as parts that hold all of its rows."""
 
     parts: tuple[Part, ...]
+    truncated: str | None = None
+    """The first time that lost what is finer than a microsecond: where it is, and what it was."""
 
 
 class Converter(Protocol):
     """Turns change files that the engine cannot read into Parquet that it can."""
 
-    def convert(
-        self, file: LandedFile, frozen: FrozenOptions, into: StorePath
-    ) -> Converted | Broken:
+    def convert(self, file: LandedFile, rules: ReadRules, into: StorePath) -> Converted | Broken:
         """Write every row of a file as parts below `into`, or say which rule a row breaks.
 
         Columns have the names and types of the file's facts; the marker column is there under its

@@ -10,6 +10,7 @@ from openmirror.plan import Batch
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import Position
+from openmirror.table.control import Truncated
 from openmirror.table.layout import StorePath
 from openmirror.table.log import AppId, BatchRecord, BrokenLog, TableLog
 
@@ -45,6 +46,8 @@ class Counts:
     inserts: int = 0
     updates: int = 0
     deletes: int = 0
+    truncated: Truncated | None = None
+    """The first time in it that lost what is finer than a microsecond, as far as that is known."""
 
     @property
     def operations(self) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
@@ -24,6 +26,12 @@ class JsonError(ValueError):
 # A string literal, or one of the mistakes below outside of any string.
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 _LONE_BACKSLASH = re.compile(r'(:\s*)"\\"(?=\s*[,}\]\n\r])')
+_OTHER = r"(?P<other>[^ -~])"
+_TOKENS = re.compile(rf"{_STRING}|{_OTHER}")
+_TOKENS_WITH_SLIPS = re.compile(rf"{_LONE_BACKSLASH.pattern}|{_STRING}|{_OTHER}")
+_JSON_BLANKS = "\t\n\r"
+_INVISIBLE = ("Zs", "Zl", "Zp", "Cf", "Cc")
+"""Unicode's categories of blanks, line ends, characters of no width, and controls."""
 _BAD_ESCAPE = re.compile(r'\\(?!["\\/bfnrt]|u[0-9a-fA-F]{4})')
 _OUTSIDE = re.compile(
     rf"(?P<string>{_STRING})"
@@ -43,18 +51,60 @@ def parse_json(content: bytes) -> JsonText:
     try:
         return JsonText(json.loads(text))
     except json.JSONDecodeError as first:
-        mended, repairs = _mend(text)
-        try:
-            return JsonText(json.loads(mended), repairs)
-        except json.JSONDecodeError:
-            where = f"line {first.lineno}, column {first.colno}"
-            raise JsonError(
-                f"not JSON at {where}: {first.msg}{_line(text, first.lineno)}"
-            ) from first
+        return _mended(text, first)
 
 
-def _mend(text: str) -> tuple[str, tuple[str, ...]]:
-    """Mend only what has one reading: both slips stand in Microsoft's own examples."""
+def _mended(text: str, first: json.JSONDecodeError) -> JsonText:
+    """Mend only what has one reading: most of it stands in Microsoft's own examples.
+
+    Blanks are mended by themselves first: what is else taken for a mistake may stand in a string.
+    """
+    visible, invisible = _without_invisible(text, _TOKENS)
+    if invisible:
+        with suppress(json.JSONDecodeError):
+            return JsonText(json.loads(visible), (f"{invisible} was read as a space",))
+    visible, invisible = _without_invisible(text, _TOKENS_WITH_SLIPS)
+    mended, repairs = _without_slips(visible)
+    if invisible:
+        repairs = (f"{invisible} was read as a space", *repairs)
+    with suppress(json.JSONDecodeError):
+        return JsonText(json.loads(mended), repairs)
+    where = f"line {first.lineno}, column {first.colno}"
+    beside = f"; there is {invisible}" if invisible else ""
+    shown = _line(text, first.lineno)
+    raise JsonError(f"not JSON at {where}: {first.msg}{shown}{beside}") from first
+
+
+def _without_invisible(text: str, tokens: re.Pattern[str]) -> tuple[str, str]:
+    """The text with a space for each invisible character outside of strings, and which these are.
+
+    There they can only be white space, of which JSON knows four kinds, and a page that somebody
+    copies from many. Controls stay: nobody means them for anything.
+    """
+    found = [match for match in tokens.finditer(text) if _is_invisible(match["other"])]
+    if not found:
+        return text, ""
+    plain = list(text)
+    for match in found:
+        if match[0].isspace() or unicodedata.category(match[0]) == "Cf":
+            plain[match.start()] = " "
+    at, more = found[0].start(), len(found) - 1
+    name = f" {unicodedata.name(text[at], '')}".rstrip()
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    shown = f"the invisible character U+{ord(text[at]):04X}{name} at line {line}, column {column}"
+    return "".join(plain), f"{shown}, and {more} more," if more else shown
+
+
+def _is_invisible(other: str | None) -> bool:
+    return (
+        other is not None
+        and other not in _JSON_BLANKS
+        and unicodedata.category(other) in _INVISIBLE
+    )
+
+
+def _without_slips(text: str) -> tuple[str, tuple[str, ...]]:
+    """The text with commas, words and backslashes as JSON wants them, and what was changed."""
     repairs: list[str] = []
 
     def say(repair: str) -> None:
@@ -84,6 +134,6 @@ def _mend(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _line(text: str, number: int) -> str:
-    lines = text.splitlines()
+    lines = text.split("\n")
     shown = lines[number - 1].strip()[:80] if 0 < number <= len(lines) else ""
     return f", in `{shown}`" if shown else ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import IntEnum
 from typing import Any
 
@@ -25,6 +27,20 @@ class Marker(IntEnum):
     """Removes every row that has the key, or nothing."""
     UPSERT = 4
     """The same as UPDATE."""
+
+
+_WHOLE = re.compile(r"[\x00-\x20]*([+-]?[0-9]+)(?:\.0*)?[\x00-\x20]*\Z")
+
+
+def read_marker(value: object) -> Marker | None:
+    """A marker as files have it: a number that is whole, or text of one; None for any other."""
+    if isinstance(value, (float, Decimal)):
+        return next((marker for marker in Marker if value == marker.value), None)
+    match = _WHOLE.match(str(value))
+    digits = match[1].lstrip("+-0") if match else ""
+    if match is None or len(digits) > 1 or (digits and match[1].startswith("-")):
+        return None
+    return next((marker for marker in Marker if marker.value == int(digits or "0")), None)
 
 
 @dataclass(frozen=True)

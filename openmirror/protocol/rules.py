@@ -49,6 +49,7 @@ class Code(StrEnum):
     CONTROL_DOCUMENT_REBUILT = "ControlDocumentRebuilt"
     TABLE_SETTING_UNMET = "TableSettingUnmet"
     FILE_TIME_AHEAD = "FileTimeAhead"
+    FRACTIONS_TRUNCATED = "FractionsTruncated"
     CATALOG_REGISTRATION_FAILED = "CatalogRegistrationFailed"
 
 
@@ -64,6 +65,7 @@ WARNINGS = frozenset(
         Code.CONTROL_DOCUMENT_REBUILT,
         Code.TABLE_SETTING_UNMET,
         Code.FILE_TIME_AHEAD,
+        Code.FRACTIONS_TRUNCATED,
         Code.CATALOG_REGISTRATION_FAILED,
     }
 )

@@ -114,6 +114,17 @@ def in_table(
     return TableSchema(tuple(columns))
 
 
+def with_whole_floats(file: TableSchema, table: TableSchema) -> TableSchema:
+    """A file's columns, where a float that the table has as an integer is taken for such a one."""
+    columns = []
+    for column in file.columns:
+        known = table.find(column.name)
+        if column.type in _FLOATS and known is not None and known.type in _INTEGERS:
+            column = replace(column, type=known.type)
+        columns.append(column)
+    return TableSchema(tuple(columns))
+
+
 def wider(one: ColumnType, other: ColumnType) -> ColumnType | None:
     """The narrowest type that holds every value of both without loss, or None."""
     if one == other:

@@ -78,7 +78,14 @@ def _decide_and_commit(
 ) -> None:
     control = seen.observed.control
     if not batch.is_decided:
-        control = decide(control, batch.manifest, batch.frozen, batch.applied, batch.reread_through)
+        control = decide(
+            control,
+            batch.manifest,
+            batch.frozen,
+            batch.applied,
+            batch.reread_through,
+            prepared.counts.truncated,
+        )
         control = Documents(ports.store).save_table(batch.folder, control, seen.etag).value
         ports.steps(Step.DECIDED)
     write_entry(ports.store, batch)

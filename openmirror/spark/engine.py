@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -15,14 +15,14 @@ from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared,
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark import committing
 from openmirror.spark.altering import set_features, set_properties
-from openmirror.spark.converting import converted
+from openmirror.spark.converting import Parts, converted
 from openmirror.spark.failures import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
 from openmirror.spark.folding import PLAIN_INSERT, UPDATE, fold
 from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
 from openmirror.spark.interpreting import interpreted
 from openmirror.spark.markers import count_markers, counts_without_reading
-from openmirror.spark.pieces import PartsByFile, pieces
+from openmirror.spark.pieces import pieces
 from openmirror.spark.places import SparkPaths
 from openmirror.spark.reading import read_changes
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
@@ -82,8 +82,8 @@ class SparkEngine:
         with converted(self._converter, batch, self._conversion_threads) as parts:
             return parts if isinstance(parts, BadFile) else self._hold(batch, parts)
 
-    def _hold(self, batch: Batch, parts: PartsByFile) -> Prepared | BadFile:
-        session, read = self._fresh(), list(pieces(batch.files, parts))
+    def _hold(self, batch: Batch, parts: Parts) -> Prepared | BadFile:
+        session, read = self._fresh(), list(pieces(batch.files, parts.by_file))
         with reading_files(batch, self._spark_path, read) as failed:
             changes = read_changes(session, self._spark_path, batch, read)
             # Materialised, because a file may be replaced between here and the commit.
@@ -95,7 +95,7 @@ class SparkEngine:
         if isinstance(counts, BadFile):
             SparkPrepared(session, held, Counts()).release()
             return counts
-        return SparkPrepared(session, held, counts)
+        return SparkPrepared(session, held, replace(counts, truncated=parts.truncated))
 
     def commit(
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str

@@ -9,8 +9,7 @@ from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
 from openmirror.ports import BadFile, Counts
-from openmirror.protocol.names import fold_case
-from openmirror.protocol.rows import Marker
+from openmirror.protocol.rows import Marker, read_marker
 from openmirror.protocol.rules import Broken, Code
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, quoted
 from openmirror.spark.pieces import Piece
@@ -87,8 +86,8 @@ def _broken(
         wrong = frame.where(at == row - piece.first_row)
         found = wrong.select(F.col(quoted(facts.marker))).first()
         value = found[0] if found else None
-    shown = "NULL" if value is None else repr(value)
+    shown = "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
     where = f"row {row + 1} has {facts.marker or 'the default marker'} = {shown}"
-    if len(allowed) == 1 and fold_case(str(value)) in {str(kind.value) for kind in Marker}:
+    if len(allowed) == 1 and read_marker(value) is not None:
         return Broken(Code.KEY_COLUMNS_UNDECLARED, f"{where}, but no keyColumns are declared")
     return Broken(Code.ROW_MARKER_INVALID, f"{where}; allowed are 0, 1, 2 and 4")

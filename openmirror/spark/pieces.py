@@ -16,6 +16,7 @@ from pyspark.sql import Column, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.read_rules import ReadRules
 from openmirror.ports import Part
 from openmirror.protocol.sequence import Sequence as Number
 from openmirror.spark.places import SparkPaths
@@ -52,9 +53,12 @@ PartsByFile = Mapping[Number, Sequence[Part]]
 """The parts of those files of a batch that were converted."""
 
 
-def needs_conversion(file: LandedFile) -> bool:
-    """Whether Spark cannot read a file: what is in it, or under such a name."""
-    return bool(file.facts and file.facts.needs_conversion) or not _is_seen(name_of(file.path))
+def needs_conversion(file: LandedFile, rules: ReadRules) -> bool:
+    """Whether Spark cannot read a file by these rules: what is in it, or under such a name."""
+    facts = file.facts
+    if facts and (facts.needs_conversion or rules.reads_exactly(facts.int96)):
+        return True
+    return not _is_seen(name_of(file.path))
 
 
 def _is_seen(name: str) -> bool:

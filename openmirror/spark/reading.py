@@ -19,6 +19,14 @@ from openmirror.spark.places import SparkPaths
 
 _PATTERN_CHARACTERS = frozenset("\\[]{}*?")
 _PATTERNS = "__globPaths__"
+_WITHOUT_CHECKSUMS = {
+    # For these reads alone: Delta's own files keep their checksums. An instance of its own, or the
+    # one with checksums that Hadoop has by now would answer.
+    "fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+"""A `.crc` file beside a landed one may be of other bytes: whoever renames or replaces a file that
+Hadoop wrote leaves it behind."""
 _Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None, LocatedBy, int, str]
 
 
@@ -80,7 +88,7 @@ def open_pieces(session: SparkSession, spark_path: SparkPaths, read: Sequence[Pi
     if facts.marker is not None:
         columns.append(f"{quoted(facts.marker)} {sql_type(facts.marker_type)}")  # type: ignore[arg-type]
     # Spark parses no empty text; files without a typed column still have rows.
-    reader = session.read.schema(", ".join(columns) or StructType())
+    reader = session.read.schema(", ".join(columns) or StructType()).options(**_WITHOUT_CHECKSUMS)
     if len(read) == 1 and _must_be_read_alone(spark_path(read[0].path)):
         return reader.option(_PATTERNS, "false").parquet(spark_path(read[0].path))
     return reader.parquet(*(_literal(spark_path(piece.path)) for piece in read))
@@ -118,10 +126,20 @@ def _marker(facts: FileFacts, batch: Batch) -> Column:
     if facts.marker is None:
         marker = F.lit(batch.frozen.default_marker.value).cast("int")
     else:
-        marker = F.col(quoted(facts.marker)).try_cast("int")
+        marker = _whole(F.col(quoted(facts.marker)), facts)
     if batch.insert_marker is Marker.INSERT:
         return marker
     return F.when(marker == Marker.INSERT.value, batch.insert_marker.value).otherwise(marker)
+
+
+def _whole(marker: Column, facts: FileFacts) -> Column:
+    """A marker as a whole number; NULL for what is none (`protocol.rows.read_marker`)."""
+    kind = str(facts.marker_type)
+    if kind == "string":
+        marker = F.regexp_replace(marker, r"\.0*[\x00-\x20]*\z", "")
+    elif kind in ("float", "double") or kind.startswith("decimal"):
+        marker = F.when(marker == F.floor(marker), marker)
+    return marker.try_cast("int")
 
 
 def _facts(file: LandedFile) -> FileFacts:

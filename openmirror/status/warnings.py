@@ -11,6 +11,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import unmet
 from openmirror.plan.file_format import assumed
 from openmirror.plan.observed import TablePolicy, UnexpectedName
+from openmirror.plan.read_rules import Fractions
 from openmirror.plan.times import is_ahead
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import METADATA_FILE
@@ -113,6 +114,10 @@ def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:
     if missing := observed.control.unregistered:
         detail = f"its catalog does not have it since {at_second(missing.since)}: {missing.reason}"
         yield Notice(Code.CATALOG_REGISTRATION_FAILED, detail)
+    policy = observed.policy
+    is_accepted = isinstance(policy, TablePolicy) and policy.fractions is Fractions.TRUNCATE
+    if observed.record and (truncated := observed.record.truncated) and not is_accepted:
+        yield Notice(Code.FRACTIONS_TRUNCATED, truncated.detail, truncated.file)
     if isinstance(observed.policy, TablePolicy) and isinstance(observed.log, TableLog):
         for detail in unmet(observed.policy, observed.log):
             yield Notice(Code.TABLE_SETTING_UNMET, detail)

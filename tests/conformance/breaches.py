@@ -278,7 +278,7 @@ BREACHES = [
     ),
     of_second_file(
         Code.VALUE_INVALID,
-        second(pa.table({"id": [2], "v": ["x"], "at": pa.array([1_001], pa.timestamp("ns"))})),
+        second(pa.table({"id": [2], "v": ["x"], "at": pa.array([86_400_000], pa.time32("ms"))})),
         "'at'",
     ),
     of_second_file(Code.NOT_A_FILE, _folder, "is a folder"),
@@ -470,6 +470,16 @@ BREACHES = [
         names="open",
         stays=(1, 2),
         remedy=lambda scene: scene.settings("{}"),
+    ),
+    Breach(
+        code=Code.FRACTIONS_TRUNCATED,
+        breaks=second(
+            pa.table({"id": [2], "v": ["x"], "at": pa.array([1_001], pa.timestamp("ns"))})
+        ),
+        file=file_name(2),
+        names="row 1, column 'at': 1001 nanoseconds",
+        stays=(1, 2),
+        remedy=lambda scene: scene.settings('{"openmirror": {"fractions": "truncate"}}'),
     ),
     Breach(
         code=Code.CATALOG_REGISTRATION_FAILED,

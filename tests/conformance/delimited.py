@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import gzip
 import io
 import math
@@ -15,25 +16,34 @@ from typing import Any
 import cramjam
 import pyarrow as pa
 
+from openmirror.plan.read_rules import BinaryText
 from openmirror.protocol.text_format import TextFormat, TextType
+from tests.conformance.losing import Losing
+
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 class Unreadable(Exception):
     """The file cannot be cut into rows."""
 
 
-def rows(file: Path, text: TextFormat) -> Iterator[dict[str, Any]]:
+def rows(
+    file: Path, text: TextFormat, binary: BinaryText | None, losing: Losing
+) -> Iterator[dict[str, Any]]:
     """Every row in its types; raises Unreadable, and ValueError for a value that does not fit."""
     lines = list(_lines(_decoded(_unpacked(file.read_bytes()), text.encoding), text))
     header = [value for value, _ in lines[0]]
+    width = len(header)
+    if width > 1 and lines[0][-1] == ("", False):
+        header.pop()
     for line in lines[1:]:
-        if line == [("", False)] and len(header) > 1:
+        if line == [("", False)] and width > 1:
             continue
-        if len(line) != len(header):
+        if len(line) != width or line[len(header) :] not in ([], [("", False)]):
             raise Unreadable(line)
         yield {
-            name: _value(text, name, value, quoted)
-            for name, (value, quoted) in zip(header, line, strict=True)
+            name: _value(text, name, (value, quoted), binary, losing)
+            for name, (value, quoted) in zip(header, line[: len(header)], strict=True)
         }
 
 
@@ -45,6 +55,8 @@ def _unpacked(data: bytes) -> bytes:
             return pa.CompressedInputStream(io.BytesIO(data), "zstd").read()
         if data[:1] == b"\xff" and data[4:10] == b"sNaPpY":
             return bytes(cramjam.snappy.decompress(data))
+        if data[:1] > b"\x7f" and not data.startswith((b"\xef\xbb\xbf", *_UTF_16)):
+            return bytes(cramjam.snappy.decompress_raw(data))
     except (EOFError, OSError, cramjam.DecompressionError) as error:
         raise Unreadable(error) from error
     return data
@@ -97,7 +109,14 @@ def _next(text: str, at: int, how: TextFormat) -> tuple[str, bool, int]:
     raise Unreadable("an open quote")
 
 
-def _value(text: TextFormat, name: str, value: str, quoted: bool) -> Any:
+def _value(
+    text: TextFormat,
+    name: str,
+    written: tuple[str, bool],
+    binary: BinaryText | None,
+    losing: Losing,
+) -> Any:
+    value, quoted = written
     column = text.column(name)
     null = value == text.null and not quoted
     may_be_empty = column.type in (TextType.STRING, TextType.BYTES)
@@ -108,10 +127,28 @@ def _value(text: TextFormat, name: str, value: str, quoted: bool) -> Any:
     value = value.strip(" \t")
     if not value and not may_be_empty:
         return None
+    if column.type is TextType.BYTES:
+        return _bytes(value, binary)
+    if column.type in (TextType.TIME, TextType.DATE_TIME):
+        value = losing.text(name, value)
     return _typed(column.type, value)
 
 
 _BITS = {TextType.INT16: 15, TextType.INT32: 31, TextType.INT64: 63}
+
+
+def _bytes(value: str, binary: BinaryText | None) -> bytes:
+    digits = value[2:] if value[:2].lower() in ("0x", "\\x") else value
+    if binary is BinaryText.HEX:
+        return binascii.unhexlify(digits)
+    if binary is None and value[:2].lower() == "0x" and re.fullmatch("([0-9A-Fa-f]{2})*", digits):
+        raise ValueError(f"{value} is ambiguous")
+    return base64.b64decode(value, validate=True)
+
+
+def _time(value: str) -> str:
+    day, _, clock = value.replace("T", " ").rpartition(" ")
+    return f"{day} {time.fromisoformat(clock).isoformat()}".strip()
 
 
 def _typed(kind: TextType, value: str) -> Any:
@@ -127,13 +164,11 @@ def _typed(kind: TextType, value: str) -> Any:
                 raise ValueError(value)
             return pa.array([real], pa.float32())[0].as_py() if kind is TextType.SINGLE else real
         case TextType.BOOLEAN:
-            return {"t": True, "1": True, "f": False, "0": False}[value[0].lower()]
+            return value.lower() in ("true", "t", "1", "yes", "y", "on")
         case TextType.DATE:
             return date.fromisoformat(value[:10])
         case TextType.TIME:
-            return time.fromisoformat(value).isoformat()
-        case TextType.BYTES:
-            return base64.b64decode(value, validate=True)
+            return _time(value)
         case _:
-            moment = datetime.fromisoformat(re.sub(r"(\.\d{6})0+", r"\1", value))
+            moment = datetime.fromisoformat(value)
             return moment.replace(tzinfo=moment.tzinfo or UTC).astimezone(UTC)

@@ -10,7 +10,7 @@ import io
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,14 @@ import pyarrow.parquet as pq
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.facts import Completeness, FileFacts
-from openmirror.plan.observed import InsertPolicy, TablePolicy, TypeChange, ZonelessTimestamps
+from openmirror.plan.observed import (
+    InsertPolicy,
+    TablePolicy,
+    TypeChange,
+    WholeFloats,
+    ZonelessTimestamps,
+)
+from openmirror.plan.read_rules import Fractions
 from openmirror.ports import Entry
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import TableName, TablePath, fold_case, is_reserved, table_name
@@ -56,6 +63,7 @@ from openmirror.table.layout import StorePath
 from tests.conformance import delimited
 from tests.conformance.incarnations import Incarnation, Incarnations
 from tests.conformance.ledger import Done, Filed, Gap, has_ledger, heads, in_order
+from tests.conformance.losing import Losing
 from tests.conformance.nestedtext import held, refuse_times_beyond_a_day
 from tests.conformance.vectors import Outcome, Step, as_moment, encoded
 
@@ -86,6 +94,8 @@ class _Folder:
     warnings: tuple[str, ...] = ()
     incarnation: Incarnation | None = None
     """The incarnation of the folder that the rows are of; None to begin anew."""
+    has_lost: bool = False
+    """Whether a time of it lost what is finer than a microsecond."""
     given_up: int = 0
     """Up to which number those that are missing are passed over."""
     skipped: set[tuple[str, bytes]] = field(default_factory=set)
@@ -98,6 +108,13 @@ class _Folder:
     @property
     def is_dropped(self) -> bool:
         return self.missed > 1
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """Its warnings, those among them that stay."""
+        is_accepted = self.policy.fractions is Fractions.TRUNCATE
+        stays = (Code.FRACTIONS_TRUNCATED.value,) if self.has_lost and not is_accepted else ()
+        return (*self.warnings, *stays)
 
     @property
     def has_table(self) -> bool:
@@ -219,7 +236,7 @@ class Interpreter:
             encoded({c.name: _typed(row[c.name], c.type) for c in columns}, columns)
             for row in folder.table.rows
         ]
-        warnings = tuple(sorted(folder.warnings))
+        warnings = tuple(sorted(folder.shown))
         if not columns and not folder.is_dropped:
             return Outcome((), [], folder.state, "0", warnings)
         if not columns:
@@ -300,11 +317,18 @@ class Interpreter:
             raise _pause(Code.KEY_COLUMN_MISSING, file.name)
         ntz = folder.policy.zoneless is ZonelessTimestamps.NTZ
         zoneless = ColumnType("timestamp_ntz" if ntz else "timestamp")
-        union = union_schema(folder.schema, in_table(facts.schema, folder.schema, zoneless))
+        incoming = facts.schema
+        if folder.policy.whole_floats is WholeFloats.INTEGER and rules.text is None:
+            incoming = _floats_as_integers(incoming, folder.schema)
+        union = union_schema(folder.schema, in_table(incoming, folder.schema, zoneless))
         stops = folder.policy.type_change is TypeChange.STOP
         if not isinstance(union, SchemaUnion) or (stops and union.widened):
             raise _pause(Code.SCHEMA_MERGE_FAILURE, file.name)
-        rows = list(_read(file, facts, union.schema, rules))
+        losing = Losing(folder.policy, rules)
+        try:
+            rows = list(_read(file, facts, union.schema, losing))
+        except NotWhole as error:
+            raise _pause(Code.VALUE_INVALID, file.name) from error
         for marker, _ in rows:
             if marker not in set(Marker):
                 raise _pause(Code.ROW_MARKER_INVALID, file.name)
@@ -318,6 +342,7 @@ class Interpreter:
         ]
         apply_file(table, ChangeFile(facts.schema.names, changes))
         folder.schema, folder.table = union.schema, table
+        folder.has_lost |= losing.has_lost
 
     def _facts(self, file: Path, text: TextFormat | None) -> FileFacts:
         if file.is_dir():
@@ -489,6 +514,23 @@ def row_in(row: dict[str, Any], schema: TableSchema) -> Row:
     }
 
 
+class NotWhole(Exception):
+    """A float that is no integer, in a column of integers."""
+
+
+def _floats_as_integers(file: TableSchema, table: TableSchema) -> TableSchema:
+    of_table = {fold_case(column.name): column.type for column in table.columns}
+    return TableSchema(
+        tuple(
+            replace(column, type=of_table[fold_case(column.name)])
+            if column.type in ("float", "double")
+            and of_table.get(fold_case(column.name)) in ("byte", "short", "integer", "long")
+            else column
+            for column in file.columns
+        )
+    )
+
+
 def _typed(value: Any, kind: ColumnType) -> Any:
     """A value in the type of its column: what the table holds and keys are compared by."""
     if value is None:
@@ -499,31 +541,50 @@ def _typed(value: Any, kind: ColumnType) -> Any:
         return as_moment(value).replace(tzinfo=None)
     if kind in ("float", "double"):
         return float(value)
+    if isinstance(value, float):
+        bits = {"byte": 7, "short": 15, "integer": 31}.get(kind, 53)
+        if not value.is_integer() or not -(2**bits) <= value < 2**bits:
+            raise NotWhole(value)
+        return int(value)
     return Decimal(value) if kind.startswith("decimal") else value
 
 
 def _read(
-    file: Path, facts: FileFacts, schema: TableSchema, rules: TableMetadata
+    file: Path, facts: FileFacts, schema: TableSchema, losing: Losing
 ) -> Iterator[tuple[int | None, Row]]:
-    for row in _read_text(file, rules.text) if rules.text else _read_parquet(file):
-        marker = rules.default_marker if facts.marker is None else _marker(row.pop(facts.marker))
+    rules = losing.rules
+    for row in _read_text(file, rules.text, losing) if rules.text else _read_parquet(file, losing):
+        marker = rules.default_marker if facts.marker is None else marker_of(row.pop(facts.marker))
         yield marker, row_in(row, schema)
 
 
-def _read_text(file: Path, text: TextFormat) -> Iterator[dict[str, Any]]:
+def _read_text(file: Path, text: TextFormat, losing: Losing) -> Iterator[dict[str, Any]]:
     try:
-        yield from delimited.rows(file, text)
+        yield from delimited.rows(file, text, losing.policy.binary_text, losing)
     except delimited.Unreadable as error:
         raise _pause(Code.FILE_UNREADABLE, file.name) from error
     except ValueError as error:
         raise _pause(Code.VALUE_INVALID, file.name) from error
 
 
-def _read_parquet(file: Path) -> Iterator[dict[str, Any]]:
+def _read_parquet(file: Path, losing: Losing) -> Iterator[dict[str, Any]]:
     try:
-        yield from parquet_rows(open_parquet(file))
+        _refuse_finer_int96(file, losing)
+        yield from parquet_rows(open_parquet(file), losing)
     except ValueError as error:  # pyarrow's own, of a time that Python cannot say, is one too
         raise _pause(Code.VALUE_INVALID, file.name) from error
+
+
+def _refuse_finer_int96(file: Path, losing: Losing) -> None:
+    """Of INT96 what is finer is lost without a word, but not in every column."""
+    opened = pq.ParquetFile(file)
+    if len(opened.schema) != len(opened.schema_arrow):
+        return
+    silent = replace(losing)
+    for number, name in enumerate(opened.schema_arrow.names):
+        if opened.schema.column(number).physical_type == "INT96":
+            for value in opened.read(columns=[name]).column(0).to_pylist():
+                silent.value(name, value)
 
 
 def open_parquet(source: Path | io.BytesIO) -> pa.Table:
@@ -531,19 +592,27 @@ def open_parquet(source: Path | io.BytesIO) -> pa.Table:
     return pq.ParquetFile(source, coerce_int96_timestamp_unit="us").read()
 
 
-def parquet_rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    """Rows as a table holds them; ValueError for one that none can hold."""
+def parquet_rows(table: pa.Table, losing: Losing | None = None) -> Iterator[dict[str, Any]]:
+    """Rows as a table holds them; ValueError for one that none can hold.
+
+    Without `losing`, for columns of which nothing can be lost.
+    """
     for number, field_ in enumerate(table.schema):
         if str(field_.type).startswith("duration"):
             table = table.set_column(number, field_.name, table.column(number).cast("int64"))
     kinds = {field_.name: field_.type for field_ in table.schema}
     refuse_times_beyond_a_day(table)
-    for row in table.to_pylist():
-        yield {name: held(value, kinds[name]) for name, value in row.items()}
+    for row in (losing.times(table) if losing else table).to_pylist():
+        yield {
+            name: held(losing.value(name, value) if losing else value, kinds[name])
+            for name, value in row.items()
+        }
 
 
-def _marker(value: Any) -> int | None:
+def marker_of(value: Any) -> int | None:
+    """A marker of a file as a whole number; None for what is none."""
     try:
-        return int(str(value))
-    except ValueError:
+        number = Decimal(str(value).strip())
+    except InvalidOperation:
         return None
+    return int(number) if number.is_finite() and number == int(number) else None

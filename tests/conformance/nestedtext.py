@@ -26,8 +26,6 @@ def held(value: Any, kind: pa.DataType) -> Any:
     if pa.types.is_nested(kind):
         return _json(value, kind)
     if isinstance(value, datetime):
-        if getattr(value, "nanosecond", 0):
-            raise NoValue(value)
         return value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
     if isinstance(value, time):
         return value.isoformat()

@@ -24,10 +24,10 @@ from openmirror.protocol.schema import TableSchema
 from openmirror.spark.converting import converted
 from openmirror.spark.pieces import Piece, pieces
 from openmirror.stores.local.store import LocalStore
-from openmirror.table.control import BatchKind
+from openmirror.table.control import BatchKind, Truncated
 from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
-from tests.conformance.interpreter import open_parquet, parquet_rows, row_in, table_in
+from tests.conformance.interpreter import marker_of, open_parquet, parquet_rows, row_in, table_in
 from tests.harness.paper import PaperEngine
 
 
@@ -36,12 +36,14 @@ class _Read:
     """The changes of a batch, file by file."""
 
     files: list[ChangeFile]
+    truncated: Truncated | None
 
     @property
     def counts(self) -> Counts:
         kinds = [change.marker for file in self.files for change in file.changes]
         inserts, deletes = kinds.count(Marker.INSERT), kinds.count(Marker.DELETE)
-        return Counts(inserts=inserts, updates=len(kinds) - inserts - deletes, deletes=deletes)
+        updates = len(kinds) - inserts - deletes
+        return Counts(inserts, updates, deletes, self.truncated)
 
     def release(self) -> None:
         """Nothing is held elsewhere."""
@@ -66,11 +68,11 @@ class ReferenceEngine(PaperEngine):
                 return parts
             files = []
             for file in batch.files:
-                read = self._changes(file, pieces([file], parts), batch)
+                read = self._changes(file, pieces([file], parts.by_file), batch)
                 if isinstance(read, BadFile):
                     return read
                 files.append(read)
-        return _Read(files)
+        return _Read(files, parts.truncated)
 
     def _changes(
         self, file: LandedFile, read: Iterable[Piece], batch: Batch
@@ -84,7 +86,8 @@ class ReferenceEngine(PaperEngine):
             return BadFile(file.name, Broken(Code.FILE_UNREADABLE, str(error)))
         for row in (row for table in tables for row in parquet_rows(table)):
             text = batch.frozen.default_marker if facts.marker is None else row.pop(facts.marker)
-            marker = _marker(text)
+            number = marker_of(text)
+            marker = Marker(number) if number in set(Marker) else None
             if marker not in allowed:
                 undeclared = marker is not None and not batch.frozen.key_columns
                 code = Code.KEY_COLUMNS_UNDECLARED if undeclared else Code.ROW_MARKER_INVALID
@@ -123,10 +126,3 @@ class ReferenceEngine(PaperEngine):
         log = self._logs.read(table)
         assert log is None or isinstance(log, TableLog)
         return log
-
-
-def _marker(value: object) -> Marker | None:
-    try:
-        return Marker(int(str(value)))
-    except ValueError:
-        return None

@@ -128,7 +128,7 @@ BAD = [
     Bad("no-key", Code.KEY_COLUMN_MISSING, _data({"v": ["b"]}), "'id'"),
     Bad("twice", Code.COLUMNS_DUPLICATE, _data({"id": [2], "v": ["b"], "V": ["c"]}), "'V'"),
     Bad("type", Code.SCHEMA_MERGE_FAILURE, _data({"id": [2], "v": [2]}), "column 'v'"),
-    Bad("nanoseconds", Code.VALUE_INVALID, _typed(pa.timestamp("ns"), 1), "row 1, column 'x'"),
+    Bad("beyond-a-day", Code.VALUE_INVALID, _typed(pa.time64("us"), -1), "row 1, column 'x'"),
     Bad("digits", Code.COLUMN_TYPE_UNSUPPORTED, _typed(pa.decimal256(39), Decimal(1)), "'x'"),
 ]
 UNFINISHED = {"zero-byte": b"", "truncated": _parquet(GOOD)[:-20]}

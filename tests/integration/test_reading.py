@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
 from openmirror.errors import ConditionFailed, NotThere
@@ -30,6 +34,7 @@ from openmirror.spark.access import abfs_settings
 from openmirror.spark.engine import SparkEngine, SparkPrepared
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional
 from openmirror.spark.places import account_spark_paths, local_spark_paths
+from openmirror.spark.transacting import fresh_session
 from openmirror.stores.azure.store import AzureStore
 from openmirror.stores.local.store import LocalStore
 from openmirror.table import layout
@@ -96,9 +101,9 @@ def served_root(served: EndpointServer, spark: SparkSession) -> Iterator[Root]:
     forget(spark, account)
 
 
-def parquet(table: pa.Table) -> bytes:
+def parquet(table: pa.Table, **options: Any) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(table, sink)
+    pq.write_table(table, sink, **options)
     return sink.getvalue().to_pybytes()
 
 
@@ -194,6 +199,78 @@ def test_so_it_is_on_a_storage_account(served_root: Root) -> None:
     assert leftovers(served_root) == ()
 
 
+_WITH_CHECKSUMS = {
+    "fs.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
+    "fs.file.impl.disable.cache": "true",
+}
+"""Hadoop's own way with local files, which the session of the tests goes without."""
+
+
+def test_a_checksum_file_of_hadoops_beside_a_landed_file_is_never_believed(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    store = LocalStore(tmp_path)
+    paths = local_spark_paths(str(tmp_path))
+    root = Root(store, SparkEngine(spark, paths, converter(store), _WITH_CHECKSUMS))
+    of = batch(root, [("1.parquet", table(1)), ("2.parquet", table(2)), ("3.parquet", table(3))])
+    for file in of.files:
+        beside = StorePath(f"{layout.folder_of(file.path)}/.{file.name}.crc")
+        store.write(beside, b"crc\0\0\0\x02\0" + bytes(100))
+    assert [row[:2] for row in read(root, of)] == [(n, row) for n in (1, 2, 3) for row in range(3)]
+    session = fresh_session(spark, _WITH_CHECKSUMS)
+    with pytest.raises(Py4JJavaError, match="ChecksumException"):
+        session.read.schema("id long").parquet(paths(of.files[0].path)).collect()
+
+
+_ENCODINGS = {
+    "PLAIN": ("b", "i", "l", "d", "s", "x", "n"),
+    "RLE": ("b",),
+    "DELTA_BINARY_PACKED": ("i", "l"),
+    "DELTA_LENGTH_BYTE_ARRAY": ("s",),
+    "DELTA_BYTE_ARRAY": ("s", "x", "n"),
+    "BYTE_STREAM_SPLIT": ("i", "l", "d", "x", "n"),
+}
+_CODECS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
+
+
+def of_every_type() -> pa.Table:
+    count = range(50)
+    columns = {
+        "b": pa.array([number % 3 == 0 for number in count]),
+        "i": pa.array(count, pa.int32()),
+        "l": pa.array([number << 40 for number in count]),
+        "d": pa.array([number / 4 for number in count]),
+        "s": pa.array([f"text {number * 7}" for number in count]),
+        "x": pa.array([b"%04d" % number for number in count], pa.binary(4)),
+        "n": pa.array([Decimal(number) for number in count], pa.decimal128(30, 1)),
+    }
+    gaps = pa.array([number % 7 != 0 for number in count])
+    return pa.table({name: pc.if_else(gaps, array, None) for name, array in columns.items()})
+
+
+def test_every_encoding_and_every_codec_of_parquet_is_read(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    root, whole = local(tmp_path, spark), of_every_type()
+    columns = whole.to_pydict()
+    for version in ("1.0", "2.0"):
+        ways: list[dict[str, Any]] = [{"compression": codec} for codec in _CODECS]
+        for encoding, names in _ENCODINGS.items():
+            chosen = dict.fromkeys(names, encoding)
+            ways.append({"use_dictionary": False, "column_encoding": chosen})
+        files = [
+            (f"{number}.parquet", parquet(whole, data_page_version=version, **way))
+            for number, way in enumerate(ways)
+        ]
+        rows = read(root, batch(root, files))
+        assert len(rows) == len(files) * whole.num_rows
+        for sequence, row, _, *values in rows:
+            expected_values = [columns[name][row] for name in whole.column_names]
+            assert [bytes(v) if isinstance(v, bytearray) else v for v in values] == (
+                expected_values
+            ), ways[sequence - 1]
+
+
 def damaged(of: pa.Table) -> bytes:
     data = bytearray(parquet(of))
     data[4:60] = bytes(56)
@@ -229,12 +306,12 @@ def test_the_first_file_whose_conversion_fails_is_the_one_that_is_named(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     root = local(tmp_path, spark)
-    finer = pa.table({"id": [1, 1], "t": pa.array([1000, 1], pa.timestamp("ns"))})
-    files = [(f"{number}.parquet", finer) for number in range(2, 6)]
+    beyond = pa.table({"id": [1, 1], "t": pa.array([1, 86_400_000], pa.time32("ms"))})
+    files = [(f"{number}.parquet", beyond) for number in range(2, 6)]
     found = root.engine.read(batch(root, [("1.parquet", table(1, nested=True)), *files]))
     assert isinstance(found, BadFile), found
     assert (found.name, found.broken.code) == ("2.parquet", Code.VALUE_INVALID)
-    assert found.broken.detail.startswith("row 2, column 't': 1 nanoseconds")
+    assert found.broken.detail.startswith("row 2, column 't': 86400000000 microseconds")
     assert leftovers(root) == ()
 
 

@@ -13,6 +13,7 @@ from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.formats.text.rows import read_text
 from openmirror.plan.facts import Completeness, FileFacts
+from openmirror.plan.read_rules import ReadRules
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.text_format import TextFormat
@@ -86,7 +87,8 @@ def read(file: TextFile, *, slowly: bool = False) -> Read | Broken:
     slow = (slowly or draw.random() < 0.33) and len(file.content) < 20_000
     content: Any = _Trickle(file.content, draw) if slow else io.BytesIO(file.content)
     try:
-        batches = list(read_text(content, text, facts.schema, facts.marker))
+        rules = ReadRules(text=text)
+        batches = [one.batch for one in read_text(content, rules, facts.schema, facts.marker)]
     except RowsBroken as found:
         return found.broken
     rows = [row for batch in batches for row in batch.to_pylist()]

@@ -9,6 +9,7 @@ import pytest
 
 from openmirror.formats.text.columns import Misfit, converted
 from openmirror.formats.text.values import BLANKS, read_value
+from openmirror.plan.read_rules import BinaryText
 from openmirror.protocol.text_format import TextColumn, TextType
 from tests.text.reading import exact
 from tests.text.test_generated_files import seed
@@ -61,6 +62,38 @@ def test_a_value_means_the_same_alone_and_in_a_column(kind: TextType) -> None:
     assert 100 < len(fitting) < len(texts) - 100
     assert _in_a_column(kind, [text for text, _ in fitting]) == [m for _, m in fitting]
     assert _in_a_column(kind, texts) == alone.index(None)
+
+
+@pytest.mark.parametrize("text", ["0x", "0x00FF", "0XdeadBEEF", " 0x4f6D "])
+def test_bytes_that_may_be_hexadecimal_or_base64_are_refused_until_somebody_says_which(
+    text: str,
+) -> None:
+    column, texts = TextColumn("c", TextType.BYTES), pa.array([text])
+    with pytest.raises(Misfit, match="binaryText"):
+        converted(texts, column, "N")
+    assert converted(texts, column, "N", BinaryText.HEX).to_pylist() == [
+        bytes.fromhex(text.strip()[2:])
+    ]
+
+
+def test_a_declared_encoding_of_bytes_reads_every_value_by_itself_alone() -> None:
+    column = TextColumn("c", TextType.BYTES)
+    texts = pa.array(["0x1234", "0x12"])  # the second is four characters of base64
+    with pytest.raises(Misfit) as misfit:
+        converted(texts, column, "N", BinaryText.BASE64)
+    assert misfit.value.row == 0
+    assert converted(texts[1:], column, "N", BinaryText.BASE64).to_pylist() == [b"\xd3\x1d\x76"]
+    spelled_in_hex = pa.array(["0x00fF", "\\xDEAD", "beef", "", None])
+    assert converted(spelled_in_hex, column, "N", BinaryText.HEX).to_pylist() == [
+        b"\x00\xff",
+        b"\xde\xad",
+        b"\xbe\xef",
+        b"",
+        None,
+    ]
+    for wrong in ("0x1", "AP8=", "xx", "0x 12", "0x\uff11\uff12"):
+        with pytest.raises(Misfit, match="hexadecimal"):
+            converted(pa.array([wrong]), column, "N", BinaryText.HEX)
 
 
 @pytest.mark.parametrize("kind", list(TextType))

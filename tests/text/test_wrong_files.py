@@ -57,8 +57,11 @@ UNFIT: dict[TextType, tuple[str, ...]] = {
         "0000-01-01",
         "today",
     ),
-    TextType.TIME: ("25:00:00", "12:60:00", "noon", "12:30:61", "-1:00:00"),
-    TextType.BOOLEAN: ("yes please", "2", "tru", "-1"),
+    TextType.TIME: (
+        *("25:00:00", "12:60:00", "noon", "12:30:61", "-1:00:00"),
+        *("2025-02-30 12:00", "2025-06-17", "2025-06-17 12:00Z"),
+    ),
+    TextType.BOOLEAN: ("yes please", "2", "tru", "-1", "yy", "onn", "ja"),
     TextType.BYTES: ("abc", "a*b=", "é===", "AAAA=AAA"),
 }
 _AMONG = 60

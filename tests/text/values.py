@@ -172,11 +172,14 @@ def _clock_time(draw: random.Random, _: str) -> Spelled:
     of_day = _time_of_day(draw)
     if draw.random() < 0.1:
         return of_day.replace(second=0, microsecond=0).isoformat(), f"{of_day:%H:%M}"
+    if draw.random() < 0.1:
+        day = _date(draw, "")[1]
+        return f"{day} {of_day.isoformat()}", f"{day}{draw.choice(' T')}{of_day.isoformat()}"
     return of_day.isoformat(), of_day.isoformat() + _finer(of_day, draw)
 
 
-_TRUE = ("true", "True", "TRUE", "1", "t")
-_FALSE = ("false", "False", "FALSE", "0", "F")
+_TRUE = ("true", "True", "TRUE", "1", "t", "yes", "Y", "On")
+_FALSE = ("false", "False", "FALSE", "0", "F", "NO", "n", "off")
 
 
 def _boolean(draw: random.Random, _: str) -> Spelled:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,12 +18,13 @@ from openmirror.formats.conversion import FileConverter
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.formats.parquet.conversion import read_parquet
 from openmirror.plan.facts import Completeness, FileFacts, LandedFile
+from openmirror.plan.read_rules import Fractions, ReadRules
 from openmirror.ports import Converted, Entry
 from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Sequence
 from openmirror.protocol.text_format import TextColumn, TextFormat, TextType
 from openmirror.stores.memory.files import MemoryStore
-from openmirror.table.control import FrozenOptions
 from openmirror.table.layout import StorePath, conversion
 from tests.harness.publishing import encoded
 from tests.harness.stores import Call, WatchedStore
@@ -52,12 +54,12 @@ def landed(store: MemoryStore, data: bytes, text: TextFormat | None = None) -> L
 
 def convert(
     data: bytes,
-    frozen: FrozenOptions = FrozenOptions(),  # noqa: B008
+    rules: ReadRules = ReadRules(),  # noqa: B008
     **sizes: int,
 ) -> tuple[Any, MemoryStore]:
     store = MemoryStore(lambda: AT)
-    file = landed(store, data, frozen.text)
-    return FileConverter(store, **sizes).convert(file, frozen, INTO), store
+    file = landed(store, data, rules.text)
+    return FileConverter(store, **sizes).convert(file, rules, INTO), store
 
 
 def parts(data: bytes, **sizes: int) -> list[tuple[str, int, pa.Table]]:
@@ -70,8 +72,11 @@ def parts(data: bytes, **sizes: int) -> list[tuple[str, int, pa.Table]]:
     ]
 
 
-def broken(data: bytes) -> Broken:
-    done, _ = convert(data)
+REFUSE = ReadRules(fractions=Fractions.REFUSE)
+
+
+def broken(data: bytes, rules: ReadRules = REFUSE) -> Broken:
+    done, _ = convert(data, rules)
     assert isinstance(done, Broken), done
     return done
 
@@ -106,7 +111,7 @@ def test_of_large_rows_few_are_in_memory_at_once() -> None:
     store = MemoryStore(lambda: AT)
     facts = landed(store, data).facts
     assert facts is not None
-    batches = list(read_parquet(io.BytesIO(data), facts))
+    batches = [rows.batch for rows in read_parquet(io.BytesIO(data), facts, ReadRules())]
     assert sum(batch.num_rows for batch in batches) == 100
     assert max(batch.nbytes for batch in batches) <= 20 << 20
 
@@ -205,6 +210,102 @@ def test_the_row_is_counted_through_all_row_groups() -> None:
     assert found.detail.startswith("row 200001, column 't'")
 
 
+def test_times_lose_what_is_finer_than_a_microsecond_and_the_first_is_named() -> None:
+    table = pa.table(
+        {
+            "t": pa.array([*range(0, 5_000_000, 1000), -1, -1001, 1999], NS),
+            "time": pa.array([*[0] * 5001, 86_399_999_999_999, None], pa.time64("ns")),
+            "nested": pa.array([[1]] * 5003, pa.list_(NS)),
+        }
+    )
+    done, store = convert(encoded(table, row_group_size=1000))
+    assert isinstance(done, Converted)
+    assert done.truncated == (
+        "row 5001, column 't': -1 nanoseconds are finer than a microsecond, and lost what is finer"
+    )
+    [part] = done.parts
+    read = pq.read_table(io.BytesIO(store.read(part.path).data)).slice(5000)
+    assert read.column("t").cast(pa.int64()).to_pylist() == [-1, -2, 1]
+    assert read.column("time").to_pylist() == ["00:00:00", "23:59:59.999999", None]
+    assert read.column("nested").to_pylist()[0] == '["1970-01-01T00:00:00.000000001Z"]'
+
+
+def test_nothing_is_lost_of_columns_that_rows_are_matched_by() -> None:
+    rules = ReadRules(exact=frozenset({"t"}))
+    table = pa.table({"T": pa.array([1000, 1001], NS), "u": pa.array([1, 2], NS)})
+    found = broken(encoded(table), rules)
+    assert (found.code, found.detail[:18]) == (Code.VALUE_INVALID, "row 2, column 'T':")
+    done, _ = convert(encoded(table.slice(0, 1)), rules)
+    assert done.truncated.startswith("row 1, column 'u': 1 nanoseconds")
+
+
+@pytest.mark.parametrize("years", [0, 100, 700])
+def test_int96_that_is_finer_is_found_in_whatever_year_it_lies(years: int) -> None:
+    """Nanoseconds that overflow differ from their microseconds by as much."""
+    shift = years * 31_556_952 * 10**6
+    micros = pa.array([shift + 5, -shift - 5, shift], pa.timestamp("us"))
+    data = encoded(pa.table({"T": micros, "n": [1, 2, 3]}), use_deprecated_int96_timestamps=True)
+    facts = landed(MemoryStore(lambda: AT), data).facts
+    assert facts is not None
+    assert (facts.int96, facts.needs_conversion) == (("T",), False)
+    [part] = parts_by(data, REFUSE)
+    assert part.column("T").cast(pa.int64()).to_pylist() == [shift + 5, -shift - 5, shift]
+
+
+def parts_by(data: bytes, rules: ReadRules) -> list[pa.Table]:
+    done, store = convert(data, rules)
+    assert isinstance(done, Converted), done
+    return [pq.read_table(io.BytesIO(store.read(part.path).data)) for part in done.parts]
+
+
+def test_int96_of_a_column_that_may_lose_nothing_is_refused_by_row_and_value() -> None:
+    many = pa.array([*range(0, 70_000_000, 1000), None, 5001, 7], pa.timestamp("ns"))
+    data = encoded(
+        pa.table({"T": many, "l": [[1]] * len(many)}),
+        use_deprecated_int96_timestamps=True,
+        row_group_size=10_000,
+    )
+    found = broken(data, ReadRules(exact=frozenset({"t"})))
+    assert found.code is Code.VALUE_INVALID
+    assert found.detail == (
+        "row 70002, column 'T': a time after 1970-01-01 00:00:00.000005 is finer than a microsecond"
+    )
+    [table] = parts_by(data, ReadRules(exact=frozenset({"l"})))
+    assert table.num_rows == len(many)
+
+
+@pytest.mark.parametrize(
+    ("array", "kind", "taken"),
+    [
+        (pa.array([1.0, None, -128.0]), "byte", [1, None, -128]),
+        (pa.array([-0.0, 2.0**53, -(2.0**53)]), "long", [0, 2**53, -(2**53)]),
+        (pa.array([2.0**24], pa.float32()), "integer", [2**24]),
+        (pa.array([1.0, 0.5]), "long", "row 2, column 'n': 0.5 does not fit an integer"),
+        (pa.array([None, 128.0]), "byte", "row 2, column 'n': 128.0 does not fit an integer"),
+        (pa.array([float("nan")]), "long", "row 1, column 'n': nan does not fit"),
+        (pa.array([float("inf")]), "long", "row 1, column 'n': inf does not fit"),
+        (pa.array([2.0**53 + 2]), "long", "beyond 9007199254740992 floats do not count in ones"),
+        (pa.array([2.0**24 + 2], pa.float32()), "long", "beyond 16777216 floats do not count"),
+    ],
+    ids=str,
+)
+def test_floats_that_a_policy_takes_for_integers_are_whole(
+    array: pa.Array, kind: str, taken: object
+) -> None:
+    store = MemoryStore(lambda: AT)
+    file = landed(store, encoded(pa.table({"n": array})))
+    assert file.facts is not None
+    integers = TableSchema((Column("n", ColumnType(kind)),))
+    file = replace(file, facts=replace(file.facts, schema=integers))
+    done = FileConverter(store).convert(file, ReadRules(), INTO)
+    if isinstance(done, Broken):
+        assert isinstance(taken, str)
+        assert taken in done.detail
+    else:
+        read = pq.read_table(io.BytesIO(store.read(done.parts[0].path).data))
+        assert read.column("n").to_pylist() == taken
+
+
 def test_a_timestamp_beyond_the_range_of_microseconds_is_named() -> None:
     table = pa.table({"t": pa.array([0, 2**60], pa.timestamp("ms")), "u": [[1], [2]]})
     assert broken(encoded(table)).detail.startswith("row 2, column 't'")
@@ -266,7 +367,7 @@ def test_no_damaged_bytes_do_worse_than_a_problem(
         modified=AT,
         facts=facts,
     )
-    done = FileConverter(store).convert(file, FrozenOptions(), INTO)
+    done = FileConverter(store).convert(file, ReadRules(), INTO)
     if isinstance(done, Broken):
         assert done.code in (Code.FILE_UNREADABLE, Code.VALUE_INVALID)
         return
@@ -293,7 +394,7 @@ def test_a_footer_that_miscounts_its_rows_is_a_problem_of_the_file() -> None:
         modified=AT,
         facts=wrong,
     )
-    done = FileConverter(store).convert(of_three, FrozenOptions(), INTO)
+    done = FileConverter(store).convert(of_three, ReadRules(), INTO)
     assert isinstance(done, Broken)
     assert done.detail == "its footer says 3 rows, and there are 2"
 
@@ -303,7 +404,7 @@ def test_a_file_that_was_replaced_is_not_converted() -> None:
     file = landed(store, encoded(pa.table({"t": moments(2)})))
     store.write(PATH, encoded(pa.table({"t": moments(3)})))
     with pytest.raises(ConditionFailed):
-        FileConverter(store).convert(file, FrozenOptions(), INTO)
+        FileConverter(store).convert(file, ReadRules(), INTO)
 
 
 @pytest.mark.parametrize("trouble", [NotThere("gone"), Unavailable("busy")])
@@ -321,13 +422,43 @@ def test_the_stores_own_trouble_is_no_damaged_file(trouble: Exception, reads: in
 
     watched.before = fail
     with pytest.raises(type(trouble)):
-        FileConverter(watched).convert(file, FrozenOptions(), INTO)
+        FileConverter(watched).convert(file, ReadRules(), INTO)
+
+
+def test_a_time_in_text_loses_what_is_finer_and_the_first_is_named_by_its_line() -> None:
+    kinds = {"at": TextType.DATE_TIME, "time": TextType.TIME, "day": TextType.DATE}
+    text = TextFormat(columns=tuple(TextColumn(name, kind) for name, kind in kinds.items()))
+    data = (
+        b"at,time,day\n2024-02-29 23:59:59.123456000,,\n"
+        b" 1969-12-31T23:59:59.9999999 +02:00 ,23:59:59.999999999,\n,00:00:00.1234567,\n"
+    )
+    done, store = convert(data, ReadRules(text=text))
+    assert isinstance(done, Converted), done
+    assert done.truncated == (
+        "line 3, column 'at': ' 1969-12-31T23:59:59.9999999 +02:00 ' is finer than a microsecond, "
+        "and lost what is finer"
+    )
+    table = pq.read_table(io.BytesIO(store.read(done.parts[0].path).data))
+    micros = table.column("at").cast(pa.int64()).to_pylist()
+    assert micros == [1_709_251_199_123_456, -7_200_000_001, None]
+    assert table.column("time").to_pylist() == [None, "23:59:59.999999", "00:00:00.123456"]
+    for rules in (
+        ReadRules(text=text, fractions=Fractions.REFUSE),
+        ReadRules(text=text, exact=frozenset({"at"})),
+    ):
+        found, _ = convert(data, rules)
+        assert (found.code, found.detail[:20]) == (Code.VALUE_INVALID, "line 3, column 'at':")
+    for wrong in (b"2024-02-29 23:59:59.1234567890", b"x.1234567"):
+        found, _ = convert(b"at\n" + wrong + b"\n", ReadRules(text=text))
+        assert found.code is Code.VALUE_INVALID
+    found, _ = convert(b"day\n2024-02-29 00:00:00.0000001\n", ReadRules(text=text))
+    assert found.code is Code.VALUE_INVALID
 
 
 def test_delimited_text_is_converted_by_what_was_frozen() -> None:
     text = TextFormat(columns=(TextColumn("id", TextType.INT64),))
     data = b"id,__rowMarker__,name\r\n1,4,a\r\n2,2,\r\n"
-    done, store = convert(data, FrozenOptions(text=text))
+    done, store = convert(data, ReadRules(text=text))
     assert isinstance(done, Converted), done
     [part] = done.parts
     table = pq.read_table(io.BytesIO(store.read(part.path).data))

@@ -222,7 +222,7 @@ def test_files_behind_one_that_is_still_being_written_stay_silent(world: Publish
     [
         ("no parquet", b"id,name\n1,a\n", Code.FILE_UNREADABLE),
         ("no key", parquet(other=[1]), Code.KEY_COLUMN_MISSING),
-        ("marker type", parquet(id=[1], __rowMarker__=[0.5]), Code.ROW_MARKER_INVALID),
+        ("marker type", parquet(id=[1], __rowMarker__=[True]), Code.ROW_MARKER_INVALID),
         ("columns", parquet(id=[1], ID=[2]), Code.COLUMNS_DUPLICATE),
         ("schema", parquet(id=pa.array([1], pa.decimal256(39))), Code.COLUMN_TYPE_UNSUPPORTED),
         ("merge", parquet(id=["text"]), Code.SCHEMA_MERGE_FAILURE),

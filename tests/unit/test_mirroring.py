@@ -18,9 +18,11 @@ from openmirror.plan.observed import (
     Limits,
     TablePolicy,
     TypeChange,
+    WholeFloats,
     ZonelessTimestamps,
     limits_of,
 )
+from openmirror.plan.read_rules import BinaryText, Fractions
 from openmirror.protocol.names import TableName
 from openmirror.protocol.rules import Broken, Code
 
@@ -61,6 +63,9 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
                 "insert": "upsert",
                 "typeChange": "stop",
                 "zonelessTimestamps": "ntz",
+                "binaryText": "hex",
+                "fractions": "refuse",
+                "wholeFloats": "integer",
                 "deletionVectors": True,
                 "clustering": ["id"],
                 "dropGrace": "2h",
@@ -70,6 +75,9 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
                         "insert": "as-is",
                         "typeChange": "feature",
                         "zonelessTimestamps": "utc",
+                        "binaryText": "base64",
+                        "fractions": "truncate",
+                        "wholeFloats": "as-is",
                         "deletionVectors": False,
                         "clustering": [],
                         "dropGrace": "0",
@@ -86,6 +94,9 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
         type_change=TypeChange.STOP,
         insert=InsertPolicy.UPSERT,
         zoneless=ZonelessTimestamps.NTZ,
+        binary_text=BinaryText.HEX,
+        fractions=Fractions.REFUSE,
+        whole_floats=WholeFloats.INTEGER,
         deletion_vectors=True,
         change_data_feed=True,
         clustering=("id",),
@@ -99,6 +110,9 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
         type_change=TypeChange.FEATURE,
         insert=InsertPolicy.AS_IS,
         zoneless=ZonelessTimestamps.UTC,
+        binary_text=BinaryText.BASE64,
+        fractions=Fractions.TRUNCATE,
+        whole_floats=WholeFloats.AS_IS,
         deletion_vectors=False,
         change_data_feed=False,
         clustering=(),
@@ -130,7 +144,8 @@ def test_waits_of_a_table_win_over_those_of_the_run() -> None:
 
 DURATION = "a number of seconds, or one with a unit: 30, 30s, 10m, 2h, 7d"
 SWITCHES = (
-    "insert, typeChange, zonelessTimestamps, deletionVectors, clustering, dropGrace, quietPeriod"
+    "insert, typeChange, zonelessTimestamps, binaryText, fractions, wholeFloats, "
+    "deletionVectors, clustering, dropGrace, quietPeriod"
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -178,6 +179,26 @@ def test_a_file_without_rows_is_complete() -> None:
     assert facts.schema.names == ("a",)
 
 
+@pytest.mark.parametrize(
+    ("options", "is_for_spark"),
+    [
+        ({"column_encoding": {"v": "BYTE_STREAM_SPLIT"}}, False),
+        ({"column_encoding": {"v": "DELTA_BINARY_PACKED"}}, True),
+        *(
+            ({"compression": codec}, codec != "brotli")
+            for codec in ("none", "snappy", "gzip", "lz4", "zstd", "brotli")
+        ),
+    ],
+)
+def test_what_spark_cannot_decode_is_converted(
+    options: dict[str, Any], *, is_for_spark: bool
+) -> None:
+    table = pa.table({"v": list(range(100))})
+    facts = inspect(encoded(table, use_dictionary=False, data_page_version="2.0", **options))
+    assert facts.needs_conversion is not is_for_spark
+    assert (facts.rows, facts.broken) == (100, None)
+
+
 @pytest.mark.parametrize("name", ["__rowMarker__", "__ROWMARKER__"])
 @pytest.mark.parametrize(
     ("kind", "of_table"),
@@ -186,6 +207,8 @@ def test_a_file_without_rows_is_complete() -> None:
         (pa.int64(), "long"),
         (pa.uint64(), "decimal(20,0)"),  # an integer, though tables have none so wide
         (pa.string(), "string"),
+        (pa.float64(), "double"),  # whether it is whole, each row shows
+        (pa.decimal128(19, 0), "decimal(19,0)"),
     ],
 )
 def test_a_row_marker_is_found_in_any_casing_and_is_no_data(
@@ -199,9 +222,9 @@ def test_a_row_marker_is_found_in_any_casing_and_is_no_data(
 @pytest.mark.parametrize(
     ("array", "word"),
     [
-        (pa.array([1.0]), "DOUBLE"),
         (pa.array([True]), "BOOLEAN"),
-        (pa.array([1], pa.decimal128(5, 0)), "Decimal"),
+        (pa.array([1], pa.date32()), "Date"),
+        (pa.array([1], pa.decimal256(39, 0)), "Decimal"),
         (pa.array([b"1"]), "BYTE_ARRAY"),
         (pa.array([[1]]), "nested"),
         (pa.nulls(1), "all NULL"),

@@ -153,7 +153,8 @@ def test_what_is_no_text_is_broken_and_named(data: bytes, words: str) -> None:
         ("a,A", Code.COLUMNS_DUPLICATE),
         ("a,a", Code.COLUMNS_DUPLICATE),
         ("__rowMarker__,__ROWMARKER__", Code.COLUMNS_DUPLICATE),
-        ("a,", Code.FILE_UNREADABLE),
+        ("a,,b", Code.FILE_UNREADABLE),
+        ('a,""', Code.FILE_UNREADABLE),
         ("", Code.FILE_UNREADABLE),
     ],
 )
@@ -174,3 +175,9 @@ def test_facts_are_remembered_for_a_content_and_what_is_declared_of_it() -> None
     assert len(watched.calls) == 1
     assert inspector.inspect(PATH, entry, TextFormat(separator=";")).schema.names == ("a", "b")
     assert inspector.inspect(PATH, entry).completeness is Completeness.BROKEN  # as Parquet
+
+
+def test_a_separator_behind_the_last_name_makes_no_column() -> None:
+    facts = inspect(b"a,b,\r\n1,2,\r\n")
+    assert (facts.schema.names, facts.rows, facts.broken) == (("a", "b"), 1, None)
+    assert inspect(b"a,\n1,\n\n").rows == 1  # an empty line is a row of one value alone

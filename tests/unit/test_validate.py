@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -186,24 +187,36 @@ def test_a_default_marker_that_needs_keys_is_found_in_the_metadata(folder: Folde
     assert folder.rules() == [("KeyColumnsUndeclared", "_metadata.json")]
 
 
-@pytest.mark.parametrize("marker", [3, -1, None, "x", "", 40])
+@pytest.mark.parametrize(
+    "marker",
+    [3, -1, None, "x", "", 40, 4.5, float("nan"), Decimal("0.1"), "4.01", "-4", "4,0", "0x4"],
+)
 def test_a_marker_that_is_none_of_0_1_2_4_is_found_with_its_row(
     folder: Folder, marker: object
 ) -> None:
     folder.metadata()
-    good = "0" if isinstance(marker, str) else 0
+    good = "0" if isinstance(marker, str) else 0 if marker is None else type(marker)(0)
     folder.land(1, id=[1, 2, 3], __rowMarker__=[good, marker, marker])
     (finding,) = folder.validate()
     assert finding.rule == "RowMarkerInvalid"
     assert finding.detail.startswith("row 2 has __rowMarker__ = ")
 
 
-@pytest.mark.parametrize("marker", [1, 2, 4, "4"])
+@pytest.mark.parametrize("marker", [4.0, 2.0, Decimal("4.00"), "4.0", " +4. ", "-0", "00"])
+def test_a_marker_that_is_whole_is_one_however_it_is_written(
+    folder: Folder, marker: object
+) -> None:
+    folder.metadata()
+    folder.land(1, id=[1], __rowMarker__=[marker])
+    assert folder.validate() == []
+
+
+@pytest.mark.parametrize("marker", [1, 2, 4, "4", "4.0", 4.0])
 def test_a_marker_that_needs_keys_is_found_in_a_table_without(
     folder: Folder, marker: object
 ) -> None:
     folder.metadata({"keyColumns": []})
-    good = "0" if isinstance(marker, str) else 0
+    good = "0" if isinstance(marker, str) else type(marker)(0)  # type: ignore[call-arg]
     folder.land(1, id=[1, 2], __rowMarker__=[good, marker])
     (finding,) = folder.validate()
     assert finding.rule == "KeyColumnsUndeclared"
@@ -212,10 +225,10 @@ def test_a_marker_that_needs_keys_is_found_in_a_table_without(
 
 def test_a_marker_column_of_a_wrong_type_is_found_without_reading_it(folder: Folder) -> None:
     folder.metadata()
-    folder.land(1, id=[1], __rowMarker__=[1.0])
+    folder.land(1, id=[1], __rowMarker__=[True])
     (finding,) = folder.validate()
     assert finding.rule == "RowMarkerInvalid"
-    assert "DOUBLE" in finding.detail
+    assert "BOOLEAN" in finding.detail
 
 
 def test_damage_behind_a_good_footer_is_found_when_markers_are_read(folder: Folder) -> None:

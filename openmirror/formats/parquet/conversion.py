@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from inspect import signature
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.parquet import footer
+from openmirror.formats.parquet.int96 import finer_in_int96
 from openmirror.formats.parquet.types import ParquetType, column_type
-from openmirror.formats.parquet.values import Unfit, to_column
+from openmirror.formats.parquet.values import Unfit, to_column, truncated
+from openmirror.formats.read_rows import ReadRows
 from openmirror.plan.facts import FileFacts
+from openmirror.plan.read_rules import ReadRules
 from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.schema import ColumnType
 
 _BATCH_ROWS = 1 << 13
 _BATCH_BYTES = 1 << 24
 """Of a batch, by what the footer says of its row group."""
 
 
-def read_parquet(content: BinaryIO, facts: FileFacts) -> Iterator[pa.RecordBatch]:
+def read_parquet(content: BinaryIO, facts: FileFacts, rules: ReadRules) -> Iterator[ReadRows]:
     """Read a whole file, one row group after the other (PROTOCOL §6.5).
 
     Columns are those of the facts, and the marker. Raises RowsBroken for a value that its column
@@ -31,19 +35,39 @@ def read_parquet(content: BinaryIO, facts: FileFacts) -> Iterator[pa.RecordBatch
     try:
         metadata = _metadata(content)
         columns = [
-            (index, name, kind)
-            for index, (name, kind) in enumerate(footer.columns(metadata))
+            _Column(number, name, kind, _type_in(facts, name, kind))
+            for number, (name, kind) in enumerate(footer.columns(metadata))
             if name in wanted and not kind.is_null
         ]
+        exact = [name for name in facts.int96 if rules.reads_exactly([name])]
+        if exact and (finer := finer_in_int96(content, metadata, exact)):
+            raise RowsBroken(Broken(Code.VALUE_INVALID, finer))
         first_row = 0
         for batch in _batches(content, metadata):
-            yield _converted(batch, columns, first_row)
+            yield _converted(batch, columns, first_row, rules)
             first_row += batch.num_rows
         if first_row != facts.rows:
             _refuse(f"its footer says {facts.rows} rows, and there are {first_row}")
     except (pa.ArrowException, OSError, ValueError) as error:
         words = (str(error).strip().splitlines() or [type(error).__name__])[0]
         _refuse(f"its footer is valid, but its data cannot be read: {words}", error)
+
+
+class _Column(NamedTuple):
+    """A column that is read: its place in the file, and what it becomes."""
+
+    number: int
+    name: str
+    kind: ParquetType
+    of_table: ColumnType
+
+
+def _type_in(facts: FileFacts, name: str, kind: ParquetType) -> ColumnType:
+    """What a column becomes: what its facts say, which the table's policy may have changed."""
+    of_facts = facts.schema.find(name)
+    of_table = column_type(kind) if of_facts is None else of_facts.type
+    assert of_table is not None  # a file without problems has no other columns
+    return of_table
 
 
 def _refuse(detail: str, cause: Exception | None = None) -> NoReturn:
@@ -88,14 +112,22 @@ def _rows_at_once(group: Any) -> int:
 
 
 def _converted(
-    batch: pa.RecordBatch, columns: list[tuple[int, str, ParquetType]], first_row: int
-) -> pa.RecordBatch:
+    batch: pa.RecordBatch,
+    columns: list[_Column],
+    first_row: int,
+    rules: ReadRules,
+) -> ReadRows:
     arrays, names = [], []
-    for index, name, kind in columns:
-        of_table = column_type(kind)
-        assert of_table is not None  # a file without problems has no other columns
+    losses: list[tuple[int, str]] = []
+    for number, name, kind, of_table in columns:
+        array = batch.column(number)
+        if kind.simple and rules.truncates(name):
+            array, loss = truncated(array)
+            if loss is not None:
+                where = f"row {first_row + loss.row + 1}, column {name!r}"
+                losses.append((loss.row, f"{where}: {loss.value}"))
         try:
-            arrays.append(to_column(batch.column(index), kind, of_table))
+            arrays.append(to_column(array, kind, of_table))
         except Unfit as unfit:
             where = f"row {first_row + unfit.row + 1}, column {name!r}"
             broken = Broken(Code.VALUE_INVALID, f"{where}: {unfit.why}")
@@ -103,5 +135,9 @@ def _converted(
         names.append(name)
     if not arrays:
         # A batch without columns would have no rows.
-        return pa.record_batch([pa.nulls(batch.num_rows)], names=["_"])
-    return pa.record_batch(arrays, names=names)
+        return ReadRows(pa.record_batch([pa.nulls(batch.num_rows)], names=["_"]))
+    rows = pa.record_batch(arrays, names=names)
+    if not losses:
+        return ReadRows(rows)
+    _, place = min(losses, key=lambda loss: loss[0])
+    return ReadRows(rows, f"{place} are finer than a microsecond, and lost what is finer")

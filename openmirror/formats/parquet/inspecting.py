@@ -8,6 +8,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.errors import ConditionFailed
 from openmirror.formats.first_bytes import COPIED, ENCRYPTED_PARQUET, what_it_is
+from openmirror.formats.parquet.chunks import is_for_spark
 from openmirror.formats.parquet.footer import MAGIC, columns, parse_footer
 from openmirror.formats.parquet.types import ParquetType, column_type, needs_conversion
 from openmirror.plan.facts import Completeness, FileFacts
@@ -85,6 +86,8 @@ class _Footer(NamedTuple):
     names: list[str]
     types: list[ParquetType]
     rows: int
+    is_for_spark: bool
+    """Whether Spark knows how its data is written, whatever the types."""
 
 
 def _facts(reads: _Reads) -> FileFacts:
@@ -101,7 +104,8 @@ def _facts(reads: _Reads) -> FileFacts:
         marker=marker[0] if marker else None,
         marker_type=column_type(marker[1]) if marker else None,
         broken=broken,
-        needs_conversion=any(needs_conversion(kind) for kind in footer.types),
+        int96=_int96(footer),
+        needs_conversion=not footer.is_for_spark or any(map(needs_conversion, footer.types)),
     )
 
 
@@ -134,7 +138,7 @@ def _parse(footer: bytes) -> _Footer | _Unfit:
         found = columns(metadata)
         names = [name for name, _ in found]
         types = [kind for _, kind in found]
-        return _Footer(names, types, int(metadata.num_rows))
+        return _Footer(names, types, int(metadata.num_rows), is_for_spark(footer))
     except (pa.ArrowException, OSError, ValueError) as error:
         # A name that is not UTF-8 is a ValueError too.
         words = str(error).strip().splitlines() or [type(error).__name__]
@@ -146,7 +150,7 @@ def _is_marker(name: str) -> bool:
 
 
 def _columns(footer: _Footer) -> tuple[TableSchema, Broken | None]:
-    names, types, rows = footer
+    names, types, rows = footer.names, footer.types, footer.rows
     broken = duplicate_column(names)
     typed: list[Column] = []
     for number, (name, kind) in enumerate(zip(names, types, strict=True), start=1):
@@ -178,10 +182,15 @@ def _marker(footer: _Footer) -> tuple[str, ParquetType] | None:
     )
 
 
+def _int96(footer: _Footer) -> tuple[str, ...]:
+    kinds = zip(footer.names, footer.types, strict=True)
+    return tuple(name for name, kind in kinds if kind.simple and kind.physical == "INT96")
+
+
 def _marker_problem(name: str, kind: ParquetType, rows: int) -> Broken | None:
-    if kind.is_integer or kind.is_text or (kind.is_null and rows == 0):
+    if kind.is_number or kind.is_text or (kind.is_null and rows == 0):
         return None
     if kind.is_null:
         return Broken(Code.ROW_MARKER_INVALID, f"{name} is all NULL")
-    detail = f"{name} has the Parquet type {kind}; it must be a whole number, or text"
+    detail = f"{name} has the Parquet type {kind}; it must be a number, or text"
     return Broken(Code.ROW_MARKER_INVALID, detail)

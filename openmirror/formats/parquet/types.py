@@ -63,9 +63,10 @@ class ParquetType:
         return self.simple and self.logical == "Null"
 
     @property
-    def is_integer(self) -> bool:
-        """Whether it is a whole number of any width."""
-        return self.simple and self.physical in _INTEGERS and self.logical in ("None", "Int")
+    def is_number(self) -> bool:
+        """Whether it is a number of any kind that tables can hold."""
+        kind = column_type(self)
+        return self.simple and kind is not None and kind.startswith(_NUMBERS)
 
     @property
     def is_text(self) -> bool:
@@ -97,7 +98,7 @@ def _has_json(leaf: ParquetType) -> bool:
 
 _SPARK_REFUSES = frozenset({"Time", "Float16", "UUID", "Geometry", "Geography"})
 
-_INTEGERS = {"INT32": "integer", "INT64": "long"}
+_NUMBERS = ("byte", "short", "integer", "long", "float", "double", "decimal")
 
 # Unsigned numbers go to the next wider signed type, as Spark reads them.
 _WIDTHS: dict[tuple[object, object], str] = {

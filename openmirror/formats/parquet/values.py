@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -16,6 +17,14 @@ _DAY = 24 * 60 * 60 * 1_000_000
 """Microseconds."""
 
 
+class Loss(NamedTuple):
+    """A time that lost what is finer than a microsecond."""
+
+    row: int
+    """Of the array, from 0."""
+    value: str
+
+
 class Unfit(Exception):
     """A value that its column cannot hold: which row of the array, from 0, and why."""
 
@@ -23,6 +32,24 @@ class Unfit(Exception):
         super().__init__(f"row {row}: {why}")
         self.row = row
         self.why = why
+
+
+def truncated(array: pa.Array) -> tuple[pa.Array, Loss | None]:
+    """Times in whole microseconds, and the first that lost what is finer; others as they are."""
+    in_nanoseconds = pa.types.is_timestamp(array.type) or pa.types.is_time64(array.type)
+    if not in_nanoseconds or array.type.unit != "ns":
+        return array, None
+    numbers = array.cast(pa.int64())
+    quotients = pc.divide(numbers, 1000)
+    rests = pc.subtract(numbers, pc.multiply(quotients, 1000))
+    row = pc.index(pc.not_equal(rests, 0), pa.scalar(True)).as_py()
+    if row < 0:
+        return array, None
+    # Division goes towards zero; a moment before 1970 must not become a later one.
+    whole = pc.if_else(pc.less(rests, 0), pc.subtract(quotients, 1), quotients)
+    is_time = pa.types.is_time64(array.type)
+    target = pa.time64("us") if is_time else pa.timestamp("us", array.type.tz)
+    return whole.cast(target), Loss(row, f"{numbers[row].as_py()} nanoseconds")
 
 
 def to_column(array: pa.Array, kind: ParquetType, of_table: ColumnType) -> pa.Array:
@@ -42,7 +69,33 @@ def to_column(array: pa.Array, kind: ParquetType, of_table: ColumnType) -> pa.Ar
     if pa.types.is_binary(array.type) and pa.types.is_string(target):
         # Of bytes that are not UTF-8 Spark makes what it can; so it shall of these.
         return array.view(target)
+    if pa.types.is_floating(array.type) and pa.types.is_integer(target):
+        return _whole(array, target)
     return array if array.type == target else array.cast(target)
+
+
+def _whole(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """Floats as the integers that they are; raises Unfit for the first that is none."""
+    reals = array.cast(pa.float64())
+    counted = 2.0**53 if array.type == pa.float64() else 2.0**24
+    bound = 2.0 ** (target.bit_width - 1)
+    fits = pc.and_(
+        pc.equal(pc.floor(reals), reals),
+        pc.and_(
+            pc.less_equal(pc.abs(reals), counted),
+            pc.and_(pc.greater_equal(reals, -bound), pc.less(reals, bound)),
+        ),
+    )
+    row = pc.index(fits, pa.scalar(False)).as_py()
+    if row >= 0:
+        value = reals[row].as_py()
+        why = (
+            f"beyond {counted:.0f} floats do not count in ones"
+            if abs(value) > counted
+            else f"it is no whole number of {target.bit_width} bits"
+        )
+        raise Unfit(row, f"{value!r} does not fit an integer column: {why}")
+    return reals.cast(target)
 
 
 def _microseconds(array: pa.Array, target: pa.DataType) -> pa.Array:

@@ -9,6 +9,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.formats.text.values import BLANKS, FALSE, TRUE, read_value
+from openmirror.plan.read_rules import BinaryText
 from openmirror.protocol.schema import ColumnType
 from openmirror.protocol.text_format import TextColumn, TextType
 
@@ -60,7 +61,7 @@ def arrow_type(column: TextColumn) -> Any:
     return _ARROW[column.type]
 
 
-def converted(strings: Any, column: TextColumn, null: str) -> Any:
+def converted(strings: Any, column: TextColumn, null: str, binary: BinaryText | None = None) -> Any:
     """A column in its own type, from strings where NULL is already NULL (PROTOCOL §4.6).
 
     Raises Misfit.
@@ -78,14 +79,31 @@ def converted(strings: Any, column: TextColumn, null: str) -> Any:
         fast = _at_once(trimmed, column.type)
     except pa.ArrowInvalid:
         fast = None
-    return _one_by_one(trimmed, column.type) if fast is None else fast
+    return _one_by_one(trimmed, column.type, binary) if fast is None else fast
 
 
-def _one_by_one(strings: Any, kind: TextType) -> Any:
+_ZONE_BEHIND = r"( ?(?:[Zz]|[+-][0-9]{2}:?[0-9]{2})?)"
+_FINE = rf"(\.[0-9]{{6}})[0-9]{{1,3}}{_ZONE_BEHIND}[ \t]*$"
+_LOSES = rf"\.[0-9]{{6}}[0-9]*[1-9][0-9]*{_ZONE_BEHIND}[ \t]*$"
+
+
+def truncated(strings: Any, column: TextColumn) -> tuple[Any, int | None]:
+    """Times without what is finer than a microsecond, and the first row that lost some of it."""
+    if column.type not in (TextType.DATE_TIME, TextType.TIME):
+        return strings, None
+    fine = pc.match_substring_regex(strings, _FINE)
+    loses = pc.and_(fine, pc.match_substring_regex(strings, _LOSES))
+    row = pc.index(loses, pa.scalar(True)).as_py()
+    if row < 0:
+        return strings, None
+    return pc.replace_substring_regex(strings, _FINE, r"\1\2"), row
+
+
+def _one_by_one(strings: Any, kind: TextType, binary: BinaryText | None) -> Any:
     values: list[object] = []
     for row, text in enumerate(strings.to_pylist()):
         try:
-            values.append(None if text is None else read_value(kind, text))
+            values.append(None if text is None else read_value(kind, text, binary))
         except ValueError as error:
             raise Misfit(row, str(error)) from error
     return pa.array(values, _ARROW[kind])

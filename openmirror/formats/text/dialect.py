@@ -104,6 +104,11 @@ class Dialect:
         """What a value means, however it is written."""
         return self.unquoted(written) if self.is_quoted(written) else written
 
+    def names(self, header: list[str]) -> list[str]:
+        """The names of columns; a separator behind the last one makes no column."""
+        named = header[:-1] if len(header) > 1 and not header[-1] else header
+        return [self.read(name) for name in named]
+
     @property
     def escape(self) -> str:
         """The escape where it is another character than the quote, else nothing."""

@@ -82,7 +82,7 @@ def _facts(content: Content, text: TextFormat) -> FileFacts | None:
         return _unfit(etag, Completeness.INCOMPLETE, COPIED)
     if not head:
         return _unfit(etag, Completeness.INCOMPLETE, "the file is empty")
-    packing = packing_of(head)
+    packing = packing_of(head, is_all=is_all)
     dialect = Dialect(text)
     source = TextSource(io.BytesIO(head), text.encoding, is_all=is_all)
     try:
@@ -91,11 +91,12 @@ def _facts(content: Content, text: TextFormat) -> FileFacts | None:
         why = f"line {1 + line_ends(source.text[: wrong.at])}: {wrong.why}"
         return replace(_broken(etag, why), broken=_as_declared(why))
     if found is not None:
-        names, end = found
+        written, end = found
+        names = dialect.names(written)
         if strange := _strange(names):
             return _no_text(etag, head, packing, f"there is {strange!r} in its header")
         rest = source.text[end:]
-        rows = _rows(rest, source, len(names), content.size, packing)
+        rows = _rows(rest, source, len(written), content.size, packing)
         return _of_header(etag, names, text, rows)
     if source.failure is not None and not source.is_cut_off:
         return _no_text(etag, head, packing, source.failure)
@@ -108,7 +109,7 @@ def _facts(content: Content, text: TextFormat) -> FileFacts | None:
 
 
 def _header(source: TextSource, dialect: Dialect) -> tuple[list[str], int] | None:
-    """Names of columns, and where the header ends; None when its end is not there.
+    """The header as written, and where it ends; None when its end is not there.
 
     Raises Malformed.
     """
@@ -116,7 +117,7 @@ def _header(source: TextSource, dialect: Dialect) -> tuple[list[str], int] | Non
     while True:
         source.fill(wanted)
         if row := dialect.split(source.ended()):
-            return [dialect.read(name) for name in row[0]], row[1]
+            return row
         if source.is_ended or wanted >= LONGEST_HEADER:
             return None
         wanted *= _MORE

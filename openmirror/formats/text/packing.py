@@ -1,4 +1,4 @@
-"""Compressed files, known by their first bytes alone: gzip, zstd and framed Snappy."""
+"""Compressed files, known by their content alone: gzip, zstd, and Snappy with a frame or raw."""
 
 from __future__ import annotations
 
@@ -9,6 +9,12 @@ from typing import BinaryIO
 import cramjam
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from openmirror.formats.text.raw_snappy import (
+    is_raw_snappy,
+    length_of_raw_snappy,
+    text_of_raw_snappy,
+)
+
 _BLOCK = 1 << 20
 _ZSTD_BLOCK = 1 << 16
 """Small, because what was read of a block is lost where the data is cut off in it."""
@@ -17,6 +23,10 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPED = b"\x2a\x4d\x18"
 """What follows the first byte, 0x50 to 0x5f, of a zstd frame that holds no data."""
 _SNAPPY = b"\xff\x06\x00\x00sNaPpY"
+HEAD = 1 << 16
+"""Bytes by which a compression is known; only raw Snappy needs more than ten."""
+_MOST_RAW = 1 << 28
+"""Bytes of text in raw Snappy, which is held in memory whole: any of it may be copied later."""
 
 
 class Unpackable(Exception):
@@ -27,15 +37,18 @@ class CutOff(Unpackable):
     """Compressed data that ends too early; more of it may still come."""
 
 
-def packing_of(head: bytes) -> str | None:
-    """The compression that these first bytes begin, None for none; `head` has 10 or the file."""
+def packing_of(head: bytes, *, is_all: bool) -> str | None:
+    """The compression that these first bytes begin, None for none.
+
+    `head` is the whole file, or `HEAD` bytes of it or more.
+    """
     if head.startswith(_GZIP):
         return "gzip"
     if head.startswith(_ZSTD) or (head[1:4] == _ZSTD_SKIPPED and head[0] & 0xF0 == 0x50):
         return "zstd"
     if head.startswith(_SNAPPY):
         return "Snappy"
-    return None
+    return "raw Snappy" if is_raw_snappy(head[:HEAD], is_all=is_all) else None
 
 
 def unpacked(content: BinaryIO) -> Iterator[bytes]:
@@ -45,13 +58,16 @@ def unpacked(content: BinaryIO) -> Iterator[bytes]:
     after everything that could be read before it.
     """
     head = _Ahead(content)
-    match packing_of(head.peek(len(_SNAPPY))):
+    seen = head.peek(HEAD)
+    match packing_of(seen, is_all=len(seen) < HEAD):
         case "gzip":
             return _gunzipped(head)
         case "zstd":
             return _zstd(head)
         case "Snappy":
             return _unframed(head)
+        case "raw Snappy":
+            return _raw(head)
     return iter(lambda: head.read(_BLOCK), b"")
 
 
@@ -123,6 +139,25 @@ def _zstd(packed: _Ahead) -> Iterator[bytes]:
             if not text:
                 return
             yield text
+
+
+def _raw(packed: _Ahead) -> Iterator[bytes]:
+    data = bytearray(packed.exactly(HEAD))
+    length = length_of_raw_snappy(bytes(data))
+    if length > _MOST_RAW:
+        raise Unpackable(
+            f"its raw Snappy data has {length} bytes of text, and at most {_MOST_RAW} can be read; "
+            "framed Snappy, gzip and zstd have no limit"
+        )
+    while more := packed.read(_BLOCK):
+        data += more
+    try:
+        text = bytes(cramjam.snappy.decompress_raw(data))
+    except cramjam.DecompressionError as error:
+        if before := text_of_raw_snappy(bytes(data)):
+            yield before
+        raise CutOff("its raw Snappy data is cut off or damaged") from error
+    yield text
 
 
 _DATA_CHUNKS = (0x00, 0x01)

@@ -12,12 +12,14 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.errors import TEXT_REMEDY
 from openmirror.formats.broken_rows import RowsBroken
-from openmirror.formats.text.columns import Misfit, arrow_type, converted, shown
+from openmirror.formats.read_rows import ReadRows
+from openmirror.formats.text.columns import Misfit, arrow_type, converted, shown, truncated
 from openmirror.formats.text.cutting import cut_columns
 from openmirror.formats.text.decoding import line_ends
 from openmirror.formats.text.dialect import Dialect, MalformedText
 from openmirror.formats.text.source import TextSource
 from openmirror.formats.text.values import BLANKS
+from openmirror.plan.read_rules import ReadRules
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.text_format import TextFormat
@@ -29,8 +31,8 @@ LONGEST_ROW = 1 << 26
 
 
 def read_text(
-    content: BinaryIO, text: TextFormat, facts_schema: TableSchema, marker: str | None
-) -> Iterator[pa.RecordBatch]:
+    content: BinaryIO, rules: ReadRules, facts_schema: TableSchema, marker: str | None
+) -> Iterator[ReadRows]:
     """Read a whole file in a stream (PROTOCOL §4.6).
 
     Columns are named and ordered as in the header. Their types are those of `facts_schema`, which
@@ -39,12 +41,16 @@ def read_text(
 
     Raises RowsBroken, whose detail names line, column and value; what `content.read` raises.
     """
+    text = rules.text
+    if text is None:
+        raise ValueError("these rules are not those of text")
     source = TextSource(content, text.encoding)
     dialect = Dialect(text)
-    names, line = _header(source, dialect)
-    columns = tuple(_Column(name, name == marker, text, facts_schema) for name in names)
-    for piece in _pieces(source, dialect, len(names), line):
-        yield _batch(piece, dialect, columns)
+    header, line = _header(source, dialect)
+    names, count = dialect.names(header), len(header)
+    columns = tuple(_Column(name, name == marker, text, rules, facts_schema) for name in names)
+    for piece in _pieces(source, dialect, count, line):
+        yield _batch(piece, dialect, columns, count)
 
 
 @dataclass(frozen=True)
@@ -54,6 +60,7 @@ class _Column:
     name: str
     is_marker: bool
     text: TextFormat
+    rules: ReadRules
     facts_schema: TableSchema
 
     @property
@@ -67,7 +74,14 @@ class _Column:
         """The column in its type; raises Misfit."""
         if self.is_marker:
             return pc.utf8_trim(strings, BLANKS)
-        return converted(strings, self.text.column(self.name), self.text.null).cast(self.type)
+        declared, null = self.text.column(self.name), self.text.null
+        return converted(strings, declared, null, self.rules.binary).cast(self.type)
+
+    def truncated(self, strings: Any) -> tuple[Any, int | None]:
+        """The values with no more digits than tables hold, and the first row that lost some."""
+        if self.is_marker or not self.rules.truncates(self.name):
+            return strings, None
+        return truncated(strings, self.text.column(self.name))
 
 
 @dataclass(frozen=True)
@@ -79,7 +93,7 @@ class _Segment:
 
 
 def _header(source: TextSource, dialect: Dialect) -> tuple[list[str], int]:
-    """The names of the columns, and the line after them; takes the header from the source."""
+    """The header as written, and the line after it; takes it from the source."""
     while True:
         source.fill(max(_PIECE, 2 * len(source.text)))
         text = source.ended()
@@ -90,7 +104,7 @@ def _header(source: TextSource, dialect: Dialect) -> tuple[list[str], int]:
         if found:
             written, end = found
             source.text = text[end:]
-            return [dialect.read(name) for name in written], 1 + line_ends(text[:end])
+            return written, 1 + line_ends(text[:end])
         if source.is_ended or len(text) > LONGEST_ROW:
             _refuse(source.failure or "the header, line 1, has no end")
 
@@ -146,30 +160,53 @@ def _check_rest(source: TextSource, dialect: Dialect, count: int, line: int) -> 
 
 
 def _batch(
-    piece: tuple[_Segment, ...], dialect: Dialect, columns: tuple[_Column, ...]
-) -> pa.RecordBatch:
+    piece: tuple[_Segment, ...], dialect: Dialect, columns: tuple[_Column, ...], count: int
+) -> ReadRows:
     text = "".join(segment.text for segment in piece) if len(piece) > 1 else piece[0].text
-    cut = cut_columns(text, dialect, len(columns))
+    cut = cut_columns(text, dialect, count)
+    if len(columns) < count:
+        _must_be_empty(cut.pop(), piece, dialect, count)
     arrays: list[Any] = []
     misfits: list[tuple[Misfit, int]] = []
+    losses: list[tuple[int, int]] = []
     for number, (column, strings) in enumerate(zip(columns, cut, strict=True)):
+        shortened, row = column.truncated(strings)
+        if row is not None:
+            losses.append((row, number))
         try:
-            arrays.append(column.of(strings))
+            arrays.append(column.of(shortened))
         except Misfit as wrong:
             misfits.append((wrong, number))
     if misfits:
         misfit, number = min(misfits, key=lambda found: (found[0].row, found[1]))
-        column, value = columns[number], cut[number][misfit.row].as_py()
-        kind = dialect.text.column(column.name).type
-        raise RowsBroken(
-            Broken(
-                Code.VALUE_INVALID,
-                f"line {_line(piece, dialect, len(columns), misfit.row)}, column {column.name!r}: "
-                f"{shown(value)} does not fit {kind}: {misfit.why}",
-            )
-        )
+        kind = dialect.text.column(columns[number].name).type
+        line = _line(piece, dialect, count, misfit.row)
+        place = _place(line, columns[number], cut[number][misfit.row].as_py())
+        detail = f"{place} does not fit {kind}: {misfit.why}"
+        raise RowsBroken(Broken(Code.VALUE_INVALID, detail))
     fields = [pa.field(column.name, column.type) for column in columns]
-    return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    batch = pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
+    if not losses:
+        return ReadRows(batch)
+    row, number = min(losses)
+    line = _line(piece, dialect, count, row)
+    place = _place(line, columns[number], cut[number][row].as_py())
+    return ReadRows(batch, f"{place} is finer than a microsecond, and lost what is finer")
+
+
+def _place(line: int, column: _Column, value: object) -> str:
+    return f"line {line}, column {column.name!r}: {shown(value)}"
+
+
+def _must_be_empty(strings: Any, piece: tuple[_Segment, ...], dialect: Dialect, count: int) -> None:
+    """Behind the last name there is a separator, and behind each last value nothing but one."""
+    empty = "" if dialect.text.null else None
+    row = next((row for row, value in enumerate(strings.to_pylist()) if value != empty), None)
+    if row is not None:
+        line = _line(piece, dialect, count, row)
+        value = strings[row].as_py()
+        text = shown(dialect.text.null if value is None else value)
+        _refuse(f"line {line} has {text} in column {count}, which the header gives no name")
 
 
 def _line(piece: tuple[_Segment, ...], dialect: Dialect, count: int, row: int) -> int:

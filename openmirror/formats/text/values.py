@@ -12,24 +12,33 @@ import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 
+from openmirror.plan.read_rules import BinaryText
 from openmirror.protocol.text_format import TextType
 
 BLANKS = " \t"
 """Around a value of any type but String, these mean nothing."""
-TRUE = ("true", "t", "1")
-FALSE = ("false", "f", "0")
+TRUE = ("true", "t", "1", "yes", "y", "on")
+FALSE = ("false", "f", "0", "no", "n", "off")
 
 _WHOLE = re.compile(r"([+-]?[0-9]+)(?:\.0*)?\Z")
 _REAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?\Z")
 _NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)\Z", re.IGNORECASE)
 _CLOCK = r"([01][0-9]|2[0-3]):([0-5][0-9])(?::([0-5][0-9])(?:\.([0-9]{1,9}))?)?"
-_TIME = re.compile(rf"{_CLOCK}\Z")
+_TIME = re.compile(rf"(?:([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})[Tt ])?{_CLOCK}\Z")
+_HEX = re.compile(r"(?:0[xX]|\\[xX])?((?:[0-9a-fA-F]{2})*)\Z")
+_EITHER = re.compile(r"0[xX](?:[0-9a-fA-F]{2})*\Z")
+"""What SQL Server and others write for bytes, and base64 can be."""
 _ZONE = r"(Z|z|[+-](?:[01][0-9]|2[0-3]):?[0-5][0-9])"
 _MOMENT = re.compile(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})(?:[Tt ]{_CLOCK} ?{_ZONE}?)?\Z")
 
 
-def read_value(kind: TextType, text: str) -> object:
-    """The value that this text is, without blanks around it; ValueError says why it is none."""
+def read_value(kind: TextType, text: str, binary: BinaryText | None = None) -> object:
+    """The value that this text is, without blanks around it; ValueError says why it is none.
+
+    `binary` is how bytes are written, where that is declared.
+    """
+    if kind is TextType.BYTES:
+        return _bytes(text, binary)
     return _READERS[kind](text)
 
 
@@ -72,7 +81,7 @@ def _single(text: str) -> float:
 def _boolean(text: str) -> bool:
     word = text.lower()
     if word not in TRUE + FALSE:
-        raise ValueError("it must be true or false, t or f, 1 or 0")
+        raise ValueError("it must be true or false, t or f, 1 or 0, yes or no, y or n, on or off")
     return word in TRUE
 
 
@@ -104,10 +113,22 @@ def _time(text: str) -> str:
     match = _TIME.match(text)
     if match is None:
         raise ValueError("it is no time of day, such as 14:30:00")
-    return _clock(*match.groups()).isoformat()
+    day, *of_day = match.groups()
+    clock = _clock(*of_day).isoformat()
+    return f"{_day(day).isoformat()} {clock}" if day else clock
 
 
-def _bytes(text: str) -> bytes:
+def _bytes(text: str, binary: BinaryText | None) -> bytes:
+    if binary is BinaryText.HEX:
+        match = _HEX.match(text)
+        if match is None:
+            raise ValueError("it is not hexadecimal, two digits a byte")
+        return bytes.fromhex(match[1])
+    if binary is None and _EITHER.match(text):
+        raise ValueError(
+            "it may be hexadecimal or base64, two different values; set binaryText in "
+            "mirroring.json to hex or base64"
+        )
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error as error:
@@ -146,5 +167,4 @@ _READERS: dict[TextType, Callable[[str], object]] = {
     TextType.TIME: _time,
     TextType.STRING: str,
     TextType.BOOLEAN: _boolean,
-    TextType.BYTES: _bytes,
 }

@@ -15,6 +15,7 @@ from openmirror.table.control import (
     IncarnationRecord,
     Request,
     RequestKind,
+    Truncated,
 )
 from openmirror.table.log import AppId
 
@@ -25,11 +26,12 @@ def decide(
     frozen: FrozenOptions | None,
     applied: Position,
     reread_through: Position = START,
+    truncated: Truncated | None = None,
 ) -> ControlDocument:
     """The document once `batch` is decided; `applied` is the live position that it extends.
 
     `frozen` None leaves the frozen options as they are. Up to `reread_through` files of a ledger
-    are read that were applied before.
+    are read that were applied before. `truncated` is the first time in the batch that lost digits.
 
     Batches that were cut and never applied are void and forgotten here: an extend drops those
     above the live position, a replace drops all (ARCHITECTURE §4).
@@ -40,6 +42,7 @@ def decide(
         frozen=frozen or record.frozen,
         batches=_remembered(record, batch, applied),
         reseeding_until=_reseeding_until(record, batch, applied, reread_through),
+        truncated=truncated if batch.kind is BatchKind.REPLACE else record.truncated or truncated,
         partitions={} if batch.kind is BatchKind.REPLACE else record.partitions,
     )
     return replace(

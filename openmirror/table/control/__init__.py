@@ -22,6 +22,7 @@ from openmirror.table.control.incarnation_record import (
     FrozenOptions,
     IncarnationRecord,
     Skip,
+    Truncated,
 )
 from openmirror.table.control.mirror import MirrorDocument
 
@@ -45,5 +46,6 @@ __all__ = [
     "Request",
     "RequestKind",
     "Skip",
+    "Truncated",
     "Unregistered",
 ]

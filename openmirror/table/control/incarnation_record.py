@@ -58,6 +58,15 @@ class Archived:
     through: Sequence
 
 
+@dataclass(frozen=True)
+class Truncated:
+    """The first value of a table that lost what is finer than a microsecond."""
+
+    file: str
+    detail: str
+    """Where in the file it is, and what it was."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class IncarnationRecord:
     """What the control document keeps of one incarnation; a new one starts with a new record."""
@@ -72,6 +81,8 @@ class IncarnationRecord:
     """While a reseed has not come this far again, nothing is purged."""
     partitions: Mapping[str, Sequence] = field(default_factory=dict)
     """The highest number of its own that each partition had when its files left the folder."""
+
+    truncated: Truncated | None = None
 
     @property
     def archived_through(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -20,6 +21,7 @@ from openmirror.table.control import (
     Request,
     RequestKind,
     Skip,
+    Truncated,
 )
 from tests.unit.transitions.values import (
     BEFORE,
@@ -140,6 +142,22 @@ def test_a_request_is_carried_out_by_the_kind_of_batch_that_it_asks_for(
 ) -> None:
     before = control(request=Request(asked, BEFORE, "ann"))
     assert (decide(before, batch(1, 1, kind, 2), None, START).request is not None) == is_open
+
+
+def test_the_first_time_that_lost_digits_is_kept_until_a_replace_begins_anew() -> None:
+    first, later = Truncated("1.csv", "line 2"), Truncated("2.csv", "line 9")
+
+    def after(before: Truncated | None, found: Truncated | None, kind: BatchKind) -> object:
+        known = control(record=replace(record(), truncated=before))
+        left = decide(known, batch(1, 1, kind), None, START, truncated=found).record
+        return left and left.truncated
+
+    assert after(None, None, EXTEND) is None
+    assert after(None, later, EXTEND) == later
+    assert after(first, later, EXTEND) == first
+    assert after(first, None, CONTINUE) == first
+    assert after(first, later, REPLACE) == later
+    assert after(first, None, REPLACE) is None
 
 
 def test_whoever_decides_has_no_problem_and_a_folder() -> None:

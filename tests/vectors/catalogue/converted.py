@@ -92,13 +92,80 @@ TYPES = [
         ("1969-12-31T23:59:59.999999Z", "1970-01-01T00:00:00.000000Z"),
         (None, None),
     ),
-    _stops(
-        "nanoseconds-with-a-remainder",
-        "A moment finer than a microsecond stops the table",
-        pa.array([1000], _NS),
-        "timestamp",
-        "1970-01-01T00:00:00.000001Z",
-        pa.array([1000, None, 1001], _NS),
+    vector(
+        "types/nanoseconds-with-a-remainder",
+        "A moment finer than a microsecond loses what is finer, and its table says so",
+        "6.5",
+        table_file(
+            1,
+            pa.table(
+                {
+                    "utc": pa.array([1001, None, -1], _NS),
+                    "local": pa.array([999, -1000, -1001], _ZONELESS_NS),
+                    "time": pa.array([1999, 0, None], pa.time64("ns")),
+                }
+            ),
+        ),
+        expected=expect(
+            "utc:timestamp local:timestamp time:string",
+            ("1970-01-01T00:00:00.000001Z", "1970-01-01T00:00:00.000000Z", "00:00:00.000001"),
+            (None, "1969-12-31T23:59:59.999999Z", "00:00:00"),
+            ("1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999998Z", None),
+            applied=1,
+            warnings=("FractionsTruncated",),
+        ),
+    ),
+    *(
+        vector(
+            f"types/nanoseconds-of-{name}",
+            f"{title} loses no digit, or it would be another's",
+            "6.5 5.6",
+            keys(*key_columns, **more),
+            table_file(1, pa.table({"id": pa.array([1000], kind), "v": pa.array([1000], kind)})),
+            table_file(2, pa.table({"id": pa.array([2000], kind), "v": pa.array([2001], kind)})),
+            table_file(
+                3,
+                pa.table({"id": pa.array([2001], kind), "v": pa.array([3001], kind)}),
+                **options,
+            ),
+            expected=expect(
+                "id:timestamp v:timestamp",
+                ("1970-01-01T00:00:00.000001Z", "1970-01-01T00:00:00.000001Z"),
+                *second,
+                applied=1 + len(second),
+                state=paused("ValueInvalid", 2 + len(second)),
+                warnings=("FractionsTruncated",) if second else (),
+            ),
+        )
+        for name, title, key_columns, more, kind, options, second in (
+            (
+                "a-key",
+                "A key column",
+                ("ID",),
+                {},
+                _NS,
+                {},
+                (("1970-01-01T00:00:00.000002Z", "1970-01-01T00:00:00.000002Z"),),
+            ),
+            (
+                "a-version",
+                "The version column",
+                ("id",),
+                {"ConditionalUpdateColumn": "V"},
+                _NS,
+                {},
+                (),
+            ),
+            (
+                "a-key-in-int96",
+                "A key column of INT96, which engines cut,",
+                ("id",),
+                {},
+                _NS,
+                {"use_deprecated_int96_timestamps": True},
+                (("1970-01-01T00:00:00.000002Z", "1970-01-01T00:00:00.000002Z"),),
+            ),
+        )
     ),
     mapped(
         "types/times",
@@ -154,6 +221,29 @@ TYPES = [
         "string",
         '{"a":1}',
         pa.array([[("a", 1), ("a", 2)]], _MAP),
+    ),
+    mapped(
+        "types/byte-stream-split",
+        "However the data pages are encoded: BYTE_STREAM_SPLIT, in either kind of page",
+        {
+            "id": pa.array([1, None, 3], pa.int32()),
+            "at": pa.array([0, 1, None], pa.timestamp("us", "UTC")),
+            "price": pa.array([0.5, None, -2.0]),
+            "cost": pa.array([None, Decimal("1.50"), Decimal("-1")], pa.decimal128(38, 2)),
+        },
+        "id:integer at:timestamp price:double cost:decimal(38,2)",
+        (1, "1970-01-01T00:00:00.000000Z", 0.5, None),
+        (None, "1970-01-01T00:00:00.000001Z", None, "1.50"),
+        (3, None, -2.0, "-1.00"),
+        column_encoding=dict.fromkeys(("id", "at", "price", "cost"), "BYTE_STREAM_SPLIT"),
+    ),
+    mapped(
+        "types/brotli",
+        "However the data pages are compressed: Brotli",
+        {"id": pa.array([1, 2]), "v": pa.array(["a", None])},
+        "id:long v:string",
+        *((1, "a"), (2, None)),
+        compression="brotli",
     ),
     vector(
         "types/converted-among-others",

@@ -86,6 +86,12 @@ CASES = [
         "MetadataRepaired",
     ),
     _read(
+        "metadata/invisible-blanks",
+        "Blanks that JSON does not know, as a page has them that code is copied from, are blanks",
+        meta('{\n\u2003\u2003"keyColumns":\u00a0["id"]\u200b}'.encode()),
+        "MetadataRepaired",
+    ),
+    _read(
         "metadata/unknown-keys",
         "Unknown keys have no effect",
         meta({"keyColumns": ["id"], "comment": "v", "schemaVersion": {"a": [1]}}),

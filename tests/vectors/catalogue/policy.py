@@ -12,7 +12,9 @@ from tests.vectors.catalogue.words import (
     expect,
     file,
     keys,
+    meta,
     paused,
+    raw,
     step,
     vector,
 )
@@ -20,6 +22,7 @@ from tests.vectors.catalogue.words import (
 _NTZ = pa.timestamp("us")
 _UTC = pa.timestamp("us", "UTC")
 _AT = datetime(2024, 2, 29, 23, 59, 59, 123456, tzinfo=UTC)
+_AT_NS = 1_709_251_199_123_456_000
 _ZONED = "2024-02-29T23:59:59.123456Z"
 _ZONELESS = "2024-02-29T23:59:59.123456"
 
@@ -126,6 +129,139 @@ CASES = [
             applied=3,
         ),
         settings=_ours(zonelessTimestamps="ntz"),
+    ),
+    *(
+        vector(
+            f"policy/binary-text-{name}",
+            title,
+            "4.6",
+            meta(
+                {
+                    "FileFormat": "CSV",
+                    "SchemaDefinition": {"Columns": [{"Name": "v", "DataType": "ByteArray"}]},
+                }
+            ),
+            raw(f"{1:020d}.csv", written),
+            expected=expected,
+            settings=settings,
+        )
+        for name, title, settings, written, expected in (
+            (
+                "undeclared",
+                "Bytes that may be hexadecimal or base64 stop the table until somebody says which",
+                None,
+                b"id,v\n1,AP8=\n2,0x4F6D\n3,0x12\n",
+                expect(applied=0, state=paused("ValueInvalid", f"{1:020d}.csv")),
+            ),
+            (
+                "in-hexadecimal",
+                "Where bytes are in hexadecimal, a prefix means nothing",
+                _ours(binaryText="hex"),
+                b"id,v\n1,0x4F6D\n2,\\xdead\n3,00ff\n4,0x\n5,\n",
+                expect(
+                    "id:string v:binary",
+                    *(("1", "4f6d"), ("2", "dead"), ("3", "00ff"), ("4", ""), ("5", None)),
+                    applied=1,
+                ),
+            ),
+            (
+                "in-base64",
+                "Where bytes are in base64, 0 and x are digits like any other",
+                _ours(tables={"dbo.Orders": {"binaryText": "base64"}}),
+                b"id,v\n1,AP8=\n2,0x12\n",
+                expect("id:string v:binary", ("1", "00ff"), ("2", "d31d76"), applied=1),
+            ),
+        )
+    ),
+    vector(
+        "policy/whole-floats",
+        "Integers that a writer made floats of, for a NULL among them, are integers again",
+        "6.3",
+        step(keys("id"), file(1, "id:int64 n:int32 b:int8", (1, 1, 1))),
+        step(
+            file(2, "id:double n:double b:float", (1.0, None, 5.0), (2.0, -7.0, None)),
+            file(3, "id:int64 n:double x:double", (3, 2147483647.0, 1.5)),
+        ),
+        step(file(4, "id:int64 n:double", (4, 2147483648.0))),
+        expected=expect(
+            "id:long n:integer b:byte x:double",
+            *((1, 1, 1, None), (1, None, 5, None), (2, -7, None, None), (3, 2147483647, None, 1.5)),
+            applied=3,
+            state=paused("ValueInvalid", 4),
+        ),
+        settings=_ours(wholeFloats="integer"),
+    ),
+    vector(
+        "policy/whole-floats-that-are-not",
+        "A float that is not whole is none of them",
+        "6.3",
+        keys("id"),
+        file(1, "id:int64 n:int64", (1, 1)),
+        file(2, "id:int64 n:double", (2, 2.0), (3, 2.5)),
+        expected=expect("id:long n:long", (1, 1), applied=1, state=paused("ValueInvalid", 2)),
+        settings=_ours(wholeFloats="integer"),
+    ),
+    vector(
+        "policy/fractions-refused",
+        "Where fractions are refused, what is finer than a microsecond stops the table",
+        "6.5",
+        file(1, [("at", pa.timestamp("ns"))], (_AT_NS,)),
+        file(2, [("at", pa.timestamp("ns"))], (_AT_NS + 1,)),
+        expected=expect("at:timestamp", (_ZONED,), applied=1, state=paused("ValueInvalid", 2)),
+        settings=_ours(fractions="refuse"),
+    ),
+    vector(
+        "policy/fractions-accepted",
+        "Where it is accepted that they are truncated, there is no warning",
+        "6.5",
+        file(1, [("at", pa.timestamp("ns"))], (_AT_NS + 999,)),
+        expected=expect("at:timestamp", (_ZONED,), applied=1),
+        settings=_ours(tables={"dbo.orders": {"fractions": "truncate"}}),
+    ),
+    *(
+        vector(
+            f"policy/fractions-of-text-{name}",
+            title,
+            "4.6 6.5",
+            meta(
+                {
+                    "keyColumns": key_columns,
+                    "FileFormat": "CSV",
+                    "SchemaDefinition": {
+                        "Columns": [
+                            {"Name": "at", "DataType": "DateTime"},
+                            {"Name": "time", "DataType": "ITime"},
+                        ]
+                    },
+                }
+            ),
+            raw(
+                f"{1:020d}.csv",
+                b"at,time\n2024-02-29 23:59:59.1234567,23:59:59.9999999\n"
+                b"2024-02-29T23:59:59.123456999+00:00,\n",
+            ),
+            expected=expected,
+        )
+        for name, title, key_columns, expected in (
+            (
+                "truncated",
+                "datetime2(7) of SQL Server in text loses its seventh digit, and its table says so",
+                [],
+                expect(
+                    "at:timestamp time:string",
+                    (_ZONED, "23:59:59.999999"),
+                    (_ZONED, None),
+                    applied=1,
+                    warnings=("FractionsTruncated",),
+                ),
+            ),
+            (
+                "as-a-key",
+                "In a key column of text they are refused, or two keys would be one",
+                ["at"],
+                expect(applied=0, state=paused("ValueInvalid", f"{1:020d}.csv")),
+            ),
+        )
     ),
     vector(
         "policy/zoned-values-in-a-zoneless-column",

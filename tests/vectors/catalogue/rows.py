@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -401,10 +402,35 @@ CASES = [
         "Nor is a word",
         file(2, "__rowMarker__:string id:int64 v:string", ("0", 2, "b"), ("x", 2, "c")),
     ),
-    _refused_marker(
-        "rows/marker-as-a-float",
-        "A float column is refused, whatever it holds",
-        file(2, "__rowMarker__:double id:int64 v:string", (0.0, 2, "b")),
+    vector(
+        "rows/marker-that-is-whole",
+        "A marker may be a number with a point, or text of one, as long as it is whole",
+        "5.1",
+        keys("id"),
+        file(1, "__rowMarker__:double id:int64 v:string", (0.0, 1, "a"), (4.0, 1, "b")),
+        file(2, "__rowMarker__:float id:int64 v:string", (4.0, 2, "b"), (2.0, 1, None)),
+        file(3, "__rowMarker__:string id:int64 v:string", ("4.0", 2, "c"), ("+0.", 3, "d")),
+        file(
+            4,
+            "__rowMarker__:decimal(38,0) id:int64 v:string",
+            (Decimal(4), 2, "e"),
+            (Decimal(1), 4, "f"),
+        ),
+        file(5, "__rowMarker__:decimal(5,2) id:int64 v:string", (Decimal(2), 4, None)),
+        expected=expect(_SEEN, (2, "e"), (3, "d"), applied=5),
+    ),
+    *(
+        _refused_marker(
+            f"rows/marker-that-is-not-whole-{name}",
+            "A marker that is no whole number is none",
+            file(2, f"__rowMarker__:{kind} id:int64 v:string", (whole, 2, "b"), (wrong, 2, "c")),
+        )
+        for name, kind, whole, wrong in (
+            ("double", "double", 0.0, 4.5),
+            ("nan", "float", 0.0, float("nan")),
+            ("decimal", "decimal(38,30)", Decimal(0), Decimal("4." + "0" * 29 + "1")),
+            ("text", "string", "0", "4.01"),
+        )
     ),
     _refused_marker(
         "rows/marker-all-null",

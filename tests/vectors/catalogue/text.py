@@ -310,11 +310,25 @@ CASES = [
                     _zstd(_LINES),
                     _zstd(_LINES[:5]) + _zstd(_LINES[5:]),
                     bytes(cramjam.snappy.compress(_LINES)),
+                    bytes(cramjam.snappy.compress_raw(_LINES + b"\n" * 200)),
                 ),
                 start=1,
             )
         ),
-        expected=expect(_AB, *(_PLAIN * 5), applied=5),
+        expected=expect(_AB, *(_PLAIN * 6), applied=6),
+    ),
+    _same(
+        "separator-behind-the-last-name",
+        "A separator behind the last name and each last value makes no column",
+        _declared({"ColumnSeparator": "|"}),
+        b"a|b|\n1|x|\n\n2|y|\n",
+    ),
+    _stops(
+        "value-behind-the-last-name",
+        "Behind the last name there is no column that could have a value",
+        _INT,
+        "a,b,\n1,x,\n2,y,z\n",
+        "FileUnreadable",
     ),
     _typed(
         "Double",
@@ -354,9 +368,19 @@ CASES = [
         "2025-06-17T12:30:00.000000Z",
     ),
     _typed("IDate", "date", ("2024-02-29", "2025-06-17 00:00:00"), "2024-02-29", "2025-06-17"),
-    _typed("ITime", "string", ("14:30", "14:30:00.5"), "14:30:00", "14:30:00.500000"),
+    _typed(
+        "ITime",
+        "string",
+        ("14:30", "14:30:00.5", "2025-06-17 14:30:00", "2025-06-17T14:30"),
+        *("14:30:00", "14:30:00.500000", "2025-06-17 14:30:00", "2025-06-17 14:30:00"),
+    ),
     _typed("String", "string", (" x ", "", "2025"), " x ", "", "2025"),
-    _typed("Boolean", "boolean", ("true", "F", "1", "FALSE"), True, False, True, False),
+    _typed(
+        "Boolean",
+        "boolean",
+        ("true", "F", "1", "FALSE", "Yes", "no", "Y", "n", "on", "OFF"),
+        *(True, False, True, False, True, False, True, False, True, False),
+    ),
     _typed("ByteArray", "binary", ("AP8=", ""), "00ff", ""),
     _reads(
         "types-in-any-casing",
@@ -507,7 +531,12 @@ CASES = [
         "4.6 6.1",
     ),
     _stops(
-        "nameless-column", "A column without a name", _INT, "a,\n2,3\n", "FileUnreadable", "4.6 6.1"
+        "nameless-column",
+        "A column without a name",
+        _INT,
+        "a,,b\n2,3,4\n",
+        "FileUnreadable",
+        "4.6 6.1",
     ),
     _stops(
         "parquet-by-another-name",
