@@ -223,12 +223,12 @@ def test_a_checksum_file_of_hadoops_beside_a_landed_file_is_never_believed(
 
 
 _ENCODINGS = {
-    "PLAIN": ("b", "i", "l", "d", "s", "x", "n"),
+    "PLAIN": ("b", "i", "l", "f", "d", "s", "x", "n"),
     "RLE": ("b",),
     "DELTA_BINARY_PACKED": ("i", "l"),
     "DELTA_LENGTH_BYTE_ARRAY": ("s",),
     "DELTA_BYTE_ARRAY": ("s", "x", "n"),
-    "BYTE_STREAM_SPLIT": ("i", "l", "d", "x", "n"),
+    "BYTE_STREAM_SPLIT": ("i", "l", "f", "d", "x", "n"),
 }
 _CODECS = ("none", "snappy", "gzip", "brotli", "lz4", "zstd")
 
@@ -239,6 +239,7 @@ def of_every_type() -> pa.Table:
         "b": pa.array([number % 3 == 0 for number in count]),
         "i": pa.array(count, pa.int32()),
         "l": pa.array([number << 40 for number in count]),
+        "f": pa.array([number / 2 for number in count], pa.float32()),
         "d": pa.array([number / 4 for number in count]),
         "s": pa.array([f"text {number * 7}" for number in count]),
         "x": pa.array([b"%04d" % number for number in count], pa.binary(4)),

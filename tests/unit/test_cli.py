@@ -9,13 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from openmirror import wiring
 from openmirror.stores.local.lock import hold_root
 from openmirror.table import layout
 from tests.harness.command_line import Root, run
-from tests.harness.publishing import table
+from tests.harness.publishing import parquet, table
 
 VERBS = [
     *("up", "drain", "serve", "status", "history", "validate", "pause", "resume", "retry", "skip"),
@@ -451,6 +452,26 @@ def test_validate_of_a_mirrors_folder_compares_with_the_table_and_the_frozen_opt
         "appliedSequence": "1",
     }
     assert sorted(f["rule"] for f in printed["data"]) == ["KeyColumnsChanged", "gap"]
+
+
+def test_validate_of_a_mirrors_folder_reads_values_by_the_mirrors_settings(root: Root) -> None:
+    root.land(ORDERS, 1)
+    root.run("drain")
+    at = pa.array([1], pa.timestamp("ns"))
+    root.put(ORDERS, f"{2:020d}.parquet", parquet(id=[1.0], at=at))
+    folder = root.path / layout.table_folder(ORDERS)
+
+    def rules() -> list[str]:
+        printed = json.loads(run("validate", str(folder), "--json").stdout)
+        return sorted(finding["rule"] for finding in printed["data"])
+
+    assert rules() == ["FractionsTruncated", "SchemaMergeFailure"]
+    settings = root.path / layout.mirror_settings("m")
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_text('{"openmirror": {"wholeFloats": "integer", "fractions": "truncate"}}')
+    assert rules() == []
+    settings.write_text('{"openmirror": {"wholeFloats": "integer", "fractions": "refuse"}}')
+    assert rules() == ["ValueInvalid"]
 
 
 @pytest.mark.parametrize(

@@ -410,6 +410,20 @@ def test_damaged_pages_of_parquet_are_found_as_the_engine_finds_them(folder: Fol
     assert "data cannot be read" in finding.detail
 
 
+def test_times_that_would_lose_digits_are_a_warning_once_a_file_and_in_a_key_a_mistake(
+    folder: Folder,
+) -> None:
+    finer = pa.array([1, 2_000, 3], pa.timestamp("ns"))
+    folder.metadata()
+    folder.land(1, id=[1, 2, 3], at=finer)
+    (finding,) = folder.validate()
+    assert (finding.rule, finding.stops) == ("FractionsTruncated", False)
+    assert finding.detail.startswith("row 1, column 'at': 1 nanoseconds")
+    folder.metadata({"keyColumns": ["at"]})
+    (finding,) = folder.validate()
+    assert (finding.rule, finding.stops) == ("ValueInvalid", True)
+
+
 # --- Files found by their time, and partitions ----------------------------------------------------
 
 BY_TIME = {**KEYS, "fileDetectionStrategy": "LastUpdateTimeFileDetection"}

@@ -2,7 +2,7 @@
 
 pyarrow says the same of each column chunk, but reads its statistics with it, and ends the whole
 process where these are damaged. So the few fields are found in the bytes themselves, as Thrift
-writes them: a chunk's type, its encodings, its path, its codec. Other bytes may look the same by
+writes them: a chunk's type, its encodings, its path, its codec. Other bytes may be the same by
 chance; then a file is converted that need not be.
 """
 
