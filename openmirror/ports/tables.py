@@ -46,7 +46,7 @@ class Counts:
     inserts: int = 0
     updates: int = 0
     deletes: int = 0
-    truncated: Truncated | None = None
+    first_truncated: Truncated | None = None
     """The first time in it that lost what is finer than a microsecond, as far as that is known."""
 
     @property

@@ -84,7 +84,7 @@ def _decide_and_commit(
             batch.frozen,
             batch.applied,
             batch.reread_through,
-            prepared.counts.truncated,
+            prepared.counts.first_truncated,
         )
         control = Documents(ports.store).save_table(batch.folder, control, seen.etag).value
         ports.steps(Step.DECIDED)

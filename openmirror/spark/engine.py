@@ -95,7 +95,7 @@ class SparkEngine:
         if isinstance(counts, BadFile):
             SparkPrepared(session, held, Counts()).release()
             return counts
-        return SparkPrepared(session, held, replace(counts, truncated=parts.truncated))
+        return SparkPrepared(session, held, replace(counts, first_truncated=parts.truncated))
 
     def commit(
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str

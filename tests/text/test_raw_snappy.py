@@ -8,7 +8,7 @@ import random
 import cramjam
 import pytest
 
-from openmirror.formats.text.packing import HEAD, CutOff, Unpackable, unpacked
+from openmirror.formats.text.packing import HEAD, CutOff, Unpackable, packing_of, unpacked
 from openmirror.formats.text.raw_snappy import is_raw_snappy, text_of_raw_snappy
 from openmirror.formats.text.rows import read_text
 from openmirror.plan.facts import Completeness
@@ -47,8 +47,8 @@ def test_a_file_of_raw_snappy_is_read_like_the_text_in_it(count: int) -> None:
 def test_elements_are_taken_as_snappy_itself_takes_them(size: int) -> None:
     draw = random.Random(f"{seed()} {size}")
     for _ in range(20):
-        pieces = [draw.randbytes(draw.randint(1, 90)) for _ in range(40)]
-        data = b"".join(draw.choices(pieces, k=size // 20)) + bytes(128)
+        pieces = [draw.randbytes(draw.randint(1, 90)).hex().encode() for _ in range(40)]
+        data = b"".join(draw.choices(pieces, k=size // 20)) + b"\n" * 128
         packed = _raw(data)
         assert text_of_raw_snappy(packed) == data
         assert is_raw_snappy(packed, is_all=True)
@@ -60,18 +60,35 @@ def test_elements_are_taken_as_snappy_itself_takes_them(size: int) -> None:
 def test_no_text_is_taken_for_it() -> None:
     draw = random.Random(f"{seed()} plain")
     for encoding in ENCODINGS:
-        characters = "id,name;|\t\r\n 0123456789abcxyz" + encoding.dead_letters
+        characters = "id,name;|\t\r\n 0123456789abcxyz" + encoding.characters
         for _ in range(3000):
             text = "".join(draw.choices(characters, k=draw.choice((1, 5, 20, 60, 120, 300))))
             data = encoding.mark + text.encode(encoding.codec)
             assert not is_raw_snappy(data, is_all=True), data
-            assert not is_raw_snappy(data * (HEAD // len(data) + 1), is_all=False), data
+            long = (data + text.encode(encoding.codec) * (HEAD // len(data) + 1))[:HEAD]
+            assert not is_raw_snappy(long, is_all=False), data
 
 
 def test_text_that_is_by_chance_in_its_form_is_text() -> None:
     by_chance = b"(Liiiiiiiiiiiiiiiiiiii" + b"Liiiiiiiiiiiiiiiiiiii"
     assert cramjam.snappy.decompress_raw(by_chance)
     assert not is_raw_snappy(by_chance, is_all=True)
+
+
+def test_a_file_larger_than_what_is_asked_for_its_form_is_known_as_well() -> None:
+    packed = _raw(_lines(60_000))
+    assert len(packed) > HEAD
+    assert packing_of(packed, is_all=True) == packing_of(packed[:HEAD], is_all=False)
+    assert packing_of(packed, is_all=True) == "raw Snappy"
+
+
+def test_of_data_that_follows_the_text_no_more_is_read_than_the_text_could_take() -> None:
+    rest = io.BytesIO(_raw(_lines(60_000)) + bytes(50 << 20))
+    blocks = unpacked(rest)
+    assert next(blocks) == _lines(60_000)
+    with pytest.raises(CutOff):
+        next(blocks)
+    assert len(rest.read()) > 45 << 20
 
 
 def test_data_that_ends_early_or_is_too_large_is_refused() -> None:

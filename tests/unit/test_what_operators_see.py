@@ -14,6 +14,7 @@ from azure.core.exceptions import ClientAuthenticationError
 from openmirror.errors import AccessDenied
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.text.rows import read_text
+from openmirror.plan.read_rules import ReadRules
 from openmirror.protocol.counts import counted
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.text_format import TextFormat
@@ -135,9 +136,10 @@ def test_text_that_is_cut_in_another_way_gets_a_remedy_about_that(
 
 @pytest.mark.parametrize("row", [b"1,x,y", b'1,"x"y', b'1,"x', b"1,\xff"])
 def test_a_row_that_is_cut_in_another_way_gets_a_remedy_about_that(row: bytes) -> None:
+    rules = ReadRules(text=TextFormat())
     schema = TableSchema((Column("id", ColumnType("string")), Column("v", ColumnType("string"))))
     with pytest.raises(RowsBroken) as refused:
-        list(read_text(io.BytesIO(b"id,v\r\n" + row + b"\r\n"), TextFormat(), schema, None))
+        list(read_text(io.BytesIO(b"id,v\r\n" + row + b"\r\n"), rules, schema, None))
     assert "ColumnSeparator" in str(refused.value.broken.remedy)
 
 

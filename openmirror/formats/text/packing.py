@@ -48,7 +48,8 @@ def packing_of(head: bytes, *, is_all: bool) -> str | None:
         return "zstd"
     if head.startswith(_SNAPPY):
         return "Snappy"
-    return "raw Snappy" if is_raw_snappy(head[:HEAD], is_all=is_all) else None
+    is_raw = is_raw_snappy(head[:HEAD], is_all=is_all and len(head) <= HEAD)
+    return "raw Snappy" if is_raw else None
 
 
 def unpacked(content: BinaryIO) -> Iterator[bytes]:
@@ -149,7 +150,8 @@ def _raw(packed: _Ahead) -> Iterator[bytes]:
             f"its raw Snappy data has {length} bytes of text, and at most {_MOST_RAW} can be read; "
             "framed Snappy, gzip and zstd have no limit"
         )
-    while more := packed.read(_BLOCK):
+    most = 32 + length + length // 6  # what Snappy makes of so much text at the worst
+    while len(data) <= most and (more := packed.read(_BLOCK)):
         data += more
     try:
         text = bytes(cramjam.snappy.decompress_raw(data))

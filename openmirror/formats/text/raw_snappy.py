@@ -3,18 +3,26 @@
 Such data is the length of the text, then elements: literal bytes, or copies of what came before.
 Plain text breaks that form at once, because what it would copy lies before its beginning.
 What could have it by chance is text all the same: where every byte of the form might be one of a
-text, and where one literal follows another all the time, as no writer of Snappy has it.
+text, and where it is not as writers of Snappy have it, who take the text in blocks. Then one
+literal follows another all the time, or an element goes on behind its block, or a long literal that
+is no block holds all that was read of the file. And what comes out must be a text itself.
 """
 
 from __future__ import annotations
 
+import codecs
+import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 _LITERAL = 0
 _LONG = 60
 """From this length on, one to four bytes hold it."""
-_SMALLEST_BLOCK = 1 << 14
+_BLOCKS = (1 << 16, 1 << 15, 1 << 14)
+"""How much text writers take at once, as far as there is so much: most the first."""
 _LONGEST_TEXT = (1 << 32) - 1
+_MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
 @dataclass(kw_only=True)
@@ -30,6 +38,9 @@ class _Elements:
     is_broken: bool = False
     after_literal: bool = False
     literals_in_a_row: int = 0
+    has_copy: bool = False
+    begins_with_block: bool = False
+    """Whether the first literal is a whole block, of text that has nothing to copy."""
 
     def take(self) -> bool:
         """Take the next element; false when it is not there whole, or is none."""
@@ -55,9 +66,12 @@ class _Elements:
                 seen = bytes(self.text[start : start + size])
                 piece = (seen * (size // len(seen) + 1))[:size]
         is_nowhere = copies != _LITERAL and not piece
-        if is_nowhere or len(self.text) + size > self.length:
+        end_of_block = len(self.text) // _BLOCKS[0] * _BLOCKS[0] + _BLOCKS[0]
+        if is_nowhere or len(self.text) + size > min(self.length, end_of_block):
             self.is_broken = True
             return False
+        self.has_copy |= copies != _LITERAL
+        self.begins_with_block |= not self.text and size in (*_BLOCKS, self.length)
         self.literals_in_a_row += self.after_literal and copies == _LITERAL
         self.after_literal = copies == _LITERAL
         self.seems_text &= _may_be_text(self.data[self.at : behind])
@@ -78,11 +92,27 @@ def is_raw_snappy(head: bytes, *, is_all: bool) -> bool:
         pass
     if elements.is_broken or elements.seems_text or not elements.text:
         return False
-    # Writers take blocks of 64 KiB, some of them less; each begins with a literal.
-    if elements.literals_in_a_row > 1 + len(elements.text) // _SMALLEST_BLOCK:
+    # Each block begins with a literal.
+    if elements.literals_in_a_row > 1 + len(elements.text) // _BLOCKS[-1]:
         return False
-    is_whole = len(elements.text) == elements.length and elements.at == len(head)
-    return is_whole or (not is_all and len(elements.text) < elements.length)
+    if not _reads_as_text(elements.text, is_marked=head.startswith(_MARKS)):
+        return False
+    if len(elements.text) == elements.length:
+        return elements.at == len(head)
+    return not is_all and (elements.has_copy or elements.begins_with_block)
+
+
+def _reads_as_text(data: bytearray, *, is_marked: bool) -> bool:
+    """Whether this may have been compressed: hardly any controls, as text of UTF-16 has them.
+
+    Where the compressed data begins like text with a byte order mark, UTF-8 alone is believed.
+    """
+    if is_marked:
+        with suppress(UnicodeDecodeError):
+            codecs.getincrementaldecoder("utf-8")().decode(bytes(data))
+            return True
+        return False
+    return data.startswith(_MARKS) or len(_CONTROL.findall(data)) * 100 <= len(data)
 
 
 def text_of_raw_snappy(data: bytes) -> bytes:

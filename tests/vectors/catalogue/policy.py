@@ -150,7 +150,7 @@ CASES = [
                 "undeclared",
                 "Bytes that may be hexadecimal or base64 stop the table until somebody says which",
                 None,
-                b"id,v\n1,AP8=\n2,0x4F6D\n3,0x12\n",
+                b"id,v\n1,AP8=\n2,0x4F6D21\n3,0x12\n",
                 expect(applied=0, state=paused("ValueInvalid", f"{1:020d}.csv")),
             ),
             (
