@@ -138,7 +138,8 @@ def _whole(marker: Column, facts: FileFacts) -> Column:
     if kind == "string":
         marker = F.regexp_replace(marker, r"\.0*[\x00-\x20]*\z", "")
     elif kind in ("float", "double") or kind.startswith("decimal"):
-        marker = F.when(marker == F.floor(marker), marker)
+        # Compared with a whole number, a decimal would lose its last digits to their common type.
+        marker = F.when(marker % 1 == 0, marker)
     return marker.try_cast("int")
 
 
