@@ -11,22 +11,14 @@ from functions.answers import answer, refusal
 from functions.built import built
 from openmirror.errors import AccessDenied, OpenmirrorError, Unavailable
 from openmirror.ingress.dead_letters import dead_letter_page
-from openmirror.operate.finding import find_mirror, known_mirrors
+from openmirror.operate.finding import find_mirror
 from openmirror.operate.http_verbs import Ask, operate, put_back, verb_of
-from openmirror.operate.mirror_notes import mirror_notes, stray_mirrors
+from openmirror.operate.mirror_notes import mirror_notes
 from openmirror.operate.overview import mirror_head, path_of, table_page, token_of
 from openmirror.operate.requests import Operator
 from openmirror.ports.dead_letters import DeadLetters
-from openmirror.reconcile.root_ports import RootPorts
 from openmirror.status import message_of, to_json
-from openmirror.statuspage import (
-    REFRESH_SECONDS,
-    GivenUp,
-    MirrorView,
-    Undelivered,
-    mirror_view,
-    render,
-)
+from openmirror.statuspage import GivenUp, Undelivered, page_of_root
 
 blueprint = func.Blueprint()  # type: ignore[no-untyped-call]
 
@@ -83,38 +75,15 @@ def status(req: func.HttpRequest) -> func.HttpResponse:
     """The page for people; `?mirror=` shows one mirror, `?refresh=0` stands still."""
     try:
         app = built()
-        ports = app.ports
-        only = req.params.get("mirror")
-        if only:
-            names = [find_mirror(ports.store, only)]
-        else:
-            names = known_mirrors(ports.store)
-            names += stray_mirrors(ports.store, tuple(names))
-        views = [_view(ports, name, req) for name in names]
-        undelivered = _undelivered(app.dead_letters)
+        page = page_of_root(
+            app.ports,
+            os.environ.get("OPENMIRROR_ROOT", ""),
+            req.params,  # its key too, which its links need
+            undelivered=_undelivered(app.dead_letters),
+        )
     except OpenmirrorError as error:
         return refusal(error)
-    still = req.params.get("refresh") == "0"
-    page = render(
-        views,
-        ports.clock(),
-        where=os.environ.get("OPENMIRROR_ROOT", ""),
-        undelivered=undelivered,
-        refresh=None if still else REFRESH_SECONDS,
-        toggle=_with(req, refresh="1" if still else "0"),
-    )
     return func.HttpResponse(page.html, headers=page.headers)
-
-
-def _view(ports: RootPorts, name: str, req: func.HttpRequest) -> MirrorView:
-    token = req.params.get("after")
-    head = mirror_head(ports, name)
-    page = table_page(ports, name, path_of(token) if token else None)
-    more = _with(req, mirror=name, after=token_of(page.more)) if page.more else None
-    notes = mirror_notes(ports.store, name)
-    return mirror_view(
-        name, head.state.value, head.heartbeat, head.trouble, page.tables, more, notes
-    )
 
 
 def _undelivered(dead_letters: DeadLetters) -> Undelivered:
@@ -127,11 +96,6 @@ def _undelivered(dead_letters: DeadLetters) -> Undelivered:
         for dead_letter in found.newest
     )
     return Undelivered(found.count, newest)
-
-
-def _with(req: func.HttpRequest, **changed: str) -> str:
-    """The address of this page with some of its parameters changed; its key stays in it."""
-    return "?" + urlencode({**req.params, **changed})
 
 
 @blueprint.function_name("operate")

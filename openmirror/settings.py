@@ -214,6 +214,13 @@ class Settings(BaseModel):
         le=65535,
         description="The port of the local endpoint; --port. 0 takes any that is free.",
     )
+    page_port: int = Field(
+        default=10090,
+        ge=0,
+        le=65535,
+        description="The port of the status page that `up --page` serves to this machine. 0 takes "
+        "any that is free.",
+    )
     serve_https: bool = Field(
         default=False,
         description="Whether the local endpoint speaks https, with a certificate of its own; "

@@ -5,19 +5,27 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openmirror.cli.console import progress_console, say
 from openmirror.cli.options import Mirrors, RootOption, Verbose, settings_for
+from openmirror.cli.waiting_for import WaitingFor
 from openmirror.protocol.counts import counted
 from openmirror.runtime.stop_signals import AFTER_BATCHES, INTERRUPTED, exit_now, stop_signals
 
+if TYPE_CHECKING:
+    from openmirror.ports import TableEngine
+    from openmirror.reconcile.root_ports import RootPorts
+    from openmirror.settings import Settings
+
+_STARTING = "starting Spark, which the first batch waits for"
 EXIT_FAILED = 1
 EXIT_STOPPED = 3
 _DEMO = "openmirror[local,demo]"
@@ -31,6 +39,14 @@ def up(
         bool,
         typer.Option("--serve", help="Be a storage account over the root too, as `serve` is."),
     ] = False,
+    page: Annotated[
+        bool,
+        typer.Option(
+            "--page",
+            help="Serve the status page to browsers of this machine, at http://127.0.0.1:10090/.  "
+            "[env: OPENMIRROR_PAGE_PORT]",
+        ),
+    ] = False,
     verbose: Verbose = False,
 ) -> None:
     """Mirror everything, until stopped.
@@ -43,7 +59,7 @@ def up(
     \b
     Example:
       openmirror up --root ~/mirrors
-      openmirror up --root ~/mirrors --serve
+      openmirror up --root ~/mirrors --serve --page
     """
     from openmirror import wiring
     from openmirror.cli.read_verbs import refuse_wrong_settings, warn_of_stopped
@@ -68,9 +84,10 @@ def up(
             say(f"{no_mirrors(settings.root)}; waiting for one")
         refuse_wrong_settings(ports, chosen)
         warn_of_stopped(ports, chosen)
-        say("starting Spark")
+        starting = WaitingFor(_STARTING)
         with (
-            wiring.local_engine(settings, say) as engine,
+            _page(settings, ports, mirror or [], starting) if page else nullcontext(),
+            _started(starting, wiring.local_engine(settings, say)) as engine,
             stop_signals(message=AFTER_BATCHES) as stop,
             emitting(watched, os.environ, "up", settings.status_repeat) as emitted,
             wiring.up(
@@ -100,6 +117,29 @@ def up(
                 # Spark would only be in the way of ending; a process may die anywhere.
                 exit_now(0)
     say("stopped")
+
+
+@contextmanager
+def _page(
+    settings: Settings, ports: RootPorts, chosen: list[str], starting: WaitingFor
+) -> Iterator[None]:
+    """The status page, and where it is."""
+    from openmirror import wiring
+
+    with wiring.page_served(settings, ports, chosen, starting.text) as address:
+        say(f"status page: {address}")
+        yield
+
+
+@contextmanager
+def _started(
+    starting: WaitingFor, engine: AbstractContextManager[TableEngine]
+) -> Iterator[TableEngine]:
+    """The engine, with what it is waited for named meanwhile."""
+    with ExitStack() as parts:
+        with starting.named():
+            made = parts.enter_context(engine)
+        yield made
 
 
 def drain(root: RootOption = None, mirror: Mirrors = None, verbose: Verbose = False) -> None:
@@ -134,9 +174,8 @@ def drain(root: RootOption = None, mirror: Mirrors = None, verbose: Verbose = Fa
     with wiring.locked(settings, say):
         chosen = choose_mirrors(ports.store, mirror, settings.root)
         refuse_wrong_settings(ports, chosen)
-        say("starting Spark")
         with (
-            wiring.local_engine(settings, say) as engine,
+            _started(WaitingFor(_STARTING), wiring.local_engine(settings, say)) as engine,
             stop_signals(message=AFTER_BATCHES, interrupt=True),
             emitting(watched, os.environ, "drain", settings.status_repeat) as emitted,
         ):

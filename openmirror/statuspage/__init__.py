@@ -3,6 +3,7 @@
 One page that needs nothing else: no script, no font, no request to anybody.
 """
 
+from openmirror.statuspage.of_root import page_of_root
 from openmirror.statuspage.page import REFRESH_SECONDS, HtmlPage, render
 from openmirror.statuspage.view import GivenUp, MirrorView, Undelivered, mirror_view
 
@@ -13,5 +14,6 @@ __all__ = [
     "MirrorView",
     "Undelivered",
     "mirror_view",
+    "page_of_root",
     "render",
 ]

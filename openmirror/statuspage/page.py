@@ -35,10 +35,12 @@ def render(
     undelivered: Undelivered | None = None,
     refresh: int | None = REFRESH_SECONDS,
     toggle: str | None = None,
+    waiting: str | None = None,
 ) -> HtmlPage:
     """The page at this moment.
 
-    `where` names the root, `toggle` is the address of the page with its refreshing turned round.
+    `where` names the root, `toggle` is the address of the page with its refreshing turned round,
+    and `waiting` says what nothing goes on without just now.
     Every name and text in it may be a publisher's and is shown as text, whatever it holds.
     """
     environment = _environment()
@@ -52,6 +54,7 @@ def render(
         undelivered=undelivered,
         refresh=refresh,
         toggle=toggle,
+        waiting=waiting,
         worst=worst(mirrors, undelivered).value,
         style=Markup(style),  # our own file
         length=lambda moment: short(round(abs((now - moment).total_seconds()))),

@@ -9,6 +9,7 @@ from openmirror.wiring.local import (
     up,
     utc_now,
 )
+from openmirror.wiring.page import page_served
 from openmirror.wiring.root import root_ports
 from openmirror.wiring.runner import runner
 from openmirror.wiring.serving import served, waking
@@ -22,6 +23,7 @@ __all__ = [
     "local_ports",
     "local_root",
     "locked",
+    "page_served",
     "root_engine",
     "root_ports",
     "runner",

