@@ -95,7 +95,7 @@ def observe_partially(
         if name is not None:
             observed = _with_file(ports, observed, landing, name)
     # As in every observation, applied is read after the files that may be pending.
-    observed = rebuilt(ports, with_logs(ports, observed), seen.etag)
+    observed = rebuilt(ports, replace(seen, observed=with_logs(ports, observed)))
     if isinstance(observed.log, BrokenLog):
         return PartialObservation(replace(seen, observed=observed))
     missing = _missing_before(ports, observed, landing, own)

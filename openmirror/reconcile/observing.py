@@ -64,7 +64,7 @@ def _observe_once(ports: RootPorts, folder: TableFolder, listing_last: bool) -> 
             observed = _with_listing(ports, with_logs(ports, observed), landing)
         else:
             observed = with_logs(ports, _with_listing(ports, observed, landing))
-        observed = in_order(rebuilt(ports, observed, seen.etag))
+        observed = in_order(rebuilt(ports, replace(seen, observed=observed)))
         observed = _with_facts(ports, with_archive(ports, observed))
         observed = with_mirror(ports, observed)
     except ConditionFailed:

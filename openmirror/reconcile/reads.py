@@ -10,7 +10,7 @@ from openmirror.plan.file_format import text_of
 from openmirror.plan.needs import needs_archive
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.rebuilt import has_forgotten, made_anew, remembered
-from openmirror.ports import ABSENT, Absent, Entry, FileStore
+from openmirror.ports import Absent, Entry, FileStore
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import METADATA_FILE, ETag, Incarnation, TableFolder, table_name
 from openmirror.protocol.rules import Broken
@@ -120,32 +120,35 @@ def inspected(ports: RootPorts, file: LandedFile, observed: ObservedState) -> La
     return replace(file, facts=facts)
 
 
-def rebuilt(ports: RootPorts, observed: ObservedState, etag: ETag | Absent) -> ObservedState:
-    """The observed state; its control document is rebuilt if lost beside our log or ledger.
+def rebuilt(ports: RootPorts, seen: Observation) -> ObservedState:
+    """The observed state; its control document is rebuilt if log or ledger know more epochs.
 
     Raises DocumentUnreadable when the ledger is lost as well: then nothing shows which of the
     files in the folder were applied.
     """
+    observed = seen.observed
     entries: list[LedgerEntry] = []
+    has_decided = observed.control.epoch > 0
     if (
         observed.naming.has_ledger
         and observed.incarnation
-        and (etag is ABSENT or has_forgotten(observed))
+        and (not has_decided or has_forgotten(observed))
     ):
         entries = read_entries(ports.store, observed.folder, observed.incarnation)
-    if entries and is_rewritten(ports, Observation(observed, etag)):
+    control = made_anew(observed, entries)
+    # What was decided since it was read is in the log or the ledger, and not in this one.
+    if (entries or control != observed.control) and is_rewritten(ports, seen):
         raise ConditionFailed(f"the control document of {observed.folder} was written meanwhile")
-    if etag is ABSENT:
-        observed = replace(observed, control=made_anew(observed, entries))
+    observed = replace(observed, control=control)
     if has_forgotten(observed):
-        control = remembered(observed, entries)
-        if control is None:
+        known = remembered(observed, entries)
+        if known is None:
             place = layout.ledger(observed.folder, observed.incarnation or Incarnation(""))
             raise DocumentUnreadable(
                 f"{place} does not show which files were applied, and neither does the control "
                 "document; delete the folder and create it again, with all its data"
             )
-        observed = replace(observed, control=control)
+        observed = replace(observed, control=known)
     return observed
 
 

@@ -28,7 +28,7 @@ from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.failed import FailedAttempt, failed
 from openmirror.plan.transitions.observed import learned_from
 from openmirror.plan.transitions.refused import refused
-from openmirror.ports import Step, TableEngine
+from openmirror.ports import ABSENT, Step, TableEngine
 from openmirror.progress.tables import AttemptFailed, BatchStarted, TablePaused
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.apply import apply_batch
@@ -40,6 +40,7 @@ from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.status import never_read
+from openmirror.table.control import ControlDocument
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,9 @@ class Reconciled:
     """What lies in the folder like changes, and is never read; nothing of a held table."""
 
 
+ACTED_UPON = (Apply, Replace, Continue, Drop, Restore)
+
+
 def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Reconciled:
     """Observe one table and do the one thing that its plan says.
 
@@ -62,10 +66,15 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
     control document cannot be read, Unavailable when a service is away, and what `disposition_of`
     calls fatal.
     """
-    seen = observe(ports, folder)
-    ports.steps(Step.OBSERVED)
-    decision = plan(seen.observed, ports.limits, seen.observed.at)
+    seen, decision = _planned(ports, folder)
     try:
+        if seen.etag is ABSENT and isinstance(decision, ACTED_UPON):
+            # That there is no document holds as well for a runner that stalled since before there
+            # was one, where others came and it was lost: his decision would be a second one under
+            # the same epoch. So a table is decided upon only beside a document of its own.
+            empty = ControlDocument(folder=str(folder))
+            Documents(ports.store).save_table(folder, empty, ABSENT)
+            seen, decision = _planned(ports, folder)
         seen = save_learned(ports, seen, decision)
         done = _act(ports, engine, seen, decision)
         is_held = isinstance(decision, Held)
@@ -77,6 +86,12 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
         raise  # a service that is away must not count as a failure of these files
     except Exception as error:  # noqa: BLE001 - the one place that counts a table's failures
         return _failed(ports, folder, decision, error)
+
+
+def _planned(ports: RootPorts, folder: TableFolder) -> tuple[Observation, Decision]:
+    seen = observe(ports, folder)
+    ports.steps(Step.OBSERVED)
+    return seen, plan(seen.observed, ports.limits, seen.observed.at)
 
 
 def reconcile_until_idle(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Reconciled:

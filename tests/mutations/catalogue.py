@@ -20,7 +20,7 @@ from openmirror.plan.decisions import Pause
 from openmirror.plan.observed import Limits
 from openmirror.ports import Listing
 from openmirror.protocol.rules import Code
-from openmirror.reconcile import apply, drop, epochs, observing, reads
+from openmirror.reconcile import apply, drop, epochs, observing, reads, reconciliation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime import sweeping
 from openmirror.runtime.messages import Messages
@@ -156,6 +156,10 @@ def _the_live_epoch_is_not_fenced() -> list[Patch]:
         return fence(replace(ports, logs=Logs(ports.logs)), *rest)
 
     return [(where, "fence_others", as_remembered) for where in (apply, drop, epochs)]
+
+
+def _decided_beside_no_document() -> list[Patch]:
+    return [(reconciliation, "ACTED_UPON", ())]
 
 
 def _any_log_is_the_same() -> list[Patch]:
@@ -327,6 +331,10 @@ RULES: Mapping[str, str | Mutation] = {
     "Epochs that never committed are fenced too": "fences_of_epochs_that_never_committed",
     "A live epoch that only the log knows is fenced too": Mutation(
         _the_live_epoch_is_not_fenced, witnesses.an_epoch_that_only_the_log_knows_is_fenced
+    ),
+    "A table is decided upon only beside a document that was there when it was observed": Mutation(
+        _decided_beside_no_document,
+        witnesses.a_batch_planned_without_a_document_is_not_decided_under_a_second_one,
     ),
     "Decide before fence": Mutation(
         _fence_before_deciding,

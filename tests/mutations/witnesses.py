@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 
-from openmirror.errors import NotThere
+from openmirror.errors import NotThere, WrongRequest
 from openmirror.ingress.event_filter import Found
 from openmirror.ingress.queue_wake_up import QueueWaker
 from openmirror.operate import requests
@@ -27,7 +27,7 @@ from openmirror.table.layout import StorePath
 from openmirror.table.log import AppId
 from tests.simulation.publishing import FOLDER, LANDING
 from tests.simulation.schedule import TABLE
-from tests.unit import test_event_filter
+from tests.unit import test_event_filter, test_ledger
 from tests.unit.test_ledger import OPERATOR, QuickInspector, Table
 
 CONTROL = layout.control_document(FOLDER)
@@ -83,17 +83,26 @@ def meanwhile_at(table: Table, call: str, app: str, act: object) -> None:
 
 
 def an_epoch_that_only_the_log_knows_is_fenced() -> None:
-    """The control document alone was restored from a backup that is older than the live epoch."""
+    """The table of another mirror is adopted: its epoch stands in no document of this one."""
     table = numbered(1)
-    backup = table.store.read(CONTROL).data
-    assert table.reseed() == [name(1)]
-    (second,) = live(table)
-    table.store.put(CONTROL, backup)
-    assert table.reseed() == [name(1)]
-    assert not table.wrong, table.wrong
     log = table.engine.log_at(TABLE)
     assert log is not None
-    assert log.transactions[second] == FENCED
+    others = AppId(live(table)[0].replace(f"/{FOLDER.mirror}/", "/elsewhere/", 1))
+    log.transactions, log.seen = {others: log.transactions[live(table)[0]]}, None
+    requests.adopt(table.ports, FOLDER, OPERATOR)
+    assert isinstance(table.reconcile_until_idle(), Idle)
+    assert log.transactions[others] == FENCED
+    assert table.applied == [name(1)]
+
+
+def a_batch_planned_without_a_document_is_not_decided_under_a_second_one() -> None:
+    witness = (
+        test_ledger.test_what_was_planned_without_a_document_is_not_decided_once_another_was_lost
+    )
+    try:
+        witness(test_ledger.BY_TIME, Step.CHECKED)
+    except WrongRequest as refused:
+        raise AssertionError(f"the table cannot be read again: {refused}") from refused
 
 
 def fences_that_began_in_one_log_do_not_end_in_another() -> None:

@@ -313,6 +313,34 @@ def test_a_bad_file_stops_the_table_until_it_is_skipped_and_a_reseed_skips_it_to
 # Stopped, raced
 
 
+@pytest.mark.parametrize("step", [Step.OBSERVED, Step.FOLDED, Step.CHECKED, Step.DECIDED])
+@pytest.mark.parametrize("naming", [BY_TIME, BOTH], ids=["by-time", "both"])
+def test_what_was_planned_without_a_document_is_not_decided_once_another_was_lost(
+    naming: NamingScheme, step: Step
+) -> None:
+    """The other one has applied a file of an older time first, so the numbers differ."""
+    table = Table(naming)
+    early = names_of(table, 1, 1)[0]
+    table.files.append(early)
+    staged = StorePath("staging/early")
+    etag = table.store.put(staged, f"{table.store.incarnation(LANDING)} 1 1".encode())
+    table.later()
+    order = grown(table, 5, first=2)
+
+    def meanwhile() -> None:
+        table.store.move_file(staged, join(LANDING, *early.split("/")), etag)
+        table.reconcile_until_idle()
+        table.lose()
+
+    table.overtaken_at(step, meanwhile)
+    assert isinstance(table.reconcile_until_idle(), Idle)
+    once = table.applied
+    assert sorted(once) == sorted([early, *order])
+    table.clean()
+    assert table.reseed() == once
+    assert not table.wrong
+
+
 @pytest.mark.parametrize("step", OF_A_BATCH)
 def test_a_runner_that_stops_at_any_step_is_gone_on_with(table: Table, step: Step) -> None:
     order = grown(table)

@@ -217,8 +217,8 @@ def test_a_folder_that_is_only_remembered_is_no_table(world: Logged) -> None:
 def test_a_dropped_table_is_in_status_and_not_in_what_publishers_read(world: Logged) -> None:
     retained = layout.dropped_table("m", table_name(ORDERS.path, "dbo"), Incarnation("gone"))
     world.write_log(ORDERS, 0, FENCED, START, table=retained)
-    control = ControlDocument(folder=str(ORDERS), dropped=Dropped(Incarnation("gone"), START))
-    world.save(ORDERS, control)
+    dropped = Dropped(Incarnation("gone"), START)
+    world.save(ORDERS, ControlDocument(folder=str(ORDERS), epoch=1, dropped=dropped))
     (table,) = statuses(world.ports, ["m"])
     assert table.status.value == "Stopped"
     assert [w.code for w in table.warnings] == ["Dropped"]

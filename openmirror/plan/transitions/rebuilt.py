@@ -18,10 +18,11 @@ from openmirror.table.log import Epoch, TableLog
 
 
 def made_anew(observed: ObservedState, entries: Iterable[LedgerEntry]) -> ControlDocument:
-    """The document of an observation that found none, beside a log or a ledger of ours.
+    """The document of an observation whose log or ledger has an epoch that it does not know.
 
-    What was decided last may be lost, and its runner stalled. So nothing is added to the live
-    epoch: the number of the next one lies further on, and all before it are fenced.
+    It was lost, or an older one is back. What was decided last may be lost with it, and its runner
+    stalled. So nothing is added to the live epoch: the number of the next one lies further on, and
+    all before it are fenced. A document that knows them all stays as it is.
     """
     log = observed.log or observed.retained
     epochs = set(log.epochs) if isinstance(log, TableLog) else set()
@@ -29,12 +30,12 @@ def made_anew(observed: ObservedState, entries: Iterable[LedgerEntry]) -> Contro
         # A batch may have been decided in an epoch that never reached the log.
         epochs |= {Epoch(observed.folder, observed.incarnation, entry.epoch) for entry in entries}
     ours = [epoch for epoch in epochs if epoch.folder == observed.folder]
-    if not ours:
+    newest = max((epoch.number for epoch in ours), default=0)
+    if newest <= observed.control.epoch:
         return observed.control
     forgotten = None
     if observed.incarnation is not None:
-        following = max(epoch.number for epoch in ours) + 1
-        forgotten = Epoch(observed.folder, observed.incarnation, following)
+        forgotten = Epoch(observed.folder, observed.incarnation, newest + 1)
     return rebuilt_from_log(observed.control, ours, forgotten, observed.at)
 
 
