@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -17,6 +18,8 @@ from openmirror.plan import Limits
 from openmirror.plan.decisions import Idle, Pause, Wait
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.ports import Entry, FileStore, Step
+from openmirror.progress.tables import BatchStarted, TablePaused
+from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.metadata import Detection
 from openmirror.protocol.naming_scheme import NamingScheme, Through
 from openmirror.reconcile import ledger_order
@@ -33,7 +36,7 @@ from openmirror.table.layout import StorePath, join
 from tests.harness.clock import START, Clock
 from tests.harness.dying import Killed, dies_at
 from tests.harness.stores import WatchedStore
-from tests.simulation.delta_model import ModelDelta, ModelLogs
+from tests.simulation.delta_model import DAMAGED, ModelDelta, ModelLogs
 from tests.simulation.publishing import FOLDER, LANDING
 from tests.simulation.schedule import SCHEMA, TABLE
 
@@ -308,6 +311,19 @@ def test_a_bad_file_stops_the_table_until_it_is_skipped_and_a_reseed_skips_it_to
     assert sorted(applied) == sorted(order + rest)
     table.clean()
     assert table.reseed() == applied
+
+
+def test_what_is_wrong_with_a_files_data_is_told_once_and_read_once(table: Table) -> None:
+    order = grown(table, 1)
+    rotten = names_of(table, 2, 2)[0]
+    table.land(rotten)
+    table.store.put(join(LANDING, *rotten.split("/")), DAMAGED)
+    told: list[ProgressEvent] = []
+    table.ports = replace(table.ports, limits=Limits(batch_files=9), emit=told.append)
+    assert isinstance(table.reconcile_until_idle(), Pause)
+    assert table.applied == order
+    assert [type(event) for event in told].count(TablePaused) == 1
+    assert [type(event) for event in told].count(BatchStarted) == 2, "with it, and without"
 
 
 # Stopped, raced

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from openmirror.errors import Problem
 from openmirror.plan.transitions.incarnations import with_record
+from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import START, Position
 from openmirror.table.control import (
     BatchKind,
@@ -51,7 +53,7 @@ def decide(
         epochs=to_fence(control.epochs, (batch.app_id,)),
         decided=batch,
         request=_left_open(control.request, batch.kind),
-        problem=None,
+        problem=_further_on(control.problem, batch),
         missing_since=None,
     )
 
@@ -82,6 +84,13 @@ def _reseeding_until(
         return until
     # What is read once more lies in the archive: it must stay there until it was read.
     return Position(max(until, applied, record.archived_through))
+
+
+def _further_on(problem: Problem | None, batch: DecidedBatch) -> Problem | None:
+    """What is wrong with a pending file behind this batch: only reading it would show it again."""
+    if problem is None or problem.file is None or problem.code is Code.APPLIED_FILE_CHANGED:
+        return None
+    return None if any(file.name == problem.file for file in batch.files) else problem
 
 
 def _left_open(request: Request | None, decided: BatchKind) -> Request | None:

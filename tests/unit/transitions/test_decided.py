@@ -7,9 +7,11 @@ from datetime import timedelta
 
 import pytest
 
+from openmirror.errors import Problem
 from openmirror.plan.transitions.decided import decide, to_fence
 from openmirror.plan.transitions.incarnations import MOST_FORMER_RECORDS, with_record
 from openmirror.protocol.names import Incarnation
+from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import START, Position, Sequence
 from openmirror.table.control import (
     Archived,
@@ -160,10 +162,22 @@ def test_the_first_time_that_lost_digits_is_kept_until_a_replace_begins_anew() -
     assert after(first, None, REPLACE) is None
 
 
-def test_whoever_decides_has_no_problem_and_a_folder() -> None:
-    before = control(problem=problem(), missing_since=BEFORE)
-    after = decide(before, batch(1, 1), None, START)
-    assert (after.problem, after.missing_since, after.decided) == (None, None, batch(1, 1))
+@pytest.mark.parametrize(
+    ("known", "stays"),
+    [
+        pytest.param(problem(number=3), True, id="a pending file behind the batch"),
+        pytest.param(problem(number=2), False, id="a file of the batch"),
+        pytest.param(problem(Code.KEY_COLUMNS_CHANGED, None), False, id="the whole table"),
+        pytest.param(problem(Code.APPLIED_FILE_CHANGED, 3), False, id="a file applied before"),
+    ],
+)
+def test_of_the_problems_only_one_further_on_outlives_a_decision(
+    known: Problem, stays: bool
+) -> None:
+    after = decide(control(problem=known, missing_since=BEFORE), batch(1, 2), None, START)
+    assert (after.problem == known) == stays
+    assert stays or after.problem is None
+    assert (after.missing_since, after.decided) == (None, batch(1, 2))
 
 
 @pytest.mark.parametrize(
