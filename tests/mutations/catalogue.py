@@ -18,9 +18,19 @@ from openmirror.ingress import event_filter, partial_observation
 from openmirror.plan import ObservedState, batching, needs
 from openmirror.plan.decisions import Pause
 from openmirror.plan.observed import Limits
+from openmirror.plan.transitions import rebuilt
 from openmirror.ports import Listing
 from openmirror.protocol.rules import Code
-from openmirror.reconcile import apply, drop, epochs, observing, reads, reconciliation
+from openmirror.reconcile import (
+    apply,
+    drop,
+    epochs,
+    ledger_order,
+    observing,
+    purge,
+    reads,
+    reconciliation,
+)
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime import sweeping
 from openmirror.runtime.messages import Messages
@@ -32,7 +42,7 @@ from openmirror.table.log import BrokenLog, TableLog
 from tests.mutations import witnesses
 from tests.simulation.delta_model import ModelDelta, ModelLogs
 from tests.simulation.mutations import Patch
-from tests.unit import test_event_filter, test_lost_moves, test_working
+from tests.unit import test_event_filter, test_ledger, test_lost_moves, test_working
 
 
 @dataclass(frozen=True)
@@ -160,6 +170,15 @@ def _the_live_epoch_is_not_fenced() -> list[Patch]:
 
 def _decided_beside_no_document() -> list[Patch]:
     return [(reconciliation, "ACTED_UPON", ())]
+
+
+def _what_was_given_up_counts_as_well() -> list[Patch]:
+    def everything(entries: Any, naming: Any, through: int) -> Any:
+        ordered = sorted(entries, key=lambda entry: (-entry.epoch, entry.last))
+        numbers = {file.sequence: file for entry in ordered for file in entry.files}
+        return {f.name: f for n, f in sorted(numbers.items()) if n <= through}
+
+    return [(where, "effective", everything) for where in (ledger_order, rebuilt, purge)]
 
 
 def _any_log_is_the_same() -> list[Patch]:
@@ -425,7 +444,6 @@ IN_PROSE: Mapping[str, str] = {
     "*commit*",
     "places_by_name": "applied files and those of the decided batch have theirs for good, by name",
     "names_used_before": "**Names used before** are known by the numbers of their partition",
-    "superseding": "what that one had written down behind it is void",
     "the_ledger_when_files_are_read_again": "by a reseed, which applies the same files in the same "
     "order again",
     "restoring": "by an observation that found the control document lost",
@@ -434,3 +452,11 @@ IN_PROSE: Mapping[str, str] = {
 }
 """Rules that ARCHITECTURE states outside of its tables, by the mutation that random schedules
 notice."""
+
+DIRECTED_IN_PROSE = {
+    "what that one had written down behind it is void": Mutation(
+        _what_was_given_up_counts_as_well,
+        test_ledger.test_a_file_that_is_replaced_before_its_batch_was_applied_is_read_as_it_is_now,
+    ),
+}
+"""The same for rules whose mistake a directed schedule shows, and random ones hardly ever."""

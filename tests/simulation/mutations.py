@@ -24,7 +24,6 @@ from openmirror.reconcile import (
     ledger_files,
     ledger_order,
     observing,
-    purge,
     reads,
     reconciliation,
 )
@@ -216,17 +215,6 @@ def without_names_used_before() -> list[Patch]:
     return [(ledger_order, "_in_archive", lambda *_: frozenset())]
 
 
-def without_superseding() -> list[Patch]:
-    """Whatever was written down counts, also behind the place where an epoch was given up."""
-
-    def everything(entries: Any, naming: Any, through: int) -> Any:
-        ordered = sorted(entries, key=lambda entry: (-entry.epoch, entry.last))
-        numbers = {file.sequence: file for entry in ordered for file in entry.files}
-        return {f.name: f for n, f in sorted(numbers.items()) if n <= through}
-
-    return [(where, "effective", everything) for where in (ledger_order, rebuilt, purge)]
-
-
 def without_the_ledger_when_files_are_read_again() -> list[Patch]:
     """A reseed, or an incarnation that came back, orders its files anew."""
     return [(ledger_order, "effective", lambda *_: {})]
@@ -318,16 +306,6 @@ OF_THE_LEDGER: dict[str, dict[str, Any]] = {
     "writing_down_before_the_commit": {**_LOSING, "kills": 0.05},
     "places_by_name": {},
     "names_used_before": {"habits": {"write": 70, "reuse": 20}, "days": 0.0, "losing": 0.0},
-    "superseding": {
-        "habits": {"write": 70, "overwrite": 30},
-        "late": 0.0,
-        "slow": 0.0,
-        "publishing": 0.1,
-        "jumps": 0.0,
-        "days": 0.0,
-        "operating": 0.0,
-        "losing": 0.01,
-    },
     "the_ledger_when_files_are_read_again": {
         "naming": NAMINGS[0],
         "habits": {"write": 70, "delete": 6},
@@ -348,28 +326,27 @@ OF_THE_LEDGER: dict[str, dict[str, Any]] = {
 """Mutations that only tables with a ledger show, and what else of their schedules is chosen."""
 
 NOTICED_BY: dict[str, int] = {
-    "decided_batches": 18,
-    "fences": 1,
-    "fences_of_epochs_that_never_committed": 1,
-    "the_fence_before_a_drop": 41,
-    "the_second_observation": 61,
-    "rows_held_before_the_second_observation": 87,
+    "decided_batches": 364,
+    "fences": 3,
+    "fences_of_epochs_that_never_committed": 52,
+    "the_fence_before_a_drop": 289,
+    "the_second_observation": 87,
+    "rows_held_before_the_second_observation": 98,
     "the_etag_of_the_document": 4,
     "observing_again_after_a_conflict": 0,
     "manifests_in_cleanup": 0,
-    "the_etag_of_a_move": 36,
-    "the_incarnation_again": 118,
+    "the_etag_of_a_move": 142,
+    "the_incarnation_again": 325,
     "the_order_of_an_observation": 101,
-    "the_newest_epoch_rule": 3,
-    "the_archive": 159,
-    "the_ledger": 0,
+    "the_newest_epoch_rule": 5,
+    "the_archive": 104,
+    "the_ledger": 3,
     "writing_down_before_the_commit": 2,
     "places_by_name": 0,
-    "names_used_before": 0,
-    "superseding": 7,
-    "the_ledger_when_files_are_read_again": 112,
-    "restoring": 2,
-    "a_new_epoch_after_a_loss": 82,
+    "names_used_before": 6,
+    "the_ledger_when_files_are_read_again": 43,
+    "restoring": 3,
+    "a_new_epoch_after_a_loss": 106,
 }
 """The seed whose schedule goes wrong by the mutation, of the kind chosen for it: run alone
 as long as it does. Any change of the product or of the simulation may shift what a seed does."""
