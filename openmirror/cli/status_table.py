@@ -196,4 +196,5 @@ def wait_text(waiting: Waiting, name: str, now: datetime) -> str:
     """Since when, until when, for what, and what ends it."""
     until = f" until {clock_time(waiting.until, now)} at most" if waiting.until else ""
     since = clock_time(waiting.since, now)
-    return f"waits since {since}{until}: {waiting.detail}\n  {wait_remedy(waiting, name)}"
+    where = f"{waiting.file}: " if waiting.file and waiting.file not in waiting.detail else ""
+    return f"waits since {since}{until}: {where}{waiting.detail}\n  {wait_remedy(waiting, name)}"

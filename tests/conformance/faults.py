@@ -6,6 +6,7 @@ A new kind of fault is one more entry of `FAULTS`; the mirror of `test_every_thi
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from openmirror.errors import SOLUTIONS
-from openmirror.protocol.rules import Code
+from openmirror.protocol.rules import WARNINGS, Code
 from openmirror.table import layout
 
 MIRROR = "m"
@@ -71,16 +72,27 @@ class Fault:
     name: str
     """What its table is called."""
     code: str
-    """The code of its problem, or the kind of its wait."""
+    """The code of its problem or of its warning, or the kind of its wait."""
     place: str
     """Part of the path, file or value that must be named."""
     breaks: Callable[[OneOfMany], object]
     remedy: str = ""
     """Part of what must be advised; by default the remedy of the code."""
+    is_of_applied: bool = False
+    """Whether it is one only after the table's first file was applied."""
 
     @property
     def advice(self) -> str:
         return self.remedy or SOLUTIONS[Code(self.code)]
+
+    @property
+    def is_wait(self) -> bool:
+        return self.code[0].islower()
+
+    @property
+    def is_warning(self) -> bool:
+        """Whether nothing stops: what was sent and is never read is all that is left."""
+        return not self.is_wait and Code(self.code) in WARNINGS
 
 
 def _linked_file(table: OneOfMany) -> None:
@@ -117,6 +129,15 @@ def _folder_for_file(table: OneOfMany) -> None:
     path.mkdir()
 
 
+def _lost(table: OneOfMany) -> None:
+    shutil.rmtree(table.delta)
+    (table.folder / file_name(1)).unlink()
+
+
+def _other_format(table: OneOfMany) -> None:
+    (table.folder / file_name(2)).rename(table.folder / f"{2:020d}.csv")
+
+
 def _late(table: OneOfMany) -> None:
     (table.folder / file_name(2)).rename(table.folder / file_name(3))
 
@@ -146,6 +167,47 @@ FAULTS = (
         breaks=lambda table: table.bytes(file_name(2), b"id,v\n2,x\n"),
     ),
     Fault(name="folder", code="NotAFile", place=file_name(2), breaks=_folder_for_file),
+    Fault(
+        name="cut_off",
+        code="incomplete",
+        place=file_name(2),
+        remedy="Finish writing the file, or replace it.",
+        breaks=lambda table: table.bytes(file_name(2), b"PAR1 and nothing more"),
+    ),
+    Fault(
+        name="other_keys",
+        code="KeyColumnsChanged",
+        place="keyColumns",
+        breaks=lambda table: table.metadata({"keyColumns": ["v"]}),
+        is_of_applied=True,
+    ),
+    Fault(
+        name="no_json",
+        code="MetadataInvalid",
+        place="line 1, column 2",
+        breaks=lambda table: table.bytes("_metadata.json", b"{"),
+    ),
+    Fault(
+        name="written_over",
+        code="AppliedFileChanged",
+        place=file_name(1),
+        breaks=lambda table: table.rows(1, {"id": [1], "v": ["another"]}),
+        is_of_applied=True,
+    ),
+    Fault(
+        name="lost",
+        code="TableLost",
+        place=f"{1:020d}",
+        breaks=_lost,
+        is_of_applied=True,
+    ),
+    Fault(
+        name="other_format",
+        code="FileNeverRead",
+        place=f"{2:020d}.csv",
+        breaks=_other_format,
+        is_of_applied=True,
+    ),
     Fault(
         name="gap",
         code="gap",

@@ -1,7 +1,8 @@
 """A mirror in which every third table has a fault: all others are current, and each fault is shown.
 
 With its code, its place and what to do about it, by `drain`, `up`, `status --json`, the status
-page, the sweep and the Function App's calls. Modes of files count, also where tests run as root.
+page of both, the sweep and the Function App's calls. Modes of files count, also where tests run
+as root.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,8 +32,10 @@ from functions import status as status_functions
 from functions import sweep as sweep_function
 from openmirror import wiring
 from openmirror.cli.app import app
+from openmirror.errors import SOLUTIONS
 from openmirror.ports import TableEngine
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.rules import Code
 from openmirror.reconcile.liveness import SWEPT_EVERY
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.resting import RestingTables
@@ -44,7 +48,7 @@ from openmirror.stores.local.wake_up import LocalWaker
 from openmirror.stores.memory.dead_letters import MemoryDeadLetters
 from openmirror.stores.memory.work import MemoryLeases
 from openmirror.table import layout
-from tests.conformance.faults import FAULTS, MIRROR, Fault, OneOfMany
+from tests.conformance.faults import FAULTS, MIRROR, Fault, OneOfMany, file_name
 from tests.harness.paper import PaperEngine
 from tests.harness.rights import of_a_plain_user
 from tests.zone import read_delta
@@ -55,6 +59,8 @@ ENV = {
     "OPENMIRROR_SWEEP_INTERVAL": "1",
     "OPENMIRROR_STATUS_INTERVAL": "1",
 }
+MISPLACED = f"{layout.landing_zone(MIRROR)}/{file_name(7)}"
+"""What lies beside the tables' folders is a fault of the mirror."""
 PATIENCE = 60.0
 Engine = Callable[[Path], TableEngine]
 
@@ -64,22 +70,23 @@ class Many:
     """A root with one mirror: for each fault two good tables, which come before and after it."""
 
     root: Path
+    faults: tuple[Fault, ...] = FAULTS
 
     @classmethod
-    def made(cls, root: Path) -> Many:
+    def made(cls, root: Path, faults: tuple[Fault, ...] = FAULTS) -> Many:
         (root / layout.landing_zone(MIRROR)).mkdir(parents=True)
-        many = cls(root)
+        many = cls(root, faults)
         for name in (*many.good, *many.faulty):
             many.table(name).metadata({"keyColumns": ["id"]})
         return many
 
     @property
     def faulty(self) -> list[str]:
-        return [fault.name for fault in FAULTS]
+        return [fault.name for fault in self.faults]
 
     @property
     def good(self) -> list[str]:
-        return [f"{side}_{fault.name}" for fault in FAULTS for side in ("a", "z")]
+        return [f"{side}_{fault.name}" for fault in self.faults for side in ("a", "z")]
 
     def table(self, name: str) -> OneOfMany:
         return OneOfMany(self.root, name)
@@ -89,8 +96,9 @@ class Many:
             self.table(name).rows(number)
 
     def breaks(self) -> None:
-        for fault in FAULTS:
+        for fault in self.faults:
             fault.breaks(self.table(fault.name))
+        (self.root / MISPLACED).write_bytes(b"a file of no table")
 
     def unlock(self) -> None:
         """Let whoever cleans up after the tests in again."""
@@ -119,15 +127,20 @@ class Drained:
     printed: str
 
     def of(self, name: str) -> str:
-        """What was printed of one table: its line, and those below it that are indented."""
-        lines = self.printed.splitlines()
-        (begin,) = (i for i, line in enumerate(lines) if line.startswith(f"m/dbo.{name} "))
-        printed = [lines[begin]]
-        for line in lines[begin + 1 :]:
-            if not line.startswith("  "):
-                break
-            printed.append(line)
-        return "\n".join(printed)
+        return of_table(name, self.printed)
+
+
+def of_table(name: str, text: str) -> str:
+    """What was first printed of one table: its line, and those below it that are indented."""
+    lines = text.splitlines()
+    begins = (f"m/dbo.{name} is ", f"m/dbo.{name} waits ", f"m/dbo.{name}: ")
+    begin = next(number for number, line in enumerate(lines) if line.startswith(begins))
+    printed = [lines[begin]]
+    for line in lines[begin + 1 :]:
+        if not line.startswith("  "):
+            break
+        printed.append(line)
+    return "\n".join(printed)
 
 
 def run(root: Path, *words: str) -> Any:
@@ -154,14 +167,10 @@ def every_fault() -> pytest.MarkDecorator:
     return pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 
 
-def is_wait(fault: Fault) -> bool:
-    return fault.code[0].islower()
-
-
 def test_every_third_table_has_a_fault() -> None:
     many = Many(Path("root"))
     assert len(many.good) == 2 * len(many.faulty)
-    assert len(many.faulty) >= 10
+    assert len(many.faulty) >= 10  # so there are 30 tables or more
 
 
 def test_drain_ends_with_its_summary_and_the_code_of_what_is_left(drained: Drained) -> None:
@@ -173,9 +182,19 @@ def test_drain_ends_with_its_summary_and_the_code_of_what_is_left(drained: Drain
 @every_fault()
 def test_drain_shows_each_fault_with_code_place_and_remedy(fault: Fault, drained: Drained) -> None:
     printed = drained.of(fault.name)
-    assert fault.code in printed or (is_wait(fault) and "waits since" in printed)
+    assert fault.code in printed or (fault.is_wait and "waits since" in printed)
     assert fault.place in printed
     assert fault.advice in printed
+
+
+def is_misplacement_shown(printed: str) -> bool:
+    return all(
+        part in printed for part in (Code.FILE_MISPLACED, MISPLACED, SOLUTIONS[Code.FILE_MISPLACED])
+    )
+
+
+def test_drain_shows_what_feeds_no_table(drained: Drained) -> None:
+    assert is_misplacement_shown(drained.printed)
 
 
 def of_status(root: Path) -> dict[str, Any]:
@@ -187,9 +206,16 @@ def of_status(root: Path) -> dict[str, Any]:
 def is_shown(fault: Fault, table: dict[str, Any]) -> bool:
     """Whether `status --json` shows this fault of its table: problem or wait, and where."""
     ours = table["openmirror"]
-    if is_wait(fault):
+    if fault.is_wait:
         wait = ours["waitingFor"]
-        return bool(wait["kind"] == fault.code and f"{int(wait['sequence']):020d}" == fault.place)
+        return bool(wait["kind"] == fault.code and f"{int(wait['sequence']):020d}" in fault.place)
+    if fault.is_warning:
+        return any(
+            warning["code"] == fault.code
+            and fault.place in f"{warning['file']} {warning['detail']}"
+            and warning["solution"] == fault.advice
+            for warning in ours["warnings"]
+        )
     problem = ours["problem"]
     where = f"{problem['file']} {problem['detail']}"
     reported = (problem["code"], table["error"]["errorCode"], table["status"])
@@ -212,7 +238,7 @@ def test_status_shows_every_fault_and_all_others_are_current(drained: Drained) -
 def test_status_for_people_names_every_fault_once(drained: Drained) -> None:
     shown = " ".join(run(drained.many.root, "status").stdout.split())
     for fault in FAULTS:
-        assert f"m/dbo.{fault.name} " in shown
+        assert re.search(rf"m/dbo\.{fault.name}[ :]", shown)
         assert fault.advice in shown
 
 
@@ -249,17 +275,22 @@ def request(method: str) -> func.HttpRequest:
     return func.HttpRequest(method, address, route_params={"mirror": MIRROR}, body=b"")
 
 
+def not_on_page(page: str, many: Many) -> list[str]:
+    """What of the faults and of the good tables the page should have and has not."""
+    bare = re.sub(r"<[^>]+>", " ", page)
+    shown = html.unescape(bare).replace(" ", "")
+    wanted = [f"dbo.{name}" for name in many.good]
+    for fault in many.faults:
+        wanted += [f"dbo.{fault.name}", fault.code, fault.place, fault.advice]
+    wanted += [Code.FILE_MISPLACED, MISPLACED, SOLUTIONS[Code.FILE_MISPLACED]]
+    # Pieces of code in a sentence have an element of their own there.
+    return [part for part in wanted if part.replace("`", "").replace(" ", "") not in shown]
+
+
 @pytest.mark.usefixtures("hosted")
 def test_the_status_page_shows_every_fault(drained: Drained) -> None:
     page = called(status_functions.blueprint, "status", request("GET"))
-    bare = re.sub(r"<[^>]+>", " ", page.get_body().decode())
-    shown = html.unescape(bare).replace(" ", "")
-    for fault in FAULTS:
-        for part in (f"dbo.{fault.name}", fault.code, fault.place, fault.advice):
-            # Pieces of code in a sentence have an element of their own there.
-            assert part.replace("`", "").replace(" ", "") in shown
-    for name in drained.many.good:
-        assert f"dbo.{name}" in shown
+    assert not_on_page(page.get_body().decode(), drained.many) == []
 
 
 @pytest.mark.usefixtures("hosted")
@@ -268,6 +299,10 @@ def test_the_function_apps_call_shows_what_the_command_shows(drained: Drained) -
     tables = {one["sourceTableName"]: one for one in json.loads(answer.get_body())["data"]}
     assert set(tables) == {*drained.many.good, *drained.many.faulty}
     assert [fault.name for fault in FAULTS if not is_shown(fault, tables[fault.name])] == []
+    for name in drained.many.good:
+        assert tables[name]["status"] == "Replicating"
+        assert tables[name]["openmirror"]["problem"] is None
+    assert is_misplacement_shown(answer.get_body().decode())
 
 
 def test_the_sweep_wakes_nobody_in_vain_and_leaves_no_stale_status(
@@ -281,7 +316,7 @@ def test_the_sweep_wakes_nobody_in_vain_and_leaves_no_stale_status(
     assert {tables[name]["status"] for name in drained.many.good} == {"Replicating"}
     for fault in FAULTS:
         reported = tables[fault.name]
-        if not is_wait(fault):
+        if not fault.is_wait and not fault.is_warning:
             assert (reported["status"], reported["errorCode"]) == ("Failed", fault.code)
             assert fault.place in reported["errorMessage"]
             assert fault.advice in reported["errorMessage"]
@@ -300,8 +335,11 @@ def test_the_sweep_knows_every_table_or_why_not(drained: Drained) -> None:
 def _words(seen: TableStatus) -> str:
     if seen.problem:
         return f"{seen.problem.file} {seen.problem.detail}"
+    if seen.warnings:
+        return " ".join(f"{warning.file} {warning.detail}" for warning in seen.warnings)
     assert seen.waiting_for
-    return wait_remedy(seen.waiting_for.waiting, str(seen.name)) + seen.waiting_for.waiting.detail
+    waiting = seen.waiting_for.waiting
+    return f"{waiting.file} {waiting.detail} {wait_remedy(waiting, str(seen.name))}"
 
 
 # --- up -------------------------------------------------------------------------------------------
@@ -324,12 +362,20 @@ def test_up_starts_shows_every_fault_and_goes_on_with_all_others(drained: Draine
     log = many.root.parent / "up.log"
     with log.open("wb") as out:
         up = subprocess.Popen(
-            [sys.executable, "-c", _UP, "up", "--root", str(many.root)],
-            env={**os.environ, **ENV, "PYTHONPATH": str(Path.cwd())},
+            [sys.executable, "-c", _UP, "up", "--page", "--root", str(many.root)],
+            env={
+                **os.environ,
+                **ENV,
+                "OPENMIRROR_PAGE_PORT": "0",
+                "PYTHONPATH": str(Path.cwd()),
+            },
             stderr=out,
         )
     try:
         until(lambda: "mirroring m" in log.read_text() or up.poll() is not None, log)
+        address = log.read_text().partition("status page: ")[2].splitlines()[0]
+        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:
+            page = answer.read().decode()
         many.land(3, many.good)
         until(lambda: all(f"m/dbo.{name}  file 3 " in log.read_text() for name in many.good), log)
     finally:
@@ -337,9 +383,12 @@ def test_up_starts_shows_every_fault_and_goes_on_with_all_others(drained: Draine
         assert up.wait(PATIENCE) == 0
     printed = log.read_text()
     for fault in FAULTS:
-        assert f"m/dbo.{fault.name} " in printed
-        assert fault.place in printed
-        assert fault.advice in printed
+        shown = of_table(fault.name, printed)
+        assert fault.code in shown or (fault.is_wait and "waits since" in shown)
+        assert fault.place in shown
+        assert fault.advice in shown
+    assert is_misplacement_shown(printed)
+    assert not_on_page(page, many) == []
     tables = of_status(many.root)
     assert {tables[name]["openmirror"]["appliedSequence"] for name in many.good} == {"3"}
 
@@ -362,7 +411,7 @@ def test_spark_applies_every_good_table_beside_the_faulty_ones(
     from openmirror.spark.engine import SparkEngine
     from openmirror.spark.places import local_spark_paths
 
-    many = Many.made(tmp_path / "root")
+    many = Many.made(tmp_path / "root", tuple(f for f in FAULTS if not f.is_of_applied))
     every = [*many.good, *many.faulty]
     many.land(1, every)
     many.land(2, every)
@@ -380,4 +429,4 @@ def test_spark_applies_every_good_table_beside_the_faulty_ones(
     assert {folder.path.table for folder in result.stopped} == set(many.faulty)
     for name in many.good:
         assert sorted(row["id"] for row in read_delta(many.table(name).delta)) == [1, 2]
-    assert [fault.name for fault in FAULTS if not is_shown(fault, tables[fault.name])] == []
+    assert [fault.name for fault in many.faults if not is_shown(fault, tables[fault.name])] == []
