@@ -4,8 +4,11 @@
 # The order is safe for a system that is at work, and no change is lost in between, because nothing
 # is only in memory: files stay in the landing zone, events wait in their queue for the app, work
 # items in theirs for the runner, and what was applied stands in the Delta logs. So:
-#   1. the template   queues, roles and settings are there before anybody needs them; a deployment
-#                     over a running one changes only what differs.
+#   1. two templates  what holds data, then all else: queues, roles and settings are there before
+#                     anybody needs them; a deployment over a running one changes only what differs.
+#                     Each is a deployment stack, so that Azure itself knows what belongs to it. The
+#                     first one lets nobody delete what it made and deletes nothing itself; the second
+#                     takes away what its template no longer has. scripts/remove.sh relies on both.
 #   2. the runner     it reads all that an older app writes. A run that goes on with the old wheel
 #                     holds its tables' leases, and whoever comes next goes on from the log.
 #   3. the app        last, so that it never starts a runner that is older than itself. While it
@@ -22,13 +25,15 @@ usage() {
 scripts/deploy.sh --resource-group GROUP [options]
 
 Deploys openmirror into a resource group that exists, or upgrades what is there. It checks the
-subscription, deploys infra/bicep/main.bicep, then the runner (a Databricks bundle), then the
-Function App, and verifies all of it; with a file that it lands and takes away again, if the parameter
-file names operators, who may land one, and a runner is known that takes it up. It stops at the first
-step that fails, and shows what was done and how to go on. Running it again is always safe.
+subscription, deploys infra/bicep/data.bicep and main.bicep as two deployment stacks, then the runner
+(a Databricks bundle), then the Function App, and verifies all of it; with a file that it lands and
+takes away again, if the parameter file names operators, who may land one, and a runner is known that
+takes it up. It stops at the first step that fails, and shows what was done and how to go on. Running
+it again is always safe.
 
   --resource-group GROUP      where to; make one with: az group create --name GROUP --location REGION
-  --parameters FILE           the template's parameters [infra/bicep/small.parameters.json]
+  --parameters FILE           the templates' parameters [infra/bicep/small.parameters.json]. Whom it no
+                              longer names loses the roles that it gave
   --databricks-target TARGET  deploy the runner to this target of databricks.yml. Without it: to prod
                               if the deployment names a workspace, and otherwise not at all. A
                               target is one runner in a workspace: a second deployment that
@@ -37,14 +42,15 @@ step that fails, and shows what was done and how to go on. Running it again is a
   --vendor                    put the app's requirements into its package, for networks where
                               Azure's own build cannot reach a package index. What is fetched
                               for them is the newest of that day
-  --what-if                   only check, and show what the template would change
+  --what-if                   only check, and show what the templates would change. What would go, since
+                              main.bicep no longer makes it, is not shown
   --help                      this text
 
 You need az (logged in, with the subscription chosen), git, Python, and for the runner the
 databricks command line. The job that the runner's bundle makes becomes a setting of the app by
 itself, and stays one; a databricksJobId in the parameter file counts more, an empty one as well:
-then nobody starts a run. The deployment has the name in the parameter `name`, openmirror without one,
-and the verbs take the same as --name.
+then nobody starts a run. The stacks are called after the parameter `name`, openmirror without one:
+NAME-data and NAME. The verbs take the same as --name.
 USAGE
 }
 
@@ -135,29 +141,52 @@ if value is not None:
     print("=" + (value if isinstance(value, str) else json.dumps(value)))' "$parameters" "$1"
 }
 
-# previous NAME: what the last deployment of this `name` was given for it, or nothing. It may have
-# been made by other means, under another name of its own; a group may hold several.
+# previous NAME: what the stack of this `name` was given for it, or nothing.
 previous() {
     printf '%s' "$earlier" | "$python" -I -S -c 'import json, sys
 ours, wanted = sys.argv[1:]
-def given(one, name, otherwise=""):
-    return one["given"].get(name, {}).get("value") or otherwise
-every = [one for one in json.load(sys.stdin) if "databricksJobId" in (one["given"] or {})]
-mine = [one for one in every if given(one, "name", "openmirror") == ours]
-print(given(max(mine, key=lambda one: one["at"]), wanted) if mine else "")' "$name" "$1"
+for one in json.load(sys.stdin):
+    if one["name"] == ours:
+        print(((one["given"] or {}).get(wanted) or {}).get("value") or "")' "$name" "$1"
 }
 
-# output NAME: of the deployment. Azure spells some names partly in lower case: functioN_APP.
+# taken TEMPLATE: those of the file's parameters that a template takes, as az takes them. It refuses
+# any other, and preflight has seen to it that each belongs to one of the two.
+taken() {
+    "$python" -I -S -c 'import json, re, sys
+file, template = sys.argv[1:]
+known = re.findall(r"^param (\w+) ", open(template, encoding="utf-8").read(), re.MULTILINE)
+given = json.load(open(file, encoding="utf-8"))["parameters"]
+print(json.dumps({name: one for name, one in given.items() if name in known}))' \
+        "$parameters" "$root/infra/bicep/$1"
+}
+
+# output NAME: of the stack. Azure spells some names partly in lower case: functioN_APP.
 output() {
     printf '%s' "$outputs" | "$python" -I -S -c 'import json, sys
 values = {name.upper(): one["value"] for name, one in (json.load(sys.stdin) or {}).items()}
 print(values.get(sys.argv[1], ""))' "$1"
 }
 
-deploy_template() {
-    az deployment group create --resource-group "$group" --name "$name" --output none \
-        --template-file "$root/infra/bicep/main.bicep" --parameters "$parameters" \
-        --parameters "databricksWorkspaceUrl=$workspace" "databricksJobId=$job"
+# Only what the stack itself has made cannot be deleted, and not what others have put onto it: those
+# are the roles and log settings of the other stack, which goes without this one. They are named too,
+# so that it does not hang on how far Azure understands a denial to reach.
+others='Microsoft.Authorization/roleAssignments/delete Microsoft.Insights/diagnosticSettings/delete'
+
+deploy_data() {
+    az stack group create --resource-group "$group" --name "$name-data" --output none --yes \
+        --template-file "$root/infra/bicep/data.bicep" --parameters "$for_data" \
+        --action-on-unmanage detachAll --deny-settings-mode denyDelete \
+        --deny-settings-excluded-actions "$others"
+}
+
+# Settings of the app are among what Azure cannot delete by itself: they go with the app.
+deploy_main() {
+    az stack group create --resource-group "$group" --name "$name" --output none --yes \
+        --template-file "$root/infra/bicep/main.bicep" --parameters "$for_main" \
+        --parameters "databricksWorkspaceUrl=$workspace" "databricksJobId=$job" \
+        --action-on-unmanage deleteAll --resources-without-delete-support detach \
+        --deny-settings-mode none
 }
 
 # az has Azure build an app in Python in any case: what is vendored goes another way.
@@ -201,12 +230,14 @@ name=${named#=}
 operators=$(parameter operators)
 workspace_given=$(parameter databricksWorkspaceUrl)
 job_given=$(parameter databricksJobId)
+for_data=$(taken data.bicep)
+for_main=$(taken main.bicep)
 
 # A job that the app had as a setting before stays one, unless the file changes that: by an empty
 # number, or by naming another workspace, where the number means nothing.
 read_failed='reading what was deployed before'
-earlier=$(az deployment group list --resource-group "$group" --output json \
-    --query '[].{at: properties.timestamp, given: properties.parameters}') ||
+earlier=$(az stack group list --resource-group "$group" --output json \
+    --query '[].{name: name, given: parameters}') ||
     stop "$read_failed" 'The error stands above.'
 earlier_workspace=$(previous databricksWorkspaceUrl) || stop "$read_failed" 'The error stands above.'
 earlier_job=$(previous databricksJobId)
@@ -218,31 +249,35 @@ job=${job_given#=}
 [ -n "$job_given" ] || job=$earlier_job
 
 if [ -n "$what_if" ]; then
-    step 'asking what the template would change' 'The error stands above.' \
+    step 'asking what the template of the data would change' 'The error stands above.' \
+        az deployment group what-if --resource-group "$group" --name "$name-data" \
+        --template-file "$root/infra/bicep/data.bicep" --parameters "$for_data"
+    step 'asking what the template of all else would change' 'The error stands above.' \
         az deployment group what-if --resource-group "$group" --name "$name" \
-        --template-file "$root/infra/bicep/main.bicep" --parameters "$parameters" \
+        --template-file "$root/infra/bicep/main.bicep" --parameters "$for_main" \
         --parameters "databricksWorkspaceUrl=$workspace" "databricksJobId=$job"
     say 'that is what would change; nothing was.'
     exit
 fi
 
-# --- 1. The template ------------------------------------------------------------------------------
+# --- 1. The templates -----------------------------------------------------------------------------
 
 begun=yes
-step 'deploying the template' \
-    'Each resource that failed is named above; the deployment stands in the portal as well.' \
-    deploy_template
-finish 'the template'
+failed='Each resource that failed is named above; the portal shows the stack and its deployment as well.'
+step 'deploying what holds data' "$failed" deploy_data
+finish "what holds data, as the stack $name-data"
+step 'deploying all else' "$failed" deploy_main
+finish "all else, as the stack $name"
 
 # --- 2. The runner --------------------------------------------------------------------------------
 
-read_failed="reading the deployment's outputs"
-outputs=$(az deployment group show --resource-group "$group" --name "$name" \
-    --query properties.outputs --output json) || stop "$read_failed" 'The error stands above.'
+read_failed="reading the stack's outputs"
+outputs=$(az stack group show --resource-group "$group" --name "$name" \
+    --query outputs --output json) || stop "$read_failed" 'The error stands above.'
 workspace=$(output DATABRICKS_WORKSPACE_URL)
 app=$(output FUNCTION_APP)
 [ -n "$app" ] || stop "$read_failed" \
-    'They name no Function App: was the deployment made by another template?'
+    'They name no Function App: was the stack made by another template?'
 
 at_work='' # whether a runner is known that is there, or will be started
 if [ -z "$target" ] && [ -n "$workspace" ]; then target=prod; fi
@@ -285,14 +320,14 @@ print("" if always else jobs["runner"]["id"], host)') ||
         : "${workspace:=$DATABRICKS_HOST}"
         if [ -z "$job" ]; then
             step 'setting the app to start no job, since its runner is always on' \
-                'Each resource that failed is named above.' deploy_template
+                'Each resource that failed is named above.' deploy_main
             finish 'the app starts no job'
         elif [ -z "$workspace" ]; then
             stop "setting the app to start job $job" \
                 'Which workspace it is in is not known: give databricksWorkspaceUrl in the parameter file.'
         else
             step "setting the app to start job $job" \
-                'Each resource that failed is named above.' deploy_template
+                'Each resource that failed is named above.' deploy_main
             finish "the app knows job $job"
         fi
     fi

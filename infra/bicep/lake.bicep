@@ -96,9 +96,3 @@ output name string = account.name
 
 @description('Data Lake endpoint: the root that every part of openmirror is given.')
 output dfsEndpoint string = account.properties.primaryEndpoints.dfs
-
-@description('Container that publishers write to.')
-output landingContainer string = landing.name
-
-@description('Container of the tables and control documents.')
-output lakeContainer string = lake.name

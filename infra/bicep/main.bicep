@@ -1,5 +1,6 @@
-// openmirror in one resource group: wiring only. What is made stands in the modules beside it.
-// Names are made of `name` and the resource group, so that a second run finds what the first made.
+// openmirror in one resource group, but for what holds data: that is data.bicep, and deployed before.
+// Wiring only: what is made stands in the modules beside it. Names are made of `name` and the resource
+// group, so that a second run finds what the first made, and this finds what data.bicep made.
 
 @description('Name of this deployment, part of every resource\'s name: 3 to 12 lowercase letters and digits, no digit first. Two of them may share a resource group.')
 @minLength(3)
@@ -92,9 +93,6 @@ param gapAlertMinutes int = 30
 @description('Whether the accounts are reached through private endpoints, and from outside by nobody but Azure\'s trusted services and the allowed addresses.')
 param privateNetwork bool = false
 
-@description('Address space of the private network, /24 or larger; none that it will be peered with.')
-param addressPrefix string = '10.90.0.0/16'
-
 @description('Public IPv4 addresses or ranges that a private deployment lets in: publishers, and the machine that deploys.')
 param allowedAddresses array = []
 
@@ -117,7 +115,20 @@ var allTags = union(tags, {
   openmirror: name
 })
 var operatorIds = [for operator in operators: operator.principalId]
-var makesWorkspace = createDatabricksWorkspace && !privateNetwork
+var workspaceName = createDatabricksWorkspace && !privateNetwork ? 'dbw-${name}-${token}' : ''
+
+// What data.bicep made. It is looked up here and managed there: nothing of it goes with this.
+resource lake 'Microsoft.Storage/storageAccounts@2025-08-01' existing = {
+  name: 'st${name}lake${take(token, 4)}'
+}
+
+resource network 'Microsoft.Network/virtualNetworks@2025-05-01' existing = {
+  name: 'vnet-${name}-${token}'
+
+  resource functionsSubnet 'subnets' existing = {
+    name: 'functions'
+  }
+}
 
 module identities 'identities.bicep' = {
   name: '${name}-identities'
@@ -126,19 +137,6 @@ module identities 'identities.bicep' = {
     runnerName: 'id-${name}-runner-${token}'
     location: location
     tags: allTags
-  }
-}
-
-module lake 'lake.bicep' = {
-  name: '${name}-lake'
-  params: {
-    name: 'st${name}lake${take(token, 4)}'
-    location: location
-    tags: allTags
-    sku: storageSku
-    privateNetwork: privateNetwork
-    allowedAddresses: allowedAddresses
-    deletedDays: deletedDays
   }
 }
 
@@ -167,16 +165,20 @@ module monitoring 'monitoring.bicep' = {
   }
 }
 
-module network 'network.bicep' = if (privateNetwork) {
-  name: '${name}-network'
+module runtimeEndpoints 'endpoints.bicep' = if (privateNetwork) {
+  name: '${name}-runtime-endpoints'
   params: {
-    name: 'vnet-${name}-${token}'
+    prefix: 'pep-${name}'
+    account: 'runtime'
+    accountId: runtime.outputs.id
+    services: [
+      'blob'
+      'queue'
+      'table'
+    ]
     location: location
     tags: allTags
-    addressPrefix: addressPrefix
-    endpointPrefix: 'pep-${name}'
-    lakeAccountId: lake.outputs.id
-    runtimeAccountId: runtime.outputs.id
+    networkName: network.name
   }
 }
 
@@ -184,12 +186,10 @@ module databricks 'databricks.bicep' = {
   name: '${name}-databricks'
   params: {
     connectorName: 'dbac-${name}-${token}'
-    workspaceName: 'dbw-${name}-${token}'
-    managedGroupName: 'rg-dbw-${name}-${token}'
+    workspaceName: workspaceName
     location: location
     tags: allTags
     createConnector: createAccessConnector
-    createWorkspace: makesWorkspace
     identityId: identities.outputs.runnerId
   }
 }
@@ -200,14 +200,14 @@ module topic 'topic.bicep' = {
     name: 'egst-${name}-${token}'
     location: location
     tags: allTags
-    sourceId: lake.outputs.id
+    sourceId: lake.id
   }
 }
 
 module roles 'roles.bicep' = {
   name: '${name}-roles'
   params: {
-    lakeAccount: lake.outputs.name
+    lakeAccount: lake.name
     runtimeAccount: runtime.outputs.name
     insightsName: monitoring.outputs.insightsName
     functionsPrincipalId: identities.outputs.functionsPrincipalId
@@ -218,7 +218,7 @@ module roles 'roles.bicep' = {
 module runnerRoles 'runner-roles.bicep' = {
   name: '${name}-runner-roles'
   params: {
-    lakeAccount: lake.outputs.name
+    lakeAccount: lake.name
     runtimeAccount: runtime.outputs.name
     insightsName: monitoring.outputs.insightsName
     principalId: identities.outputs.runnerPrincipalId
@@ -230,7 +230,7 @@ module runnerRoles 'runner-roles.bicep' = {
 module furtherRunnerRoles 'runner-roles.bicep' = [for (runner, i) in runners: {
   name: '${name}-runner-roles-${i}'
   params: {
-    lakeAccount: lake.outputs.name
+    lakeAccount: lake.name
     runtimeAccount: runtime.outputs.name
     insightsName: monitoring.outputs.insightsName
     principalId: runner.principalId
@@ -242,7 +242,7 @@ module furtherRunnerRoles 'runner-roles.bicep' = [for (runner, i) in runners: {
 module access 'access.bicep' = {
   name: '${name}-access'
   params: {
-    lakeAccount: lake.outputs.name
+    lakeAccount: lake.name
     runtimeAccount: runtime.outputs.name
     publishers: publishers
     publisherRole: publisherRole
@@ -265,7 +265,7 @@ module functions 'functions.bicep' = {
     instanceMemoryMB: instanceMemoryMB
     maximumInstances: maximumInstances
     alwaysReadyInstances: alwaysReadyInstances
-    root: lake.outputs.dfsEndpoint
+    root: lake.properties.primaryEndpoints.dfs
     blobEndpoint: runtime.outputs.blobEndpoint
     queueEndpoint: runtime.outputs.queueEndpoint
     tableEndpoint: runtime.outputs.tableEndpoint
@@ -276,8 +276,7 @@ module functions 'functions.bicep' = {
     settings: settings
     privateNetwork: privateNetwork
     allowedAddresses: allowedAddresses
-    #disable-next-line BCP318
-    subnetId: privateNetwork ? network.outputs.functionsSubnetId : ''
+    subnetId: privateNetwork ? network::functionsSubnet.id : ''
   }
   dependsOn: [
     roles
@@ -294,7 +293,7 @@ module events 'events.bicep' = {
     runtimeAccountId: runtime.outputs.id
     queue: runtime.outputs.landingEventsQueue
     deadLettersContainer: runtime.outputs.deadLettersContainer
-    landingContainer: lake.outputs.landingContainer
+    landingContainer: 'landing'
   }
   dependsOn: [
     roles
@@ -306,11 +305,11 @@ module diagnostics 'diagnostics.bicep' = {
   name: '${name}-diagnostics'
   params: {
     workspaceId: monitoring.outputs.workspaceId
-    lakeAccount: lake.outputs.name
+    lakeAccount: lake.name
     runtimeAccount: runtime.outputs.name
     topicName: topic.outputs.name
     functionApp: functions.outputs.name
-    databricksWorkspace: databricks.outputs.workspaceName
+    databricksWorkspace: workspaceName
   }
 }
 
@@ -338,8 +337,11 @@ module alerts 'alerts.bicep' = {
   }
 }
 
+@description('What this deployment is called: its parameter `name`.')
+output DEPLOYMENT_NAME string = name
+
 @description('Root of everything that is mirrored.')
-output OPENMIRROR_ROOT string = lake.outputs.dfsEndpoint
+output OPENMIRROR_ROOT string = lake.properties.primaryEndpoints.dfs
 
 @description('Queue endpoint of the runtime account.')
 output OPENMIRROR_QUEUES string = runtime.outputs.queueEndpoint
@@ -348,7 +350,7 @@ output OPENMIRROR_QUEUES string = runtime.outputs.queueEndpoint
 output OPENMIRROR_DEAD_LETTERS string = runtime.outputs.blobEndpoint
 
 @description('Name of the lake account.')
-output LAKE_ACCOUNT string = lake.outputs.name
+output LAKE_ACCOUNT string = lake.name
 
 @description('Name of the runtime account.')
 output RUNTIME_ACCOUNT string = runtime.outputs.name

@@ -1,5 +1,6 @@
 // The private variant: a network of its own, from which the Function App reaches both accounts
-// through private endpoints. A Databricks workspace joins by peering, or by endpoints of its own.
+// through private endpoints (endpoints.bicep). A Databricks workspace joins by peering, or by endpoints
+// of its own.
 
 @description('Name of the virtual network.')
 param name string
@@ -13,15 +14,6 @@ param tags object
 @description('Address space, /24 or larger.')
 param addressPrefix string
 
-@description('Beginning of the names of the private endpoints.')
-param endpointPrefix string
-
-@description('Resource id of the lake account.')
-param lakeAccountId string
-
-@description('Resource id of the runtime account.')
-param runtimeAccountId string
-
 var octets = split(addressPrefix, '.')
 var functionsPrefix = '${octets[0]}.${octets[1]}.${octets[2]}.0/25'
 var endpointsPrefix = '${octets[0]}.${octets[1]}.${octets[2]}.128/25'
@@ -32,39 +24,6 @@ var services = [
   'dfs'
   'queue'
   'table'
-]
-
-var endpoints = [
-  {
-    name: 'lake-blob'
-    accountId: lakeAccountId
-    service: 'blob'
-    zone: 0
-  }
-  {
-    name: 'lake-dfs'
-    accountId: lakeAccountId
-    service: 'dfs'
-    zone: 1
-  }
-  {
-    name: 'runtime-blob'
-    accountId: runtimeAccountId
-    service: 'blob'
-    zone: 0
-  }
-  {
-    name: 'runtime-queue'
-    accountId: runtimeAccountId
-    service: 'queue'
-    zone: 2
-  }
-  {
-    name: 'runtime-table'
-    accountId: runtimeAccountId
-    service: 'table'
-    zone: 3
-  }
 ]
 
 resource functionsRules 'Microsoft.Network/networkSecurityGroups@2025-05-01' = {
@@ -173,14 +132,6 @@ resource network 'Microsoft.Network/virtualNetworks@2025-05-01' = {
       }
     ]
   }
-
-  resource functionsSubnet 'subnets' existing = {
-    name: 'functions'
-  }
-
-  resource endpointsSubnet 'subnets' existing = {
-    name: 'endpoints'
-  }
 }
 
 resource zones 'Microsoft.Network/privateDnsZones@2024-06-01' = [for service in services: {
@@ -202,44 +153,5 @@ resource links 'Microsoft.Network/privateDnsZones/virtualNetworkLinks@2024-06-01
   }
 }]
 
-// One after the other: an account refuses a second one while the first is being made.
-@batchSize(1)
-resource privateEndpoints 'Microsoft.Network/privateEndpoints@2025-05-01' = [for endpoint in endpoints: {
-  name: '${endpointPrefix}-${endpoint.name}'
-  location: location
-  tags: tags
-  properties: {
-    subnet: {
-      id: network::endpointsSubnet.id
-    }
-    privateLinkServiceConnections: [
-      {
-        name: endpoint.name
-        properties: {
-          privateLinkServiceId: endpoint.accountId
-          groupIds: [
-            endpoint.service
-          ]
-        }
-      }
-    ]
-  }
-}]
-
-resource zoneGroups 'Microsoft.Network/privateEndpoints/privateDnsZoneGroups@2025-05-01' = [for (endpoint, i) in endpoints: {
-  parent: privateEndpoints[i]
-  name: 'default'
-  properties: {
-    privateDnsZoneConfigs: [
-      {
-        name: endpoint.service
-        properties: {
-          privateDnsZoneId: zones[endpoint.zone].id
-        }
-      }
-    ]
-  }
-}]
-
-@description('Subnet that the Function App reaches out from.')
-output functionsSubnetId string = network::functionsSubnet.id
+@description('Name of the network, once its zones are linked to it as well.')
+output name string = network.name

@@ -1,5 +1,5 @@
 // openmirror with a resource group of its own: what azd deploys, or `az deployment sub create`.
-// Parameters and outputs are those of main.bicep, which explains the whole.
+// Parameters are those of data.bicep and main.bicep, outputs those of main.bicep.
 
 targetScope = 'subscription'
 
@@ -124,6 +124,22 @@ resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
   tags: tags // and not `openmirror`: policies hand a group's tags down to what others put there
 }
 
+module data 'data.bicep' = {
+  name: '${name}-data'
+  scope: group
+  params: {
+    name: name
+    location: location
+    tags: tags
+    storageSku: storageSku
+    createDatabricksWorkspace: createDatabricksWorkspace
+    privateNetwork: privateNetwork
+    addressPrefix: addressPrefix
+    allowedAddresses: allowedAddresses
+    deletedDays: deletedDays
+  }
+}
+
 module main 'main.bicep' = {
   name: name
   scope: group
@@ -150,13 +166,18 @@ module main 'main.bicep' = {
     lagAlertMinutes: lagAlertMinutes
     gapAlertMinutes: gapAlertMinutes
     privateNetwork: privateNetwork
-    addressPrefix: addressPrefix
     allowedAddresses: allowedAddresses
     deletedDays: deletedDays
     logDays: logDays
     dailyLogGb: dailyLogGb
   }
+  dependsOn: [
+    data
+  ]
 }
+
+@description('What this deployment is called: its parameter `name`.')
+output DEPLOYMENT_NAME string = main.outputs.DEPLOYMENT_NAME
 
 @description('Root of everything that is mirrored.')
 output OPENMIRROR_ROOT string = main.outputs.OPENMIRROR_ROOT

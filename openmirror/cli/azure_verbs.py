@@ -1,4 +1,4 @@
-"""The verbs of `openmirror azure`: before, after, and at the end of a deployment."""
+"""The verbs of `openmirror azure`: before and after a deployment."""
 
 from __future__ import annotations
 
@@ -18,10 +18,8 @@ from openmirror.cli.options import Json
 
 if TYPE_CHECKING:
     from openmirror.deployment.rules.findings import Finding
-    from openmirror.deployment.rules.removal import Removal
 
 EXIT_FAULTS = 1
-EXIT_CALLED_OFF = 130
 TIMEOUT = "15min"
 """A job's cluster takes minutes to start."""
 
@@ -56,7 +54,7 @@ Name = Annotated[
 ]
 
 azure = typer.Typer(
-    help="Check a subscription before a deployment and the deployment after it, and remove it.\n\n"
+    help="Check a subscription before a deployment and the deployment after it.\n\n"
     "Azure is asked as whoever `az login` knows.\n\n"
     "\b\n"
     "Example:\n"
@@ -203,88 +201,6 @@ def publish(
         for line in management.publish(resource_group, name, package.read_bytes()):
             say(line)
     say("published")
-
-
-@azure.command()
-def remove(
-    resource_group: ResourceGroup,
-    name: Name = None,
-    with_data: Annotated[
-        bool,
-        typer.Option(
-            "--with-data",
-            help="Delete what was landed and the tables too, and a Databricks workspace that the "
-            "deployment made.",
-        ),
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
-    subscription: SubscriptionOption = None,
-) -> None:
-    """Delete a deployment. The tables and what was landed stay, without --with-data.
-
-    \b
-    Example:
-      openmirror azure remove --resource-group mirrors --dry-run
-    """
-    from openmirror.wiring import deployment
-
-    with deployment.management(os.environ, subscription) as management:
-        removing = management.removing(resource_group)
-        chosen = removing.name(name)
-        if chosen is None:
-            say(f"nothing of openmirror is left in {resource_group}")
-            return
-        removal = removing.plan(chosen, with_data=with_data)
-        where = f"{resource_group} of the subscription {management.subscription}"
-        say(f"removing {chosen!r} from {where}")
-        _report_removal(removal)
-        for left in management.unhandled(resource_group, chosen) if removal.takes_queues else ():
-            say(f"lost with it: {left}")
-        if not removal.gone:
-            say(_left(removal, resource_group, with_data=with_data))
-            return
-        if dry_run:
-            return
-        if not yes:
-            _ask(resource_group, where)
-        refused = []
-        for step in removing.carry_out(removal):
-            say(step.text)
-            refused += [step] if step.refused else []
-        if refused:
-            say(
-                f"not all is gone: {len(refused)} could not be deleted; remove the cause, and "
-                "start this again"
-            )
-            raise typer.Exit(EXIT_FAULTS)
-        say(f"done: {len(removal.gone)} gone, {len(removal.kept)} kept")
-
-
-def _left(removal: Removal, group: str, *, with_data: bool) -> str:
-    if not removal.kept:
-        return f"nothing of openmirror is left in {group}"
-    if with_data:
-        return "what is left is used by another network of the group"
-    return "nothing but data is left; --with-data deletes it too"
-
-
-def _report_removal(removal: Removal) -> None:
-    for one in removal.gone:
-        typer.echo(f"delete  {one.type} {one.name}")
-    for one in removal.kept:
-        typer.echo(f"keep    {one.type} {one.name}")
-    for one in removal.others:
-        typer.echo(f"keep    {one.type} {one.name} (not made by the template)")
-
-
-def _ask(group: str, where: str) -> None:
-    typed = typer.prompt(
-        f"This is deleted from the group {where}. Type the group's name to go on", err=True
-    )
-    if typed.strip() != group:
-        say("nothing was deleted")
-        raise typer.Exit(EXIT_CALLED_OFF)
 
 
 def _show(findings: Iterable[Finding], *, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""What Azure itself knows of a subscription and of one deployment in it, and how to remove one.
+"""What Azure itself knows of a subscription and of one deployment in it.
 
 Every method raises AccessDenied, naming the right that is missing, Unavailable when Azure cannot
 be reached, and CannotStart when it does not know who asks.
@@ -71,7 +71,7 @@ class Deployment:
     outputs: Mapping[str, str] = field(default_factory=dict)
     error: str = ""
     publisher_role: str = ""
-    """The GUID of the role that publishers were given; empty where nothing is said of it."""
+    """The GUID of the role that publishers were given; empty where it records none."""
 
 
 @dataclass(frozen=True)
@@ -187,44 +187,4 @@ class Deployed(Protocol):
 
     def assignments(self, group: str, principal: str) -> list[Assignment]:
         """Every role that a principal has in the group: on it, and on all that is in it."""
-        ...
-
-
-class Removable(Protocol):
-    """What removing a deployment needs."""
-
-    def group(self, name: str) -> Group | None:
-        """The resource group; None when there is none."""
-        ...
-
-    def resources(self, group: str) -> list[Resource]:
-        """Everything in the group."""
-        ...
-
-    def locks(self, group: str) -> list[Lock]:
-        """All locks on the group and in it."""
-        ...
-
-    def principal_of(self, resource: Resource) -> str | None:
-        """The principal of an identity, or the own one of a resource; None without one."""
-        ...
-
-    def private_target(self, resource: Resource) -> str | None:
-        """The resource that a private endpoint leads to; None for anything else."""
-        ...
-
-    def subscriptions_of(self, topic: Resource) -> list[str]:
-        """The ids of a system topic's event subscriptions."""
-        ...
-
-    def assignments(self, group: str, principal: str) -> list[Assignment]:
-        """Every role that a principal has in the group: on it, and on all that is in it."""
-        ...
-
-    def delete(self, resource: str) -> None:
-        """Delete by id, and wait; harmless when it is gone. WrongRequest when Azure refuses."""
-        ...
-
-    def delete_assignment(self, assignment: str) -> None:
-        """Take a role away; harmless when it is gone."""
         ...

@@ -11,22 +11,19 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from openmirror.deployment.preflight import Preflight
-from openmirror.deployment.remove import Removing
 from openmirror.deployment.rules.findings import Finding
 from openmirror.deployment.rules.function_app import WORKSPACE
 from openmirror.deployment.rules.outputs import Outputs, is_ours, variables
-from openmirror.deployment.rules.removal import unhandled
-from openmirror.deployment.rules.roles import QUEUES
 from openmirror.deployment.sample import Sample
 from openmirror.deployment.verify import DataPlane, Verification, last_deployment
-from openmirror.errors import AccessDenied, CannotStart, Unavailable
+from openmirror.errors import CannotStart
 from openmirror.ingress.dead_letters import QUEUE_OF
 from openmirror.ports.connection import Connection
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.ports.workspace import ObservedJob, Workspace
 from openmirror.settings import Settings
 from openmirror.wiring.azure import account_ports, account_store
-from openmirror.wiring.local import Say, say_nothing, utc_now
+from openmirror.wiring.local import Say, utc_now
 from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
@@ -100,27 +97,6 @@ class Management:
 
         app = self.variables(group, name)["FUNCTION_APP"]
         yield from publish(ArmPublishing(self.clients, group, app), package, _sleep)
-
-    def removing(self, group: str) -> Removing:
-        """What removes a deployment."""
-        from openmirror.deployment.azure.removable import ArmRemovable
-
-        return Removing(ArmRemovable(self.clients), group)
-
-    def unhandled(self, group: str, name: str) -> list[str]:
-        """What lies in queues and dead letters; says so where that cannot be seen."""
-        from openmirror.deployment.azure.groups import deployments
-
-        ours = (one for one in deployments(self.clients, group) if is_ours(one, name))
-        outputs = next((Outputs.read(one.outputs) for one in ours), None)
-        if not isinstance(outputs, Outputs):
-            return []
-        try:
-            inside = self.data_plane(outputs, timedelta(), say_nothing)
-            lengths = {name: inside.queues.length(name) for name in QUEUES}
-            return unhandled(lengths, len(inside.dead_letters() or ()))
-        except (AccessDenied, CannotStart, Unavailable) as error:
-            return [f"it cannot be seen whether anything is unhandled: {error}"]
 
     def data_plane(self, outputs: Outputs, timeout: timedelta, emit: Say) -> DataPlane:
         """The accounts that a deployment made, and no others, whatever else the shell knows.

@@ -24,7 +24,6 @@ from azure.core.pipeline.policies import SansIOHTTPPolicy
 
 from openmirror.deployment.azure.clients import ManagementClients
 from openmirror.deployment.rules.function_app import FUNCTIONS
-from openmirror.deployment.rules.naming import guid as azures_guid
 from openmirror.deployment.rules.naming import unique_string
 from openmirror.deployment.rules.roles import ROLE_NAMES
 from standins.loopback import serving
@@ -46,7 +45,7 @@ _TOP = re.compile(r"[^/]+/[^/]+\Z")
 @cache
 def bicep(**parameters: Any) -> Deployment:
     """What the Bicep files make, under the names that Azure would give."""
-    with mock.patch.dict(evaluation.PURE, {"uniqueString": unique_string, "guid": azures_guid}):
+    with mock.patch.dict(evaluation.PURE, {"uniqueString": unique_string}):
         return expand(folder(), {**PARAMETERS, **parameters})
 
 
@@ -74,6 +73,7 @@ class Azure:
     assignments: list[dict[str, Any]] = field(default_factory=list)
     locks: list[dict[str, Any]] = field(default_factory=list)
     deployments: list[dict[str, Any]] = field(default_factory=list)
+    stacks: list[dict[str, Any]] = field(default_factory=list)
     roles: dict[str, str] = field(default_factory=dict)
     """Roles that somebody made: name by GUID."""
     unregistered: set[str] = field(default_factory=set)
@@ -94,12 +94,9 @@ class Azure:
     away: bool = False
     stranger: bool = False
     """Whether Azure does not know who asks."""
-    refuses: str = ""
-    """A pattern of paths that are not deleted."""
     on_path: tuple[str, Callable[[str], None]] | None = None
     """What happens once a path of this pattern was asked for."""
     asked: list[str] = field(default_factory=list)
-    deleted: list[str] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def one(self, kind: str) -> dict[str, Any]:
@@ -133,6 +130,16 @@ class Azure:
             },
         }
 
+    def stack(self, name: str, made: Deployment, state: str = "succeeded") -> dict[str, Any]:
+        """The same as a stack, whose words and times are written otherwise."""
+        found = self.remembered(name, made, state)
+        at = found["properties"].pop("timestamp")
+        return {
+            **found,
+            "id": f"{GROUP}/providers/Microsoft.Resources/deploymentStacks/{name}",
+            "systemData": {"lastModifiedAt": at},
+        }
+
     def _stand(self, resource: Deployed, made: Deployment) -> None:
         if resource.type == ROLE_ASSIGNMENT:
             self._assign(resource)
@@ -164,8 +171,6 @@ class Azure:
             return 503, _error("ServiceUnavailable", "busy")
         if self.denied and re.search(self.denied, path):
             return 403, _error("AuthorizationFailed", "the client may not do this")
-        if verb == "DELETE":
-            return self._delete(path)
         for pattern, found in self._routes(query, body):
             if match := re.fullmatch(pattern, path):
                 answer = found(*match.groups())
@@ -180,7 +185,6 @@ class Azure:
         yield s, lambda: {"id": s, "subscriptionId": SUBSCRIPTION, "tenantId": TENANT}
         yield f"{g}([^/]+)", self._group
         yield f"{s}/providers", lambda: {"value": self._providers()}
-        yield f"{s}/providers/([^/]+)", self._provider
         yield f"{s}/providers/microsoft.web/georegions", lambda: self._regions(query)
         yield "/providers/microsoft.web/locations/([^/]+)/functionappstacks", self._stacks
         yield f"{s}/providers/microsoft.authorization/permissions", rights
@@ -190,13 +194,13 @@ class Azure:
             yield f"{s}/providers/{service}/checknameavailability", lambda: self._name(body)
         yield f"{g}([^/]+)/resources", lambda name: self._resources(name, query)
         yield f"{g}([^/]+)/providers/microsoft.resources/deployments", self._deployments
+        yield f"{g}([^/]+)/providers/microsoft.resources/deploymentstacks", self._of_stacks
         deployments = f"{g}[^/]+/providers/microsoft.resources/deployments"
         yield f"{deployments}/", lambda: {"value": self.deployments}
         site = f"{g}[^/]+/providers/microsoft.web/sites/([^/]+)"
         yield f"{site}/functions", self._functions
         yield f"{site}/config/appsettings/list", self._settings
         topic = f"({g}[^/]+/providers/microsoft.eventgrid/systemtopics/[^/]+)"
-        yield f"{topic}/eventsubscriptions", self._subscriptions
         yield f"({topic}/eventsubscriptions/[^/]+)", lambda i, _: self.subscriptions.get(i)
         yield (
             f"{g}[^/]+/providers/microsoft.authorization/roleassignments",
@@ -227,13 +231,6 @@ class Azure:
             }
             for name in sorted(names)
         ]
-
-    def _provider(self, name: str) -> Any:
-        kinds = {one["type"].partition("/")[2] for one in self.resources}
-        kinds |= {"systemTopics/eventSubscriptions"}
-        versions = ["2026-01-01-preview", "2025-06-01", "2024-01-01"]
-        listed = [{"resourceType": kind, "apiVersions": versions} for kind in sorted(kinds)]
-        return {"namespace": name, "registrationState": "Registered", "resourceTypes": listed}
 
     def _regions(self, query: Mapping[str, str]) -> Any:
         assert query["sku"] == "FlexConsumption"
@@ -274,6 +271,9 @@ class Azure:
     def _deployments(self, name: str) -> Any:
         return {"value": self.deployments} if self._group(name) else None
 
+    def _of_stacks(self, name: str) -> Any:
+        return {"value": self.stacks} if self._group(name) else None
+
     def _site(self, name: str) -> Any:
         at = f"{GROUP}/providers/Microsoft.Web/sites/{name}".lower()
         return next((one for one in self.resources if one["id"].lower() == at), None)
@@ -291,12 +291,6 @@ class Azure:
 
     def _settings(self, site: str) -> Any:
         return {"properties": self.settings} if self._site(site) else None
-
-    def _subscriptions(self, topic: str) -> Any:
-        if not any(one["id"].lower() == topic for one in self.resources):
-            return None
-        ours = [one for at, one in self.subscriptions.items() if at.startswith(f"{topic}/")]
-        return {"value": ours}
 
     def _roles(self, query: Mapping[str, str]) -> Any:
         match = re.fullmatch(r"principalId eq '([^']+)'", query["$filter"])
@@ -322,32 +316,6 @@ class Azure:
             now = {"state": self.app_state, "hostNameSslStates": hosts}
             return {**found, "properties": {**found["properties"], **now}}
         return found
-
-    def _delete(self, path: str) -> tuple[int, Any]:
-        for lock in self.locks:
-            scope = lock["id"].lower().partition("/providers/microsoft.authorization/locks")[0]
-            if path.startswith(scope):
-                return 409, _error("ScopeLocked", f"{path} cannot be deleted: it is locked")
-        if self.refuses and re.search(self.refuses, path):
-            return 409, _error("Conflict", f"{path} is still in use")
-        before = len(self.resources) + len(self.assignments) + len(self.subscriptions)
-        self.resources = [one for one in self.resources if one["id"].lower() != path]
-        self.assignments = [
-            one
-            for one in self.assignments
-            if one["id"].lower() != path
-            and not one["properties"]["scope"].lower().startswith(f"{path}/")
-            and one["properties"]["scope"].lower() != path
-        ]
-        self.subscriptions = {
-            at: one
-            for at, one in self.subscriptions.items()
-            if at != path and not at.startswith(f"{path}/")
-        }
-        if before == len(self.resources) + len(self.assignments) + len(self.subscriptions):
-            return 204, None
-        self.deleted.append(path)
-        return 200, None
 
 
 def _is_listed(resource: Deployed) -> bool:
@@ -420,7 +388,7 @@ def azure() -> Iterator[Azure]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_DELETE = _answer  # noqa: N815
+        do_GET = do_POST = _answer  # noqa: N815
 
         def log_message(self, format: str, *args: object) -> None:
             """Quiet."""

@@ -176,11 +176,13 @@ def test_who_may_not_assign_roles_learns_which_role_to_ask_for(
 
 
 def test_rights_of_several_roles_count_together(azure: Azure, findings: Any) -> None:
-    contributor = {"actions": ["*"], "notActions": ["Microsoft.Authorization/*/Write"]}
+    denies = "Microsoft.Resources/deploymentStacks/manageDenySetting/action"
+    contributor = {"actions": ["*"], "notActions": ["Microsoft.Authorization/*/Write", denies]}
     assigner = {"actions": ["Microsoft.Authorization/roleAssignments/write", "*/read"]}
-    azure.permissions = [contributor, assigner]
+    owner_of_stacks = {"actions": ["Microsoft.Resources/deploymentStacks/*"]}
+    azure.permissions = [contributor, assigner, owner_of_stacks]
     assert only_ok(findings())
-    azure.permissions = [contributor, {**assigner, "condition": "((…))"}]
+    azure.permissions = [contributor, {**assigner, "condition": "((…))"}, owner_of_stacks]
     bad = only_bad(findings())
     assert bad.verdict is Verdict.WARNING
     assert "under a condition" in bad.what
@@ -195,6 +197,17 @@ def test_who_may_not_make_the_access_connector_reads_what_its_credentials_take(
     assert "credentials of Unity Catalog" in bad.what
     assert "on the access connector" in bad.remedy
     assert only_ok(findings({"createAccessConnector": False}))
+
+
+def test_contributor_alone_may_not_deny_the_deletion_of_data(azure: Azure, findings: Any) -> None:
+    right = "Microsoft.Resources/deploymentStacks/manageDenySetting/action"
+    azure.permissions = [{"actions": ["*"], "notActions": [right]}]
+    bad = only_bad(findings())
+    assert (bad.check, bad.verdict) == (Check.RIGHTS, Verdict.FAULT)
+    assert right in bad.what
+    assert "Azure Deployment Stack Owner" in bad.remedy
+    azure.permissions.append({"actions": ["Microsoft.Resources/deploymentStacks/*"]})
+    assert only_ok(findings())
 
 
 def test_an_account_of_somebody_else_is_reported_and_our_own_is_not(
@@ -297,8 +310,30 @@ def test_a_deployment_that_still_runs_is_waited_for(azure: Azure, findings: Any)
     azure.deployments.append(azure.remembered("openmirror", bicep(), "Running"))
     bad = only_bad(findings())
     assert (bad.check, bad.verdict) == (Check.EARLIER, Verdict.FAULT)
-    assert "still running" in bad.what
-    assert "az deployment group wait" in bad.remedy
+    assert "still being deployed" in bad.what
+    assert "az stack group show --name openmirror " in bad.remedy
+
+
+def test_of_both_stacks_each_is_reported_as_it_stands(azure: Azure, findings: Any) -> None:
+    azure.deploy(bicep())
+    azure.stacks += [
+        azure.stack("openmirror-data", bicep()),
+        azure.stack("openmirror", bicep(), "deletingResources"),
+        azure.stack("second-data", bicep(), "failed"),
+    ]
+    bad, fine = of(findings(), Check.EARLIER)
+    assert (bad.verdict, fine.verdict) == (Verdict.FAULT, Verdict.OK)
+    assert "openmirror is still being deployed" in bad.what
+    assert "openmirror-data is there" in fine.what
+    azure.stacks[1] = azure.stack("openmirror", bicep(), "failed")
+    azure.stacks[1]["properties"]["error"] = {
+        "code": "DeploymentStackDeleteResourcesFailed",
+        "message": "One or more resources could not be deleted.",
+        "details": [{"code": "ScopeLocked", "message": "it is locked"}],
+    }
+    half = of(findings(), Check.EARLIER)[0]
+    assert half.verdict is Verdict.WARNING
+    assert "openmirror failed half way: ScopeLocked: it is locked" in half.what
 
 
 def test_a_deployment_that_failed_half_way_is_deployed_again(azure: Azure, findings: Any) -> None:
@@ -364,9 +399,7 @@ def test_a_recorded_role_that_is_not_there_is_a_fault(findings: Any) -> None:
     assert OWN in bad.what
 
 
-def test_a_role_that_would_change_for_every_publisher_is_said_beforehand(
-    azure: Azure, findings: Any
-) -> None:
+def test_a_role_that_would_change_for_every_publisher_named(azure: Azure, findings: Any) -> None:
     azure.roles = {OWN: OWN_ROLE}
     azure.deploy(bicep())
     given = {"publisherRole": {"type": "String", "value": OWN}}
@@ -441,10 +474,8 @@ def test_every_parameter_of_the_template_is_known_and_no_other() -> None:
     from tests.infra.sample_deployment import folder
 
     templates = folder().templates
-    assert set(PARAMETERS) == {
-        *templates["main.bicep"].parameters,
-        *templates["subscription.bicep"].parameters,
-    }
+    names = ("data.bicep", "main.bicep", "subscription.bicep")
+    assert set(PARAMETERS) == {one for name in names for one in templates[name].parameters}
 
 
 @pytest.mark.parametrize("name", ["small", "private", "subscription"])

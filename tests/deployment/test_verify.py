@@ -257,6 +257,20 @@ def test_the_deployment_that_azd_made_is_found_under_its_own_name(place: Place) 
     assert {one["verdict"] for one in place.found("--no-sample")} == {"ok"}
 
 
+def test_a_stack_is_found_by_its_outputs_and_a_failed_one_by_its_name(place: Place) -> None:
+    made = place.azure.deployments.pop()
+    stack = place.azure.stack("openmirror", bicep())
+    stack["properties"]["outputs"] = made["properties"]["outputs"]
+    data = place.azure.stack("openmirror-data", bicep(), "failed")
+    data["properties"]["outputs"] = {}
+    place.azure.stacks += [stack, data]
+    assert shown(place.found("--no-sample"))["deployment"] == ["ok"]
+    stack["properties"] |= {"provisioningState": "failed", "outputs": None}
+    (only,) = place.found("--no-sample")
+    assert (only["check"], only["verdict"]) == ("deployment", "fault")
+    assert "the deployment failed" in only["what"]
+
+
 def test_of_two_deployments_in_a_group_each_is_checked_by_its_name(place: Place) -> None:
     second = place.azure.remembered("second", bicep(name="second"), "Failed")
     second["properties"]["outputs"] = {}

@@ -23,7 +23,15 @@ KEYS: Mapping[str, Any] = {
     "name": str,
     "metadata": {"template": str},
     "requiredVersions": {"azd": str},
-    "infra": {"provider": str, "path": str, "module": str},
+    "infra": {
+        "provider": str,
+        "path": str,
+        "module": str,
+        "deploymentStacks": {
+            "actionOnUnmanage": {"managementGroups": str, "resourceGroups": str, "resources": str},
+            "denySettings": {"mode": str},
+        },
+    },
     "services": {"*": {"host": str, "language": str, "project": str, "resourceName": str}},
     "hooks": {
         "*": {
@@ -85,6 +93,13 @@ def test_the_template_that_azd_deploys_is_there_with_its_parameters(document):
     assert (BICEP / f"{infra['module']}.bicep").is_file()
     assert (BICEP / f"{infra['module']}.parameters.json").is_file()
     assert Folder.at().templates[f"{infra['module']}.bicep"].scope == "subscription"
+
+
+def test_azd_with_stacks_never_deletes_what_holds_data(document):
+    # It makes one stack of everything, so that nothing of it may go.
+    action = document["infra"]["deploymentStacks"]["actionOnUnmanage"]
+
+    assert action == dict.fromkeys(("managementGroups", "resourceGroups", "resources"), "detach")
 
 
 def test_azd_finds_the_app_that_a_service_is_published_to(document):

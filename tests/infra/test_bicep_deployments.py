@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.infra.bicep.deployed import GROUP
-from tests.infra.bicep.expansion import Unevaluable, expand
+from tests.infra.bicep.deployed import GROUP, MODULE
+from tests.infra.bicep.expansion import STACKS, Unevaluable, expand
 from tests.infra.bicep.folder import BICEP, Folder
 from tests.infra.bicep.naming import ROLE_ASSIGNMENT, naming, shared
 from tests.infra.bicep.order import first, order
@@ -85,7 +85,10 @@ def test_a_deployment_with_a_group_of_its_own_makes_the_same_in_it(folder):
 
     ids = {each.id for each in whole.resources} - {GROUP}
     inner = {each.id for each in expand(folder, EVERYBODY).resources}
-    assert ids - inner == {f"{GROUP}/providers/Microsoft.Resources/deployments/openmirror"}
+    assert ids - inner == {
+        f"{GROUP}/providers/Microsoft.Resources/deployments/{each}"
+        for each in ("openmirror-data", "openmirror")
+    }
     assert inner <= ids
     assert whole.outputs["RESOURCE_GROUP"] == group
 
@@ -109,7 +112,7 @@ def test_everything_that_has_tags_has_those_that_were_given_and_the_name(folder)
 
 
 def test_a_name_that_is_too_long_is_refused_before_anything_is_made(folder):
-    with pytest.raises(Unevaluable, match=r"main.bicep:\d+: name is at most 12, not a length of"):
+    with pytest.raises(Unevaluable, match=r"data.bicep:\d+: name is at most 12, not a length of"):
         expand(folder, {"name": "openmirror123"})
 
 
@@ -154,12 +157,87 @@ def test_roles_stand_before_what_acts_by_them(folder, later):
     assert first(folder, "roles", before=later)
 
 
+# -- What holds data, and all else
+
+HOLD_DATA = {
+    "Microsoft.Databricks/workspaces",
+    "Microsoft.Storage/storageAccounts",
+    "Microsoft.Storage/storageAccounts/blobServices",
+    "Microsoft.Storage/storageAccounts/blobServices/containers",
+}
+REACH_IT = {
+    "Microsoft.Network/networkSecurityGroups",
+    "Microsoft.Network/privateDnsZones",
+    "Microsoft.Network/privateDnsZones/virtualNetworkLinks",
+    "Microsoft.Network/privateEndpoints",
+    "Microsoft.Network/privateEndpoints/privateDnsZoneGroups",
+    "Microsoft.Network/virtualNetworks",
+}
+
+
+def parts(folder, variant) -> list[set[str]]:
+    """The resources of each of the two stacks; its nested deployments are none."""
+    return [
+        {
+            each.id
+            for each in expand(
+                folder,
+                {n: v for n, v in variant.items() if n in folder.templates[template].parameters},
+                template=template,
+            ).resources
+            if each.type != MODULE
+        }
+        for template in STACKS
+    ]
+
+
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+def test_every_resource_belongs_to_one_of_the_two_stacks(folder, variant):
+    data, main = parts(folder, variant)
+
+    assert not data & main
+    whole = {each.id for each in expand(folder, variant).resources if each.type != MODULE}
+    assert data | main == whole
+
+
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
+def test_the_stack_of_the_data_has_all_that_holds_data_and_what_that_is_reached_by(folder, variant):
+    deployment = expand(folder, variant)
+    data, _ = parts(folder, variant)
+
+    kept = {each.id for each in deployment.resources if each.id in data}
+    # The runtime account holds messages and dead letters, which are no data, and its endpoints are
+    # what the app reaches it by.
+    machinery = {
+        each.id
+        for each in deployment.resources
+        if each.path == "runtime.bicep" or "-runtime-" in each.name.partition("/")[0]
+    }
+    wanted = {
+        each.id
+        for each in deployment.resources
+        if each.type in HOLD_DATA | REACH_IT and each.id not in machinery
+    }
+    assert kept == wanted
+    lake = [each for each in deployment.resources if each.path == "lake.bicep"]
+    assert {each.id for each in lake} <= kept
+    assert len(lake) == 4
+
+
+def test_no_role_belongs_to_the_stack_of_the_data_so_that_all_go_with_the_other(folder):
+    deployment = expand(folder, EVERYBODY)
+    data, _ = parts(folder, EVERYBODY)
+
+    assert len(deployment.of(ROLE_ASSIGNMENT)) > 20
+    assert not [each for each in deployment.of(ROLE_ASSIGNMENT) if each.id in data]
+
+
 # -- Planted mistakes
 
 
 WRONG_NAMES = {
     "an account's name that is too long": (
-        "main.bicep",
+        "data.bicep",
         "'st${name}lake${take(token, 4)}'",
         "'st${name}lake${token}x'",
         {"name": LONGEST},
@@ -215,11 +293,11 @@ WRONG_NAMES = {
         "access.bicep: a role is given twice to one principal at one scope",
     ),
     "a module of a name that another has": (
-        "main.bicep",
+        "data.bicep",
         "name: '${name}-lake'",
         "name: '${name}-runtime'",
         {},
-        "main.bicep: Microsoft.Resources/deployments openmirror-runtime is made twice",
+        "data.bicep: Microsoft.Resources/deployments openmirror-runtime is made twice",
     ),
 }
 
@@ -241,7 +319,7 @@ def test_a_planted_mistake_in_a_name_is_reported(folder, file, old, new, paramet
 
 SHARED = {
     "an account": (
-        "main.bicep",
+        "data.bicep",
         "'st${name}lake${take(token, 4)}'",
         "'stlake${uniqueString(resourceGroup().id)}'",
     ),
@@ -252,7 +330,7 @@ SHARED = {
     ),
     "private endpoints": ("main.bicep", "'pep-${name}'", "'pep'"),
     "an action group": ("alerts.bicep", "'ag-${name}'", "'ag'"),
-    "a module": ("main.bicep", "'${name}-lake'", "'lake'"),
+    "a module": ("data.bicep", "'${name}-lake'", "'lake'"),
 }
 
 
@@ -282,10 +360,22 @@ LOST = {
         "nothing makes Microsoft.Storage/storageAccounts/blobServices/containers st",
     ),
     "a subnet that nobody makes": (
-        "network.bicep",
+        "main.bicep",
         "existing = {\n    name: 'functions'",
         "existing = {\n    name: 'function'",
         "nothing makes Microsoft.Network/virtualNetworks/subnets vnet-openmirror",
+    ),
+    "an account that the other template calls otherwise": (
+        "data.bicep",
+        "name: 'st${name}lake${take(token, 4)}'",
+        "name: 'st${name}data${take(token, 4)}'",
+        "nothing makes Microsoft.Storage/storageAccounts st",
+    ),
+    "a network that is not waited for": (
+        "data.bicep",
+        "networkName: network.outputs.name",
+        "networkName: 'vnet-${name}-${token}'",
+        "lakeEndpoints does not wait for network, which makes ",
     ),
     "an account that is not waited for": (
         "main.bicep",
@@ -313,11 +403,9 @@ def test_an_app_that_does_not_wait_for_its_roles_is_reported(folder):
 
 
 def test_an_output_of_what_is_not_made_is_reported(folder):
-    wrong = folder.changed(
-        "main.bicep", "privateNetwork ? network.outputs.functionsSubnetId : ''", "network.outputs.x"
-    )
+    wrong = folder.changed("data.bicep", "lake.outputs.dfsEndpoint", "network.outputs.name")
 
-    with pytest.raises(Unevaluable, match=r"main.bicep:\d+: .outputs is asked of what is not made"):
+    with pytest.raises(Unevaluable, match=r"data.bicep:\d+: .outputs is asked of what is not made"):
         expand(wrong)
 
 

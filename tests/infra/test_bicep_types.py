@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.infra.bicep.expansion import expand
+from tests.infra.bicep.expansion import STACKS, expand
 from tests.infra.bicep.folder import Folder
 from tests.infra.bicep.models import NoModel, record
 from tests.infra.bicep.resource_types import resource_types
@@ -48,7 +48,8 @@ def test_azure_accepts_every_value_that_parameters_lead_to(folder, variant):
 def test_azure_accepts_every_value_that_a_parameter_allows(folder):
     allowed = [
         {parameter.name: value}
-        for parameter in folder.templates["main.bicep"].parameters.values()
+        for template in STACKS
+        for parameter in folder.templates[template].parameters.values()
         for value in parameter.allowed or ()
     ]
 
@@ -59,21 +60,21 @@ def test_azure_accepts_every_value_that_a_parameter_allows(folder):
 
 WRONG_VALUES = {
     "a parameter that allows what Azure does not": (
-        "main.bicep",
-        "'Standard_LRS'\n",
-        "'Standard_LSR'\n",
-        {"storageSku": "Standard_LSR"},
+        "data.bicep",
+        "param storageSku string = 'Standard_LRS'",
+        "param storageSku string = 'Standard_LSR'",
+        {},
         "storageAccounts.sku.name is one of",
     ),
     "a number that another file hands on as text": (
-        "main.bicep",
+        "data.bicep",
         "deletedDays: deletedDays",
         "deletedDays: string(deletedDays)",
         {},
         "deleteRetentionPolicy.days is of type int, not '7'",
     ),
     "a list where one is wanted": (
-        "main.bicep",
+        "data.bicep",
         "sku: storageSku",
         "sku: [storageSku]",
         {},
@@ -228,15 +229,15 @@ PLANTED = {
         "logs[] lacks enabled, which is required",
     ),
     "what came after the API version": (
-        "databricks.bicep",
+        "workspace.bicep",
         "    parameters: {",
         "    computeMode: 'Hybrid'\n    parameters: {",
         "Microsoft.Databricks/workspaces.properties has no property computeMode",
     ),
     "what came later into a list of objects": (
-        "network.bicep",
-        "          privateLinkServiceId: endpoint.accountId\n",
-        "          privateLinkServiceId: endpoint.accountId\n          approvalReference: ''\n",
+        "endpoints.bicep",
+        "          privateLinkServiceId: accountId\n",
+        "          privateLinkServiceId: accountId\n          approvalReference: ''\n",
         "privateLinkServiceConnections[].properties has no property approvalReference",
     ),
     "a name that is a number": (

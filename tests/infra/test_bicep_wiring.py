@@ -6,10 +6,23 @@ import json
 
 import pytest
 
+from tests.infra.bicep.expansion import STACKS
 from tests.infra.bicep.folder import BICEP, Folder
+from tests.infra.bicep.order import first
 from tests.infra.bicep.parameterfile import parameter_file
 from tests.infra.bicep.wiring import wiring
 
+DATA_PARAMETERS = [
+    "name",
+    "location",
+    "tags",
+    "storageSku",
+    "createDatabricksWorkspace",
+    "privateNetwork",
+    "addressPrefix",
+    "allowedAddresses",
+    "deletedDays",
+]
 PARAMETERS = [
     "name",
     "location",
@@ -33,13 +46,13 @@ PARAMETERS = [
     "lagAlertMinutes",
     "gapAlertMinutes",
     "privateNetwork",
-    "addressPrefix",
     "allowedAddresses",
     "deletedDays",
     "logDays",
     "dailyLogGb",
 ]
 OUTPUTS = [
+    "DEPLOYMENT_NAME",
     "OPENMIRROR_ROOT",
     "OPENMIRROR_QUEUES",
     "OPENMIRROR_DEAD_LETTERS",
@@ -67,9 +80,9 @@ OUTPUTS = [
     "RESOURCE_GROUP",
 ]
 FILES = {
-    "small.parameters.json": "main.bicep",
-    "private.parameters.json": "main.bicep",
-    "subscription.parameters.json": "subscription.bicep",
+    "small.parameters.json": STACKS,
+    "private.parameters.json": STACKS,
+    "subscription.parameters.json": ("subscription.bicep",),
 }
 
 
@@ -83,7 +96,7 @@ def test_every_name_call_module_parameter_and_output_fits(folder):
 
 
 def test_every_file_is_called_from_where_a_deployment_begins(folder):
-    reached, ahead = set(), {"subscription.bicep"}
+    reached, ahead = set(), {"subscription.bicep", *STACKS}
     while ahead:
         reached |= ahead
         ahead = {
@@ -94,33 +107,53 @@ def test_every_file_is_called_from_where_a_deployment_begins(folder):
 
 
 def test_a_deployment_has_the_parameters_and_outputs_that_its_users_name(folder):
-    main = folder.templates["main.bicep"]
+    data, main = (folder.templates[each] for each in STACKS)
 
+    assert list(data.parameters) == DATA_PARAMETERS
     assert list(main.parameters) == PARAMETERS
+    assert set(data.outputs) <= set(main.outputs)
     assert list(main.outputs) == OUTPUTS
     assert {each.type for each in main.outputs.values()} == {"string"}
 
 
-def test_a_deployment_with_a_resource_group_of_its_own_takes_and_reports_the_same(folder):
-    main, whole = folder.templates["main.bicep"], folder.templates["subscription.bicep"]
-    passed = whole.modules["main"].params
+def test_what_both_templates_take_is_the_same_in_both(folder):
+    data, main = (folder.templates[each].parameters for each in STACKS)
 
-    assert list(whole.parameters) == ["resourceGroupName", *PARAMETERS]
-    for name, parameter in main.parameters.items():
-        same = whole.parameters[name]
-        assert (same.type, same.allowed, same.description) == (
-            parameter.type,
-            parameter.allowed,
-            parameter.description,
-        )
-        for bound in ("minLength", "maxLength", "minValue", "maxValue"):
-            assert same.bound(bound) == parameter.bound(bound), (name, bound)
-        assert str(without_line(passed.get(name))) == f"Name({name})"
-        if name != "location":  # of a group that is yet to be made
-            assert without_line(same.default) == without_line(parameter.default), name
+    assert data.keys() - main.keys() == {"addressPrefix"}
+    for name in data.keys() & main.keys():
+        assert_same(data[name], main[name])
+        assert without_line(data[name].default) == without_line(main[name].default), name
+
+
+def test_a_deployment_with_a_resource_group_of_its_own_takes_and_reports_the_same(folder):
+    whole = folder.templates["subscription.bicep"]
+    passed = {each: whole.modules[each.removesuffix(".bicep")].params for each in STACKS}
+
+    assert set(whole.parameters) == {"resourceGroupName", *DATA_PARAMETERS, *PARAMETERS}
+    for template in STACKS:
+        for name, parameter in folder.templates[template].parameters.items():
+            same = whole.parameters[name]
+            assert_same(same, parameter)
+            assert str(without_line(passed[template].get(name))) == f"Name({name})"
+            if name != "location":  # of a group that is yet to be made
+                assert without_line(same.default) == without_line(parameter.default), name
     assert list(whole.outputs) == OUTPUTS
     for name, output in whole.outputs.items():
         assert str(without_line(output.value)) == f"Member(Member(Name(main), outputs), {name})"
+
+
+def test_there_what_holds_data_is_made_before_all_else(folder):
+    assert first(folder, "data", before="main", template="subscription.bicep")
+
+
+def assert_same(one, other):
+    assert (one.type, one.allowed, one.description) == (
+        other.type,
+        other.allowed,
+        other.description,
+    )
+    for bound in ("minLength", "maxLength", "minValue", "maxValue"):
+        assert one.bound(bound) == other.bound(bound), (one.name, bound)
 
 
 def without_line(expression):
@@ -140,9 +173,11 @@ def without_line(expression):
 # -- Parameter files
 
 
-@pytest.mark.parametrize(("file", "template"), FILES.items())
-def test_a_parameter_file_gives_what_the_template_takes(folder, file, template):
-    assert parameter_file(folder.templates[template], file, (BICEP / file).read_text()) == []
+@pytest.mark.parametrize(("file", "templates"), FILES.items())
+def test_a_parameter_file_gives_what_the_templates_take(folder, file, templates):
+    taken = [folder.templates[each] for each in templates]
+
+    assert parameter_file(taken, file, (BICEP / file).read_text()) == []
 
 
 def test_there_is_no_other_parameter_file():
@@ -189,14 +224,14 @@ WRONG_FILES = {
 def test_a_mistake_in_a_parameter_file_is_reported_with_its_line(folder, given, reported):
     text = json.dumps({"parameters": given}, indent=2)
 
-    (finding,) = parameter_file(folder.templates["main.bicep"], "x.parameters.json", text)
+    (finding,) = parameter_file([folder.templates["main.bicep"]], "x.parameters.json", text)
 
     assert str(finding) == f"x.parameters.json:3: {reported}"
 
 
 def test_a_parameter_without_a_default_that_a_file_does_not_give_is_reported(folder):
     (finding,) = parameter_file(
-        folder.templates["subscription.bicep"],
+        [folder.templates["subscription.bicep"]],
         "x.parameters.json",
         '{"parameters": {"location": {"value": "westeurope"}}}',
     )
@@ -208,19 +243,19 @@ def test_a_parameter_without_a_default_that_a_file_does_not_give_is_reported(fol
 
 PLANTED = {
     "a parameter that a module lacks": (
-        "main.bicep",
+        "data.bicep",
         "    deletedDays: deletedDays\n",
         "    deletedDays: deletedDays\n    days: deletedDays\n",
         "lake.bicep has no parameter days",
     ),
     "a parameter that is not passed": (
-        "main.bicep",
+        "data.bicep",
         "    sku: storageSku\n",
         "",
         "parameter sku of lake.bicep is not given",
     ),
     "a parameter of another type": (
-        "main.bicep",
+        "data.bicep",
         "    sku: storageSku\n",
         "    sku: deletedDays\n",
         "parameter sku of lake.bicep is of type string, and gets int",
@@ -232,13 +267,13 @@ PLANTED = {
         "output AZURE_LOCATION is of type string, and gets int",
     ),
     "an output that a module lacks": (
-        "main.bicep",
+        "data.bicep",
         "lake.outputs.dfsEndpoint",
         "lake.outputs.endpoint",
         "lake.bicep has no output endpoint",
     ),
     "a module file that is not there": (
-        "main.bicep",
+        "data.bicep",
         "module lake 'lake.bicep'",
         "module lake 'lakes.bicep'",
         "there is no file lakes.bicep",
@@ -348,8 +383,8 @@ PLANTED = {
     "a name made of what is known later only": (
         "main.bicep",
         "  name: '${name}-topic'\n",
-        "  name: '${lake.outputs.name}-topic'\n",
-        "lake.outputs is not known when the deployment begins",
+        "  name: '${runtime.outputs.name}-topic'\n",
+        "runtime.outputs is not known when the deployment begins",
     ),
     "a nested resource that is not there": (
         "roles.bicep",
@@ -361,7 +396,7 @@ PLANTED = {
         "subscription.bicep",
         "  scope: group\n",
         "",
-        "main.bicep is for a resourceGroup: the module needs a scope",
+        "data.bicep is for a resourceGroup: the module needs a scope",
     ),
     "a key that is read": (
         "lake.bicep",

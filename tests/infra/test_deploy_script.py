@@ -78,7 +78,8 @@ class Deploying:
         for place in ("scripts", "dist", "infra/bicep", ".venv/bin", "stand ins"):
             (root / place).mkdir(parents=True)
         shutil.copy(ROOT / "scripts" / "deploy.sh", root / "scripts")
-        shutil.copy(ROOT / "infra/bicep/small.parameters.json", root / "infra/bicep")
+        for file in ("small.parameters.json", "data.bicep", "main.bicep"):
+            shutil.copy(ROOT / "infra/bicep" / file, root / "infra/bicep")
         (root / ".venv/bin/python").symlink_to(sys.executable)
         (root / "dist" / "openmirror-functions-1.2.3.zip").touch()
         for name in ("az", "databricks", "sleep"):
@@ -92,7 +93,7 @@ class Deploying:
     def outputs(self, **changed: str) -> None:
         values = {**OUTPUTS, **changed}
         outputs = {name: {"type": "String", "value": value} for name, value in values.items()}
-        self.answer(["az", "deployment", "properties.outputs"], out=json.dumps(outputs))
+        self.answer(["az", "stack", "group", "show"], out=json.dumps(outputs))
 
     def jobs(self, made: Mapping[str, object]) -> None:
         """Those that the bundle has made."""
@@ -106,13 +107,13 @@ class Deploying:
         self.answers.insert(0, (words, out, code, times))
 
     def before(self, *deployments: Mapping[str, str]) -> None:
-        """The parameters of deployments that the group remembers, the oldest first."""
-        remembered: list[dict[str, object]] = [
-            {"at": f"2026-11-0{day}T10:00:00+00:00", "given": given and _values(given)}
-            for day, given in enumerate(({}, *deployments, {"vnetName": "unrelated"}), 1)
+        """What the stacks of the group were given; they are called after the parameter `name`."""
+        stacks: list[dict[str, object]] = [
+            {"name": given.get("name", "openmirror"), "given": _values(given)}
+            for given in deployments
         ]
-        # As Azure gives them, which is not by age.
-        self.answer(["az", "deployment", "group", "list"], out=json.dumps(remembered[::-1]))
+        stacks += [{"name": "openmirror-data", "given": None}, {"name": "theirs", "given": {}}]
+        self.answer(["az", "stack", "group", "list"], out=json.dumps(stacks))
 
     def parameters(self, file: str = "mine.json", /, **values: object) -> Path:
         path = self.folder / file
@@ -177,7 +178,7 @@ class Deploying:
         kinds = {
             ("dev", "openmirror", "azure", "preflight"): "preflight",
             ("az", "deployment", "group", "what-if"): "what-if",
-            ("az", "deployment", "group", "create"): "template",
+            ("az", "stack", "group", "create"): "main",
             ("databricks", "bundle", "deploy"): "runner",
             ("dev", "package"): "package",
             ("az", "functionapp", "deployment", "source"): "app",
@@ -185,16 +186,24 @@ class Deploying:
             ("dev", "openmirror", "azure", "verify"): "verify",
         }
         return [
-            name
+            "data" if name == "main" and _template(call) == "data.bicep" else name
             for call in self.calls
             for words, name in kinds.items()
             if call[: len(words)] == list(words)
         ]
 
+    def stacks(self, template: str) -> list[list[str]]:
+        """Each time that the stack of a template was deployed."""
+        every = [call for call in self.calls if call[:4] == [*CREATE]]
+        return [call for call in every if _template(call) == template]
+
     @property
-    def templates(self) -> list[list[str]]:
-        """The Databricks parameters of each deployment of the template."""
-        return [call[-2:] for call in self.calls if call[:4] == [*CREATE]]
+    def mains(self) -> list[list[str]]:
+        """The Databricks parameters of each deployment of what is not data."""
+        return [
+            [word for word in call if word.startswith("databricks")]
+            for call in self.stacks("main.bicep")
+        ]
 
     def call(self, *words: str) -> list[str]:
         """The one call that begins with these words."""
@@ -202,7 +211,11 @@ class Deploying:
         return found
 
 
-CREATE = ("az", "deployment", "group", "create")
+CREATE = ("az", "stack", "group", "create")
+
+
+def _template(call: list[str]) -> str:
+    return value_after(call, "--template-file").rpartition("/infra/bicep/")[2]
 
 
 def _values(given: Mapping[str, object]) -> dict[str, object]:
@@ -223,13 +236,19 @@ def value_after(call: list[str], option: str) -> str:
     return call[call.index(option) + 1]
 
 
-def test_the_first_deployment_goes_template_package_app_verify(deploying: Deploying) -> None:
+def given_to(call: list[str]) -> dict[str, object]:
+    """The parameters of the file that a template is given."""
+    found: dict[str, object] = json.loads(value_after(call, "--parameters"))
+    return found
+
+
+def test_the_first_deployment_goes_data_main_package_app_verify(deploying: Deploying) -> None:
     assert deploying.run() == 0, deploying.shown
-    assert deploying.changes() == ["preflight", "template", "package", "app", "verify"]
-    template = deploying.call("az", "deployment", "group", "create")
-    assert value_after(template, "--name") == "openmirror"
-    assert value_after(template, "--template-file").endswith("/infra/bicep/main.bicep")
-    assert deploying.templates == [databricks("", "")]
+    assert deploying.changes() == ["preflight", "data", "main", "package", "app", "verify"]
+    data, main = (call for call in deploying.calls if call[:4] == [*CREATE])
+    assert value_after(data, "--name") == "openmirror-data"
+    assert value_after(main, "--name") == "openmirror"
+    assert deploying.mains == [databricks("", "")]
     app = deploying.call("az", "functionapp")
     assert value_after(app, "--name") == "func-openmirror-abc123"
     assert value_after(app, "--src").endswith("/dist/openmirror-functions-1.2.3.zip")
@@ -255,9 +274,9 @@ def test_the_runner_is_deployed_between_template_and_app_and_its_job_given_to_th
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
     assert deploying.run() == 0, deploying.shown
     assert deploying.changes() == [
-        *("preflight", "template", "runner", "template", "package", "app", "verify")
+        *("preflight", "data", "main", "runner", "main", "package", "app", "verify")
     ]
-    assert deploying.templates == [databricks("", ""), databricks("777")]
+    assert deploying.mains == [databricks("", ""), databricks("777")]
 
 
 def test_the_bundle_is_given_what_the_deployment_made(deploying: Deploying) -> None:
@@ -275,12 +294,9 @@ def test_the_bundle_is_given_what_the_deployment_made(deploying: Deploying) -> N
 
 def test_an_upgrade_keeps_the_job_that_the_app_had_before(deploying: Deploying) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
-    deploying.before(
-        {"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE},
-        {"databricksJobId": "777", "databricksWorkspaceUrl": WORKSPACE},
-    )
+    deploying.before({"databricksJobId": "777", "databricksWorkspaceUrl": WORKSPACE})
     assert deploying.run() == 0, deploying.shown
-    assert deploying.templates == [databricks("777")]
+    assert deploying.mains == [databricks("777")]
 
 
 def test_a_second_deployment_in_the_group_takes_nothing_of_the_first(deploying: Deploying) -> None:
@@ -288,10 +304,13 @@ def test_a_second_deployment_in_the_group_takes_nothing_of_the_first(deploying: 
     deploying.before(first)
     second = deploying.parameters(name="second")
     assert deploying.run("--parameters", second) == 0, deploying.shown
-    assert deploying.templates == [databricks("", "")]
-    for call in deploying.calls:
-        if call[:2] == ["az", "deployment"] and call[3] != "list":
-            assert value_after(call, "--name") == "second"
+    assert deploying.mains == [databricks("", "")]
+    called = {
+        value_after(call, "--name")
+        for call in deploying.calls
+        if call[:2] == ["az", "stack"] and call[3] != "list"
+    }
+    assert called == {"second", "second-data"}
     assert value_after(deploying.call("dev", "openmirror", "azure", "verify"), "--name") == "second"
 
 
@@ -300,10 +319,10 @@ def test_each_of_two_deployments_keeps_its_own_job(deploying: Deploying) -> None
     theirs = {"name": "second", "databricksJobId": "2", "databricksWorkspaceUrl": f"{WORKSPACE}2"}
     deploying.before(first, theirs)
     assert deploying.run("--skip-databricks") == 0, deploying.shown
-    assert deploying.templates == [databricks("1")]
+    assert deploying.mains == [databricks("1")]
     second = deploying.parameters(name="second")
     assert deploying.run("--skip-databricks", "--parameters", second) == 0, deploying.shown
-    assert deploying.templates == [databricks("2", f"{WORKSPACE}2")]
+    assert deploying.mains == [databricks("2", f"{WORKSPACE}2")]
 
 
 def test_a_job_in_the_parameter_file_counts_more(deploying: Deploying) -> None:
@@ -311,7 +330,7 @@ def test_a_job_in_the_parameter_file_counts_more(deploying: Deploying) -> None:
     deploying.before({"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE})
     mine = deploying.parameters(databricksJobId="42", databricksWorkspaceUrl=WORKSPACE)
     assert deploying.run("--parameters", mine) == 0, deploying.shown
-    assert deploying.templates == [databricks("42")]
+    assert deploying.mains == [databricks("42")]
 
 
 def test_so_does_one_that_is_empty_there(deploying: Deploying) -> None:
@@ -320,14 +339,14 @@ def test_so_does_one_that_is_empty_there(deploying: Deploying) -> None:
     mine = deploying.parameters(databricksJobId="")
     assert deploying.run("--parameters", mine) == 0, deploying.shown
     assert "runner" in deploying.changes()
-    assert deploying.templates == [databricks("")]
+    assert deploying.mains == [databricks("")]
 
 
 def test_a_null_in_the_parameter_file_says_nothing(deploying: Deploying) -> None:
     deploying.before({"databricksJobId": "1", "databricksWorkspaceUrl": WORKSPACE})
     mine = deploying.parameters(databricksJobId=None, name=None, pythonVersion=None)
     assert deploying.run("--parameters", mine, "--vendor") == 0, deploying.shown
-    assert deploying.templates == [databricks("1")]
+    assert deploying.mains == [databricks("1")]
     assert not [word for call in deploying.calls for word in call if "None" in word]
 
 
@@ -335,31 +354,31 @@ def test_a_number_from_another_workspace_is_not_kept(deploying: Deploying) -> No
     deploying.before({"databricksJobId": "1", "databricksWorkspaceUrl": "https://adb-9.9.net"})
     moved = deploying.parameters(databricksWorkspaceUrl=WORKSPACE)
     assert deploying.run("--parameters", moved) == 0, deploying.shown
-    assert deploying.templates == [databricks("")]
+    assert deploying.mains == [databricks("")]
     same = deploying.parameters(databricksWorkspaceUrl="https://adb-9.9.net/")
     assert deploying.run("--parameters", same) == 0, deploying.shown
-    assert deploying.templates == [databricks("1", "https://adb-9.9.net/")]
+    assert deploying.mains == [databricks("1", "https://adb-9.9.net/")]
 
 
 def test_a_runner_that_is_always_on_is_started_by_nobody(deploying: Deploying) -> None:
     deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
     deploying.jobs(ALWAYS_ON)
     assert deploying.run() == 0, deploying.shown
-    assert deploying.templates == [databricks("", "")]
+    assert deploying.mains == [databricks("", "")]
     deploying.before({"databricksJobId": "777", "databricksWorkspaceUrl": WORKSPACE})
     assert deploying.run() == 0, deploying.shown
-    assert deploying.templates == [databricks("777"), databricks("")]
+    assert deploying.mains == [databricks("777"), databricks("")]
 
 
 def test_the_workspace_of_a_profile_is_given_to_the_app_with_its_job(
     deploying: Deploying,
 ) -> None:
     assert deploying.run("--databricks-target", "prod") == 0, deploying.shown
-    assert deploying.templates == [databricks("", ""), databricks("777")]
+    assert deploying.mains == [databricks("", ""), databricks("777")]
     deploying.jobs({"runner": {"id": "777"}})
     assert deploying.run("--databricks-target", "prod") == 1
     assert "give databricksWorkspaceUrl" in deploying.shown
-    assert deploying.templates == [databricks("", "")]
+    assert deploying.mains == [databricks("", "")]
 
 
 @pytest.mark.parametrize("options", [["--skip-databricks"], []])
@@ -448,14 +467,18 @@ def test_a_parameter_file_is_found_from_where_the_script_is_called(
     (tmp_path / "b").mkdir()
     relative = f"../{deploying.folder.name}/-mine.json"
     assert deploying.run("--parameters", relative, *options, at=tmp_path / "b") == 0
-    files = [value_after(call, "--parameters") for call in deploying.calls if call[:4] == [*CREATE]]
-    assert len(files) == 1 + ("prod" in options)
-    assert set(files) == {f"{tmp_path}/b/{relative}"}
+    assert len(deploying.mains) == 1 + ("prod" in options)
+    for call in deploying.stacks("main.bicep"):
+        assert given_to(call) == {"pythonVersion": {"value": "3.12"}}
+    preflight = deploying.call("dev", "openmirror", "azure", "preflight")
+    assert value_after(preflight, "--parameters") == f"{tmp_path}/b/{relative}"
 
 
 def test_what_if_changes_nothing(deploying: Deploying) -> None:
     assert deploying.run("--what-if") == 0, deploying.shown
-    assert deploying.changes() == ["preflight", "what-if"]
+    assert deploying.changes() == ["preflight", "what-if", "what-if"]
+    asked = [call for call in deploying.calls if "what-if" in call]
+    assert [_template(call) for call in asked] == ["data.bicep", "main.bicep"]
 
 
 def test_vendored_packages_are_for_the_apps_python_and_go_where_nothing_is_built(
@@ -489,18 +512,19 @@ def test_a_package_that_the_app_does_not_take_without_a_build_is_tried_again(
 FAILURES = {
     "group": (["az", "group", "show"], [], "az login"),
     "preflight": (["azure", "preflight"], ["preflight"], "remedy"),
-    "earlier": (["deployment", "group", "list"], ["preflight"], "above"),
-    "template": (["deployment", "create"], ["preflight", "template"], "portal"),
-    "runner": (["bundle", "deploy"], ["preflight", "template", "runner"], "docs/RUNNER.md"),
-    "summary": (["bundle", "summary"], ["preflight", "template", "runner"], "above"),
+    "earlier": (["stack", "group", "list"], ["preflight"], "above"),
+    "data": (["create", "openmirror-data"], ["preflight", "data"], "portal"),
+    "main": (["stack", "create", "openmirror"], ["preflight", "data", "main"], "portal"),
+    "runner": (["bundle", "deploy"], ["preflight", "data", "main", "runner"], "docs/RUNNER.md"),
+    "summary": (["bundle", "summary"], ["preflight", "data", "main", "runner"], "above"),
     "package": (
         ["dev", "package"],
-        ["preflight", "template", "runner", "template", "package"],
+        ["preflight", "data", "main", "runner", "main", "package"],
         "checkout",
     ),
     "verify": (
         ["azure", "verify"],
-        ["preflight", "template", "runner", "template", "package", "app", "verify"],
+        ["preflight", "data", "main", "runner", "main", "package", "app", "verify"],
         "ten minutes",
     ),
 }
@@ -518,12 +542,12 @@ def test_it_stops_at_the_first_failure_and_says_what_was_done_and_how_to_go_on(
     assert remedy in deploying.shown
     assert "run this command again" in deploying.shown
     done = [line for line in deploying.shown.splitlines() if line.startswith("  - ")]
-    assert len(done) == sum(step in before[:-1] for step in ("template", "runner", "app")) + (
+    assert len(done) == sum(step in before[:-1] for step in ("data", "main", "runner", "app")) + (
         # Its second deployment, and a summary that comes after what it is asked about.
-        (before.count("template") == 2) + (where == "summary")
+        (before.count("main") == 2) + (where == "summary")
     )
-    assert ("nothing was changed" in deploying.shown) == ("template" not in before)
-    assert ("what it had made until then is there" in deploying.shown) == (where == "template")
+    assert ("nothing was changed" in deploying.shown) == ("data" not in before)
+    assert ("what it had made until then is there" in deploying.shown) == (where == "data")
 
 
 def test_an_app_whose_roles_do_not_hold_yet_is_tried_again(deploying: Deploying) -> None:
@@ -547,9 +571,11 @@ def test_odd_names_reach_every_program_as_they_are(deploying: Deploying, group: 
     for call in deploying.calls:
         if "--resource-group" in call:
             assert value_after(call, "--resource-group") == group
-        if "--parameters" in call:
-            assert value_after(call, "--parameters") == str(odd)
-    assert deploying.call("az", "deployment", "group", "create")[-1] == "databricksJobId=4 2"
+    preflight = deploying.call("dev", "openmirror", "azure", "preflight")
+    assert value_after(preflight, "--parameters") == str(odd)
+    (main,) = deploying.stacks("main.bicep")
+    assert given_to(main) == {"databricksJobId": {"value": "4 2"}}
+    assert "databricksJobId=4 2" in main
 
 
 @pytest.mark.parametrize(
@@ -574,7 +600,7 @@ def test_a_parameter_file_that_is_none_is_named(deploying: Deploying) -> None:
     broken.write_text("{")
     assert deploying.run("--parameters", broken) == 1
     assert "reading the parameter file" in deploying.shown
-    assert "template" not in deploying.changes()
+    assert "data" not in deploying.changes()
 
 
 def test_help_names_every_option() -> None:
@@ -605,7 +631,55 @@ def test_the_documents_give_the_script_only_options_that_its_help_names() -> Non
         assert f"{option} " in shown.stdout
 
 
-@pytest.mark.parametrize("script", ["dev", "scripts/deploy.sh", ".ci/run"])
+# --- The stacks -----------------------------------------------------------------------------------
+
+
+def test_nobody_can_delete_what_holds_data_and_the_stack_itself_deletes_nothing(
+    deploying: Deploying,
+) -> None:
+    assert deploying.run() == 0, deploying.shown
+    (data,) = deploying.stacks("data.bicep")
+    assert value_after(data, "--action-on-unmanage") == "detachAll"
+    assert value_after(data, "--deny-settings-mode") == "denyDelete"
+    # Roles and log settings on it belong to the other stack, and must be able to go with that one.
+    assert "--deny-settings-apply-to-child-scopes" not in data
+    assert value_after(data, "--deny-settings-excluded-actions").split(" ") == [
+        "Microsoft.Authorization/roleAssignments/delete",
+        "Microsoft.Insights/diagnosticSettings/delete",
+    ]
+
+
+def test_of_all_else_what_the_template_no_longer_has_goes(deploying: Deploying) -> None:
+    deploying.outputs(databrickS_WORKSPACE_URL=WORKSPACE)
+    assert deploying.run() == 0, deploying.shown
+    assert len(deploying.stacks("main.bicep")) == 2
+    for main in deploying.stacks("main.bicep"):
+        assert value_after(main, "--action-on-unmanage") == "deleteAll"
+        assert value_after(main, "--deny-settings-mode") == "none"
+        # The app's settings cannot be deleted by themselves, and must not keep the rest.
+        assert value_after(main, "--resources-without-delete-support") == "detach"
+
+
+def test_nobody_is_asked_whether_a_stack_that_is_there_may_be_changed(
+    deploying: Deploying,
+) -> None:
+    assert deploying.run() == 0, deploying.shown
+    assert all("--yes" in call for call in deploying.calls if call[:4] == [*CREATE])
+
+
+def test_each_template_is_given_what_it_takes_of_the_one_file(deploying: Deploying) -> None:
+    people = [{"principalId": "33333333-m", "principalType": "User", "mirror": "it's"}]
+    mine = deploying.parameters(
+        name="second", addressPrefix="10.1.0.0/16", publishers=people, deletedDays=30
+    )
+    assert deploying.run("--parameters", mine) == 0, deploying.shown
+    (data,), (main,) = deploying.stacks("data.bicep"), deploying.stacks("main.bicep")
+    assert set(given_to(data)) == {"name", "addressPrefix", "deletedDays"}
+    assert set(given_to(main)) == {"name", "publishers", "deletedDays"}
+    assert given_to(main)["publishers"] == {"value": people}
+
+
+@pytest.mark.parametrize("script", ["dev", "scripts/deploy.sh", "scripts/remove.sh", ".ci/run"])
 def test_the_scripts_are_clean_to_shellcheck_where_it_is_installed(script: str) -> None:
     if shutil.which("shellcheck") is None:
         pytest.skip("shellcheck is not installed")

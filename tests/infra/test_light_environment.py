@@ -45,7 +45,7 @@ _VERBS = """
 from openmirror.cli.app import app
 from openmirror.cli import findings_table
 from openmirror.deployment import sample_row, verify
-from openmirror.deployment.azure import clients, deployed, profile, removable, subscription
+from openmirror.deployment.azure import clients, deployed, profile, subscription
 from openmirror.databricks import workspace
 from openmirror.stores.azure import credentials, dead_letters, queue_lengths
 from openmirror.wiring import deployment

@@ -1,4 +1,4 @@
-"""What a resource group holds: its resources, locks and deployments."""
+"""What a resource group holds: its resources, locks, deployment stacks and deployments."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from openmirror.ports.management import Deployment, DeploymentState, Group, Lock
 from openmirror.ports.resources import Resource
 
 _LOCKS = "2020-05-01"
+_STACKS = "2024-03-01"
 _OVER = {
     "succeeded": DeploymentState.SUCCEEDED,
     "failed": DeploymentState.FAILED,
@@ -54,27 +55,59 @@ def locks(clients: ManagementClients, name: str) -> list[Lock]:
 
 
 def deployments(clients: ManagementClients, name: str) -> list[Deployment]:
-    """All deployments that a group remembers, the newest first; none where there is no group."""
+    """All deployment stacks and deployments that a group remembers, the newest first.
+
+    What azd made is no stack. None where there is no group.
+    """
+    path = f"/subscriptions/{clients.subscription}/resourceGroups/{name}"
+    path += "/providers/Microsoft.Resources/deploymentStacks"
     try:
+        stacks = clients.whole(path, _STACKS, f"the deployment stacks of {name}")
         with in_our_words(f"the deployments of {name}"):
             found = list(clients.deployments.deployments.list_by_resource_group(name))
     except NotThere:
         return []
-    known = [_deployment(one) for one in found]
+    known = [*map(_stack, stacks), *map(_deployment, found)]
     return sorted(known, key=lambda one: one.at or datetime.min.replace(tzinfo=UTC), reverse=True)
+
+
+def _stack(found: Mapping[str, Any]) -> Deployment:
+    properties = found["properties"]
+    changed = (found.get("systemData") or {}).get("lastModifiedAt")
+    return Deployment(
+        name=str(found["name"]),
+        state=_state(str(properties["provisioningState"])),
+        at=_time(changed) if changed else None,
+        outputs=_outputs(properties.get("outputs")),
+        error=_reason(properties.get("error")),
+        publisher_role=_given(properties.get("parameters"), "publisherRole"),
+    )
 
 
 def _deployment(found: Any) -> Deployment:
     properties = found.properties
-    outputs: Mapping[str, Any] = properties.outputs or {}
     return Deployment(
         name=str(found.name),
-        state=_OVER.get(_word(properties.provisioning_state).lower(), DeploymentState.RUNNING),
+        state=_state(_word(properties.provisioning_state)),
         at=properties.timestamp,
-        outputs={name: str(one.get("value") or "") for name, one in outputs.items()},
+        outputs=_outputs(properties.outputs),
         error=_reason(properties.error),
         publisher_role=_given(properties.parameters, "publisherRole"),
     )
+
+
+def _time(text: str) -> datetime:
+    """A time as Azure writes it, whose seconds may have seven digits."""
+    whole, _, fraction = text.removesuffix("Z").partition(".")
+    return datetime.fromisoformat(f"{whole}.{fraction[:6]:0<6}").replace(tzinfo=UTC)
+
+
+def _state(word: str) -> DeploymentState:
+    return _OVER.get(word.lower(), DeploymentState.RUNNING)
+
+
+def _outputs(outputs: Mapping[str, Any] | None) -> dict[str, str]:
+    return {name: str(one.get("value") or "") for name, one in (outputs or {}).items()}
 
 
 def _given(parameters: Mapping[str, Any] | None, name: str) -> str:
@@ -87,11 +120,11 @@ def _word(answer: Any) -> str:
     return str(getattr(answer, "value", answer))
 
 
-def _reason(error: Any) -> str:
+def _reason(error: Mapping[str, Any] | None) -> str:
     """The innermost reasons: the outer ones only say that there are some."""
     if error is None:
         return ""
-    inner = [reason for one in error.details or () if (reason := _reason(one))]
+    inner = [reason for one in error.get("details") or () if (reason := _reason(one))]
     if inner:
         return "; ".join(inner)
-    return ": ".join(str(part) for part in (error.code, error.message) if part)
+    return ": ".join(str(part) for part in (error.get("code"), error.get("message")) if part)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from openmirror.deployment.rules.findings import Check, Finding, fault, ok, unknown, warning
-from openmirror.deployment.rules.naming import DEPLOYMENT, tagged
+from openmirror.deployment.rules.naming import data_stack, tagged
 from openmirror.deployment.rules.parameters import Parameters
 from openmirror.deployment.rules.template import ResourceNames
 from openmirror.ports.management import (
@@ -16,7 +16,7 @@ from openmirror.ports.management import (
     Lock,
     NameAnswer,
 )
-from openmirror.ports.resources import Resource, ResourceType
+from openmirror.ports.resources import Resource
 
 ALWAYS = (
     "Microsoft.App",
@@ -27,6 +27,7 @@ ALWAYS = (
     "Microsoft.Storage",
     "Microsoft.Web",
 )
+_ACCOUNT, _SITE = "microsoft.storage/storageaccounts", "microsoft.web/sites"
 PRIVATE = "Microsoft.Network"
 DATABRICKS = "Microsoft.Databricks"
 
@@ -114,15 +115,15 @@ def check_names(
     names: ResourceNames, ours: Iterable[Resource], answers: Mapping[str, NameAnswer]
 ) -> list[Finding]:
     """Each name that somebody else has; `answers` are by name."""
-    here = {(resource.part, resource.name) for resource in ours}
+    here = {(resource.type.lower(), resource.name) for resource in ours}
     found = []
-    for part, name in (
-        (ResourceType.ACCOUNT, names.lake_account),
-        (ResourceType.ACCOUNT, names.runtime_account),
-        (ResourceType.SITE, names.function_app),
+    for kind, name in (
+        (_ACCOUNT, names.lake_account),
+        (_ACCOUNT, names.runtime_account),
+        (_SITE, names.function_app),
     ):
         answer = answers[name]
-        if (part, name) in here:
+        if (kind, name) in here:
             found.append(ok(Check.NAMES, f"{name} is there already, in this group"))
         elif answer.free:
             found.append(ok(Check.NAMES, f"{name} is free"))
@@ -155,7 +156,8 @@ def check_locks(locks: Iterable[Lock]) -> list[Finding]:
                 warning(
                     Check.LOCKS,
                     f"the lock {lock.name} lets nothing be deleted here",
-                    "It does not hinder a deployment; `openmirror azure remove` will stop at it.",
+                    "A deployment that takes nothing away goes through. One that does, such as a "
+                    "publisher's role, fails; scripts/remove.sh stops before it begins.",
                 )
             )
     return found or [ok(Check.LOCKS, "none")]
@@ -164,8 +166,15 @@ def check_locks(locks: Iterable[Lock]) -> list[Finding]:
 def check_earlier(
     name: str, deployments: Iterable[Deployment], resources: Iterable[Resource]
 ) -> list[Finding]:
-    """What is in the group already, and whether a deployment would get in its way."""
-    found = [_last(one) for one in deployments if one.name == DEPLOYMENT]
+    """What is in the group already, and whether a deployment would get in its way.
+
+    `deployments` are the newest first.
+    """
+    newest: dict[str, Deployment] = {}
+    for one in deployments:
+        newest.setdefault(one.name, one)
+    ours = (name, data_stack(name))
+    found = [_last(newest[called]) for called in ours if called in newest]
     others = {made for one in resources if (made := tagged(one.tags))} - {name}
     for other in sorted(others):
         found.append(
@@ -173,9 +182,8 @@ def check_earlier(
                 Check.EARLIER,
                 f"the group holds a deployment of the name {other!r}; {name!r} would be a second "
                 "one beside it, with accounts of its own",
-                f"To change the first, give `name` = {other!r}. For a second, give the deployment "
-                f"itself a name of its own (az deployment group create --name {name}), and "
-                f"--name {name} to `verify` and `remove`.",
+                f"To change the first, give `name` = {other!r}. A second has stacks of its own: "
+                f"give --name {name} to `verify` and to scripts/remove.sh.",
             )
         )
     return found or [ok(Check.EARLIER, "nothing of openmirror is in the group yet")]
@@ -185,18 +193,19 @@ def _last(last: Deployment) -> Finding:
     if last.state is DeploymentState.RUNNING:
         return fault(
             Check.EARLIER,
-            "a deployment is still running in this group; a second one at the same time fails",
-            f"Wait for it: az deployment group wait --name {DEPLOYMENT} --created --resource-group "
-            "GROUP; or end it: az deployment group cancel.",
+            f"{last.name} is still being deployed; a second time at once fails",
+            f"Wait until it has ended: az stack group show --name {last.name} --resource-group "
+            "GROUP --query provisioningState",
         )
     if last.state is DeploymentState.FAILED:
+        why = last.error or "no reason is given"
         return warning(
             Check.EARLIER,
-            f"the last deployment failed half way: {last.error or 'no reason is given'}",
+            f"the last deployment of {last.name} failed half way: {why}",
             "Remove the cause and deploy again: what is there already is taken up, and nothing is "
             "made twice.",
         )
-    return ok(Check.EARLIER, "a deployment is there, and would be brought up to date")
+    return ok(Check.EARLIER, f"{last.name} is there, and would be brought up to date")
 
 
 def check_workspace(url: str, ours: str, theirs: str | None) -> list[Finding]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from uuid import UUID, uuid5
 
 NAME = re.compile(r"[a-z][a-z0-9]{2,11}")
 NAME_RULE = "3 to 12 lower-case letters and digits, no digit first"
@@ -12,13 +11,17 @@ DEFAULT_NAME = "openmirror"
 TAG = "openmirror"
 """The tag that every resource of a deployment has; its value is the deployment's `name`."""
 DEPLOYMENT = "openmirror"
-"""What the deployment itself is called in its resource group."""
+"""What the deployment itself is called in its resource group, where its `name` is not known."""
+
+
+def data_stack(name: str) -> str:
+    """What the deployment stack of the data is called; the other one is called `name`."""
+    return f"{name}-data"
 
 
 _WORD = 0xFFFFFFFF
 _LONG = 0xFFFFFFFFFFFFFFFF
 _FIRST, _SECOND = 0x239B961B, 0xAB0E9789
-_GUIDS = UUID("11fb06fb-712d-4ddd-98c7-e71bbd588830")
 _ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
@@ -26,11 +29,6 @@ def tagged(tags: Mapping[str, str]) -> str | None:
     """The `name` of the deployment that a resource with these tags is of; None of none."""
     # Azure keeps the case of a tag's name and does not distinguish it.
     return next((value for tag, value in tags.items() if tag.lower() == TAG), None)
-
-
-def guid(*parts: str) -> str:
-    """What Bicep's `guid` answers: a name-based UUID of all parts."""
-    return str(uuid5(_GUIDS, "-".join(parts)))
 
 
 def unique_string(*parts: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from openmirror.deployment.rules.findings import Check, Finding, fault, ok
-from openmirror.deployment.rules.template import name_in
 from openmirror.ports.management import Deployment, DeploymentState
 
 
@@ -14,6 +13,7 @@ from openmirror.ports.management import Deployment, DeploymentState
 class Outputs:
     """Those outputs of infra/bicep/main.bicep that are needed here, under their own names."""
 
+    deployment_name: str
     openmirror_root: str
     openmirror_queues: str
     openmirror_dead_letters: str
@@ -69,7 +69,7 @@ def is_ours(deployment: Deployment, name: str | None = None) -> bool:
 def made_by(deployment: Deployment) -> str | None:
     """The `name` of the openmirror that it made; None where its outputs do not say that."""
     made = Outputs.read(deployment.outputs)
-    return name_in(made.function_app) if isinstance(made, Outputs) else None
+    return made.deployment_name if isinstance(made, Outputs) else None
 
 
 def check_deployment(
@@ -84,7 +84,8 @@ def check_deployment(
     if found.state is DeploymentState.RUNNING:
         return _fault(
             "the deployment is still running",
-            f"az deployment group wait --resource-group {group} --name {called} --created",
+            "Wait until it has ended: az stack group show --name "
+            f"{called} --resource-group {group} --query provisioningState",
         )
     outputs = Outputs.read(found.outputs)
     if found.state is DeploymentState.FAILED:

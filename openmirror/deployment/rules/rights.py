@@ -16,12 +16,15 @@ MAKE = (
     "Microsoft.ManagedIdentity/userAssignedIdentities/assign/action",
     "Microsoft.ManagedIdentity/userAssignedIdentities/write",
     "Microsoft.OperationalInsights/workspaces/write",
+    "Microsoft.Resources/deploymentStacks/write",
     "Microsoft.Resources/deployments/write",
     "Microsoft.Storage/storageAccounts/write",
     "Microsoft.Web/sites/write",
 )
 
 
+DENY = "Microsoft.Resources/deploymentStacks/manageDenySetting/action"
+"""What the stack of the data takes, which nobody can delete by accident; Contributor has it not."""
 CONNECT = "Microsoft.Databricks/accessConnectors/write"
 """What Databricks asks Azure of whoever makes a credential of an access connector."""
 
@@ -70,6 +73,15 @@ def check_rights(permissions: list[Permission], *, connects: bool) -> list[Findi
                 Check.RIGHTS,
                 f"you may not make what is deployed: {', '.join(lacking)}",
                 "Ask for the role Contributor on the resource group.",
+            )
+        )
+    if not may(permissions, DENY):
+        found.append(
+            fault(
+                Check.RIGHTS,
+                f"you may not deny the deletion of what holds data ({DENY})",
+                "Ask for Azure Deployment Stack Owner, or Owner, on the resource group: "
+                "Contributor has everything of a stack but this (which is not needed with azd).",
             )
         )
     granting = _granting(permissions, ASSIGN)

@@ -49,6 +49,10 @@ from tests.infra.bicep.typecheck import full_type
 _STORAGE_SERVICES = ("blob", "dfs", "file", "queue", "table", "web")
 
 
+STACKS = ("data.bicep", "main.bicep")
+"""The templates that a deployment in a resource group consists of, in the order of deploying."""
+
+
 class Unevaluable(ValueError):
     """A deployment that Azure would refuse, with the file and line."""
 
@@ -57,19 +61,45 @@ def expand(
     folder: Folder,
     parameters: Mapping[str, Any] | None = None,
     *,
-    template: str = "main.bicep",
+    template: str | None = None,
     group: str = GROUP,
 ) -> Deployment:
-    """What a deployment with these parameters makes. `group` is the scope that it is given."""
+    """What a deployment with these parameters makes. `group` is the scope that it is given.
+
+    Without a `template` it is the whole of openmirror, each of its templates with those parameters
+    that it takes.
+    """
     made: list[Deployed] = []
-    scope = group if folder.templates[template].scope == "resourceGroup" else SUBSCRIPTION
-    run = _Run(folder, folder.templates[template], dict(parameters or {}), scope, made, "")
-    run.all()
+    outputs: dict[str, Any] = {}
+    for run in _runs(folder, dict(parameters or {}), template, group, made):
+        run.all()
+        outputs |= {name: run.output(name) for name in run.template.outputs}
     return Deployment(
         resources=tuple(each for each in made if not each.existing and each.made),
         existing=tuple(each for each in made if each.existing),
-        outputs={name: run.output(name) for name in run.template.outputs},
+        outputs=outputs,
     )
+
+
+def _runs(
+    folder: Folder,
+    parameters: dict[str, Any],
+    template: str | None,
+    group: str,
+    made: list[Deployed],
+) -> Iterator[_Run]:
+    if template is not None:
+        alone = folder.templates[template]
+        scope = group if alone.scope == "resourceGroup" else SUBSCRIPTION
+        yield _Run(folder, alone, parameters, scope, made, "")
+        return
+    templates = [folder.templates[name] for name in STACKS]
+    for name in parameters:
+        if not any(name in each.parameters for each in templates):
+            raise Unevaluable(f"{STACKS[-1]}:1: there is no parameter {name}")
+    for each in templates:
+        taken = {name: value for name, value in parameters.items() if name in each.parameters}
+        yield _Run(folder, each, taken, group, made, "")
 
 
 @dataclass

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tests.infra.bicep.deployed import Deployed, Deployment
+from tests.infra.bicep.expansion import STACKS
 from tests.infra.bicep.folder import Finding, Folder
 from tests.infra.bicep.syntax import Expression, Module, Resource, Template, symbol, walk
 
@@ -41,9 +42,17 @@ def _named(template: Template, value: Expression) -> Iterator[str]:
             yield from _named(template, template.variables[name].value)
 
 
-def order(folder: Folder, deployment: Deployment, template: str = "main.bicep") -> list[Finding]:
+def order(folder: Folder, deployment: Deployment) -> list[Finding]:
     """What a module looks up that another makes, without waiting for it; or that nobody makes."""
-    before = waits_for(folder.templates[template])
+    before: dict[str, frozenset[str]] = {}
+    earlier: frozenset[str] = frozenset()
+    for name in STACKS:
+        template = folder.templates[name]
+        waiting = waits_for(template)
+        before |= {each: waiting[each] | earlier for each in waiting}
+        # What stands in the template itself, and in no module of it.
+        before[""] = earlier
+        earlier |= frozenset(template.modules)
     made = {each.id: each for each in deployment.resources}
     return sorted(set(_lost(deployment, made, before)))
 

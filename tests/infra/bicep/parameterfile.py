@@ -1,10 +1,10 @@
-"""Whether a file of parameters fits the template that it is given to."""
+"""Whether a file of parameters fits the templates that it is given to."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tests.infra.bicep.bounds import refusal
@@ -13,10 +13,11 @@ from tests.infra.bicep.syntax import Number, Parameter, Template, Text
 from tests.infra.bicep.view import kind_of_type
 
 
-def parameter_file(template: Template, path: str, text: str) -> list[Finding]:
+def parameter_file(templates: Sequence[Template], path: str, text: str) -> list[Finding]:
     """What is wrong with a file of parameters: names, types, values, and what it leaves out.
 
-    A value `${NAME=default}` is filled in by azd, which makes of it what the parameter wants.
+    Each template is given those of them that it takes. A value `${NAME=default}` is filled in by
+    azd, which makes of it what the parameter wants.
     """
     given: dict[str, object] = json.loads(text)["parameters"]
 
@@ -26,17 +27,18 @@ def parameter_file(template: Template, path: str, text: str) -> list[Finding]:
 
     findings = []
     for name, entry in given.items():
-        parameter = template.parameters.get(name)
-        if parameter is None:
-            findings.append(found(name, f"{template.path} has no parameter {name}"))
+        takers = [each.parameters[name] for each in templates if name in each.parameters]
+        if not takers:
+            paths = " and ".join(each.path for each in templates)
+            findings.append(found(name, f"{paths} has no parameter {name}"))
         elif not isinstance(entry, dict) or set(entry) != {"value"}:
             findings.append(found(name, f"{name} has no value"))
         else:
-            why = _wrong_value(parameter, entry["value"])
-            if why is not None:
-                findings.append(found(name, f"{name} {why}"))
+            wrong = {_wrong_value(parameter, entry["value"]) for parameter in takers}
+            findings += [found(name, f"{name} {why}") for why in wrong if why is not None]
     findings += [
         found(name, f"{name} of {template.path} is not given")
+        for template in templates
         for name, parameter in template.parameters.items()
         if parameter.required and name not in given
     ]
