@@ -357,4 +357,12 @@ SOLUTIONS: dict[Code, str] = {
         "Give the runner the right to create schemas and tables in its catalog, or free the name; "
         "a later commit of the table tries again."
     ),
+    Code.FILE_REWRITTEN: (
+        "Nothing to do: the bytes are those that were applied. A publisher that does not "
+        "know whether it has sent a file should list the folder before it sends it again."
+    ),
+    Code.OVERWRITE_IGNORED: (
+        "Publish changes as new files; `openmirror reseed` rebuilds the table with what lies there "
+        "now. Take overwrittenFiles back in mirroring.json if such a file shall stop the table."
+    ),
 }

@@ -70,7 +70,7 @@ class FileConverter:
                 # What the reader took for damage was the store's own trouble.
                 raise raw.failure from error
             return error.broken
-        return Converted(tuple(parts), noted.truncated)
+        return Converted(tuple(parts), noted.truncated, raw.checksum)
 
     def discard(self, into: StorePath) -> None:
         """Remove all parts; what cannot be removed now, cleanup removes a day later."""

@@ -188,7 +188,7 @@ def _filtered(ports: RootPorts, partial: PartialObservation, announced: str | No
                 return Woken((observed.folder,))
             save_learned(ports, partial.seen, decision)
             return Found(observed.folder, problem)
-        case Idle():
+        case Idle() if not needs_reconcile(observed, decision):
             return Ignored("there is nothing that is not applied")
         case Wait(waiting) if not needs_reconcile(observed, decision):
             return Ignored(f"the table waits: {waiting.detail}", watch=observed.folder)

@@ -22,7 +22,13 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from openmirror import durations
-from openmirror.plan.observed import InsertPolicy, TypeChange, WholeFloats, ZonelessTimestamps
+from openmirror.plan.observed import (
+    InsertPolicy,
+    OverwrittenFiles,
+    TypeChange,
+    WholeFloats,
+    ZonelessTimestamps,
+)
 from openmirror.plan.read_rules import BinaryText, Fractions
 from openmirror.protocol.names import TableArgument, TableName, fold_case
 
@@ -142,6 +148,14 @@ class Switches(_Section):
         "an integer. as-is (default): types grow as anywhere, or the table pauses with "
         "SchemaMergeFailure. integer: the column stays an integer, and a value that is not whole "
         "pauses the table with ValueInvalid. For writers that know NULL in floats alone.",
+    )
+    overwritten_files: OverwrittenFiles | None = Field(
+        default=None,
+        description="What happens when a file is written over with other bytes after it was "
+        "applied, while it still lies in its folder. pause (default): the table pauses with "
+        "AppliedFileChanged. ignore: the table goes on with what was applied, as in Fabric; the "
+        "new content is never read, and the warning OverwriteIgnored stays. The same bytes again "
+        "never pause a table.",
     )
     deletion_vectors: StrictBool | None = Field(
         default=None,

@@ -80,6 +80,7 @@ def _policy(
         binary_text=_first(own.binary_text, mirror.binary_text),
         fractions=_first(own.fractions, mirror.fractions),
         whole_floats=_first(own.whole_floats, mirror.whole_floats) or usual.whole_floats,
+        overwritten=_first(own.overwritten_files, mirror.overwritten_files) or usual.overwritten,
         deletion_vectors=_first(own.deletion_vectors, mirror.deletion_vectors),
         change_data_feed=_first(
             own.enable_delta_change_data_feed, fabric.enable_delta_change_data_feed

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.holding import held
 from openmirror.plan.observed import ObservedState, TablePolicy
-from openmirror.plan.table import applied_file_changed, is_gone
+from openmirror.plan.overwrites import is_gone, overwrites
 from openmirror.protocol.names import ETag
 from openmirror.protocol.sequence import Sequence
 from openmirror.table.layout import StorePath
@@ -32,10 +32,14 @@ ARCHIVE_RETENTION = timedelta(days=7)
 
 
 def plan_cleanup(observed: ObservedState, now: datetime) -> Cleanup:
-    """Nothing while a table is paused over a changed file, held or between two epochs."""
+    """Nothing while a changed file is not accepted, while held, and between two epochs.
+
+    Also one with the same bytes stays until a reconciliation has written its new ETag down: it
+    would count as another file once a higher number was moved away.
+    """
     record, live = observed.record, observed.live
     decided = observed.control.decided
-    if record is None or live is None or held(observed) or applied_file_changed(observed):
+    if record is None or live is None or held(observed) or any(overwrites(observed)):
         return Cleanup()
     if decided is None or decided.app_id != live[0].app_id:
         return Cleanup()

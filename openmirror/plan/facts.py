@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import ETag
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import ColumnType, TableSchema
@@ -72,5 +73,7 @@ class LandedFile:
     is_folder: bool = False
     twin: str | None = None
     """Another file with the same number."""
+    checksum: Checksum | None = None
+    """Of its present content, where it was written over after it was applied."""
     facts: FileFacts | None = None
     """None for files that no plan needs yet."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.opening import Opening, is_of_this_incarnation, opening_of
-from openmirror.plan.table import applied_file_changed
+from openmirror.plan.overwrites import overwrites
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
 from openmirror.table.control import BatchKind, ManifestEntry
 from openmirror.table.log import BrokenLog, TableLog
@@ -55,9 +55,7 @@ def needs_archive(observed: ObservedState) -> bool:
     """
     if observed.record is None:
         return False
-    return (
-        rereads(observed) or applied_file_changed(observed) is not None or any(_missing(observed))
-    )
+    return rereads(observed) or any(overwrites(observed)) or any(_missing(observed))
 
 
 def _missing(observed: ObservedState) -> Iterator[Sequence]:

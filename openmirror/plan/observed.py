@@ -58,6 +58,15 @@ class ZonelessTimestamps(StrEnum):
     """`timestamp_ntz`, as it is; some readers refuse the table."""
 
 
+class OverwrittenFiles(StrEnum):
+    """What happens when an applied file is written over with other bytes."""
+
+    PAUSE = "pause"
+    """The table pauses with AppliedFileChanged."""
+    IGNORE = "ignore"
+    """The table goes on with what was applied, as in Fabric; a warning stays."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TablePolicy:
     """The settings of mirroring.json for one table: the mirror's, overridden by the table's."""
@@ -70,6 +79,7 @@ class TablePolicy:
     fractions: Fractions | None = None
     """None: as `TRUNCATE`, with a warning."""
     whole_floats: WholeFloats = WholeFloats.AS_IS
+    overwritten: OverwrittenFiles = OverwrittenFiles.PAUSE
     deletion_vectors: bool | None = None
     """None leaves the table's own property as it is; so do the two below."""
     change_data_feed: bool | None = None

@@ -17,11 +17,11 @@ from openmirror.plan.decisions import (
     Waiting,
     WaitKind,
 )
-from openmirror.plan.facts import LandedFile
 from openmirror.plan.holding import held
 from openmirror.plan.lost import lost_table
 from openmirror.plan.observed import Limits, ObservedState, limits_of
 from openmirror.plan.opening import opening_of
+from openmirror.plan.overwrites import ignores, overwrites
 from openmirror.plan.ownership import not_ours
 from openmirror.plan.rules import problem_of, still_holds, table_rules
 from openmirror.protocol.rules import Broken, Code
@@ -67,24 +67,15 @@ def plan(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
 
 
 def applied_file_changed(observed: ObservedState) -> Pause | None:
-    """A file that was overwritten after it was applied, while it still lies in the folder."""
-    if observed.record is None:
+    """The first file with other bytes than were applied, while it still lies in the folder."""
+    if ignores(observed):
         return None
-    for manifest in observed.record.applied_files(observed.applied):
-        file = observed.files.get(manifest.sequence)
-        if file is None or file.archived or is_gone(observed, file):
-            continue
-        if file.etag != manifest.etag:
-            detail = f"{file.name} was overwritten after it was applied"
-            return Pause(problem_of(observed, Broken(Code.APPLIED_FILE_CHANGED, detail), file))
+    for one in overwrites(observed):
+        if not one.is_same:
+            detail = f"{one.file.name} was overwritten after it was applied"
+            broken = Broken(Code.APPLIED_FILE_CHANGED, detail)
+            return Pause(problem_of(observed, broken, one.file))
     return None
-
-
-def is_gone(observed: ObservedState, file: LandedFile) -> bool:
-    """Whether the file that had this number was moved away already: then this is another one."""
-    if observed.record is None or observed.naming.has_ledger:
-        return False  # a ledger knows files by name
-    return file.sequence <= observed.record.archived_through
 
 
 def first_missing(observed: ObservedState) -> Sequence | None:

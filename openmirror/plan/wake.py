@@ -8,6 +8,7 @@ from openmirror.plan.decisions import (
     Continue,
     Decision,
     Drop,
+    Held,
     Pause,
     Replace,
     Restore,
@@ -15,12 +16,15 @@ from openmirror.plan.decisions import (
     WaitKind,
 )
 from openmirror.plan.observed import ObservedState
+from openmirror.plan.overwrites import accepted
 from openmirror.plan.times import first_seen
 from openmirror.protocol.rules import Code
 
 
 def needs_reconcile(observed: ObservedState, decision: Decision) -> bool:
     """Whether reconciling moves the table soon, or writes down what nobody has written yet."""
+    if not isinstance(decision, Held) and any(accepted(observed)):
+        return True
     match decision:
         case Apply() | Replace() | Drop() | Continue() | Restore():
             return True

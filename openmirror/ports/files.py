@@ -10,6 +10,7 @@ from typing import Protocol
 
 from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.plan.read_rules import ReadRules
+from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.text_format import TextFormat
@@ -159,6 +160,8 @@ class Converted:
     parts: tuple[Part, ...]
     truncated: str | None = None
     """The first time that lost what is finer than a microsecond: where it is, and what it was."""
+    checksum: Checksum | None = None
+    """Of the change file's bytes, where they were read once and in order."""
 
 
 class Converter(Protocol):

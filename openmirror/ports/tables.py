@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from openmirror.plan import Batch
+from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import TableSchema
-from openmirror.protocol.sequence import Position
+from openmirror.protocol.sequence import Position, Sequence
 from openmirror.table.control import Truncated
 from openmirror.table.layout import StorePath
 from openmirror.table.log import AppId, BatchRecord, BrokenLog, TableLog
@@ -61,6 +63,11 @@ class Prepared(Protocol):
     @property
     def counts(self) -> Counts:
         """Rows by kind."""
+        ...
+
+    @property
+    def checksums(self) -> Mapping[Sequence, Checksum]:
+        """Those of change files whose bytes were all read on this side of the engine."""
         ...
 
     def release(self) -> None:

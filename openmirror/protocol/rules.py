@@ -51,6 +51,8 @@ class Code(StrEnum):
     FILE_TIME_AHEAD = "FileTimeAhead"
     FRACTIONS_TRUNCATED = "FractionsTruncated"
     CATALOG_REGISTRATION_FAILED = "CatalogRegistrationFailed"
+    FILE_REWRITTEN = "FileRewritten"
+    OVERWRITE_IGNORED = "OverwriteIgnored"
 
 
 WARNINGS = frozenset(
@@ -67,6 +69,8 @@ WARNINGS = frozenset(
         Code.FILE_TIME_AHEAD,
         Code.FRACTIONS_TRUNCATED,
         Code.CATALOG_REGISTRATION_FAILED,
+        Code.FILE_REWRITTEN,
+        Code.OVERWRITE_IGNORED,
     }
 )
 

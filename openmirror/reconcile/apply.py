@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -21,6 +22,9 @@ from openmirror.ports import (
 )
 from openmirror.ports.telemetry.table_operation import commit_of, identity
 from openmirror.progress.tables import BatchCommitted
+from openmirror.protocol.checksums import Checksum
+from openmirror.protocol.sequence import Sequence
+from openmirror.reconcile.checksums import checksums_of
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.epochs import fence_others
 from openmirror.reconcile.ledger_files import write_entry
@@ -46,9 +50,11 @@ def apply_batch(
         return problem_of(seen.observed, read.broken, file)
     try:
         ports.steps(Step.FOLDED)
+        # Under the ETags that were planned, so of what was read: the next line makes sure of that.
+        checksums = {} if batch.is_decided else checksums_of(ports, batch, read.checksums)
         if is_as_planned(ports, batch):
             ports.steps(Step.CHECKED)
-            _decide_and_commit(ports, engine, seen, batch, read, started)
+            _decide_and_commit(ports, engine, seen, batch, read, checksums, started)
     finally:
         read.release()
     return None
@@ -74,13 +80,14 @@ def _decide_and_commit(
     seen: Observation,
     batch: Batch,
     prepared: Prepared,
+    checksums: Mapping[Sequence, Checksum],
     started: datetime,
 ) -> None:
     control = seen.observed.control
     if not batch.is_decided:
         control = decide(
             control,
-            batch.manifest,
+            batch.manifest.with_checksums(checksums),
             batch.frozen,
             batch.applied,
             batch.reread_through,
@@ -88,7 +95,8 @@ def _decide_and_commit(
         )
         control = Documents(ports.store).save_table(batch.folder, control, seen.etag).value
         ports.steps(Step.DECIDED)
-    write_entry(ports.store, batch)
+    assert control.decided is not None  # just now, or by whoever decided this batch before
+    write_entry(ports.store, batch, control.decided)
     ports.steps(Step.WRITTEN_DOWN)
     if batch.kind is BatchKind.REPLACE:
         create = batch.union.schema if batch.may_create else None

@@ -13,6 +13,7 @@ from openmirror.plan.naming import naming_of
 from openmirror.ports import ABSENT, FileStore
 from openmirror.protocol.names import Incarnation, TableFolder
 from openmirror.table import layout
+from openmirror.table.control import DecidedBatch
 from openmirror.table.ledger import LedgerEntry
 
 
@@ -21,7 +22,7 @@ def _codec() -> TypeAdapter[LedgerEntry]:
     return TypeAdapter(LedgerEntry)
 
 
-def write_entry(store: FileStore, batch: Batch) -> None:
+def write_entry(store: FileStore, batch: Batch, decided: DecidedBatch) -> None:
     """Write a decided batch's ledger entry before its first commit; a second writer finds it there.
 
     Does nothing for a table without a ledger. Raises ConditionFailed when the entry is there with
@@ -33,7 +34,7 @@ def write_entry(store: FileStore, batch: Batch) -> None:
         return
     epoch = batch.epoch
     path = layout.ledger_entry(batch.folder, epoch.incarnation, epoch.number, batch.last)
-    files = batch.manifest.files
+    files = decided.files
     entry = LedgerEntry(
         epoch=epoch.number,
         kind=batch.kind,

@@ -12,7 +12,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.needs import reads_from, replaces, rereads
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.ordering import Rereading, applied_before, in_order
-from openmirror.plan.table import applied_file_changed
+from openmirror.plan.overwrites import overwrites
 from openmirror.reconcile.concurrently import side_by_side
 from openmirror.reconcile.landed_files import list_landed
 from openmirror.reconcile.ledger_files import read_entries
@@ -59,9 +59,7 @@ def _reread(ports: RootPorts, observed: ObservedState) -> Rereading:
 
 def _doubtful(ports: RootPorts, observed: ObservedState) -> Iterator[str]:
     """Files of the folder whose name may lie in the archive, as far as the next batch needs it."""
-    changed = applied_file_changed(observed)
-    if changed is not None and changed.problem.file is not None:
-        yield changed.problem.file
+    yield from (one.file.name for one in overwrites(observed))
     if observed.naming.is_numbered or observed.record is None:
         return  # a number that was used before shows by itself
     for item in islice(

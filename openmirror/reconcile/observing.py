@@ -15,6 +15,7 @@ from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import METADATA_FILE, ETag, TableFolder
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.sequence import Sequence
+from openmirror.reconcile.checksums import compared
 from openmirror.reconcile.delta_logs import with_logs, with_mirror
 from openmirror.reconcile.discovery import is_landed
 from openmirror.reconcile.landed_files import with_landed
@@ -65,7 +66,8 @@ def _observe_once(ports: RootPorts, folder: TableFolder, listing_last: bool) -> 
         else:
             observed = with_logs(ports, _with_listing(ports, observed, landing))
         observed = in_order(rebuilt(ports, replace(seen, observed=observed)))
-        observed = _with_facts(ports, with_archive(ports, observed))
+        observed = compared(ports, with_archive(ports, observed))
+        observed = _with_facts(ports, observed)
         observed = with_mirror(ports, observed)
     except ConditionFailed:
         return None

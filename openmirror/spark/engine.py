@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 from openmirror.plan import Batch
 from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared, Transaction
+from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.sequence import Sequence as Number
 from openmirror.spark import committing
 from openmirror.spark.altering import set_features, set_properties
 from openmirror.spark.converting import Parts, converted
@@ -39,6 +41,7 @@ class SparkPrepared:
     session: SparkSession
     changes: DataFrame
     counts: Counts
+    checksums: Mapping[Number, Checksum]
 
     @property
     def only_inserts(self) -> bool:
@@ -93,9 +96,10 @@ class SparkEngine:
         known = counts_without_reading(batch)
         counts = known or count_markers(session, self._spark_path, held, batch, read)
         if isinstance(counts, BadFile):
-            SparkPrepared(session, held, Counts()).release()
+            SparkPrepared(session, held, Counts(), {}).release()
             return counts
-        return SparkPrepared(session, held, replace(counts, first_truncated=parts.truncated))
+        counts = replace(counts, first_truncated=parts.truncated)
+        return SparkPrepared(session, held, counts, parts.checksums)
 
     def commit(
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str

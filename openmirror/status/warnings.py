@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from openmirror.errors import MOST_ATTEMPTS, Notice
 from openmirror.plan import Decision, ObservedState
+from openmirror.plan.cleanup import ARCHIVE_RETENTION
 from openmirror.plan.decisions import Pause
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import unmet
@@ -101,6 +102,7 @@ def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:
     yield from never_read(observed)
     junk = [name for name in observed.unexpected_names if not name.may_hold_changes]
     yield from _by_reason(Code.FILE_NAME_INVALID, junk)
+    yield from _overwrites(observed)
     again = _reused(observed, position)
     if again:
         more = f", and {len(again) - 1} more" if len(again) > 1 else ""
@@ -137,6 +139,20 @@ def _by_reason(code: Code, names: Iterable[UnexpectedName]) -> Iterator[Notice]:
     for reason, found in alike.items():
         more = f", like {len(found) - 1} more" if len(found) > 1 else ""
         yield Notice(code, f"never read{more}: {reason}", found[0])
+
+
+def _overwrites(observed: ObservedState) -> Iterator[Notice]:
+    """Applied files that were written over and stopped nothing, as long as archives are kept."""
+    record = observed.record
+    for code, found, how in (
+        (Code.FILE_REWRITTEN, record and record.rewritten, "with the same bytes, or touched"),
+        (Code.OVERWRITE_IGNORED, record and record.ignored, "by something that is ignored"),
+    ):
+        if found and observed.at < found.at + ARCHIVE_RETENTION:
+            times = f"; {found.count} times so far" if found.count > 1 else ""
+            on = at_second(found.at)
+            detail = f"{found.file} was applied, and on {on} written over {how}{times}"
+            yield Notice(code, detail, found.file)
 
 
 def _reused(observed: ObservedState, position: Position) -> list[LandedFile]:

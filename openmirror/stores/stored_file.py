@@ -7,6 +7,7 @@ from typing import Any, BinaryIO, cast
 
 from openmirror.errors import ConditionFailed
 from openmirror.ports import Content, FileStore
+from openmirror.protocol.checksums import Checksum, RunningChecksum
 from openmirror.protocol.names import ETag
 from openmirror.table.layout import StorePath
 
@@ -37,12 +38,18 @@ class StoredFile(io.RawIOBase):
         self._etag = etag
         self._at = 0
         self._size = 0
+        self._running = RunningChecksum()
         self._size = self._fetch(0, 0)[1]
 
     @property
     def size(self) -> int:
         """Bytes of the whole file."""
         return self._size
+
+    @property
+    def checksum(self) -> Checksum | None:
+        """That of the whole file; None unless it was read from its beginning to its end."""
+        return self._running.checksum if self._running.size == self._size else None
 
     def readable(self) -> bool:
         """It is for reading."""
@@ -51,10 +58,6 @@ class StoredFile(io.RawIOBase):
     def seekable(self) -> bool:
         """Any place can be read."""
         return True
-
-    def emit(self) -> int:
-        """The place of the next read."""
-        return self._at
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to another place."""
@@ -80,6 +83,8 @@ class StoredFile(io.RawIOBase):
         except Exception as error:
             self.failure = self.failure or error
             raise
+        if offset == self._running.size:
+            self._running.update(content.data)
         return content.data, content.size
 
     def _same(self, content: Content, length: int) -> Content:

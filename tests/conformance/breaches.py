@@ -462,6 +462,32 @@ BREACHES = [
         ends=False,
     ),
     Breach(
+        code=Code.FILE_REWRITTEN,
+        before=two,
+        breaks=lambda scene: (scene.rows(2, 2), scene.rows(3, 3)),
+        file=file_name(2),
+        names="same bytes",
+        stays=(1, 2, 3),
+        # Nothing to do: the table goes on, and the warning stays for seven days.
+        remedy=lambda scene: scene.rows(4, 4),
+        then=(1, 2, 3, 4),
+        ends=False,
+    ),
+    Breach(
+        code=Code.OVERWRITE_IGNORED,
+        before=lambda scene: (
+            scene.settings('{"openmirror": {"overwrittenFiles": "ignore"}}'),
+            two(scene),
+        ),
+        breaks=lambda scene: (scene.rows(2, 9), scene.rows(3, 3)),
+        file=file_name(2),
+        names="is ignored",
+        stays=(1, 2, 3),
+        remedy=lambda scene: requests.reseed(scene.ports, scene.table, ME),
+        then=(1, 3, 9),
+        ends=False,
+    ),
+    Breach(
         code=Code.TABLE_SETTING_UNMET,
         breaks=lambda scene: (
             scene.settings('{"openmirror": {"clustering": ["open"]}}'),

@@ -22,6 +22,7 @@ from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.plan.observed import (
     InsertPolicy,
+    OverwrittenFiles,
     TablePolicy,
     TypeChange,
     WholeFloats,
@@ -272,8 +273,7 @@ class Interpreter:
         skipped = _skipped(folder, parsed)
         if any(done.again(parsed, skipped)):
             folder.warnings = (*folder.warnings, Code.SEQUENCE_REUSED.value)
-        for name in done.overwritten(parsed):
-            raise _pause(Code.APPLIED_FILE_CHANGED, name)
+        self._accept(folder, parsed)
         for name in done.to_reread:
             place = (archive if name in done.archived else folder.path) / name
             self._apply_next(folder, Filed(place, name, None), rules)
@@ -299,6 +299,19 @@ class Interpreter:
             of = {"sequence": str(gap.number), "partition": gap.partition}
             raise _Stop({"waiting": "gap", **of})
 
+    def _accept(self, folder: _Folder, parsed: list[Filed]) -> None:
+        """What was written over after it was applied."""
+        done, there = folder.done, {one.name: one for one in parsed}
+        for one in done.written_again(parsed):
+            done.ages[one.name] = one.age
+            done.written_over[Code.FILE_REWRITTEN.value] = None
+        for name in list(done.overwritten(parsed)):
+            if folder.policy.overwritten is OverwrittenFiles.PAUSE:
+                raise _pause(Code.APPLIED_FILE_CHANGED, name)
+            done.contents[name], done.ages[name] = there[name].content, there[name].age
+            done.written_over[Code.OVERWRITE_IGNORED.value] = None
+        folder.warnings = (*folder.warnings, *done.written_over)
+
     def _apply_next(self, folder: _Folder, one: Filed, rules: TableMetadata) -> None:
         try:
             self._apply(folder, one.path, rules)
@@ -307,7 +320,7 @@ class Interpreter:
                 of = {"sequence": str(one.number), "partition": one.partition}
                 raise _Stop({"waiting": "incomplete", **(of if one.number else {})}) from stop
             raise _Stop({**stop.state, "file": one.name}) from stop
-        folder.done.contents[one.name] = one.content
+        folder.done.contents[one.name], folder.done.ages[one.name] = one.content, one.age
         folder.applied, folder.frozen = folder.applied + 1, rules
 
     def _apply(self, folder: _Folder, file: Path, rules: TableMetadata) -> None:

@@ -51,6 +51,10 @@ class Done:
 
     contents: dict[str, bytes] = field(default_factory=dict)
     """Of each file that was applied, in that order."""
+    ages: dict[str, int] = field(default_factory=dict)
+    """Of each file that was applied, when it had been written."""
+    written_over: dict[str, None] = field(default_factory=dict)
+    """Warnings of files that were written over and stop nothing."""
     archived: set[str] = field(default_factory=set)
     given_up: dict[str, int] = field(default_factory=dict)
     """By partition: up to which number those that are missing are passed over."""
@@ -68,6 +72,13 @@ class Done:
         for name, content in self.contents.items():
             if name in there and there[name].content != content:
                 yield name
+
+    def written_again(self, parsed: list[Filed]) -> Iterator[Filed]:
+        """Applied files that were written since, and have the bytes that they had."""
+        for one in (one for one in parsed if one.name in self.ages):
+            same = self.contents[one.name] == one.content and one.name not in self.archived
+            if same and self.ages[one.name] != one.age:
+                yield one
 
     def archive(self, parsed: list[Filed], skipped: set[str], to: Path) -> None:
         """Move away what was applied, but for the newest file of each partition."""

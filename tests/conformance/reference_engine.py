@@ -7,7 +7,7 @@ by batches of any size, and only the fold and the commit are replaced by what th
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,9 +18,11 @@ from openmirror.formats.conversion import FileConverter
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile, CommitResult, Counts, Prepared, Transaction
+from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.rows import Change, ChangeFile, Marker, Table, apply_file, empty_table
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.sequence import Sequence
 from openmirror.spark.converting import converted
 from openmirror.spark.pieces import Piece, pieces
 from openmirror.stores.local.store import LocalStore
@@ -37,6 +39,7 @@ class _Read:
 
     files: list[ChangeFile]
     truncated: Truncated | None
+    checksums: Mapping[Sequence, Checksum]
 
     @property
     def counts(self) -> Counts:
@@ -72,7 +75,7 @@ class ReferenceEngine(PaperEngine):
                 if isinstance(read, BadFile):
                     return read
                 files.append(read)
-        return _Read(files, parts.truncated)
+        return _Read(files, parts.truncated, parts.checksums)
 
     def _changes(
         self, file: LandedFile, read: Iterable[Piece], batch: Batch

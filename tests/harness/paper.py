@@ -18,9 +18,11 @@ from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
 from openmirror.ports import ABSENT, BadFile, CommitResult, Counts, FileStore, Prepared, Transaction
+from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.sequence import Sequence
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath, join
 from openmirror.table.log import BrokenLog
@@ -33,6 +35,10 @@ class _PaperBatch:
     @property
     def counts(self) -> Counts:
         return Counts(inserts=sum(file.facts.rows for file in self._batch.files if file.facts))
+
+    @property
+    def checksums(self) -> dict[Sequence, Checksum]:
+        return {}
 
     def release(self) -> None:
         """Nothing is held."""

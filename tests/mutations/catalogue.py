@@ -449,6 +449,12 @@ IN_PROSE: Mapping[str, str] = {
     "restoring": "by an observation that found the control document lost",
     "a_new_epoch_after_a_loss": "the table goes on under a new epoch, and every earlier one is "
     "fenced",
+    "the_first_observation": "waits count from then",
+    "writing_down_the_first_observation": "`etag` and `at` of the first observation that saw this "
+    "content",
+    "checksums": "Checksums of the files are taken before",
+    "comparing_checksums": "unless its checksum is that of the bytes that were applied",
+    "writing_down_the_new_etag": "then its new ETag is written down",
 }
 """Rules that ARCHITECTURE states outside of its tables, by the mutation that random schedules
 notice."""

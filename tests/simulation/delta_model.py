@@ -18,9 +18,10 @@ from typing import NamedTuple
 
 from openmirror.plan import Batch
 from openmirror.ports import BadFile, CommitResult, Counts, Transaction
+from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
-from openmirror.protocol.sequence import FENCED, START, Position
+from openmirror.protocol.sequence import FENCED, START, Position, Sequence
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout, user_metadata
 from openmirror.table.control import BatchKind
@@ -97,6 +98,10 @@ class ModelPrepared:
     @property
     def counts(self) -> Counts:
         return Counts(inserts=len(self.rows))
+
+    @property
+    def checksums(self) -> dict[Sequence, Checksum]:
+        return {}
 
     def release(self) -> None:
         """Nothing is held."""

@@ -152,7 +152,7 @@ class LedgerPublisher(Publisher):
     def _write(self, number: int) -> int:
         if number in self._unfinished:
             self._unfinished.remove(number)
-        self._store.put(self._path(number), self._content(number))
+        self._land(self._path(number), self._content(number))
         return self._contents
 
     def _content(self, number: int) -> bytes:

@@ -11,9 +11,20 @@ from dataclasses import replace
 from typing import Any
 from unittest import mock
 
-from openmirror.plan import ObservedState, cleanup, needs, ordering, table
+from openmirror.plan import (
+    ObservedState,
+    batching,
+    cleanup,
+    cut,
+    needs,
+    ordering,
+    overwrites,
+    rules,
+    table,
+)
 from openmirror.plan.decisions import Continue
 from openmirror.plan.opening import Opening, opening_of
+from openmirror.plan.transitions import observed as observed_rules
 from openmirror.plan.transitions import rebuilt
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.reconcile import (
@@ -36,6 +47,10 @@ from tests.simulation.delta_model import ModelDelta
 from tests.simulation.ledgers import NAMINGS, of_a_ledger
 
 Patch = tuple[object, str, Any]
+
+
+_NO_CHECKSUMS: Patch = (apply, "checksums_of", lambda *_: {})
+"""To take them reads every small file again under its ETag, which hides that nobody else does."""
 
 
 def without_decided_batches() -> list[Patch]:
@@ -69,7 +84,7 @@ def without_the_fence_before_a_drop() -> list[Patch]:
 
 def without_the_second_observation() -> list[Patch]:
     """What was read counts for what was planned."""
-    return [(apply, "is_as_planned", lambda *_: True)]
+    return [(apply, "is_as_planned", lambda *_: True), _NO_CHECKSUMS]
 
 
 def without_rows_held_before_the_second_observation() -> list[Patch]:
@@ -82,6 +97,7 @@ def without_rows_held_before_the_second_observation() -> list[Patch]:
     return [
         (reconciliation, "apply_batch", check_first),
         (apply, "is_as_planned", lambda *_: True),
+        _NO_CHECKSUMS,
     ]
 
 
@@ -110,7 +126,7 @@ def without_manifests_in_cleanup() -> list[Patch]:
     def applied(observed: ObservedState, _: object, file: Any) -> bool:
         return file.sequence <= observed.applied
 
-    return [(cleanup, "_applied_as", applied), (cleanup, "applied_file_changed", lambda _: None)]
+    return [(cleanup, "_applied_as", applied), (cleanup, "overwrites", lambda _: ())]
 
 
 def without_the_etag_of_a_move() -> list[Patch]:
@@ -199,7 +215,7 @@ def without_writing_down_before_the_commit() -> list[Patch]:
     def commit_first(delta: Any, batch: Any, *rest: Any) -> Any:
         result = commit(delta, batch, *rest)
         delta.stall("late", batch.last)
-        ledger_files.write_entry(delta.store, batch)
+        ledger_files.write_entry(delta.store, batch, batch.manifest)
         return result
 
     return [(apply, "write_entry", lambda *_: None), (ModelDelta, "commit", commit_first)]
@@ -236,6 +252,32 @@ def without_a_new_epoch_after_a_loss() -> list[Patch]:
     return [(rebuilt, "rebuilt_from_log", goes_on)]
 
 
+def without_the_first_observation() -> list[Patch]:
+    """Waits count from the time that a file has."""
+    own = lambda _, file: file.modified  # noqa: E731
+    return [(where, "counted_from", own) for where in (batching, cut, rules)]
+
+
+def without_writing_down_the_first_observation() -> list[Patch]:
+    """Each observation of a file of the future is the first one."""
+    return [(observed_rules, "first_seen", lambda observed: observed.control.first_seen)]
+
+
+def without_checksums() -> list[Patch]:
+    """Only an ETag says whether a file is the one that was applied."""
+    return [_NO_CHECKSUMS]
+
+
+def without_comparing_checksums() -> list[Patch]:
+    """Whatever lies there under an applied file's name is taken for the same bytes."""
+    return [(overwrites.Overwrite, "is_same", True)]
+
+
+def without_writing_down_the_new_etag() -> list[Patch]:
+    """What has the same bytes stops nothing, and keeps its old ETag in the manifest."""
+    return [(observed_rules, "accepted", lambda _: ())]
+
+
 MUTATIONS: dict[str, Callable[[], list[Patch]]] = {
     name.removeprefix("without_"): made
     for name, made in list(globals().items())
@@ -253,6 +295,8 @@ def mutated(*names: str) -> Iterator[None]:
         yield
 
 
+_PLAIN: dict[str, Any] = {"text": False, "ahead": 0.0, "rewriting": 0.0}
+"""Files whose times are right, and that nobody writes again: unless a mutation is about those."""
 _RESTLESS: dict[str, Any] = {
     "habits": {
         "write": 70,
@@ -292,16 +336,32 @@ _RETURNING: dict[str, Any] = {
 }
 """An incarnation comes back while a runner sleeps that has decided to replace it by another."""
 
+_AHEAD: dict[str, Any] = {"ahead": 0.5, "text": True}
+"""Text whose time often lies in the future."""
+_REWRITING: dict[str, Any] = {
+    "habits": {"write": 70, "overwrite": 0},
+    "rewriting": 0.3,
+    "publishing": 0.05,
+    "kills": 0.0,
+}
+"""Files are written again with the bytes that they have."""
+
 CHOSEN: dict[str, dict[str, Any]] = {
     **dict.fromkeys(MUTATIONS, _RESTLESS),
     "manifests_in_cleanup": _CHANGING,
     "the_etag_of_a_move": _CHANGING,
     "the_order_of_an_observation": _EMPTYING,
     "the_newest_epoch_rule": _RETURNING,
+    "the_first_observation": _AHEAD,
+    "writing_down_the_first_observation": _AHEAD,
+    "checksums": _REWRITING,
+    "comparing_checksums": _CHANGING,
+    "writing_down_the_new_etag": _REWRITING,
 }
 """The kind of schedule in which each mutation matters most."""
 _LOSING: dict[str, Any] = {"losing": 0.005, "operating": 0.0}
 OF_THE_LEDGER: dict[str, dict[str, Any]] = {
+    "the_incarnation_again": {},
     "the_ledger": _LOSING,
     "writing_down_before_the_commit": {**_LOSING, "kills": 0.05},
     "places_by_name": {},
@@ -323,30 +383,36 @@ OF_THE_LEDGER: dict[str, dict[str, Any]] = {
     "restoring": _LOSING,
     "a_new_epoch_after_a_loss": {**_LOSING, "dozing": 0.2},
 }
-"""Mutations that only tables with a ledger show, and what else of their schedules is chosen."""
+"""Mutations that tables with a ledger show best or alone, and what else of their schedules is
+chosen."""
 
 NOTICED_BY: dict[str, int] = {
-    "decided_batches": 364,
-    "fences": 3,
-    "fences_of_epochs_that_never_committed": 52,
-    "the_fence_before_a_drop": 289,
+    "decided_batches": 36,
+    "fences": 1,
+    "fences_of_epochs_that_never_committed": 49,
+    "the_fence_before_a_drop": 202,
     "the_second_observation": 87,
     "rows_held_before_the_second_observation": 98,
-    "the_etag_of_the_document": 4,
+    "the_etag_of_the_document": 0,
     "observing_again_after_a_conflict": 0,
     "manifests_in_cleanup": 0,
-    "the_etag_of_a_move": 142,
-    "the_incarnation_again": 325,
-    "the_order_of_an_observation": 101,
-    "the_newest_epoch_rule": 5,
-    "the_archive": 104,
+    "the_etag_of_a_move": 48,
+    "the_incarnation_again": 94,
+    "the_order_of_an_observation": 7,
+    "the_newest_epoch_rule": 8,
+    "the_archive": 45,
     "the_ledger": 3,
-    "writing_down_before_the_commit": 2,
+    "writing_down_before_the_commit": 94,
     "places_by_name": 0,
-    "names_used_before": 6,
-    "the_ledger_when_files_are_read_again": 43,
-    "restoring": 3,
-    "a_new_epoch_after_a_loss": 106,
+    "names_used_before": 0,
+    "the_ledger_when_files_are_read_again": 59,
+    "restoring": 4,
+    "a_new_epoch_after_a_loss": 49,
+    "the_first_observation": 0,
+    "writing_down_the_first_observation": 0,
+    "checksums": 0,
+    "comparing_checksums": 1,
+    "writing_down_the_new_etag": 1,
 }
 """The seed whose schedule goes wrong by the mutation, of the kind chosen for it: run alone
 as long as it does. Any change of the product or of the simulation may shift what a seed does."""
@@ -354,6 +420,7 @@ as long as it does. Any change of the product or of the simulation may shift wha
 
 def chosen_for(seed: int, name: str = "", *, has_ledger: bool = False) -> dict[str, Any]:
     """What is chosen of a schedule that shows this mutation; else nothing is."""
+    chosen = _PLAIN if name else {}
     if has_ledger or name in OF_THE_LEDGER:
-        return {**of_a_ledger(seed), **OF_THE_LEDGER.get(name, {})}
-    return CHOSEN.get(name, {})
+        return {**chosen, **of_a_ledger(seed), **OF_THE_LEDGER.get(name, {})}
+    return {**chosen, **CHOSEN.get(name, {})}

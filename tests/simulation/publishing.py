@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from random import Random
 
+from openmirror.ports import Clock
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
@@ -25,6 +27,9 @@ class Publisher:
         self._store = store
         self._rng = rng
         self._contents = 0
+        self.clock: Clock = lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        self.ahead = 0.0
+        """How often a file's time lies in the future."""
         self._bin: list[tuple[Incarnation, int]] = []
         self._newest: Incarnation | None = None
         self._reused: set[tuple[Incarnation | None, int]] = set()
@@ -70,6 +75,12 @@ class Publisher:
         numbers = [number for number in self.in_folder if (number in read) == applied]
         if numbers:
             self._put(self._rng.choice(numbers))
+
+    def rewrite(self) -> None:
+        """Write the same bytes over a file again, or touch it: both change its ETag alone."""
+        if names := self._files(LANDING):
+            path = layout.join(LANDING, *self._rng.choice(names).split("/"))
+            self._land(path, self._store.read(path).data)
 
     def reuse(self) -> None:
         """Write a number again that is no longer in the folder, as a confused publisher does."""
@@ -130,5 +141,10 @@ class Publisher:
     def _write(self, number: int) -> int:
         self._contents += 1
         data = f"{self.incarnation} {number} {self._contents}".encode()
-        self._store.put(layout.join(LANDING, f"{number:020d}.parquet"), data)
+        self._land(layout.join(LANDING, f"{number:020d}.parquet"), data)
         return self._contents
+
+    def _land(self, path: StorePath, data: bytes) -> None:
+        is_ahead = self.ahead and self._rng.random() < self.ahead
+        hours = self._rng.choice([1, 24, 24 * 400]) if is_ahead else 0
+        self._store.put(path, data, self.clock() + timedelta(hours=hours))

@@ -20,8 +20,9 @@ from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere, Wro
 from openmirror.operate import requests
 from openmirror.operate.requests import Operator
 from openmirror.plan import Decision, Limits, ObservedState
-from openmirror.plan.decisions import Continue, Held, Idle, Pause, Wait, WaitKind
+from openmirror.plan.decisions import Apply, Continue, Held, Idle, Pause, Replace, Wait, WaitKind
 from openmirror.plan.facts import Completeness, FileFacts
+from openmirror.plan.overwrites import accepted
 from openmirror.ports import ABSENT, Entry, Step
 from openmirror.progress.tables import AttemptFailed, TablePaused
 from openmirror.progress.union import ProgressEvent
@@ -59,6 +60,8 @@ class ModelInspector:
 
     stall: Callable[[str, object], None]
     store: MemoryStore
+    is_text: bool = False
+    """Whether nothing but time shows that a writer is done."""
 
     def inspect(self, path: StorePath, entry: Entry, text: TextFormat | None = None) -> FileFacts:
         self.stall("inspect", path)
@@ -77,7 +80,11 @@ class ModelInspector:
                         etag=there.etag, completeness=Completeness.BROKEN, reason="it is damaged"
                     )
                 return FileFacts(
-                    etag=there.etag, completeness=Completeness.COMPLETE, rows=1, schema=SCHEMA
+                    etag=there.etag,
+                    completeness=Completeness.COMPLETE,
+                    rows=1,
+                    schema=SCHEMA,
+                    needs_quiet_period=self.is_text,
                 )
         raise NotThere(path)
 
@@ -98,6 +105,9 @@ LEGITIMATE = {Code.APPLIED_FILE_CHANGED, Code.RESEED_INCOMPLETE}
 """Problems that may be open in the end, since only a person can say how to go on."""
 
 MOST_END_STEPS = 20_000
+
+MOST_WAITED_OUT = 100
+"""Quiet periods in a row: more of them do not end."""
 
 MOST_REPORTED = 400
 """So many characters of what went wrong; a replay prints the rest."""
@@ -131,9 +141,10 @@ class Schedule:
         self.unchecked: dict[str, int] = {}
         """Since when an actor observes, or reads what it has not checked yet."""
         self.limits = Limits(metadata_grace=timedelta(), drop_grace=timedelta(seconds=3))
+        self.inspector = ModelInspector(self.stall, self.store)
         self.ports = RootPorts(
             store=WatchedStore(self.store, self.stalled_call, self.done_call),
-            inspector=ModelInspector(self.stall, self.store),
+            inspector=self.inspector,
             logs=ModelLogs(self.delta),
             clock=lambda: self.now,
             limits=self.limits,
@@ -168,6 +179,12 @@ class Schedule:
         self.losing = 0.0
         """How often the control document is lost."""
         self.lost = False
+        # Drawn apart, so that the rest of a seed's schedule stays what it is.
+        times = Random(f"times {seed}")
+        self.text = times.random() < 0.15
+        self.ahead = times.choice([0.0, 0.0, 0.3])
+        self.rewriting = times.choice([0.0, 0.0, 0.1, 0.3])
+        """How often the publisher writes the same bytes again, instead of anything else."""
         self.order: dict[str, dict[int, int]] = {}
         """By incarnation, which file took which position when it was applied first."""
         self.last_landed: tuple[Epoch, list[Row]] | None = None
@@ -175,6 +192,8 @@ class Schedule:
         """Until when an actor that has just done a step of its own is passed over."""
         for name, value in (chosen or {}).items():
             setattr(self, name, value)
+        self.inspector.is_text = self.text
+        self.publisher.ahead, self.publisher.clock = self.ahead, lambda: self.now
         if isinstance(self.publisher, LedgerPublisher):
             self.publisher.late, self.publisher.slow = self.late, self.slow
 
@@ -443,6 +462,9 @@ class Schedule:
             what = "restore" if rng.random() < self.returns_old else "create"
             if what == "create" or not publisher.restore(unchecked):
                 publisher.create()
+        elif self.rewriting and rng.random() < self.rewriting:
+            what = "rewrite"
+            publisher.rewrite()
         else:
             what = rng.choices(list(self.habits), list(self.habits.values()))[0]
             log = self.delta.log_at(TABLE)
@@ -502,14 +524,14 @@ class Schedule:
             self.rng.choice(self.actors).switch()
             if self.errors:
                 return
-            if self.at_rest and not self.is_stopped():
+            if self.at_rest and not self.is_stopped() and not self.waits_out():
                 break
         else:
             self.is_wrong("it never comes to rest")
             return
         observed = observe(self.ports, FOLDER).observed
         self.final = self.plan(observed, self.limits, self.now)
-        self.filter_event(observed, self.final)
+        self.check_end(observed, self.final)
 
     def let_go_on(self, operator: requests.Operator) -> None:
         """End what only a person ends: a hold, and failures that a runner may write down late."""
@@ -519,21 +541,42 @@ class Schedule:
         if control.problem and control.problem.code is Code.APPLY_FAILED:
             requests.retry(self.ports, FOLDER, operator)
 
+    def waits_out(self) -> bool:
+        """Whether a quiet period was what everybody rested for: then it is over."""
+        decision = self.plan(observe(self.ports, FOLDER).observed, self.limits, self.now)
+        match decision:
+            case Wait(waiting) if waiting.kind is WaitKind.QUIET_PERIOD and waiting.until:
+                self.now = max(self.now, min(waiting.until, self.now + timedelta(minutes=1)))
+            case Apply() | Replace():
+                pass  # it was over since the last of them had its pass
+            case _:
+                return False
+        self.waited_out += 1
+        self.rested.clear()
+        return self.waited_out <= MOST_WAITED_OUT
+
+    waited_out = 0
+
     def is_stopped(self) -> bool:
         control = observe(self.ports, FOLDER).observed.control
         failed = control.problem and control.problem.code is Code.APPLY_FAILED
         return bool(control.hold or failed)
 
-    def filter_event(self, observed: ObservedState, final: Decision) -> None:
+    def check_end(self, observed: ObservedState, final: Decision) -> None:
         log = self.delta.log_at(TABLE)
         rows = log.rows if log else []
         incarnation = self.publisher.incarnation
         truth = self.publisher.truth[incarnation or ""]
+        if any(accepted(observed)):
+            self.is_wrong("the same bytes under another ETag, which nobody writes down")
         match final:
             case Idle():
                 complete = True
             case Pause(problem) if problem.code in LEGITIMATE:
                 complete = False
+                changes = any(map(self.habits.get, ("overwrite", "change", "reuse")))
+                if problem.code is Code.APPLIED_FILE_CHANGED and not changes:
+                    self.is_wrong(f"the publisher never changed a file: {problem.detail}")
             case Wait(waiting) if self.is_purged(incarnation, waiting.sequence):
                 complete = False
             case _:

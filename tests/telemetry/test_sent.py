@@ -75,6 +75,7 @@ class Mixed(PaperEngine):
 
         class Held:
             counts = Counts(inserts=5, updates=3, deletes=1)
+            checksums = prepared.checksums
 
             def release(self) -> None:
                 prepared.release()

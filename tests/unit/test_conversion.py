@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import io
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -20,6 +22,7 @@ from openmirror.formats.parquet.conversion import read_parquet
 from openmirror.plan.facts import Completeness, FileFacts, LandedFile
 from openmirror.plan.read_rules import Fractions, ReadRules
 from openmirror.ports import Converted, Entry
+from openmirror.protocol.checksums import RunningChecksum
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Sequence
@@ -466,6 +469,17 @@ def test_delimited_text_is_converted_by_what_was_frozen() -> None:
         {"id": 1, "name": "a", "__rowMarker__": "4"},
         {"id": 2, "name": None, "__rowMarker__": "2"},
     ]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_text_has_its_checksum_from_being_converted(pack: Callable[[bytes], bytes]) -> None:
+    text = TextFormat(columns=(TextColumn("id", TextType.INT64),))
+    data = pack(b"id\r\n" + b"1\r\n" * 3_000_000)
+    done, _ = convert(data, ReadRules(text=text))
+    assert isinstance(done, Converted), done
+    expected = RunningChecksum()
+    expected.update(data)
+    assert done.checksum == expected.checksum
 
 
 def test_discarding_removes_all_parts_and_is_harmless_twice() -> None:

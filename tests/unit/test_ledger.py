@@ -111,14 +111,14 @@ class Table:
         }
         self.store.put(join(LANDING, "_metadata.json"), json.dumps(options).encode())
 
-    def land(self, *names: str) -> None:
-        """Publish files, all at the same moment."""
+    def land(self, *names: str, content: int = 1) -> None:
+        """Publish files, all at the same moment; those of another content have other bytes."""
         for name in names:
             if name not in self.files:
                 self.files.append(name)
             number = self.files.index(name) + 1
             record = self.store.incarnation(LANDING)
-            self.store.put(join(LANDING, *name.split("/")), f"{record} {number} 1".encode())
+            self.store.put(join(LANDING, *name.split("/")), f"{record} {number} {content}".encode())
 
     def later(self, seconds: float = 1) -> None:
         self.clock.turn(timedelta(seconds=seconds))
@@ -456,7 +456,7 @@ def test_what_a_reseed_reads_of_an_overwritten_file_is_known_whoever_writes_mean
 ) -> None:
     order = grown(table, 4)
     table.reconcile_until_idle()
-    table.land(order[0])
+    table.land(order[0], content=2)
     assert isinstance(table.reconcile_until_idle(), Pause)
     requests.reseed(table.ports, FOLDER, OPERATOR)
     table.overtaken_at(step, lambda: held_and_resumed(table))

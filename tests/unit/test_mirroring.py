@@ -16,6 +16,7 @@ from openmirror.mirroring.schema import schema_text
 from openmirror.plan.observed import (
     InsertPolicy,
     Limits,
+    OverwrittenFiles,
     TablePolicy,
     TypeChange,
     WholeFloats,
@@ -66,6 +67,7 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
                 "binaryText": "hex",
                 "fractions": "refuse",
                 "wholeFloats": "integer",
+                "overwrittenFiles": "ignore",
                 "deletionVectors": True,
                 "clustering": ["id"],
                 "dropGrace": "2h",
@@ -78,6 +80,7 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
                         "binaryText": "base64",
                         "fractions": "truncate",
                         "wholeFloats": "as-is",
+                        "overwrittenFiles": "pause",
                         "deletionVectors": False,
                         "clustering": [],
                         "dropGrace": "0",
@@ -97,6 +100,7 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
         binary_text=BinaryText.HEX,
         fractions=Fractions.REFUSE,
         whole_floats=WholeFloats.INTEGER,
+        overwritten=OverwrittenFiles.IGNORE,
         deletion_vectors=True,
         change_data_feed=True,
         clustering=("id",),
@@ -113,6 +117,7 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
         binary_text=BinaryText.BASE64,
         fractions=Fractions.TRUNCATE,
         whole_floats=WholeFloats.AS_IS,
+        overwritten=OverwrittenFiles.PAUSE,
         deletion_vectors=False,
         change_data_feed=False,
         clustering=(),
@@ -145,7 +150,7 @@ def test_waits_of_a_table_win_over_those_of_the_run() -> None:
 DURATION = "a number of seconds, or one with a unit: 30, 30s, 10m, 2h, 7d"
 SWITCHES = (
     "insert, typeChange, zonelessTimestamps, binaryText, fractions, wholeFloats, "
-    "deletionVectors, clustering, dropGrace, quietPeriod"
+    "overwrittenFiles, deletionVectors, clustering, dropGrace, quietPeriod"
 )
 
 

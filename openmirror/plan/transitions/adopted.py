@@ -32,8 +32,9 @@ def adopted(
     if observed.naming.has_ledger:
         there = _known_and_there(observed, entries, through)
     else:
+        checksums = {known.name: known.checksum for known in _known(observed).values()}
         there = [
-            ManifestEntry(file.name, file.sequence, file.etag)
+            ManifestEntry(file.name, file.sequence, file.etag, checksums.get(file.name))
             for file in observed.files.values()
             if not file.archived
         ]
@@ -70,12 +71,17 @@ def adopted_record(
     return replace(known, batches=(batch,))
 
 
+def _known(observed: ObservedState) -> dict[str, ManifestEntry]:
+    """What the record of the former incarnation has of files, by name."""
+    batches = observed.control.record.batches if observed.control.record else ()
+    return {manifest.name: manifest for batch in batches for manifest in batch.files}
+
+
 def _known_and_there(
     observed: ObservedState, entries: Iterable[LedgerEntry], through: Position
 ) -> list[ManifestEntry]:
     """Files with the numbers of the former incarnation or its ledger, and with today's ETags."""
-    batches = observed.control.record.batches if observed.control.record else ()
-    known = {manifest.name: manifest for batch in batches for manifest in batch.files}
+    known = _known(observed)
     known |= effective(entries, observed.naming, through)
     etags = {file.name: file.etag for file in observed.landed}
     in_order = sorted(known.values(), key=lambda manifest: manifest.sequence)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 
-from openmirror.plan.decisions import Decision, Held, HeldBy, Pause, Wait, WaitKind
+from openmirror.plan.decisions import Apply, Decision, Held, HeldBy, Idle, Pause, Wait, WaitKind
 from openmirror.plan.observed import ObservedState
+from openmirror.plan.overwrites import accepted
 from openmirror.plan.rules import still_holds
 from openmirror.plan.times import first_seen
 from openmirror.plan.transitions.history import how_it_ended, with_end, with_end_by
-from openmirror.table.control import Applied, ControlDocument, RequestKind
+from openmirror.plan.transitions.incarnations import with_etags, with_record
+from openmirror.table.control import Applied, ControlDocument, Overwrites, RequestKind
 from openmirror.table.log import TableLog, Totals
 
 
@@ -114,6 +117,29 @@ def files_ahead_of_the_clock(control: ControlDocument, seen: Planned) -> Control
     return replace(control, first_seen=after)
 
 
+def overwrites_accepted(control: ControlDocument, seen: Planned) -> ControlDocument:
+    """What lies there counts as what was read: the same bytes, or others that are ignored.
+
+    Cleanup can move the file then, and a policy that changes later does not pause over it. The
+    checksum stays that of the bytes that were applied.
+    """
+    observed, found = seen.observed, tuple(accepted(seen.observed))
+    # Without a listing the archive was not read: it may have the file, and this is another one.
+    is_partial = not observed.landed or observed.incarnation is None
+    if is_partial or not found or not isinstance(seen.decision, Apply | Idle | Wait | Pause):
+        return control
+    assert observed.incarnation is not None
+    record = control.record_of(observed.incarnation)
+    same = [one.file.name for one in found if one.is_same]
+    others = [one.file.name for one in found if not one.is_same]
+    record = replace(
+        with_etags(record, {one.manifest.sequence: one.file.etag for one in found}),
+        rewritten=_counted(record.rewritten, same, observed.at),
+        ignored=_counted(record.ignored, others, observed.at),
+    )
+    return with_record(control, record)
+
+
 RULES: tuple[ObservationRule, ...] = (
     applied_caught_up,
     undrop_carried_out,
@@ -123,4 +149,11 @@ RULES: tuple[ObservationRule, ...] = (
     folder_went_missing,
     folder_came_back,
     files_ahead_of_the_clock,
+    overwrites_accepted,
 )
+
+
+def _counted(before: Overwrites | None, files: list[str], at: datetime) -> Overwrites | None:
+    if not files:
+        return before
+    return Overwrites((before.count if before else 0) + len(files), files[-1], at)

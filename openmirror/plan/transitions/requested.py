@@ -11,10 +11,9 @@ from dataclasses import replace
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.history import with_act, with_end
-from openmirror.plan.transitions.incarnations import with_record
-from openmirror.protocol.names import ETag
+from openmirror.plan.transitions.incarnations import with_etags, with_record
 from openmirror.protocol.naming_scheme import Through
-from openmirror.protocol.sequence import START, Sequence, next_sequence
+from openmirror.protocol.sequence import START, next_sequence
 from openmirror.table.control import (
     Act,
     ControlDocument,
@@ -63,7 +62,7 @@ def skipped(
     ETag. Beyond it the skip is bound to the ETag, so that a file that replaces it is read.
     """
     if file.sequence <= observed.applied:
-        record = _accepted(record, file.sequence, file.etag)
+        record = with_etags(record, {file.sequence: file.etag})
     else:
         number, name = file.sequence, file.name if observed.naming.has_ledger else None
         skip = Skip(
@@ -89,18 +88,3 @@ def given_up(
     )
     record = replace(record, skips=(*record.skips, skip))
     return replace(with_record(control, record), problem=None)
-
-
-def _accepted(record: IncarnationRecord, sequence: Sequence, etag: ETag) -> IncarnationRecord:
-    """The record with the present content of one applied file taken for the one that was read."""
-    batches = tuple(
-        replace(
-            batch,
-            files=tuple(
-                replace(manifest, etag=etag) if manifest.sequence == sequence else manifest
-                for manifest in batch.files
-            ),
-        )
-        for batch in record.batches
-    )
-    return replace(record, batches=batches)

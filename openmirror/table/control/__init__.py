@@ -21,6 +21,7 @@ from openmirror.table.control.incarnation_record import (
     Archived,
     FrozenOptions,
     IncarnationRecord,
+    Overwrites,
     Skip,
     Truncated,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "IncarnationRecord",
     "ManifestEntry",
     "MirrorDocument",
+    "Overwrites",
     "Request",
     "RequestKind",
     "Skip",

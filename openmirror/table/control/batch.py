@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import ETag
 from openmirror.protocol.sequence import Position, Sequence
 from openmirror.table.log import AppId, Epoch
@@ -28,6 +30,9 @@ class ManifestEntry:
     name: str
     sequence: Sequence
     etag: ETag
+    checksum: Checksum | None = field(default=None, compare=False)
+    """Of the bytes that were read, where it was taken. It says nothing that the ETag does not, so
+    that two manifests are the same with it and without."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +47,11 @@ class DecidedBatch:
     files: tuple[ManifestEntry, ...] = ()
     continues: AppId | None = None
     """For a continue: the epoch whose position it takes over."""
+
+    def with_checksums(self, checksums: Mapping[Sequence, Checksum]) -> DecidedBatch:
+        """The same batch with what is known of its files' bytes."""
+        files = (replace(file, checksum=checksums.get(file.sequence)) for file in self.files)
+        return replace(self, files=tuple(files))
 
     @property
     def epoch(self) -> Epoch:

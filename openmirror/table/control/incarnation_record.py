@@ -67,6 +67,17 @@ class Truncated:
     """Where in the file it is, and what it was."""
 
 
+@dataclass(frozen=True)
+class Overwrites:
+    """Applied files that were written over, without stopping their table."""
+
+    count: int
+    file: str
+    """The last of them."""
+    at: datetime
+    """When that was seen."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class IncarnationRecord:
     """What the control document keeps of one incarnation; a new one starts with a new record."""
@@ -81,7 +92,10 @@ class IncarnationRecord:
     """While a reseed has not come this far again, nothing is purged."""
     partitions: Mapping[str, Sequence] = field(default_factory=dict)
     """The highest number of its own that each partition had when its files left the folder."""
-
+    rewritten: Overwrites | None = None
+    """Applied files that were written over with the same bytes, or only touched."""
+    ignored: Overwrites | None = None
+    """Applied files that were written over with others, which the table's policy ignores."""
     truncated: Truncated | None = None
 
     @property

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from openmirror.plan.decisions import Decision, Held, Idle, Pause, Wait, Waiting, WaitKind
-from openmirror.plan.observed import ObservedState
+from openmirror.plan.facts import Completeness, FileFacts, LandedFile
+from openmirror.plan.observed import ObservedState, OverwrittenFiles, TablePolicy
+from openmirror.plan.times import MOST_FIRST_SEEN
 from openmirror.plan.transitions.observed import (
     Planned,
     applied_caught_up,
+    files_ahead_of_the_clock,
     folder_came_back,
     folder_went_missing,
     learned_from,
+    overwrites_accepted,
     problem_began,
     problem_ended,
     undrop_came_too_late,
     undrop_carried_out,
 )
+from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import ETag
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Position
@@ -28,7 +34,10 @@ from openmirror.table.control import (
     ControlDocument,
     Ended,
     Failures,
+    FirstSeen,
+    FrozenOptions,
     Hold,
+    Overwrites,
     Request,
     RequestKind,
 )
@@ -40,6 +49,7 @@ from tests.unit.transitions.values import (
     PATH,
     app,
     applied,
+    batch,
     batch_record,
     control,
     file,
@@ -47,6 +57,7 @@ from tests.unit.transitions.values import (
     manifest,
     observed,
     problem,
+    record,
 )
 
 FAILURES = Failures(2, (manifest(1),), BEFORE, "error")
@@ -237,7 +248,144 @@ def test_a_folder_that_is_still_gone_stays_missing() -> None:
     assert folder_came_back(document, seen(observed(document, incarnation=None))) == document
 
 
+SOON = NOW + timedelta(hours=1)
+TEXT = FileFacts(etag=ETag("e3"), completeness=Completeness.COMPLETE, needs_quiet_period=True)
+HALF = FileFacts(etag=ETag("e3"), completeness=Completeness.INCOMPLETE)
+WHOLE = FileFacts(etag=ETag("e3"), completeness=Completeness.COMPLETE)
+FROZEN = record(frozen=FrozenOptions())
+
+
+def of_the_future(number: int = 3, facts: FileFacts | None = TEXT) -> LandedFile:
+    return replace(file(number, facts=facts), modified=SOON)
+
+
+@pytest.mark.parametrize(
+    ("there", "document", "is_noted"),
+    [
+        pytest.param(of_the_future(), control(record=FROZEN), True, id="text waits by its time"),
+        pytest.param(
+            of_the_future(facts=HALF), control(record=FROZEN), True, id="so does half a file"
+        ),
+        pytest.param(
+            of_the_future(facts=WHOLE), control(record=FROZEN), False, id="Parquet does not"
+        ),
+        pytest.param(
+            of_the_future(facts=None), control(), True, id="a new folder waits for its metadata"
+        ),
+        pytest.param(
+            of_the_future(facts=None), control(record=FROZEN), False, id="a frozen one does not"
+        ),
+        pytest.param(
+            replace(of_the_future(), modified=NOW + timedelta(minutes=1)),
+            control(record=FROZEN),
+            False,
+            id="clocks may differ by a minute",
+        ),
+        pytest.param(of_the_future(2, facts=None), control(), False, id="what is applied is over"),
+    ],
+)
+def test_the_first_observation_at_a_file_of_the_future_is_noted_where_something_waits_by_it(
+    there: LandedFile, document: ControlDocument, is_noted: bool
+) -> None:
+    after = files_ahead_of_the_clock(document, seen(observed(document, there, log=log(2))))
+    known = {there.name: FirstSeen(there.etag, NOW)} if is_noted else {}
+    assert after == replace(document, first_seen=known)
+
+
+def test_a_later_observation_changes_nothing_and_another_content_is_seen_anew() -> None:
+    known = {f"{n:020d}.parquet": FirstSeen(ETag(f"e{n}"), BEFORE) for n in (3, 4, 5)}
+    document = control(record=FROZEN, first_seen=known)
+    other = replace(of_the_future(4), etag=ETag("other"))
+    at = observed(document, of_the_future(), other, log=log(2))
+    after = files_ahead_of_the_clock(document, seen(at))
+    assert after.first_seen == {
+        of_the_future().name: FirstSeen(ETag("e3"), BEFORE),
+        other.name: FirstSeen(ETag("other"), NOW),
+    }
+
+
+def test_an_observation_without_a_listing_and_a_held_table_forget_nothing_that_was_seen() -> None:
+    known = {f"{3:020d}.parquet": FirstSeen(ETag("e3"), BEFORE)}
+    document = control(record=FROZEN, first_seen=known)
+    partly = observed(document, file(4), log=log(2), landed=())
+    assert files_ahead_of_the_clock(document, seen(partly)) == document
+    held = seen(observed(document, file(4), log=log(2)), Held(HOLD))
+    assert files_ahead_of_the_clock(document, held) == document
+
+
+def test_the_document_keeps_only_so_many_first_seen() -> None:
+    files = [of_the_future(n) for n in range(3, 3 + MOST_FIRST_SEEN + 10)]
+    document = control(record=FROZEN)
+    after = files_ahead_of_the_clock(document, seen(observed(document, *files, log=log(2))))
+    assert list(after.first_seen) == [one.name for one in files[:MOST_FIRST_SEEN]]
+
+
+CHECKSUM, ELSE = Checksum("sha256:a"), Checksum("sha256:b")
+READ = batch(1, 2, files=[manifest(1), replace(manifest(2), checksum=CHECKSUM)])
+IGNORING = TablePolicy(overwritten=OverwrittenFiles.IGNORE)
+
+
+def written_over(checksum: Checksum | None, **more: Any) -> ObservedState:
+    document = control(record=record(batches=(READ,)), applied=applied(2))
+    return observed(document, file(1), file(2, "new", checksum=checksum), log=log(2), **more)
+
+
+def test_the_same_bytes_count_as_what_was_read() -> None:
+    at = written_over(CHECKSUM)
+    after = overwrites_accepted(at.control, seen(at))
+    assert after.record is not None
+    [one, two] = after.record.batches[0].files
+    assert (one, two) == (manifest(1), manifest(2, "new"))
+    assert two.checksum == CHECKSUM
+    assert after.record.rewritten == Overwrites(1, file(2).name, NOW)
+    assert after.record.ignored is None
+
+
+@pytest.mark.parametrize("checksum", [None, ELSE])
+def test_other_bytes_and_unknown_ones_are_left_to_whoever_pauses_over_them(
+    checksum: Checksum | None,
+) -> None:
+    at = written_over(checksum)
+    assert overwrites_accepted(at.control, seen(at)) == at.control
+
+
+@pytest.mark.parametrize("checksum", [None, ELSE])
+def test_what_the_policy_ignores_counts_as_what_was_read_and_is_remembered(
+    checksum: Checksum | None,
+) -> None:
+    at = written_over(checksum, policy=IGNORING)
+    after = overwrites_accepted(at.control, seen(at))
+    assert after.record is not None
+    assert after.record.batches[0].files[1] == manifest(2, "new")
+    assert after.record.batches[0].files[1].checksum == CHECKSUM, "that of what was applied"
+    assert (after.record.rewritten, after.record.ignored) == (
+        None,
+        Overwrites(1, file(2).name, NOW),
+    )
+
+
+def test_nothing_is_accepted_while_the_table_is_held() -> None:
+    at = written_over(CHECKSUM)
+    assert overwrites_accepted(at.control, seen(at, Held(HOLD))) == at.control
+
+
+def test_an_observation_without_a_listing_accepts_nothing() -> None:
+    at = written_over(None, policy=IGNORING, landed=())
+    assert overwrites_accepted(at.control, seen(at)) == at.control
+
+
+def test_overwrites_are_counted() -> None:
+    at = written_over(CHECKSUM)
+    known = replace(record(batches=(READ,)), rewritten=Overwrites(6, "before", BEFORE))
+    at = replace(at, control=replace(at.control, record=known))
+    after = overwrites_accepted(at.control, seen(at))
+    assert after.record is not None
+    assert after.record.rewritten == Overwrites(7, file(2).name, NOW)
+
+
 TAUGHT = [
+    (observed(control(record=FROZEN), of_the_future(), log=log(2)), GAP),
+    (written_over(CHECKSUM), Idle()),
     (observed(control(failures=FAILURES), log=log(2, batch_record=batch_record(7))), Idle()),
     (observed(control(request=UNDROP), log=log(2), incarnation=None), Held(HOLD)),
     (observed(control(request=UNDROP), incarnation=None), Idle()),

@@ -14,6 +14,7 @@ from openmirror.plan.transitions.rebuilt import (
     rebuilt_from_log,
     remembered,
 )
+from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import Incarnation
 from openmirror.protocol.sequence import START, Position, Sequence
 from openmirror.table.control import BatchKind, IncarnationRecord, ManifestEntry
@@ -45,6 +46,9 @@ def entry(first: int, last: int, number: int = 1) -> LedgerEntry:
         last=Position(last),
         files=files,
     )
+
+
+CHECKSUM = Checksum("sha256:a")
 
 
 def test_a_lost_document_goes_on_behind_every_epoch_that_is_known() -> None:
@@ -123,8 +127,9 @@ def test_without_the_whole_ledger_nobody_guesses(entries: list[LedgerEntry]) -> 
 
 
 def test_an_adopted_table_goes_on_with_the_files_that_lie_there_as_they_are_now() -> None:
+    known = batch(1, 9).with_checksums({Sequence(3): CHECKSUM})
     former = IncarnationRecord(
-        incarnation=OTHER_INCARNATION, partitions={"A=1": Sequence(1)}, batches=(batch(1, 9),)
+        incarnation=OTHER_INCARNATION, partitions={"A=1": Sequence(1)}, batches=(known,)
     )
     at = observed(
         control(record=former),
@@ -135,6 +140,8 @@ def test_an_adopted_table_goes_on_with_the_files_that_lie_there_as_they_are_now(
         log=log(3, record=OTHER_INCARNATION),
     )
     after = adopted(at, epoch(2))
+    assert after.record is not None
+    assert [file.checksum for file in after.record.batches[0].files] == [None, CHECKSUM]
     there = batch(2, 3, number=2, files=[manifest(2, "x2"), manifest(3, "x3")])
     assert after.record == record(partitions={"A=1": Sequence(1)}, batches=(there,))
     assert after.former == (former,)

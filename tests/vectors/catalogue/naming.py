@@ -271,6 +271,34 @@ BY_TIME = [
         ),
     ),
     vector(
+        "naming/by-time-applied-file-written-again",
+        "A file that is written again with the bytes that it had is the file that was applied",
+        "3.1.5 3.6",
+        step(
+            keys("id", **_TIME),
+            _named("a.parquet", 10, (4, 1, "a")),
+            _named("b.parquet", 20, (4, 1, "b")),
+        ),
+        step(_named("a.parquet", 30, (4, 1, "a")), _named("c.parquet", 40, (4, 2, "c"))),
+        step(asked("clean"), _named("d.parquet", 50, (4, 3, "d"))),
+        expected=expect(
+            _SEEN, (1, "b"), (2, "c"), (3, "d"), applied=4, warnings=("FileRewritten",)
+        ),
+    ),
+    vector(
+        "naming/by-time-overwritten-file-ignored",
+        "Where the mirror ignores what is written over, the table keeps what was applied",
+        "3.6",
+        step(
+            keys("id", **_TIME),
+            _named("a.parquet", 10, (4, 1, "a")),
+            _named("b.parquet", 20, (4, 1, "b")),
+        ),
+        step(_named("a.parquet", 30, (4, 1, "again")), _named("c.parquet", 40, (4, 2, "c"))),
+        expected=expect(_SEEN, (1, "b"), (2, "c"), applied=3, warnings=("OverwriteIgnored",)),
+        settings={"openmirror": {"overwrittenFiles": "ignore"}},
+    ),
+    vector(
         "naming/by-time-name-used-before",
         "A name that lies in the archive is never read again",
         "3.1.5",
