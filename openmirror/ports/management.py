@@ -61,7 +61,7 @@ class DeploymentState(StrEnum):
     """Cancelled as well: some of it may be there."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Deployment:
     """One deployment of a resource group, as Azure remembers it."""
 

@@ -313,17 +313,17 @@ def test_a_bad_file_stops_the_table_until_it_is_skipped_and_a_reseed_skips_it_to
     assert table.reseed() == applied
 
 
-def test_what_is_wrong_with_a_files_data_is_told_once_and_read_once(table: Table) -> None:
+def test_what_is_wrong_with_a_files_data_is_emitted_once_and_read_once(table: Table) -> None:
     order = grown(table, 1)
     rotten = names_of(table, 2, 2)[0]
     table.land(rotten)
     table.store.put(join(LANDING, *rotten.split("/")), DAMAGED)
-    told: list[ProgressEvent] = []
-    table.ports = replace(table.ports, limits=Limits(batch_files=9), emit=told.append)
+    emitted: list[ProgressEvent] = []
+    table.ports = replace(table.ports, limits=Limits(batch_files=9), emit=emitted.append)
     assert isinstance(table.reconcile_until_idle(), Pause)
     assert table.applied == order
-    assert [type(event) for event in told].count(TablePaused) == 1
-    assert [type(event) for event in told].count(BatchStarted) == 2, "with it, and without"
+    assert [type(event) for event in emitted].count(TablePaused) == 1
+    assert [type(event) for event in emitted].count(BatchStarted) == 2, "with it, and without"
 
 
 # Stopped, raced
