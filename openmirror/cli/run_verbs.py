@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openmirror.cli.console import progress_console, say
+from openmirror.cli.named_wait import NamedWait
 from openmirror.cli.options import Mirrors, RootOption, Verbose, settings_for
-from openmirror.cli.waiting_for import WaitingFor
 from openmirror.protocol.counts import counted
 from openmirror.runtime.stop_signals import AFTER_BATCHES, INTERRUPTED, exit_now, stop_signals
 
@@ -84,7 +84,7 @@ def up(
             say(f"{no_mirrors(settings.root)}; waiting for one")
         refuse_wrong_settings(ports, chosen)
         warn_of_stopped(ports, chosen)
-        starting = WaitingFor(_STARTING)
+        starting = NamedWait(_STARTING)
         with (
             _page(settings, ports, mirror or [], starting) if page else nullcontext(),
             _started(starting, wiring.local_engine(settings, say)) as engine,
@@ -121,7 +121,7 @@ def up(
 
 @contextmanager
 def _page(
-    settings: Settings, ports: RootPorts, chosen: list[str], starting: WaitingFor
+    settings: Settings, ports: RootPorts, chosen: list[str], starting: NamedWait
 ) -> Iterator[None]:
     """The status page, and where it is."""
     from openmirror import wiring
@@ -133,7 +133,7 @@ def _page(
 
 @contextmanager
 def _started(
-    starting: WaitingFor, engine: AbstractContextManager[TableEngine]
+    starting: NamedWait, engine: AbstractContextManager[TableEngine]
 ) -> Iterator[TableEngine]:
     """The engine, with what it is waited for named meanwhile."""
     with ExitStack() as parts:
@@ -175,7 +175,7 @@ def drain(root: RootOption = None, mirror: Mirrors = None, verbose: Verbose = Fa
         chosen = choose_mirrors(ports.store, mirror, settings.root)
         refuse_wrong_settings(ports, chosen)
         with (
-            _started(WaitingFor(_STARTING), wiring.local_engine(settings, say)) as engine,
+            _started(NamedWait(_STARTING), wiring.local_engine(settings, say)) as engine,
             stop_signals(message=AFTER_BATCHES, interrupt=True),
             emitting(watched, os.environ, "drain", settings.status_repeat) as emitted,
         ):

@@ -16,12 +16,12 @@ from openmirror.statuspage.page import HtmlPage
 LOOPBACK = "127.0.0.1"
 _NAMES = frozenset({LOOPBACK, "localhost"})
 
-Answer = Callable[[Mapping[str, str]], HtmlPage]
+PageOf = Callable[[Mapping[str, str]], HtmlPage]
 """The page, by the parameters of its address."""
 
 
 @contextmanager
-def served(answer: Answer, port: int) -> Iterator[str]:
+def served(answer: PageOf, port: int) -> Iterator[str]:
     """Serve the page until the block ends; gives its address.
 
     `answer` is called by several threads at once. Raises CannotStart when the port is taken.
@@ -48,7 +48,7 @@ class _Server(ThreadingMixIn, TCPServer):
     allow_reuse_address = True
     daemon_threads = True
 
-    def __init__(self, place: tuple[str, int], answer: Answer) -> None:
+    def __init__(self, place: tuple[str, int], answer: PageOf) -> None:
         self.answer = answer
         super().__init__(place, _Handler)
 

@@ -50,11 +50,15 @@ class Process:
 
     def says(self, text: str) -> str:
         until = time.monotonic() + PATIENCE
-        while text not in (shown := self.out.read_text() + self.err.read_text()):
+        while text not in (shown := self._shown()):
             assert time.monotonic() < until, f"{text!r} is not in:\n{shown}"
             assert self.process.poll() is None, shown
             time.sleep(0.02)
         return shown
+
+    def _shown(self) -> str:
+        errors = self.err.read_text()  # first: its last line comes there
+        return self.out.read_text() + errors
 
     def ends(self, code: int) -> str:
         assert self.process.wait(PATIENCE) == code, self.err.read_text()

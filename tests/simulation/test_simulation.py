@@ -21,8 +21,8 @@ from openmirror.progress.tables import (
 from tests.simulation.mutations import MUTATIONS, NOTICED_BY, chosen_for, mutated
 from tests.simulation.schedule import Outcome, run, run_ledger
 
-DEFAULT_SCHEDULES = 400
-LEDGER_SCHEDULES = 200
+DEFAULT_SCHEDULES = 250
+LEDGER_SCHEDULES = 125
 SOAK_SCHEDULES = 100_000
 
 

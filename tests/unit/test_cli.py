@@ -22,7 +22,7 @@ VERBS = [
     *("up", "drain", "serve", "status", "history", "validate", "pause", "resume", "retry", "skip"),
     *("reseed", "undrop", "confirm-drops", "adopt", "clean", "demo", "azure"),
 ]
-OF_AZURE = ["preflight", "verify", "outputs", "publish", "remove"]
+OF_AZURE = ["preflight", "verify", "outputs", "publish"]
 ORDERS = table("m", "Sales.schema/Orders")
 ITEMS = table("m", "Items")
 

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from openmirror.cli.waiting_for import WaitingFor
+from openmirror.cli.named_wait import NamedWait
 from openmirror.stores.local.store import LocalStore
 from openmirror.table import layout
 from tests.harness.command_line import run
@@ -168,7 +168,7 @@ def test_a_port_that_is_taken_is_an_error_with_its_remedy(tmp_path: Path) -> Non
 
 def test_a_wait_is_repeated_while_it_lasts_and_not_after() -> None:
     lines: list[str] = []
-    waiting = WaitingFor("starting Spark", lines.append, remind=0.01)
+    waiting = NamedWait("starting Spark", lines.append, remind=0.01)
     assert waiting.text() is None
     with waiting.named():
         until = time.monotonic() + PATIENCE

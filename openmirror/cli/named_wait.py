@@ -13,7 +13,7 @@ from openmirror.durations import short
 REMIND_SECONDS = 10.0
 
 
-class WaitingFor:
+class NamedWait:
     """What is waited for during a block: printed at once and every ten seconds, and when asked."""
 
     def __init__(
