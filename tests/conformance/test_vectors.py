@@ -204,7 +204,7 @@ def test_all_but_spark_gives_what_a_vector_says_by_batches_of_any_size(
 
 # --- The engine -----------------------------------------------------------------------------------
 
-WITHOUT_SPARK = ("metadata", "naming", "text")
+WITHOUT_SPARK = ("metadata", "naming", "sequence", "text", "zone")
 """Groups about what happens before rows come to Spark: it takes them in the soak alone."""
 
 
