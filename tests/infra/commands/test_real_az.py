@@ -75,25 +75,26 @@ def test_az_refuses_a_planted_mistake(az: Az, why: str) -> None:
     assert why in refusal
 
 
-def test_the_script_gets_times_and_parameters_by_azs_own_query_language() -> None:
-    [shown] = [shown for shown in LINES if shown.words[:3] == ("deployment", "group", "list")]
-    query = shown.words[shown.words.index("--query") + 1]
+def test_scripts_get_what_they_ask_of_stacks_by_azs_own_query_language() -> None:
+    asked = [shown.words for shown in LINES if shown.words[:3] == ("stack", "group", "list")]
+    queries = sorted({words[words.index("--query") + 1] for words in asked if "--query" in words})
     given = {"databricksJobId": {"value": "7"}}
-    deployments = [
-        {"name": "one", "properties": {"timestamp": "2026-11-21", "parameters": given}},
-        {"name": "two", "properties": {"timestamp": None, "parameters": None}},
+    stacks = [
+        {"name": "om", "parameters": given, "resources": [{"id": "/a", "status": "managed"}]},
+        {"name": "om-data", "parameters": None, "resources": []},
     ]
-    ask = "import jmespath, json, sys; print(json.dumps(jmespath.search(*json.load(sys.stdin))))"
+    ask = "import jmespath, json, sys; q, on = json.load(sys.stdin); "
+    ask += "print(json.dumps([jmespath.search(one, on) for one in q]))"
     done = subprocess.run(
         [VENV / "bin" / "python", "-I", "-c", ask],
-        input=json.dumps([query, deployments]),
+        input=json.dumps([queries, stacks]),
         capture_output=True,
         text=True,
         check=True,
     )
     assert json.loads(done.stdout) == [
-        {"at": "2026-11-21", "given": given},
-        {"at": None, "given": None},
+        [{"name": "om", "given": given}, {"name": "om-data", "given": None}],
+        [{"name": "om", "resources": ["/a"]}, {"name": "om-data", "resources": []}],
     ]
 
 
