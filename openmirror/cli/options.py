@@ -31,9 +31,9 @@ Mirrors = Annotated[
     ),
 ]
 OneTable = Annotated[str, typer.Argument(help="[mirror/]schema.table", metavar="TABLE")]
-Tables = Annotated[list[str], typer.Argument(help="[mirror/]schema.table", metavar="TABLE...")]
+Tables = Annotated[list[str], typer.Argument(help="[mirror/]schema.table", metavar="TABLE")]
 SomeTables = Annotated[
-    list[str] | None, typer.Argument(help="[mirror/]schema.table", metavar="TABLE...")
+    list[str] | None, typer.Argument(help="[mirror/]schema.table", metavar="TABLE")
 ]
 WholeMirrors = Annotated[
     list[str] | None,

@@ -218,9 +218,7 @@ def confirm_drops(root: RootOption = None, mirror: Mirrors = None, why: Why = ""
 
 
 def adopt(
-    tables: Annotated[
-        list[str] | None, typer.Argument(help="[mirror/]schema.table", metavar="[TABLE...]")
-    ] = None,
+    tables: SomeTables = None,
     every: Annotated[
         bool, typer.Option("--all", help="Every table of the chosen mirrors.")
     ] = False,
