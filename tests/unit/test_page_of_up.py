@@ -128,6 +128,7 @@ def test_the_page_is_there_until_the_process_ends(up: Up) -> None:
 
 def test_ctrl_c_ends_it_while_spark_is_starting(up: Up) -> None:
     assert up.page()[0] == 200
+    up.says("starting Spark")
     up.process.send_signal(signal.SIGINT)
     assert up.process.wait(PATIENCE) != 0
     assert "Traceback" not in up.log.read_text()
