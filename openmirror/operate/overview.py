@@ -21,7 +21,7 @@ from openmirror.reconcile.discovery import explore
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.mirrors import read_settings
 from openmirror.reconcile.root_ports import RootPorts
-from openmirror.status import TableStatus, Trouble, Word, at_second
+from openmirror.status import TableStatus, Trouble, Word, at_second, held_since
 from openmirror.table.control import Hold
 
 LATE = timedelta(minutes=15)
@@ -86,10 +86,9 @@ def mirror_head(ports: RootPorts, mirror: str) -> MirrorHead:
 
 
 def _held(mirror: str, hold: Hold) -> Trouble:
-    why = f": {hold.why}" if hold.why else ""
     return Trouble(
         Word.HELD,
-        f"every table is held since {at_second(hold.since)} by {hold.by}{why}",
+        f"every table is {held_since(hold)}",
         f"`openmirror resume --mirror {mirror}` lets it go on.",
         since=hold.since,
     )

@@ -42,6 +42,7 @@ from openmirror.status.words import (
     Warn,
     Word,
     at_second,
+    held_since,
     iso,
     message_of,
 )
@@ -67,6 +68,7 @@ __all__ = [
     "Word",
     "at_second",
     "fabric_status",
+    "held_since",
     "is_listed",
     "iso",
     "leaves_undone",

@@ -19,7 +19,7 @@ from openmirror.protocol.names import METADATA_FILE
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Position, file_stem
 from openmirror.status.stages import dropped, is_dropped
-from openmirror.status.words import Warn, Word, at_second
+from openmirror.status.words import Warn, Word, at_second, by_whom, held_since
 from openmirror.table.control import Skip
 from openmirror.table.log import TableLog
 
@@ -30,7 +30,7 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
     if hold := control.hold:
         yield Warn(
             Word.HELD,
-            f"held since {at_second(hold.since)} by {_who(hold.by, hold.why)}",
+            held_since(hold),
             "`openmirror resume` lets it go on.",
         )
     yield from _held_with_its_mirror(observed)
@@ -48,7 +48,7 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
         yield Warn(
             Word.REQUESTED,
             f"{request.kind.value} asked for on {at_second(request.at)} by "
-            f"{_who(request.by, request.why)}; the runner carries it out when it next runs",
+            f"{by_whom(request.by, request.why)}; the runner carries it out when it next runs",
             "Nothing to do while a runner is on; else `openmirror drain` or the Spark job.",
         )
     if control.failures and not isinstance(decision, Pause):
@@ -71,7 +71,7 @@ def _held_with_its_mirror(observed: ObservedState) -> Iterator[Warn]:
     if hold := observed.mirror_hold:
         yield Warn(
             Word.HELD,
-            f"the whole mirror is held since {at_second(hold.since)} by {_who(hold.by, hold.why)}",
+            f"the whole mirror is {held_since(hold)}",
             f"`openmirror resume --mirror {mirror}` lets it go on.",
         )
     if isinstance(observed.policy, TablePolicy) and not observed.policy.mounted:
@@ -217,7 +217,7 @@ def _numbers(skip: Skip) -> str:
 def _passed_over(what: str, skip: Skip, file: str | None) -> Warn:
     return Warn(
         Word.SKIPPED,
-        f"{what} is passed over since {at_second(skip.at)}, by {_who(skip.by, skip.why)}",
+        f"{what} is passed over since {at_second(skip.at)}, by {by_whom(skip.by, skip.why)}",
         "A file that is replaced later, or comes in time, is read.",
         file,
     )
@@ -225,7 +225,3 @@ def _passed_over(what: str, skip: Skip, file: str | None) -> Warn:
 
 def _noticed(notice: Notice) -> Warn:
     return Warn(notice.code, notice.detail, notice.solution, notice.file)
-
-
-def _who(by: str, why: str) -> str:
-    return f"{by}: {why}" if why else by

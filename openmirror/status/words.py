@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from openmirror.table.control import Hold
+
 
 class FabricStatus(StrEnum):
     """A table's status in Fabric's own words."""
@@ -69,6 +71,16 @@ class Warn:
 def iso(moment: datetime) -> str:
     """A time as ISO 8601 in UTC, with Z."""
     return moment.astimezone(UTC).isoformat().removesuffix("+00:00") + "Z"
+
+
+def by_whom(by: str, why: str) -> str:
+    """Who asked for something, and why if that was given."""
+    return f"{by}: {why}" if why else by
+
+
+def held_since(hold: Hold) -> str:
+    """An operator's hold in words: since when, whose, and why."""
+    return f"held since {at_second(hold.since)} by {by_whom(hold.by, hold.why)}"
 
 
 def at_second(moment: datetime) -> str:
