@@ -10,22 +10,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.azurite import accounts, azurite, work_queue  # noqa: F401 - fixtures
-from tests.harness.jvm import quick, unhurried
+from tests.harness.jvm import quick
+from tests.harness.small_data import FOR_SMALL_DATA
 from tests.spark_accounts import served  # noqa: F401 - a fixture
 from tests.zone import Mirror, Zone
-
-_FOR_SMALL_DATA = {
-    # Hundreds of tables of a few rows each: compiling a plan takes longer than interpreting it.
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.shuffle.partitions": "1",
-    # Or each local file has a second one with its checksum, and a process for each one's rights.
-    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
-    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
-    # Or the files of a table that is not there yet are asked for, by a job.
-    "spark.databricks.delta.allFilesInCrc.enabled": "false",
-}
-"""None of it changes a table; processes that tests start go without, as the product does."""
 
 
 def pytest_configure() -> None:
@@ -38,13 +26,12 @@ def spark() -> Iterator[SparkSession]:
     from openmirror.spark.jars import class_path
     from openmirror.spark.session import start_spark
 
-    with unhurried():
-        session = start_spark(
-            master="local[2]",
-            driver_memory="3g",
-            class_path=class_path(),
-            overrides=_FOR_SMALL_DATA,
-        )
+    session = start_spark(
+        master="local[2]",
+        driver_memory="3g",
+        class_path=class_path(),
+        overrides=FOR_SMALL_DATA,
+    )
     yield session
     session.stop()
 

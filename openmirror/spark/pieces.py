@@ -79,9 +79,9 @@ def pieces(files: Iterable[LandedFile], parts: PartsByFile) -> Iterator[Piece]:
 
 def spelled(session: SparkSession, path: str) -> str:
     """A path as Spark's `_metadata.file_path` has it: a URI, with Java's own quoting."""
-    jvm: Any = session._jvm
+    java_path: Any = getattr(session._jvm, "org.apache.hadoop.fs.Path")
     uri = f"file:{path}" if path.startswith("/") else path
-    return str(jvm.org.apache.hadoop.fs.Path(uri).toUri().toString())
+    return str(java_path(uri).toUri().toString())
 
 
 def sequence_of(

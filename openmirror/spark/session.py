@@ -37,6 +37,8 @@ _APPLICATION = {
     "spark.sql.files.openCostInBytes": "65536",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Or each query's plan is written out twice over, for a page that is not there.
+    "spark.sql.ui.explainMode": "simple",
     # Or Spark notes where each expression was made: calls into the JVM, and a stack, for each.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.dataFrameQueryContext.enabled": "false",

@@ -56,9 +56,9 @@ def fresh_session(spark: SparkSession, settings: Mapping[str, str] | None = None
 
 def activate(session: SparkSession) -> None:
     """Make a session the active one of this thread."""
-    jvm = session._jvm
-    assert jvm is not None
-    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
+    # By its whole name: each part of a dotted one is looked for in every jar, under every import.
+    sessions = getattr(session._jvm, "org.apache.spark.sql.classic.SparkSession")
+    sessions.setActiveSession(session._jsparkSession)
 
 
 def bind(session: SparkSession, transaction: Transaction, batch_record: str = "") -> None:

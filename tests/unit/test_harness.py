@@ -153,13 +153,3 @@ def test_what_somebody_says_to_their_jvm_wins_over_ours() -> None:
 def test_the_processes_that_tests_start_inherit_the_quick_jvm() -> None:
     for name in (jvm.DRIVER, jvm.LAUNCHER):
         assert "-XX:TieredStopAtLevel=1" in os.environ[name]
-
-
-def test_the_session_of_the_run_compiles_as_the_product_does(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv(jvm.DRIVER, jvm.quick({jvm.DRIVER: "-Xss1m"})[jvm.DRIVER])
-    quick = os.environ[jvm.DRIVER]
-    with jvm.unhurried():
-        assert os.environ[jvm.DRIVER].split() == ["-XX:+UseParallelGC", "-Xss1m"]
-    assert os.environ[jvm.DRIVER] == quick

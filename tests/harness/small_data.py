@@ -1,0 +1,18 @@
+"""How Spark plans and runs where tables have a few rows each."""
+
+from __future__ import annotations
+
+FOR_SMALL_DATA = {
+    # Hundreds of tables of a few rows each: compiling a plan takes longer than interpreting it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "1",
+    # Or each aggregate and each sort begins by asking for 64 MB of zeros.
+    "spark.buffer.pageSize": "1m",
+    # Or each local file has a second one with its checksum, and a process for each one's rights.
+    "spark.hadoop.fs.file.impl": "org.apache.hadoop.fs.RawLocalFileSystem",
+    "spark.hadoop.fs.AbstractFileSystem.file.impl": "org.apache.hadoop.fs.local.RawLocalFs",
+    # Or the files of a table that is not there yet are asked for, by a job.
+    "spark.databricks.delta.allFilesInCrc.enabled": "false",
+}
+"""None of it changes a table; most processes that tests start go without, as the product does."""
