@@ -32,7 +32,7 @@ from tests.harness.paper import PaperEngine
 from tests.harness.publishing import land, table
 
 TABLES = [table("m", "A"), table("m", "S.schema/B")]
-FILES = 12
+FILES = 6
 MOST_ROUNDS = 60
 
 
@@ -104,7 +104,9 @@ def repeat(until: Callable[[], bool], act: Callable[[], object]) -> None:
     raise AssertionError("the weather was never good enough")
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(n, marks=pytest.mark.soak) for n in range(1, 20))]
+)
 def test_a_storm_costs_tries_and_no_file_is_lost_or_applied_twice(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,7 +144,7 @@ def test_a_storm_costs_tries_and_no_file_is_lost_or_applied_twice(
         for folder in TABLES:
             there = [*landed(calm, folder), *archived(calm, folder)]
             assert sorted(there) == [f"{n:020d}.parquet" for n in range(1, FILES + 1)]
-        assert weather.bad > 50
+        assert weather.bad > 25
 
 
 def landed(store: FileStore, folder: TableFolder) -> list[str]:

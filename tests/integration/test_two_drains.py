@@ -11,9 +11,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from inspect import signature
 
 import pytest
 
+from openmirror.stores.local.lock import hold_root
+from openmirror.wiring import local
+from tests.harness.command_line import run
 from tests.kill.runners import ENVIRONMENT, output_of, runner
 from tests.zone import MIRROR, Zone, read_delta
 
@@ -50,31 +55,24 @@ def _holder(zone: Zone) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-def _openmirror(zone: Zone, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "openmirror.cli", *words, "--root", str(zone.root)],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=_PATIENCE,
-        check=False,
-    )
-
-
 def _publish(zone: Zone) -> None:
     zone.metadata("t", {"keyColumns": ["id"]})
     zone.put("t", 1, {"__rowMarker__": [4, 4], "id": [1, 2], "v": ["a", "b"]})
 
 
-def test_a_second_drain_is_refused_with_exit_code_4_and_names_the_first(zone: Zone) -> None:
+def test_a_second_drain_is_refused_with_exit_code_4_and_names_the_first(
+    zone: Zone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert signature(hold_root).parameters["wait_seconds"].default == 10.0
+    monkeypatch.setattr(local, "hold_root", partial(hold_root, wait_seconds=0.2))
     _publish(zone)
     with _holder(zone) as first:
-        refused = _openmirror(zone, "drain")
+        refused = run("drain", root=zone.root, columns=10_000)
         assert first.poll() is None
-    assert refused.returncode == _LOCKED, refused.stderr
+    assert refused.exit_code == _LOCKED, refused.stderr
     assert refused.stdout == ""
     waiting, message = refused.stderr.splitlines()
-    assert "waiting up to 10 s" in waiting
+    assert "waiting up to 0.2 s" in waiting
     assert f"{zone.root} is in use by process {first.pid}: " in message
     assert "another_drain.py" in message, "the other must be known by its command line"
     assert "stop it" in message
@@ -99,11 +97,11 @@ def test_status_pause_and_skip_work_beside_a_process_that_holds_the_root(zone: Z
     _publish(zone)
     zone.put("t", 3, {"id": [3], "v": ["c"]})
     with _holder(zone):
-        paused = _openmirror(zone, "pause", "dbo.t", "--why", "just so")
-        skipped = _openmirror(zone, "skip", "dbo.t", "--through", "2", "--why", "lost")
-        status = _openmirror(zone, "status", "--json")
+        paused = run("pause", "dbo.t", "--why", "just so", root=zone.root)
+        skipped = run("skip", "dbo.t", "--through", "2", "--why", "lost", root=zone.root)
+        status = run("status", "--json", root=zone.root)
     for done in (paused, skipped, status):
-        assert done.returncode == 0, done.stderr
+        assert done.exit_code == 0, done.stderr
     assert "held" in paused.stderr
     assert "passes over what is missing up to 2" in skipped.stderr
     assert [table["status"] for table in json.loads(status.stdout)["data"]] == ["Stopped"]

@@ -26,6 +26,7 @@ from openmirror.table.control import Hold, Request, RequestKind, Skip
 from openmirror.table.layout import join
 from tests.harness.clock import START
 from tests.harness.dying import Killed, dies_at
+from tests.harness.examples import examples
 from tests.harness.publishing import file_name, parquet, table
 from tests.harness.world import World
 
@@ -97,7 +98,7 @@ def _hold(world: OneTable, how: str) -> None:
 metadatas = st.sampled_from([None, "keyed", "keyed", "broken", "other"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(files, files, metadatas, metadatas, st.sampled_from([None, *HOLDS]))
 def test_an_event_of_a_table_that_waits_is_paused_or_held_never_wakes(
     before: Mapping[int, str],
@@ -118,7 +119,7 @@ def test_an_event_of_a_table_that_waits_is_paused_or_held_never_wakes(
         assert not world.wakes(file_name(number))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(files, st.integers(0, 6))
 def test_the_next_file_of_a_table_wakes_or_is_checked_at_once(
     landed: Mapping[int, str], applied: int
@@ -178,7 +179,7 @@ acts = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 3), acts)
 def test_whatever_has_happened_the_event_filter_answers_and_finds_only_what_an_observation_finds(
     applied: int, happened: list[tuple[str, Mapping[int, str], str | None]]
@@ -218,7 +219,7 @@ publications = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.sampled_from(sorted(WAYS)), publications)
 def test_what_the_event_filter_wakes_for_leaves_nothing_undone_in_tables_with_a_ledger(
     way: str, published: list[tuple[str, int, str, bool]]

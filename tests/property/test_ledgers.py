@@ -38,6 +38,7 @@ from openmirror.wiring.local import utc_now
 from tests.conformance.interpreter import Interpreter
 from tests.conformance.states import state_of
 from tests.conformance.vectors import Step
+from tests.harness.examples import examples
 from tests.harness.paper import PaperEngine
 from tests.harness.publishing import file_name, table
 from tests.harness.world import NO_GRACE
@@ -203,7 +204,7 @@ acts = st.builds(
 )
 
 
-@settings(max_examples=80, deadline=None, report_multiple_bugs=False)
+@settings(max_examples=examples(20), deadline=None, report_multiple_bugs=False)
 @given(
     st.sampled_from(["partitions", *sorted(WAYS)]),
     st.sampled_from([1, 2, 500]),

@@ -255,10 +255,16 @@ class Schedule:
         folders = [LANDING, layout.archive_folder(FOLDER)]
         there = [folder for folder in folders if self.store.incarnation(folder)]
         return (
-            Documents(self.store).table(FOLDER).etag,
+            self.etag(layout.control_document(FOLDER)),
             log and (log.identity, log.version),
             [self.etags(at) for at in there],
         )
+
+    def etag(self, path: StorePath) -> object:
+        try:
+            return self.store.read(path).etag
+        except NotThere:
+            return ABSENT
 
     def etags(self, folder: StorePath) -> list[object]:
         """What lies in a folder and its partitions."""

@@ -18,7 +18,8 @@ from tests.text.dialects import AXES, ENCODINGS, PRODUCT, dialect, met
 from tests.text.files import TextFile, drawn_file, generated
 from tests.text.reading import Read, exact, read
 
-FILES = 3 * PRODUCT
+FILES = PRODUCT
+"""As many as show each dialect once, and any two values of the other axes together."""
 BLOCKS = 24
 
 
@@ -97,7 +98,6 @@ def test_ten_thousand_files_are_read_as_they_were_drawn(block: int) -> None:
 def test_the_files_are_the_cross_product_of_all_dialects() -> None:
     met_by = [met(dialect(number, random.Random(number))) for number in range(FILES)]
     assert len({axes[:5] for axes in met_by}) == PRODUCT
-    assert FILES >= 1000
     for one, other in itertools.combinations(range(len(AXES)), 2):
         assert len({(axes[one], axes[other]) for axes in met_by}) == len(AXES[one]) * len(
             AXES[other]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import random
 
 import cramjam
 import pytest
 
+from openmirror.formats.text import raw_snappy
 from openmirror.formats.text.packing import HEAD, CutOff, Unpackable, packing_of, unpacked
 from openmirror.formats.text.raw_snappy import is_raw_snappy, text_of_raw_snappy
 from openmirror.formats.text.rows import read_text
@@ -43,10 +45,10 @@ def test_a_file_of_raw_snappy_is_read_like_the_text_in_it(count: int) -> None:
     assert (rows, last) == (count, [{"id": str(count - 1), "name": f"name {(count - 1) ** 2}"}])
 
 
-@pytest.mark.parametrize("size", [128, 1000, 70_000, 200_000])
-def test_elements_are_taken_as_snappy_itself_takes_them(size: int) -> None:
+@pytest.mark.parametrize(("size", "files"), [(128, 20), (1000, 20), (70_000, 5), (200_000, 2)])
+def test_elements_are_taken_as_snappy_itself_takes_them(size: int, files: int) -> None:
     draw = random.Random(f"{seed()} {size}")
-    for _ in range(20):
+    for _ in range(files):
         pieces = [draw.randbytes(draw.randint(1, 90)).hex().encode() for _ in range(40)]
         data = b"".join(draw.choices(pieces, k=size // 20)) + b"\n" * 128
         packed = _raw(data)
@@ -61,7 +63,7 @@ def test_no_text_is_taken_for_it() -> None:
     draw = random.Random(f"{seed()} plain")
     for encoding in ENCODINGS:
         characters = "id,name;|\t\r\n 0123456789abcxyz" + encoding.characters
-        for _ in range(150):
+        for _ in range(40):
             text = "".join(draw.choices(characters, k=draw.choice((1, 5, 20, 60, 120, 300))))
             data = encoding.mark + text.encode(encoding.codec)
             assert not is_raw_snappy(data, is_all=True), data
@@ -103,3 +105,16 @@ def test_data_that_ends_early_or_is_too_large_is_refused() -> None:
     too_large = b"\x80\x80\x80\x80\x02" + packed[3:]
     with pytest.raises(Unpackable, match="536870912 bytes of text, and at most 268435456"):
         list(unpacked(io.BytesIO(too_large)))
+
+
+def test_long_text_of_utf_16_is_known_for_what_it_is_by_its_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    taken = []
+    take = raw_snappy._Elements.take
+    monkeypatch.setattr(
+        raw_snappy._Elements, "take", lambda self: taken.append(self.at) or take(self)
+    )
+    text = codecs.BOM_UTF16_LE + _lines(5_000).decode().encode("utf-16-le")
+    assert not is_raw_snappy(text[:HEAD], is_all=False)
+    assert 1 < len(taken) < 200

@@ -22,6 +22,7 @@ _BLOCKS = (1 << 16, 1 << 15, 1 << 14)
 """How much text writers take at once, as far as there is so much: most the first."""
 _LONGEST_TEXT = (1 << 32) - 1
 _MARKS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\r\n"
 _CONTROL = re.compile(rb"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 
@@ -74,7 +75,7 @@ class _Elements:
         self.begins_with_block |= not self.text and size in (*_BLOCKS, self.length)
         self.literals_in_a_row += self.after_literal and copies == _LITERAL
         self.after_literal = copies == _LITERAL
-        self.seems_text &= _may_be_text(self.data[self.at : behind])
+        self.seems_text = self.seems_text and _may_be_text(self.data[self.at : behind])
         self.text += piece
         if len(piece) < size:
             self.at = len(self.data)
@@ -88,7 +89,9 @@ def is_raw_snappy(head: bytes, *, is_all: bool) -> bool:
     elements = _elements(head)
     if elements is None:
         return False
-    while elements.take():
+    # UTF-16 behind a mark is nothing but literals of a byte: it need not be read to its end.
+    most_literals = 1 + elements.length // _BLOCKS[-1]
+    while elements.literals_in_a_row <= most_literals and elements.take():
         pass
     if elements.is_broken or elements.seems_text or not elements.text:
         return False
@@ -143,4 +146,4 @@ def _elements(data: bytes) -> _Elements | None:
 
 
 def _may_be_text(data: bytes) -> bool:
-    return all(0x20 <= byte < 0x7F or byte in b"\t\r\n" for byte in data)
+    return not data.translate(None, delete=_PRINTABLE)
