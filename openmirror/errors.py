@@ -14,6 +14,9 @@ A broken promise of a publisher or an operator is a value, `Problem`. Surprises 
     ├── WrongRequest           an operator asked for something that cannot be done
     │   └── Malformed          what was asked is not even a request
     ├── UnknownName            an operator named a mirror or a table that is not there
+    ├── PublishRefused         what was to be published breaks a rule; nothing of it was written
+    ├── FolderReplaced         the table folder was deleted, or made anew, under its publisher
+    ├── OtherPublisher         somebody else writes into the folder by other rules
     └── CannotStart            settings or a missing part keep the program from starting
 """
 
@@ -85,6 +88,28 @@ class Malformed(WrongRequest):
 
 class UnknownName(OpenmirrorError):
     """An operator named a mirror or a table that is not there; the message says what is."""
+
+
+class PublishRefused(OpenmirrorError):
+    """What was to be published breaks a rule of the protocol; nothing of it was written."""
+
+    def __init__(self, broken: Broken, section: str) -> None:
+        solution = broken.remedy or SOLUTIONS[broken.code]
+        super().__init__(f"{broken.code}: {broken.detail} (PROTOCOL §{section}). {solution}")
+        self.code = broken.code
+        """The problem that a mirror would have had with it."""
+        self.section = section
+        """Where docs/PROTOCOL.md has the rule, such as `4.4`."""
+        self.remedy = solution
+        """What ends it."""
+
+
+class FolderReplaced(OpenmirrorError):
+    """The table folder was deleted, or made anew, under its publisher, who must open it again."""
+
+
+class OtherPublisher(OpenmirrorError):
+    """Somebody else writes into the table folder by other rules, or moves the same source on."""
 
 
 class CannotStart(OpenmirrorError):

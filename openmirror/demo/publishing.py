@@ -19,7 +19,7 @@ class DemoFailed(Exception):
     """Something went wrong that a person should read."""
 
 
-class Publisher:
+class PublisherProcess:
     """A running publisher; `hear` gets each line that it writes, in another thread."""
 
     def __init__(
@@ -57,7 +57,7 @@ class Publisher:
 @contextmanager
 def publishing(
     root: str, scope: Scope, hear: Callable[[str], None], key: str | None = None
-) -> Iterator[Publisher]:
+) -> Iterator[PublisherProcess]:
     """Run a publisher while this lasts, towards a folder or an account with this key."""
     command = [sys.executable, "-m", "openmirror.demo.publisher", *arguments(root, scope)]
     env = os.environ | ({KEY: key} if key else {})
@@ -71,7 +71,7 @@ def publishing(
             text=True,
             start_new_session=True,  # Ctrl-C is for us; we end it
         )
-        publisher = Publisher(process, complaints, hear)
+        publisher = PublisherProcess(process, complaints, hear)
         try:
             yield publisher
         finally:

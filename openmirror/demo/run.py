@@ -14,7 +14,7 @@ from openmirror.demo.form import Form
 from openmirror.demo.live import Screen
 from openmirror.demo.progress import Tracker
 from openmirror.demo.publisher import MIRROR
-from openmirror.demo.publishing import DemoFailed, Publisher, publishing
+from openmirror.demo.publishing import DemoFailed, PublisherProcess, publishing
 from openmirror.demo.scope import Scope
 from openmirror.demo.source import TABLES, read_source
 from openmirror.operate.report import statuses
@@ -88,7 +88,7 @@ def _mirror_all(
 class _Done:
     """Whether everything that the publisher wrote is applied; raises DemoFailed if it cannot be."""
 
-    def __init__(self, ports: RootPorts, publisher: Publisher, tracker: Tracker) -> None:
+    def __init__(self, ports: RootPorts, publisher: PublisherProcess, tracker: Tracker) -> None:
         self._ports = ports
         self._publisher = publisher
         self._tracker = tracker

@@ -101,6 +101,11 @@ LAYERS = (
         wing="adapters",
     ),
     Layer(
+        "publishing",
+        _rooms(publishing="azure duckdb pyarrow"),
+        "the other side: sends changes into a landing zone, and needs no mirror",
+    ),
+    Layer(
         "deployment",
         _rooms(deployment="azure pyarrow"),
         "`openmirror azure`: what a subscription has and must have",
@@ -138,6 +143,9 @@ SDK: Mapping[str, frozenset[str]] = {
     "deployment/azure/": frozenset({"azure.core", "azure.mgmt"}),
     "deployment/sample_row": frozenset({"pyarrow"}),
     "deployment/": frozenset(),
+    "publishing/snapshot": frozenset({"duckdb", "pyarrow"}),
+    "publishing/places": frozenset({"azure.core"}),
+    "publishing/": frozenset({"pyarrow"}),
     "databricks/": frozenset({"azure.core", "databricks.sdk"}),
     "stores/azure/": frozenset(
         {"azure.core", "azure.eventgrid", "azure.identity", "azure.storage"}

@@ -45,10 +45,11 @@ class LocalStore:
     for one that this process may not use, or that a symbolic link leads out of the root.
     """
 
-    def __init__(self, root: Path, steps: Steps = no_steps) -> None:
+    def __init__(self, root: Path, steps: Steps = no_steps, *, lock: Path | None = None) -> None:
+        """`lock` is the file that conditional writes lock; everybody who writes takes the same."""
         root = root.resolve()
         self._place = partial(place, root)
-        self._lock = root / LAKE / f"{OURS}lock"
+        self._lock = lock or root / LAKE / f"{OURS}lock"
         self._steps = steps
 
     def list_folder(self, folder: StorePath) -> Listing:

@@ -1,0 +1,96 @@
+"""`_metadata.json`, written once and merged with what is there (PROTOCOL §4)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openmirror.errors import ConditionFailed, NotThere, PublishRefused
+from openmirror.ports import ABSENT, Absent, FileStore
+from openmirror.protocol.json_text import parse_json
+from openmirror.protocol.metadata import Detection, TableMetadata, parse_metadata
+from openmirror.protocol.names import METADATA_FILE, ETag, fold_case
+from openmirror.protocol.rules import Broken, Code
+from openmirror.table.layout import StorePath, join
+
+_TRIES = 20
+_ANEW = "Publish the table anew: drop it, and begin with `recreate=True` and its initial load."
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What is there now; nothing of it is believed after a read that failed."""
+
+    content: bytes
+    etag: ETag | Absent
+
+
+def declared(store: FileStore, folder: StorePath, keys: Sequence[str] | None) -> TableMetadata:
+    """Make sure that the table's `_metadata.json` declares these keys, and answer all it says.
+
+    Makes the folder, by the file in it, where there is none. A file that is there is never
+    written over, but for keys that it lacks; what else it says is kept. `keys` of None are those
+    that it has. Raises PublishRefused for what it does not allow, and whatever the store raises:
+    after a read that failed nothing is written.
+    """
+    path = join(folder, METADATA_FILE)
+    for _ in range(_TRIES):
+        read = _read(store, path)
+        if read.content.strip():
+            metadata = parse_metadata(read.content)
+            if isinstance(metadata, Broken):
+                raise PublishRefused(metadata, "4.1")
+            _need_ours(metadata)
+            changed = _with_keys(read.content, metadata, keys)
+            if changed is None:
+                return metadata
+        else:
+            changed = {"keyColumns": list(keys or ()), "FileFormat": "Parquet"}
+        data = json.dumps(changed, indent=2, ensure_ascii=False).encode()
+        try:
+            store.write(path, data, only_if=read.etag)
+        except (ConditionFailed, NotThere):
+            continue
+    raise ConditionFailed(f"{path} changes faster than it can be merged")
+
+
+def _read(store: FileStore, path: StorePath) -> _Read:
+    try:
+        content = store.read(path)
+    except NotThere:
+        return _Read(b"", ABSENT)
+    return _Read(content.data, content.etag)
+
+
+def _need_ours(metadata: TableMetadata) -> None:
+    """Refuse tables whose files this library does not write."""
+    why = None
+    if metadata.text is not None:
+        why = "declares delimited text", "4.6"
+    elif metadata.detection is not Detection.SEQUENTIAL:
+        why = "has files found by their time", "3.1"
+    elif metadata.partitioned:
+        why = "has partition folders", "3.2"
+    if why is not None:
+        detail = f"{METADATA_FILE} {why[0]}, and numbered Parquet files are what is published here"
+        raise PublishRefused(Broken(Code.PINNED_OPTION_CHANGED, detail, _ANEW), why[1])
+
+
+def _with_keys(
+    content: bytes, metadata: TableMetadata, keys: Sequence[str] | None
+) -> dict[str, object] | None:
+    """The document with the keys that it lacks; None when it is right as it is (§4.4)."""
+    if keys is None:
+        return None
+    wanted = {fold_case(key) for key in keys}
+    there = {fold_case(key) for key in metadata.key_columns}
+    if wanted == there:
+        return None
+    if there:
+        detail = f"keyColumns are {list(metadata.key_columns)} and cannot become {list(keys)}"
+        raise PublishRefused(Broken(Code.KEY_COLUMNS_CHANGED, detail, _ANEW), "4.4")
+    document = parse_json(content).value
+    assert isinstance(document, dict)  # parse_metadata took it
+    kept = {name: value for name, value in document.items() if fold_case(name) != "keycolumns"}
+    return {"keyColumns": list(keys), **kept}

@@ -1,0 +1,291 @@
+"""Landing a file: the one rule by which a change file gets its number (PROTOCOL §13.1).
+
+1. The folder is the one that was opened; its newest file's footer has the state.
+2. The file is staged inside the folder, so that deleting the folder deletes it too.
+3. The folder is still the same, and so is its newest file.
+4. It is renamed to the next number, which must not exist.
+5. The folder is listed again: the file is the newest, or its successor names it; if it is neither,
+   the number was used before and has been archived, and the file is taken away again.
+
+Whatever fails in between leaves the file or nothing, and whoever comes next goes on by the same
+rule. Several processes on one folder are safe: one wins each number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import uuid4
+
+from openmirror.errors import (
+    AlreadyThere,
+    ConditionFailed,
+    FolderReplaced,
+    NotThere,
+    PublishRefused,
+    Unavailable,
+)
+from openmirror.ports import Entry, FileStore
+from openmirror.protocol.names import ARCHIVE_FOLDER, ETag, Incarnation
+from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.sequence import LAST_SEQUENCE, PARQUET, ChangeFileName, Sequence
+from openmirror.publishing.footer import PublishedFooter
+from openmirror.publishing.newest import (
+    ZoneState,
+    change_files,
+    gone,
+    identity_of,
+    need_same_folder,
+    newest_of,
+    read_footer,
+    zone_state,
+)
+from openmirror.table.layout import StorePath, join
+
+STAGED = "_publishing-"
+"""What staged files are called; the underscore keeps mirrors away (PROTOCOL §2.1)."""
+_ABANDONED_AFTER = timedelta(days=1)
+_MOST_RACES = 1000
+"""Numbers that may be lost to others in a row: each of them is somebody's progress."""
+
+
+@dataclass(frozen=True)
+class ComposedFile:
+    """A whole Parquet file whose footer was made for one state of the folder."""
+
+    footer: PublishedFooter
+    data: bytes
+
+
+@dataclass(frozen=True)
+class LandedAs:
+    """A file that is now a change of its table, once and for good."""
+
+    sequence: int
+    file: str
+    """Its identity."""
+
+
+Compose = Callable[[ZoneState], ComposedFile | None]
+"""Makes the next file for a state; None when nothing is left to land."""
+
+
+@dataclass(frozen=True)
+class _Underway:
+    """A file whose rename was begun: it may have happened, whatever was answered."""
+
+    footer: PublishedFooter
+    number: int
+    staged: StorePath
+
+
+class Lander:
+    """Lands files in one table folder, one at a time; remembers what it does not know the end of.
+
+    Every method raises FolderReplaced when the folder was deleted or made anew, and whatever the
+    store raises. After an error `land` is called again with the same rows: it finds out first what
+    became of the file before.
+    """
+
+    def __init__(
+        self, store: FileStore, folder: StorePath, incarnation: Incarnation | None
+    ) -> None:
+        self._store = store
+        self._folder = folder
+        self._incarnation = incarnation
+        self._known = ZoneState()
+        self._staged: StorePath | None = None
+        self._underway: _Underway | None = None
+
+    @property
+    def folder(self) -> StorePath:
+        """The table folder."""
+        return self._folder
+
+    def state(self) -> ZoneState:
+        """The state of the folder now; reads a footer only when the newest file is another."""
+        need_same_folder(self._store, self._folder, self._incarnation)
+        files = change_files(self._store, self._folder)
+        return self._state_of(files)
+
+    def land(self, compose: Compose) -> LandedAs | None:
+        """Land the next file; None when `compose` finds that nothing is left to land.
+
+        Raises PublishRefused when there is no next number.
+        """
+        if self._underway is not None and (before := self._settled(self._underway)):
+            return before
+        for _ in range(_MOST_RACES):
+            self._discard_staged()
+            state = self.state()
+            composed = compose(state)
+            if composed is None:
+                return None
+            if landed := self._try(state, composed):
+                return landed
+        raise Unavailable(f"{self._folder}: {_MOST_RACES} numbers in a row were taken by others")
+
+    def _try(self, state: ZoneState, composed: ComposedFile) -> LandedAs | None:
+        """One attempt to take the next number; None when it was lost to somebody else."""
+        number = state.sequence + 1
+        if number > LAST_SEQUENCE:
+            broken = Broken(Code.FILE_NAME_INVALID, f"{self._folder}: the last number was used")
+            raise PublishRefused(broken, "3")
+        staged = join(self._folder, f"{STAGED}{composed.footer.file}.{PARQUET}")
+        etag = self._stage(staged, composed.data)
+        # Lost already: its footer names a file that is the newest no more.
+        if not self._is_still(state):
+            return None
+        self._underway = _Underway(composed.footer, number, staged)
+        try:
+            self._store.move_file(staged, self._path(number), etag)
+        except (AlreadyThere, ConditionFailed, NotThere):
+            # Most often lost; but a request that is sent twice is refused for what it did itself.
+            return self._settled(self._underway)
+        return self._verified(self._underway)
+
+    def _stage(self, staged: StorePath, data: bytes) -> ETag:
+        self._staged = staged
+        etag = self._store.write(staged, data)
+        if self._store.incarnation(self._folder) == self._incarnation:
+            return etag
+        # Writing makes folders: one that holds nothing else came to be by this, and it would keep
+        # a table that was dropped on purpose from being dropped.
+        self._discard_staged()
+        with suppress(NotThere):
+            if not self._store.list_folder(self._folder).entries:
+                self._store.delete_folder(self._folder)
+        raise gone(self._folder)
+
+    def _is_still(self, state: ZoneState) -> bool:
+        number, newest = newest_of(change_files(self._store, self._folder))
+        return ZoneState(newest, number).is_as(state)
+
+    def _discard_staged(self) -> None:
+        if self._staged is not None:
+            with suppress(NotThere):
+                self._store.delete_file(self._staged)
+            self._staged = None
+
+    def _settled(self, underway: _Underway) -> LandedAs | None:
+        """What became of a file whose rename was begun; None when it did not land, and never will.
+
+        Once the staged file is deleted, no rename that is still on its way can land it.
+        """
+        self._need_same_folder()
+        self._discard_staged()
+        number, file = underway.number, underway.footer.file
+        if identity_of(self._store, self._path(number)) == file:
+            return self._verified(underway)
+        self._need_same_folder()
+        was_applied = identity_of(self._store, self._archived(number)) == file
+        self._underway = None
+        if was_applied or self._is_named(underway):
+            return LandedAs(number, file)
+        return None
+
+    def _verified(self, underway: _Underway) -> LandedAs | None:
+        """Whether a file that was renamed keeps its number; one that was used before is removed."""
+        self._need_same_folder()
+        files = change_files(self._store, self._folder)
+        number, file = underway.number, underway.footer.file
+        newest, entry = newest_of(files)
+        is_ours = True
+        if number == newest and entry is not None:
+            self._known = ZoneState(entry, number, underway.footer, file)
+        elif number in files:
+            # It went behind the newest: others landed after it, or the number was taken before
+            # and its file archived. Under a number that was applied before nothing is ever read.
+            is_ours = self._is_named(underway)
+            if not is_ours:
+                take_away(self._store, self._folder, files[number])
+        # Gone from the folder, it was applied: nobody else moves files of this folder away.
+        self._underway = self._staged = None
+        return LandedAs(number, file) if is_ours else None
+
+    def _is_named(self, underway: _Underway) -> bool:
+        """Whether what landed behind a number knows this file as the one before it."""
+        number, file = underway.number, underway.footer.file
+        for path in (self._path(number + 1), self._archived(number + 1)):
+            try:
+                successor = read_footer(self._store, path)
+            except NotThere:
+                continue
+            if successor is not None and successor.published is not None:
+                previous = successor.published.previous
+                return previous is not None and previous.file == file
+            # Of a program that names nobody: the number is new unless it lies in the archive.
+            return not self._is_there(self._archived(number))
+        # Even the successor is archived and gone, which takes days: what is carried forward tells.
+        carried = self.state().carried
+        return carried is not None and any(s.file == file for s in carried.sources.values())
+
+    def _state_of(self, files: dict[int, Entry]) -> ZoneState:
+        number, newest = newest_of(files)
+        if not ZoneState(newest, number).is_as(self._known):
+            self._known = zone_state(self._store, self._folder, files)
+        return self._known
+
+    def _need_same_folder(self) -> None:
+        try:
+            need_same_folder(self._store, self._folder, self._incarnation)
+        except FolderReplaced:
+            self._underway = self._staged = None  # it was deleted with its folder
+            raise
+
+    def _is_there(self, path: StorePath) -> bool:
+        try:
+            self._store.read(path, 0, 0)
+        except NotThere:
+            return False
+        return True
+
+    def _path(self, number: int) -> StorePath:
+        return join(self._folder, str(ChangeFileName(Sequence(number), PARQUET)))
+
+    def _archived(self, number: int) -> StorePath:
+        return join(self._folder, ARCHIVE_FOLDER, str(ChangeFileName(Sequence(number), PARQUET)))
+
+
+def tidy(store: FileStore, folder: StorePath) -> None:
+    """Remove what publishers that died have left: staged files of yesterday, numbers used twice.
+
+    Raises FolderReplaced without such a folder.
+    """
+    try:
+        listing = store.list_folder(folder)
+    except NotThere as error:
+        raise gone(folder) from error
+    for entry in listing.entries:
+        is_old = listing.at - entry.modified > _ABANDONED_AFTER
+        if entry.name.startswith(STAGED) and not entry.is_folder and is_old:
+            with suppress(NotThere):
+                store.delete_file(join(folder, entry.name))
+    _take_away_twice_used(store, folder)
+
+
+def _take_away_twice_used(store: FileStore, folder: StorePath) -> None:
+    """A publisher died between step 4 and step 5: its file is read by nobody."""
+    archive = join(folder, ARCHIVE_FOLDER)
+    try:
+        archived = change_files(store, archive)
+    except FolderReplaced:
+        return
+    files = change_files(store, folder)
+    newest, _ = newest_of(files)
+    for number in sorted(files.keys() & archived.keys() - {newest}):
+        path = join(folder, files[number].name)
+        ours = identity_of(store, path)
+        # A mirror that died while it archived leaves one file under both names: its affair.
+        if ours is not None and ours != identity_of(store, join(archive, archived[number].name)):
+            take_away(store, folder, files[number])
+
+
+def take_away(store: FileStore, folder: StorePath, entry: Entry) -> None:
+    """Remove a file, under its ETag: nothing that took its name meanwhile."""
+    aside = join(folder, f"{STAGED}{uuid4().hex}.{PARQUET}")
+    with suppress(NotThere, ConditionFailed):
+        store.move_file(join(folder, entry.name), aside, entry.etag)
+        store.delete_file(aside)

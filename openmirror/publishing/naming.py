@@ -1,0 +1,89 @@
+"""What a table is called, and which folder of the zone is its own (PROTOCOL §2.1, §2.2)."""
+
+from __future__ import annotations
+
+from openmirror.errors import NotThere, PublishRefused
+from openmirror.ports import FileStore
+from openmirror.protocol.names import (
+    SCHEMA_SUFFIX,
+    TableArgument,
+    TablePath,
+    fold_case,
+    is_reserved,
+    name_refused,
+    table_name,
+)
+from openmirror.protocol.rules import Broken, Code
+from openmirror.table.layout import StorePath, join
+
+
+def table_path(name: str) -> TablePath:
+    """The folder that a name means: `dbo.orders` is `dbo.schema/orders`, `orders` is `orders`.
+
+    A part with a dot goes in backquotes. Raises PublishRefused for what no table can be called.
+    """
+    try:
+        path = _read(name)
+        _need_possible(path)
+    except ValueError as error:
+        remedy = "Write schema.table or table; a part with a dot goes in backquotes."
+        broken = Broken(Code.TABLE_NAME_INVALID, str(error), remedy)
+        raise PublishRefused(broken, "2.1") from error
+    return path
+
+
+def _read(name: str) -> TablePath:
+    if "/" in name or not any(mark in name for mark in ".`"):
+        return TablePath("", name)
+    argument = TableArgument.parse(name if "." in name.strip("`") else f"_.{name}")
+    schema = argument.name.schema
+    return TablePath("" if schema == "_" else schema, argument.name.table)
+
+
+def _need_possible(path: TablePath) -> None:
+    for part in (path.schema, path.table) if path.schema else (path.table,):
+        if not part or part in (".", "..") or "/" in part or "\0" in part:
+            raise ValueError(f"{part!r} is no name of a folder")
+        if is_reserved(part):
+            raise ValueError(f"{part!r} begins with _, and such folders are never tables")
+    if not path.schema and path.table.endswith(SCHEMA_SUFFIX):
+        raise ValueError(f"{path.table!r} ends in {SCHEMA_SUFFIX}, which a schema's folder does")
+    if why := name_refused(path):
+        raise ValueError(why)
+
+
+def need_own_name(store: FileStore, zone: StorePath, path: TablePath, default_schema: str) -> None:
+    """Raise PublishRefused where another folder feeds the same table, or one that reads the same.
+
+    `dbo.orders` beside a bare `orders` is one table for a mirror whose default schema is `dbo`,
+    and so are names that differ in case only (PROTOCOL §2.2).
+    """
+    wanted = table_name(path, default_schema)
+    for other in _folders(store, zone, wanted.folded.schema, default_schema):
+        if other != path and table_name(other, default_schema).folded == wanted.folded:
+            detail = f"{other} and {path} would feed one table, {wanted}"
+            remedy = f"Publish into {other}, which is there, or drop it first."
+            raise PublishRefused(Broken(Code.TABLE_NAME_COLLISION, detail, remedy), "2.2")
+
+
+def _folders(
+    store: FileStore, zone: StorePath, schema: str, default_schema: str
+) -> list[TablePath]:
+    """Table folders that are there and feed tables of one schema."""
+    found = []
+    for name in _subfolders(store, zone):
+        if name.endswith(SCHEMA_SUFFIX):
+            own = name.removesuffix(SCHEMA_SUFFIX)
+            if own and fold_case(own) == schema:
+                found += [TablePath(own, table) for table in _subfolders(store, join(zone, name))]
+        elif fold_case(default_schema) == schema:
+            found.append(TablePath("", name))
+    return found
+
+
+def _subfolders(store: FileStore, folder: StorePath) -> list[str]:
+    try:
+        entries = store.list_folder(folder).entries
+    except NotThere:
+        return []
+    return [e.name for e in entries if e.is_folder and not is_reserved(e.name)]

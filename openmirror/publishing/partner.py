@@ -1,0 +1,54 @@
+"""`_partnerEvents.json`: who publishes, for people to see (PROTOCOL §4.5)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from openmirror.errors import ConditionFailed, NotThere
+from openmirror.ports import ABSENT, Absent, FileStore
+from openmirror.protocol.json_text import JsonError, JsonValue, parse_json
+from openmirror.protocol.names import PARTNER_EVENTS_FILE, ETag, fold_case
+from openmirror.protocol.partner import Partner
+from openmirror.table.layout import StorePath, join
+
+_TRIES = 20
+
+
+def introduced(store: FileStore, zone: StorePath, partner: Partner) -> None:
+    """Say who publishes, and keep whatever else the file says; writes nothing if that is there.
+
+    A file that cannot be read as JSON is written over: nothing depends on it. After a read that
+    failed nothing is written.
+    """
+    path = join(zone, PARTNER_EVENTS_FILE)
+    for _ in range(_TRIES):
+        etag: ETag | Absent = ABSENT
+        there: dict[str, JsonValue] = {}
+        try:
+            content = store.read(path)
+            etag = content.etag
+            value = parse_json(content.data).value
+            there = value if isinstance(value, dict) else {}
+        except (NotThere, JsonError):
+            pass
+        source = next((v for k, v in there.items() if fold_case(k) == "sourceinfo"), None)
+        said = {"sourceType": partner.source_type, "sourceVersion": partner.source_version}
+        wanted: dict[str, JsonValue] = {
+            **_without(there, "partnerName", "sourceInfo"),
+            "partnerName": partner.name,
+            "sourceInfo": {**_without(source if isinstance(source, dict) else {}, *said), **said},
+        }
+        if wanted == there:
+            return
+        try:
+            store.write(path, json.dumps(wanted, indent=2, ensure_ascii=False).encode(), etag)
+        except (ConditionFailed, NotThere):
+            continue
+        return
+    raise ConditionFailed(f"{path} changes faster than it can be merged")
+
+
+def _without(document: Mapping[str, JsonValue], *names: str) -> dict[str, JsonValue]:
+    folded = {fold_case(name) for name in names}
+    return {key: value for key, value in document.items() if fold_case(key) not in folded}
