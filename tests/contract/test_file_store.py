@@ -171,7 +171,7 @@ def test_a_listing_while_files_come_and_go_has_every_file_that_stays(rig: Rig) -
     with ThreadPoolExecutor(2) as pool:
         churners = [pool.submit(churn, number) for number in range(2)]
         try:
-            for _ in range(rig.times(100)):
+            for _ in range(rig.times(40)):
                 assert [n for n in names(store, TABLE) if n.startswith("stay")] == stay
         finally:
             stop.set()
@@ -258,7 +258,7 @@ def test_asking_never_brings_a_deleted_folder_back_or_mixes_up_its_incarnations(
     with ThreadPoolExecutor(3) as pool:
         askers = [pool.submit(ask) for _ in range(3)]
         try:
-            for _ in range(rig.times(50)):
+            for _ in range(rig.times(20)):
                 rig.make_folder(TABLE)
                 records.append(rig.store.incarnation(TABLE))
                 assert rig.store.incarnation(TABLE) == records[-1]
@@ -330,7 +330,7 @@ def test_a_read_is_of_one_content_while_a_writer_replaces_the_file(rig: Rig) -> 
     stop = Event()
 
     def replace() -> None:
-        for number in range(rig.times(150)):
+        for number in range(rig.times(20)):
             filling = b"%c" % (97 + number % 26)
             # Other sizes too, so that a mixture would also show in the size.
             fillings[store.write(FILE, filling * (size + number % 3))] = filling

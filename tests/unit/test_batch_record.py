@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmirror.table.log import AppId, BatchRecord, Totals
@@ -45,6 +45,7 @@ batch_records = st.builds(
 )
 
 
+@settings(max_examples=20, deadline=None)
 @given(batch_records)
 def test_every_batch_record_comes_back_as_it_was(batch_record: BatchRecord) -> None:
     assert decode(encode(batch_record)) == batch_record

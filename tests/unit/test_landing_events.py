@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmirror.ports.landing_events import (
@@ -197,6 +197,7 @@ def test_one_bad_event_of_several_does_not_take_the_others_with_it() -> None:
     assert [type(event) for event in events] == [LandingEvent, NoEvent, NoEvent, LandingEvent]
 
 
+@settings(max_examples=50, deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),
