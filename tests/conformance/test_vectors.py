@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -170,7 +171,7 @@ def _ports(ports: RootPorts, batch_files: int) -> RootPorts:
 class ByReference:
     """All vectors, drained by the engine that keeps rows by definition."""
 
-    def __init__(self, root: Path, batch_files: int) -> None:
+    def __init__(self, root: Path, batch_files: int, cases: list[Case]) -> None:
         store = LocalStore(root)
         ports = RootPorts(
             store=store,
@@ -182,24 +183,40 @@ class ByReference:
             emit=discard,
         )
         self._engine = ReferenceEngine(store)
-        self._drained = Drained(_ports(ports, batch_files), self._engine, root, CASES)
+        self._drained = Drained(_ports(ports, batch_files), self._engine, root, cases)
 
     def check(self, case: Case) -> None:
         self._drained.check(case, lambda path, log: self._engine.rows(log))
 
 
-@pytest.fixture(scope="module", params=[1, 500], ids="batches of {}".format)
-def by_reference(
-    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> ByReference:
-    return ByReference(tmp_path_factory.mktemp("reference"), request.param)
+_BY_BATCHES = {1: CASES, 500: [case for case in CASES if len(case.change_files) > 1]}
+"""A file alone is the same batch whatever a batch may hold."""
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+@pytest.fixture(scope="module")
+def by_reference(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int], ByReference]:
+    """All vectors as they come out by batches of so many files."""
+
+    @cache
+    def drained(batch_files: int) -> ByReference:
+        root = tmp_path_factory.mktemp("reference")
+        return ByReference(root, batch_files, _BY_BATCHES[batch_files])
+
+    return drained
+
+
+@pytest.mark.parametrize(
+    ("batch_files", "case"),
+    [
+        pytest.param(batch_files, case, id=f"batches of {batch_files}-{case.name}")
+        for batch_files, cases in _BY_BATCHES.items()
+        for case in cases
+    ],
+)
 def test_all_but_spark_gives_what_a_vector_says_by_batches_of_any_size(
-    case: Case, by_reference: ByReference
+    batch_files: int, case: Case, by_reference: Callable[[int], ByReference]
 ) -> None:
-    by_reference.check(case)
+    by_reference(batch_files).check(case)
 
 
 # --- The engine -----------------------------------------------------------------------------------

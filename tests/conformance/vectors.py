@@ -113,11 +113,11 @@ class Case:
     def name(self) -> str:
         return f"{self.folder.parent.name}/{self.folder.name}"
 
-    @property
+    @cached_property
     def document(self) -> dict[str, Any]:
         return json.loads((self.folder / "case.json").read_text(encoding="utf-8"))
 
-    @property
+    @cached_property
     def expected(self) -> list[Expected]:
         document = self.document
         tables = [document["expected"], *document.get("others", [])]
@@ -128,6 +128,12 @@ class Case:
         several = sorted(self.folder.glob("steps/*"), key=lambda path: int(path.name))
         names = self.document.get("names", {})
         return [Step(path, names) for path in several or [self.folder]]
+
+    @property
+    def change_files(self) -> list[Path]:
+        """Of all its tables and steps; what begins with `_` is something else."""
+        landed = (path for path in self.folder.glob("**/landing/**/*") if path.is_file())
+        return [path for path in landed if not path.name.startswith("_")]
 
     @property
     def settings(self) -> bytes | None:

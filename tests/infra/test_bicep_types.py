@@ -300,19 +300,22 @@ def written(expression: Expression, above: str = "") -> Iterator[tuple[str, Prop
 
 
 def test_a_character_too_many_in_any_property_of_any_resource_is_reported(folder):
-    tried, unreported = 0, set()
+    tried, unreported = set(), set()
     for file, template in folder.templates.items():
         only = folder.only(file)
         lines = folder.texts[file].splitlines(keepends=True)
         for resource in template.resources.values():
             for path, entry in [] if resource.existing else written(resource.value):
+                # Of two resources of one type one is enough.
+                if (full_type(template, resource), path) in tried:
+                    continue
+                tried.add((full_type(template, resource), path))
                 key, at = entry.key.value, entry.line - 1
                 wrong = [*lines[:at], lines[at].replace(key, f"{key}x", 1), *lines[at + 1 :]]
-                tried += 1
                 if not typecheck(only.with_text(file, "".join(wrong))):
                     unreported.add(path)
 
-    assert tried > 500
+    assert len(tried) > 250
     assert unreported == FREE
 
 

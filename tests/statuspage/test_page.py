@@ -33,9 +33,10 @@ def made() -> Scene:
     return scene()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def shown(chromium: Browser, made: Scene) -> Iterator[Page]:
-    page = render(made.views(), NOW, where=WHERE, undelivered=undelivered())
+    """One page for all tests that only read it, so it may not load itself anew."""
+    page = render(made.views(), NOW, where=WHERE, undelivered=undelivered(), refresh=None)
     yield from _open(chromium, page)
 
 

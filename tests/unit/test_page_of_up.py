@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -91,7 +92,21 @@ class Up:
 
 @pytest.fixture
 def up(tmp_path: Path) -> Iterator[Up]:
-    root = tmp_path / "root"
+    """One whose Spark is starting."""
+    with _up(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def left_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Up]:
+    """The same for tests that only read its pages."""
+    with _up(tmp_path_factory.mktemp("up")) as running:
+        yield running
+
+
+@contextmanager
+def _up(folder: Path) -> Iterator[Up]:
+    root = folder / "root"
     (root / layout.landing_zone("m")).mkdir(parents=True)
     land(LocalStore(root), ORDERS, 1)
     running = Up(root)
@@ -134,7 +149,8 @@ def test_ctrl_c_ends_it_while_spark_is_starting(up: Up) -> None:
     assert "Traceback" not in up.log.read_text()
 
 
-def test_the_page_is_for_this_machine_and_is_all_there_is(up: Up) -> None:
+def test_the_page_is_for_this_machine_and_is_all_there_is(left_alone: Up) -> None:
+    up = left_alone
     assert up.page("/anything")[0] == 404
     assert up.page(host="evil.example")[0] == 403
     assert up.page(host="localhost:1")[0] == 200
@@ -145,7 +161,8 @@ def test_the_page_is_for_this_machine_and_is_all_there_is(up: Up) -> None:
             socket.create_connection((address, port), timeout=PATIENCE)
 
 
-def test_the_address_asks_for_a_mirror_or_for_a_page_that_stands_still(up: Up) -> None:
+def test_the_address_asks_for_a_mirror_or_for_a_page_that_stands_still(left_alone: Up) -> None:
+    up = left_alone
     assert 'http-equiv="refresh"' in up.page()[1]
     status, still = up.page("/?refresh=0")
     assert (status, 'http-equiv="refresh"' in still) == (200, False)

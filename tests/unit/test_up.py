@@ -25,6 +25,7 @@ from pathlib import Path
 from openmirror import wiring
 from openmirror.stores.local.store import LocalStore
 from openmirror.cli.app import app
+from openmirror.runtime import daemon
 from tests.harness.paper import PaperEngine
 
 @contextmanager
@@ -33,6 +34,7 @@ def engine(settings, say=None):
     yield PaperEngine(LocalStore(settings.root_folder()), slow)
 
 wiring.local_engine = engine
+daemon.SECONDS_TO_FINISH = 1.0
 app(sys.argv[1:])
 """
 
