@@ -132,40 +132,41 @@ step() {
 finish() { finished="$finished
   - $1"; }
 
-# parameter NAME: what the parameter file gives it, after a '='; nothing where it gives none.
-parameter() {
-    "$python" -I -S -c 'import json, sys
-file, name = sys.argv[1:]
-value = json.load(open(file, encoding="utf-8"))["parameters"].get(name, {}).get("value")
-if value is not None:
-    print("=" + (value if isinstance(value, str) else json.dumps(value)))' "$parameters" "$1"
+# The next three print one line for each thing that they are asked for; the last may be empty.
+
+# from_file NAME...: what the parameter file gives each, after a '=', or an empty line. Behind them,
+# for each template, those of its parameters that it takes, as az takes them: az refuses any other,
+# and preflight has seen to it that each belongs to one of the two.
+from_file() {
+    "$python" -I -S -c 'import json, re, sys
+file, bicep, *names = sys.argv[1:]
+given = json.load(open(file, encoding="utf-8"))["parameters"]
+for name in names:
+    value = given.get(name, {}).get("value")
+    text = value if isinstance(value, str) else json.dumps(value)
+    print("" if value is None else "=" + text)
+for template in "data", "main":
+    text = open(f"{bicep}/{template}.bicep", encoding="utf-8").read()
+    known = re.findall(r"^param (\w+) ", text, re.MULTILINE)
+    print(json.dumps({name: one for name, one in given.items() if name in known}))' \
+        "$parameters" "$root/infra/bicep" "$@"
 }
 
-# previous NAME: what the stack of this `name` was given for it, or nothing.
+# previous NAME...: what the stack of this `name` was given for each, or nothing.
 previous() {
     printf '%s' "$earlier" | "$python" -I -S -c 'import json, sys
-ours, wanted = sys.argv[1:]
-for one in json.load(sys.stdin):
-    if one["name"] == ours:
-        print(((one["given"] or {}).get(wanted) or {}).get("value") or "")' "$name" "$1"
+ours, *names = sys.argv[1:]
+given = [one["given"] or {} for one in json.load(sys.stdin) if one["name"] == ours] or [{}]
+for name in names:
+    print((given[0].get(name) or {}).get("value") or "")' "$name" "$@"
 }
 
-# taken TEMPLATE: those of the file's parameters that a template takes, as az takes them. It refuses
-# any other, and preflight has seen to it that each belongs to one of the two.
-taken() {
-    "$python" -I -S -c 'import json, re, sys
-file, template = sys.argv[1:]
-known = re.findall(r"^param (\w+) ", open(template, encoding="utf-8").read(), re.MULTILINE)
-given = json.load(open(file, encoding="utf-8"))["parameters"]
-print(json.dumps({name: one for name, one in given.items() if name in known}))' \
-        "$parameters" "$root/infra/bicep/$1"
-}
-
-# output NAME: of the stack. Azure spells some names partly in lower case: functioN_APP.
+# output NAME...: of the stack. Azure spells some names partly in lower case: functioN_APP.
 output() {
     printf '%s' "$outputs" | "$python" -I -S -c 'import json, sys
 values = {name.upper(): one["value"] for name, one in (json.load(sys.stdin) or {}).items()}
-print(values.get(sys.argv[1], ""))' "$1"
+for name in sys.argv[1:]:
+    print(values.get(name, ""))' "$@"
 }
 
 # Only what the stack itself has made cannot be deleted, and not what others have put onto it: those
@@ -223,15 +224,21 @@ step 'asking whether the subscription has what is needed' \
 [ -x "$python" ] || python=$root/.venv-deploy/bin/python
 
 read_failed='reading the parameter file'
-named=$(parameter name) || stop "$read_failed" \
-    "It must be a JSON parameter file such as infra/bicep/small.parameters.json."
+found=$(from_file name operators databricksWorkspaceUrl databricksJobId pythonVersion) ||
+    stop "$read_failed" "It must be a JSON parameter file such as infra/bicep/small.parameters.json."
+{
+    IFS= read -r named
+    IFS= read -r operators
+    IFS= read -r workspace_given
+    IFS= read -r job_given
+    IFS= read -r version
+    IFS= read -r for_data
+    IFS= read -r for_main
+} <<LINES
+$found
+LINES
 name=${named#=}
 [ -n "$name" ] || name=openmirror
-operators=$(parameter operators)
-workspace_given=$(parameter databricksWorkspaceUrl)
-job_given=$(parameter databricksJobId)
-for_data=$(taken data.bicep)
-for_main=$(taken main.bicep)
 
 # A job that the app had as a setting before stays one, unless the file changes that: by an empty
 # number, or by naming another workspace, where the number means nothing.
@@ -239,8 +246,14 @@ read_failed='reading what was deployed before'
 earlier=$(az stack group list --resource-group "$group" --output json \
     --query '[].{name: name, given: parameters}') ||
     stop "$read_failed" 'The error stands above.'
-earlier_workspace=$(previous databricksWorkspaceUrl) || stop "$read_failed" 'The error stands above.'
-earlier_job=$(previous databricksJobId)
+found=$(previous databricksWorkspaceUrl databricksJobId) ||
+    stop "$read_failed" 'The error stands above.'
+{
+    IFS= read -r earlier_workspace
+    IFS= read -r earlier_job || :
+} <<LINES
+$found
+LINES
 workspace=${workspace_given#=}
 [ -n "$workspace_given" ] || workspace=$earlier_workspace
 if [ -n "$workspace" ] && [ -n "$earlier_workspace" ] &&
@@ -274,8 +287,20 @@ finish "all else, as the stack $name"
 read_failed="reading the stack's outputs"
 outputs=$(az stack group show --resource-group "$group" --name "$name" \
     --query outputs --output json) || stop "$read_failed" 'The error stands above.'
-workspace=$(output DATABRICKS_WORKSPACE_URL)
-app=$(output FUNCTION_APP)
+found=$(output DATABRICKS_WORKSPACE_URL FUNCTION_APP OPENMIRROR_ROOT OPENMIRROR_QUEUES \
+    FUNCTIONS_CLIENT_ID RUNNER_CLIENT_ID APPLICATIONINSIGHTS_CONNECTION_STRING) ||
+    stop "$read_failed" 'The error stands above.'
+{
+    IFS= read -r workspace
+    IFS= read -r app || :
+    IFS= read -r its_root || :
+    IFS= read -r its_queues || :
+    IFS= read -r its_functions || :
+    IFS= read -r its_runner || :
+    IFS= read -r its_telemetry || :
+} <<LINES
+$found
+LINES
 [ -n "$app" ] || stop "$read_failed" \
     'They name no Function App: was the stack made by another template?'
 
@@ -286,11 +311,11 @@ if [ -n "$skip" ] || [ -z "$target" ]; then
 else
     # What the bundle has to know of the deployment; what you have set yourself counts more.
     : "${DATABRICKS_HOST=$workspace}"
-    : "${BUNDLE_VAR_root=$(output OPENMIRROR_ROOT)}"
-    : "${BUNDLE_VAR_queues=$(output OPENMIRROR_QUEUES)}"
-    : "${BUNDLE_VAR_functions_client_id=$(output FUNCTIONS_CLIENT_ID)}"
-    : "${BUNDLE_VAR_runner_client_id=$(output RUNNER_CLIENT_ID)}"
-    : "${BUNDLE_VAR_telemetry=$(output APPLICATIONINSIGHTS_CONNECTION_STRING)}"
+    : "${BUNDLE_VAR_root=$its_root}"
+    : "${BUNDLE_VAR_queues=$its_queues}"
+    : "${BUNDLE_VAR_functions_client_id=$its_functions}"
+    : "${BUNDLE_VAR_runner_client_id=$its_runner}"
+    : "${BUNDLE_VAR_telemetry=$its_telemetry}"
     export BUNDLE_VAR_root BUNDLE_VAR_queues BUNDLE_VAR_telemetry
     export BUNDLE_VAR_functions_client_id BUNDLE_VAR_runner_client_id
     # Without a workspace in the deployment, the profile of the command line names it.
@@ -338,7 +363,6 @@ if [ -n "$job" ] && [ -n "$workspace" ]; then at_work=yes; fi
 
 # Only now: the bundle has built packages too, and always without requirements in them.
 set --
-version=$(parameter pythonVersion)
 [ -z "$version" ] || set -- --python "${version#=}"
 [ -z "$vendor" ] || set -- --vendor "$@"
 step 'building the packages' 'What is wrong with the checkout stands above.' \

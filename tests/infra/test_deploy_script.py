@@ -21,26 +21,27 @@ import pytest
 from tests.infra.commands.finding import ROOT, CommandLine, shell_blocks
 from tests.infra.commands.options import Table, mistakes
 
-# In sh, since a deployment starts a dozen of them. A call is its words and the variables that it
-# saw, each ended by a NUL, and a line of its own between calls.
+# In sh, and nothing but it, since a deployment starts a dozen of them. A call is its words, each
+# ended by a NUL, and the variables that it saw, with a line of its own behind either.
 _STAND_IN = """#!/bin/sh
 here={folder}
 {{
     printf '%s\\0' "${{0##*/}}" "$@"
-    env -0 | grep -z -e ^BUNDLE_ -e ^DATABRICKS_
+    printf '\\n%s\\n' {end_of_words}
+    export -p
     printf '\\n%s\\n' {end}
 }} >>"$here/calls"
 words=" ${{0##*/}} $* "
 {answers}
 """
 _ANSWER = """
-left=$(cat "$here/left.{number}")
-if [ "$left" -gt 0 ]{matches}; then
+if {matches} read -r left <"$here/left.{number}" && [ "$left" -gt 0 ]; then
     echo $((left - 1)) >"$here/left.{number}"
     printf '%s' {out}
     exit {code}
 fi
 """
+_END_OF_WORDS = "--end of its words--"
 _END = "--end of a call--"
 
 OUTPUTS = {
@@ -155,23 +156,27 @@ class Deploying:
     def _stand_in(self) -> str:
         rules = ""
         for number, (words, out, code, times) in enumerate(self.answers):
-            (self.folder / f"left.{number}").write_text(str(times))
+            (self.folder / f"left.{number}").write_text(f"{times}\n")
             matches = "".join(
-                f' && [ -z "${{words##*{shlex.quote(f" {word} ")}*}}" ]' for word in words
+                f'[ -z "${{words##*{shlex.quote(f" {word} ")}*}}" ] && ' for word in words
             )
             rules += _ANSWER.format(number=number, matches=matches, out=shlex.quote(out), code=code)
         return _STAND_IN.format(
-            folder=shlex.quote(str(self.folder)), end=shlex.quote(_END), answers=rules
+            folder=shlex.quote(str(self.folder)),
+            end_of_words=shlex.quote(_END_OF_WORDS),
+            end=shlex.quote(_END),
+            answers=rules,
         )
 
     def _log(self) -> Iterator[tuple[list[str], dict[str, str]]]:
         for call in (self.folder / "calls").read_text().split(f"\n{_END}\n")[:-1]:
-            parts = call.removesuffix("\0").split("\0")
-            seen = [one for one in parts if one.startswith(("BUNDLE_", "DATABRICKS_"))]
-            yield (
-                [one for one in parts if one not in seen],
-                dict(one.split("=", 1) for one in seen),
-            )
+            words, exported = call.split(f"\n{_END_OF_WORDS}\n")
+            seen = [
+                one.split("=", 1)
+                for one in shlex.split(exported)
+                if one.startswith(("BUNDLE_", "DATABRICKS_"))
+            ]
+            yield words.removesuffix("\0").split("\0"), dict(seen)
 
     def changes(self) -> list[str]:
         """The calls that change something or check it, by their first words."""
