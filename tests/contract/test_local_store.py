@@ -6,11 +6,13 @@ import errno
 import os
 import pwd
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -541,3 +543,23 @@ def test_a_name_that_is_no_text_is_listed_as_text_that_can_be_written_down(
     (entry,) = LocalStore(tmp_path).list_folder(StorePath("landing")).entries
     assert entry.name == "a\N{REPLACEMENT CHARACTER}.txt"
     assert entry.name.encode()
+
+
+def test_content_is_on_disk_before_its_name_and_both_before_a_write_ends(
+    local: LocalStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local.write(FILE, b"old")
+    done = []
+    rename = os.rename
+
+    def synced(fd: int) -> None:
+        done.append("folder" if stat.S_ISDIR(os.fstat(fd).st_mode) else "content")
+
+    def renamed(*names: Any, **folders: Any) -> None:
+        done.append("name")
+        rename(*names, **folders)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "rename", renamed)
+    local.write(FILE, b"new")
+    assert done == ["content", "name", "folder"]
