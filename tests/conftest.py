@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,11 @@ from tests.zone import Mirror, Zone
 def pytest_configure() -> None:
     """Before any test module: what they start takes its environment from this process."""
     os.environ.update(quick(os.environ))
+    # A shell has what it runs in the background ignore Ctrl-C, and whoever that starts inherits it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # No test cuts the power off, and a disk takes milliseconds to be sure of each file. Processes
+    # that tests start, and kill, wait for it as the product does.
+    os.fsync = lambda fd: None
 
 
 @pytest.fixture(scope="session")
