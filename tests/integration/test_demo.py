@@ -8,9 +8,10 @@ import shlex
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +49,16 @@ def source() -> Source:
     return read_source()
 
 
-def published(source: Source, scope: Scope) -> dict[str, list[pa.Table]]:
-    """The change files of each table's last incarnation."""
+Published = Callable[[Scope], Mapping[str, list[pa.Table]]]
+
+
+@pytest.fixture(scope="module")
+def published(source: Source) -> Published:
+    """The change files of each table's last incarnation; a year of them takes seconds, once."""
+    return cache(partial(_published, source))
+
+
+def _published(source: Source, scope: Scope) -> dict[str, list[pa.Table]]:
     files: dict[str, list[pa.Table]] = {}
     for action in story(source, scope):
         match action:
@@ -83,15 +92,15 @@ def wanted(source: Source, scope: Scope, table: str) -> pa.Table:
     ids=["tiny", "end-of-year", "one-day"],
 )
 def test_the_published_files_in_order_give_what_is_true_of_the_flights(
-    source: Source, scope: Scope
+    source: Source, published: Published, scope: Scope
 ) -> None:
-    for table, files in published(source, scope).items():
+    for table, files in published(scope).items():
         result = interpret(map(as_change_file, files), KEYS[table])
         assert bag(result.rows) == bag(wanted(source, scope, table).to_pylist()), table
 
 
-def test_every_flight_of_the_year_passes_through_the_full_demo(source: Source) -> None:
-    files = published(source, FULL)["flights"]
+def test_every_flight_of_the_year_passes_through_the_full_demo(published: Published) -> None:
+    files = published(FULL)["flights"]
     history = [rows for rows in files if ROW_MARKER_COLUMN not in rows.column_names]
     assert files[: len(history)] == history, "initial loads come first"
     daily = pa.concat_tables(files[len(history) :])
@@ -102,8 +111,8 @@ def test_every_flight_of_the_year_passes_through_the_full_demo(source: Source) -
 
 
 @pytest.mark.parametrize("scope", [FULL, FAST, TINY], ids=["full", "fast", "tiny"])
-def test_weather_gains_its_column_where_a_file_begins(source: Source, scope: Scope) -> None:
-    for rows in published(source, scope)["weather"]:
+def test_weather_gains_its_column_where_a_file_begins(published: Published, scope: Scope) -> None:
+    for rows in published(scope)["weather"]:
         first = min(date(2013, row["month"], row["day"]) for row in rows.to_pylist())
         assert ("dewp_spread" in rows.column_names) == (first >= scope.spread_from)
 
