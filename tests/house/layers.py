@@ -102,7 +102,7 @@ LAYERS = (
     ),
     Layer(
         "publishing",
-        _rooms(publishing="azure duckdb pyarrow"),
+        _rooms(publishing="azure duckdb pyarrow pyspark"),
         "the other side: sends changes into a landing zone, and needs no mirror",
     ),
     Layer(
@@ -145,6 +145,9 @@ SDK: Mapping[str, frozenset[str]] = {
     "deployment/": frozenset(),
     "publishing/snapshot": frozenset({"duckdb", "pyarrow"}),
     "publishing/places": frozenset({"azure.core"}),
+    # Types alone: who has a DataFrame has Spark.
+    "publishing/from_spark": frozenset({"azure.core", "pyspark.sql"}),
+    "publishing/spark_staging": frozenset({"pyarrow", "pyspark.sql"}),
     "publishing/": frozenset({"pyarrow"}),
     "databricks/": frozenset({"azure.core", "databricks.sdk"}),
     "stores/azure/": frozenset(
