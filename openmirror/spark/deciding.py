@@ -27,7 +27,7 @@ DECIDING = {
     "spark.sql.parser.quotedRegexColumnNames": "false",
     # Or the backslashes that quote text of ours in SQL become part of it.
     "spark.sql.parser.escapedStringLiterals": "false",
-    # Or rows counted by file come without their file.
+    # Or what is grouped comes without what it is grouped by.
     "spark.sql.retainGroupColumns": "true",
     # Two files under one path are a mistake of ours; the last one would win in silence.
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",

@@ -33,6 +33,9 @@ from openmirror.spark.versioned_folding import fold_versioned
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath
 
+_IN_ONE_TASK = 20_000
+"""Rows that are folded in one task; handing them out to several takes longer."""
+
 
 @dataclass
 class SparkPrepared:
@@ -170,6 +173,9 @@ class SparkEngine:
             return changes.select(
                 *data, F.lit(PLAIN_INSERT).alias(KIND), F.lit(True).alias(MAY_INSERT)
             )
+        if prepared.counts.operations <= _IN_ONE_TASK:
+            # The rows of a key then lie together as they are: no shuffle, and one file of few rows.
+            changes = changes.coalesce(1)
         keys = positions_of(schema, batch.frozen.key_columns)
         column = version_column_of(batch)
         if column is None:

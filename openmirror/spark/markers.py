@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
@@ -41,31 +41,20 @@ def count_markers(
     """
     marker = F.col(MARKER)
     allowed = [kind.value for kind in Marker] if batch.frozen.key_columns else [Marker.INSERT.value]
-    refused = F.when(marker.isNull() | ~marker.isin(*allowed), F.col(ROW))
-    by_file = (
-        changes.groupBy(SEQUENCE)
-        .agg(
-            F.count_if(marker == Marker.INSERT.value).alias("inserts"),
-            F.count_if(marker.isin(Marker.UPDATE.value, Marker.UPSERT.value)).alias("updates"),
-            F.count_if(marker == Marker.DELETE.value).alias("deletes"),
-            F.min(refused).alias("refused"),
-        )
-        .collect()
-    )
-    bad = min((row for row in by_file if row["refused"] is not None), key=_sequence, default=None)
-    if bad is not None:
-        file = next(file for file in batch.files if file.sequence == bad[SEQUENCE])
+    refused = F.when(marker.isNull() | ~marker.isin(*allowed), F.struct(SEQUENCE, ROW))
+    # Not by file: rows of one partition are then counted where they are, without a shuffle.
+    [counted] = changes.agg(
+        F.count_if(marker == Marker.INSERT.value).alias("inserts"),
+        F.count_if(marker.isin(Marker.UPDATE.value, Marker.UPSERT.value)).alias("updates"),
+        F.count_if(marker == Marker.DELETE.value).alias("deletes"),
+        F.min(refused).alias("refused"),
+    ).collect()
+    if counted["refused"] is not None:
+        sequence, row = counted["refused"]
+        file = next(file for file in batch.files if file.sequence == sequence)
         of_file = [piece for piece in read if piece.file is file]
-        return BadFile(file.name, _broken(session, spark_path, of_file, bad["refused"], allowed))
-    return Counts(
-        inserts=sum(row["inserts"] for row in by_file),
-        updates=sum(row["updates"] for row in by_file),
-        deletes=sum(row["deletes"] for row in by_file),
-    )
-
-
-def _sequence(row: Row) -> int:
-    return int(row[SEQUENCE])
+        return BadFile(file.name, _broken(session, spark_path, of_file, row, allowed))
+    return Counts(counted["inserts"], counted["updates"], counted["deletes"])
 
 
 def _broken(

@@ -47,9 +47,9 @@ def histories(draw: random.Random) -> dict[TableFolder, History]:
     """A history for each table, all with columns, so that there is a table to compare."""
     found = {}
     for folder in folders():
-        history = random_history(draw.randrange(10**6), files=4, rows=60)
+        history = random_history(draw.randrange(10**6), files=3, rows=60)
         while not history.expected().columns:
-            history = random_history(draw.randrange(10**6), files=4, rows=60)
+            history = random_history(draw.randrange(10**6), files=3, rows=60)
         found[folder] = history
     return found
 

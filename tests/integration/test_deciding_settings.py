@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 from openmirror.spark.deciding import DECIDING, UNDONE
 from openmirror.spark.jars import class_path
 from openmirror.spark.transacting import fresh_session
+from tests.harness.small_data import FOR_SMALL_DATA
 from tests.hostile_settings import HOSTILE
 from tests.integration.submitted import one_by_one
 from tests.zone import Mirror, Zone, bag, read_delta
@@ -75,7 +76,7 @@ def submit(root: Path, scratch: Path) -> None:
     """Drain a zone by the real `spark-submit` with a hostile `spark-defaults.conf`."""
     conf = scratch / "conf"
     conf.mkdir()
-    lines = [f"{key} {value}" for key, value in HOSTILE.items()]
+    lines = [f"{key} {value}" for key, value in {**FOR_SMALL_DATA, **HOSTILE}.items()]
     lines += ["spark.driver.extraJavaOptions -Duser.timezone=Asia/Tokyo", "spark.ui.enabled false"]
     (conf / "spark-defaults.conf").write_text("\n".join(lines) + "\n")
     done = subprocess.run(
@@ -115,14 +116,13 @@ def publish(zone: Zone) -> None:
         "text": ["back\\slash", "`quoted`"],
     }
     zone.put("all", 1, values)
-    zone.put("all", 2, {key: [None, None] if key == "at" else v for key, v in values.items()})
-    path = zone.folder("all") / "00000000000000000003.parquet"
+    path = zone.folder("all") / "00000000000000000002.parquet"
     times = {"id": [3], "int96": pa.array([old], pa.timestamp("us"))}
     pq.write_table(pa.table(times), path, use_deprecated_int96_timestamps=True)
     zone.metadata("kept", {"keyColumns": ["id"]})
     zone.put("kept", 1, {"id": [1, 2, 3], "n": [1, 2, 3]})
-    zone.put("kept", 2, {"__rowMarker__": [1, 2, 4], "id": [1, 2, 9], "n": [10, 0, 90]})
-    zone.put("kept", 3, {"__rowMarker__": [4], "id": [3], "n": [30], "late": ["x"]})
+    changes = {"__rowMarker__": [1, 2, 4, 4], "id": [1, 2, 9, 3], "n": [10, 0, 90, 30]}
+    zone.put("kept", 2, {**changes, "late": [None, None, None, "x"]})
     zone.metadata("wider", {"keyColumns": ["id"]})
     zone.put("wider", 1, {"id": [1, 2], "n": pa.array([1, 2], pa.int32())})
     zone.put("wider", 2, {"__rowMarker__": [1], "id": [2], "n": [2**40]})

@@ -27,11 +27,10 @@ from tests.property.histories import History, random_history
 from tests.zone import MIRROR, Mirror, bag
 
 _SMALL = {"keys": 30, "files": 4, "rows": 40}
-_ALWAYS = ("plain", "all")
 _SEEDS = {
-    41: (*_ALWAYS, "ntz", "upserts"),  # zone-less timestamps
-    44: (*_ALWAYS, "feature", "vectors"),  # types that grow after the first batch
-    59: (*_ALWAYS, "feed", "clustered"),  # column mapping
+    41: ("plain", "ntz", "upserts", "all"),  # zone-less timestamps, column mapping
+    44: ("plain", "feature", "vectors"),  # types that grow after the first batch
+    59: ("plain", "feed", "clustered", "all"),  # column mapping
 }
 """Histories, and the switches that each goes through; the soak takes all of them with each."""
 _LEGACY = {"appendOnly", "invariants"}
