@@ -2,9 +2,10 @@
 
 from openmirror.publishing.backlog import BacklogLimit
 from openmirror.publishing.buffer import BatchLimits
+from openmirror.publishing.options import PublishedFile
 from openmirror.publishing.patience import Patience
 from openmirror.publishing.publisher import Publisher, PublisherOptions
-from openmirror.publishing.table import PublishedFile, TableWriter
+from openmirror.publishing.table import TableWriter
 
 __all__ = [
     "BacklogLimit",

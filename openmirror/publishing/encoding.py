@@ -30,6 +30,9 @@ def one_table(pieces: Sequence[WaitingRows], default: Marker | None) -> pa.Table
             spelled.setdefault(fold_case(name), name)
     tables = [t.rename_columns([spelled[fold_case(n)] for n in t.column_names]) for t in tables]
     joined = pa.concat_tables(tables, promote_options="default")
+    if marked:  # last, where the protocol's own description wants it
+        names = [name for name in joined.column_names if name != ROW_MARKER_COLUMN]
+        joined = joined.select([*names, ROW_MARKER_COLUMN])
     return joined.cast(pa.schema([field.with_nullable(True) for field in joined.schema]))
 
 

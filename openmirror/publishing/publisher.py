@@ -17,12 +17,14 @@ from openmirror.protocol.partner import Partner
 from openmirror.publishing.backlog import BacklogLimit, BacklogWait, mirror_status
 from openmirror.publishing.buffer import BatchLimits
 from openmirror.publishing.declaring import declared
-from openmirror.publishing.landing import Lander, tidy
+from openmirror.publishing.landing import Lander
 from openmirror.publishing.naming import need_own_name, table_path
+from openmirror.publishing.options import WriterOptions, never_wait
 from openmirror.publishing.partner import introduced
 from openmirror.publishing.patience import Patience, PatientStore
 from openmirror.publishing.places import ZoneCredential, ZonePlace, zone_place
-from openmirror.publishing.table import TableWriter, WriterOptions, never_wait
+from openmirror.publishing.table import TableWriter
+from openmirror.publishing.tidying import tidy
 from openmirror.table.layout import StorePath, join
 
 
@@ -103,7 +105,7 @@ class Publisher:
             raise WrongRequest(f"{name} is open already: one writer object a table")
         need_own_name(self._store, self._place.path, path, self._options.default_schema)
         folder = self._folder(path)
-        if recreate and self._store.incarnation(folder) is not None:
+        if recreate:
             self._delete(folder)
         metadata = declared(self._store, folder, key)
         incarnation = self._store.incarnation(folder)
@@ -131,9 +133,8 @@ class Publisher:
         path = table_path(name)
         if path in self._writers:
             raise WrongRequest(f"{name} is open: close its writer, or abandon it")
-        if self._store.incarnation(self._folder(path)) is None:
+        if not self._delete(self._folder(path)):
             raise UnknownName(f"there is no table folder {path} in {self._place.path}")
-        self._delete(self._folder(path))
 
     def introduce(self, partner: str, source_type: str = "", source_version: str = "") -> None:
         """Say who publishes, and from what, for people to see (PROTOCOL §4.5)."""
@@ -156,21 +157,24 @@ class Publisher:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if error is None:
-            self.close()
-            return
-        for writer in list(self._writers.values()):
-            writer.abandon()
-        self._place.close()
+        try:
+            if error is None:
+                self.close()
+        finally:
+            for writer in list(self._writers.values()):
+                writer.abandon()
+            self._place.close()
 
     def _folder(self, path: TablePath) -> StorePath:
         return join(self._place.path, *str(path).split("/"))
 
-    def _delete(self, folder: StorePath) -> None:
+    def _delete(self, folder: StorePath) -> bool:
+        """Delete a folder; whether it was there."""
         try:
             self._store.delete_folder(folder)
         except NotThere:
-            return  # deleted by somebody else meanwhile
+            return False
+        return True
 
     def _before_landing(self, path: TablePath) -> Callable[[int], None]:
         limit = self._options.backlog

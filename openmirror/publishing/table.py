@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
@@ -19,44 +17,14 @@ from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import PARQUET, ChangeFileName, Sequence
 from openmirror.publishing.aging import Aging
 from openmirror.publishing.arrow import as_tables
-from openmirror.publishing.buffer import BatchLimits, RowBuffer
+from openmirror.publishing.buffer import RowBuffer
 from openmirror.publishing.checking import RowChecks
 from openmirror.publishing.composing import FileComposer
 from openmirror.publishing.encoding import one_table
 from openmirror.publishing.landing import Lander
+from openmirror.publishing.options import PublishedFile, WriterOptions
 from openmirror.publishing.pieces import WaitingRows
 from openmirror.publishing.positions import SourcePosition, is_before
-
-
-@dataclass(frozen=True)
-class PublishedFile:
-    """A change file that landed."""
-
-    name: str
-    """Such as `00000000000000000007.parquet`."""
-    rows: int
-    """Change rows in it."""
-    size: int
-    """Bytes."""
-
-
-def never_wait(landed_rows: int) -> None:
-    """The publisher of a mirror that may be behind as far as it likes."""
-    del landed_rows
-
-
-@dataclass(frozen=True)
-class WriterOptions:
-    """How one writer works."""
-
-    source: str = "default"
-    """The name of the source whose positions are counted."""
-    limits: BatchLimits = field(default_factory=BatchLimits)
-    before_landing: Callable[[int], None] = never_wait
-    """Called before each file with the change rows of this incarnation that landed so far."""
-    closed: Callable[[], None] = lambda: None
-    """Called once when the writer lets go."""
-    monotonic: Callable[[], float] = time.monotonic
 
 
 class TableWriter:
@@ -132,7 +100,11 @@ class TableWriter:
                 self._checks.checked(olds, Marker.DELETE),
                 self._checks.checked(news, Marker.INSERT),
             ]
-            self._take([WaitingRows(rows=one_table(halves, None), marker=None, whole=True)])
+            try:
+                both = one_table(halves, None)
+            except pa.ArrowException as error:
+                raise WrongRequest(f"old keys and rows have other types: {error}") from error
+            self._take([WaitingRows(rows=both, marker=None, whole=True)])
 
     @contextmanager
     def batch(self, position: SourcePosition) -> Iterator[None]:

@@ -1,0 +1,162 @@
+"""Each step of landing a file does what it is there for, and is missed when it is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from openmirror.errors import OpenmirrorError
+from openmirror.protocol.names import ETag
+from openmirror.publishing import composing, landing
+from openmirror.publishing.footer import PublishedFooter
+from openmirror.publishing.landing import LandedAs, Lander
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table.layout import StorePath, join
+from tests.harness.dying import Killed
+from tests.harness.stores import Call
+from tests.publishing import witnesses
+from tests.publishing.witnesses import WITNESSES, Scene, change_file_path, raising
+from tests.publishing.zones import ORDERS, archive_applied, numbers, publisher
+
+
+@pytest.mark.parametrize("witness", WITNESSES, ids=lambda found: str(found.__name__))
+def test_every_directed_schedule_holds(witness: Callable[[], None]) -> None:
+    witness()
+
+
+def _verified_at_once(lander: Lander, underway: Any) -> LandedAs:
+    lander._underway = None
+    return LandedAs(underway.number, underway.footer.file)
+
+
+def _without_sources(**fields: Any) -> PublishedFooter:
+    own = list(fields["sources"])[-1]
+    return PublishedFooter(**{**fields, "sources": {own: fields["sources"][own]}})
+
+
+def _stage_anyhow(lander: Lander, staged: StorePath, data: bytes) -> ETag:
+    lander._staged = staged
+    return lander._store.write(staged, data)
+
+
+MISTAKES: dict[str, tuple[object, str, object, Callable[[], None]]] = {
+    "2: what was staged may have made the folder": (
+        Lander,
+        "_stage",
+        _stage_anyhow,
+        witnesses.a_dropped_table_is_not_brought_back_by_what_was_staged,
+    ),
+    "3: the newest is not looked at again": (
+        Lander,
+        "_is_still",
+        lambda lander, state: True,
+        witnesses.a_number_that_is_seen_to_be_lost_is_not_renamed_to,
+    ),
+    "4: what was staged is not deleted first": (
+        Lander,
+        "_discard_staged",
+        lambda lander: None,
+        witnesses.a_rename_that_comes_late_lands_nothing_twice,
+    ),
+    "4: what became of a rename is not looked up": (
+        Lander,
+        "_settled",
+        lambda lander, underway: setattr(lander, "_underway", None),
+        witnesses.a_lost_answer_lands_nothing_twice,
+    ),
+    "4: the archive is not looked at": (
+        Lander,
+        "_archived",
+        lambda lander, number: join(ORDERS, "_nowhere", "x"),
+        witnesses.a_file_whose_successors_are_archived_with_it_stays,
+    ),
+    "5: a number that was free is taken for new": (
+        Lander,
+        "_verified",
+        _verified_at_once,
+        witnesses.an_archived_number_is_not_taken_again,
+    ),
+    "5: a file with successors is taken for old": (
+        Lander,
+        "_is_named",
+        lambda lander, underway: False,
+        witnesses.a_file_that_has_successors_before_it_is_verified_stays,
+    ),
+    "footer: only the own source is carried forward": (
+        composing,
+        "PublishedFooter",
+        _without_sources,
+        witnesses.every_source_is_carried_forward,
+    ),
+    "footer: what others landed of a source is not left out": (
+        composing,
+        "still_to_land",
+        lambda source, rows, progress, seen: list(rows),
+        witnesses.a_batch_that_another_process_has_landed_is_not_landed_again,
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_each_step_that_is_left_out_is_noticed(
+    mistake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    owner, name, instead, witness = MISTAKES[mistake]
+    monkeypatch.setattr(owner, name, instead)
+    with pytest.raises((AssertionError, OpenmirrorError)):
+        witness()
+
+
+def test_a_folder_that_may_be_another_one_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    # It is asked for before and after staging, and either is enough for most schedules.
+    monkeypatch.setattr(landing, "need_same_folder", lambda *of: None)
+    monkeypatch.setattr(Lander, "_stage", _stage_anyhow)
+    with pytest.raises((AssertionError, OpenmirrorError)):
+        witnesses.nothing_gets_into_a_folder_that_was_made_anew()
+
+
+def test_a_file_that_a_dead_publisher_left_under_a_used_number_is_taken_away() -> None:
+    scene = Scene()
+
+    def meanwhile(call: Call) -> None:
+        scene.land("theirs", 2, 3)
+        archive_applied(scene.store)
+
+    scene.before("move_file", meanwhile)
+    scene.after("move_file", raising(Killed()))  # type: ignore[arg-type]
+    with suppress(Killed):
+        scene.ours()
+    assert numbers(scene.store) == [2, 3]
+    publisher(scene.store).table("dbo.orders").close()
+    assert numbers(scene.store) == [3]
+
+
+def test_what_a_dead_publisher_had_staged_is_deleted_a_day_later() -> None:
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    store = MemoryStore(lambda: now)
+    publisher(store).table("dbo.orders", key=["id"]).close()
+    store.write(join(ORDERS, "_publishing-0.parquet"), b"")
+    now += timedelta(hours=23)
+    publisher(store).table("dbo.orders").close()
+    assert "_publishing-0.parquet" in [e.name for e in store.list_folder(ORDERS).entries]
+    now += timedelta(hours=2)
+    publisher(store).table("dbo.orders").close()
+    assert [e.name for e in store.list_folder(ORDERS).entries] == ["_metadata.json"]
+
+
+def test_state_is_carried_over_files_of_other_publishers() -> None:
+    scene = Scene()
+    scene.orders.insert([{"id": 100}], position="a")
+    scene.orders.close()
+    foreign = scene.store.read(change_file_path(1)).data.replace(
+        b"openmirror.pub", b"somebody.elses"
+    )
+    scene.store.write(change_file_path(3), foreign)
+    with publisher(scene.store).table("dbo.orders", source="ours") as orders:
+        assert orders.position == "a"
+        orders.insert([{"id": 101}])
+    assert scene.keys() == [1, 100, 1, 101]

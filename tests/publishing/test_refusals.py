@@ -1,0 +1,318 @@
+"""Every rule that a publisher can break is refused in the protocol's own words, before a byte."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from decimal import Decimal
+
+import pyarrow as pa
+import pytest
+
+from openmirror.errors import OtherPublisher, PublishRefused, Unavailable, UnknownName, WrongRequest
+from openmirror.protocol.names import TablePath
+from openmirror.protocol.rules import Code
+from openmirror.publishing import BatchLimits, Publisher, TableWriter
+from openmirror.publishing.backlog import BacklogLimit, BacklogWait, mirror_status
+from openmirror.table.layout import join
+from tests.harness.stores import WatchedStore
+from tests.publishing.zones import ORDERS, ZONE, landed, memory, numbers, publisher
+
+NANOSECONDS = pa.table({"id": [1], "at": pa.array([1_001], pa.timestamp("ns"))})
+
+BROKEN: dict[str, tuple[Callable[[TableWriter], object], Code, str]] = {
+    "two columns of one name": (
+        lambda orders: orders.upsert(pa.table([[1], [2]], names=["id", "ID"])),
+        Code.COLUMNS_DUPLICATE,
+        "6.1",
+    ),
+    "a column without a name": (
+        lambda orders: orders.upsert(pa.table([[1], [2]], names=["id", ""])),
+        Code.FILE_UNREADABLE,
+        "6.1",
+    ),
+    "a reserved column": (
+        lambda orders: orders.upsert([{"id": 1, "__ROWMARKER__": 0}]),
+        Code.ROW_MARKER_INVALID,
+        "6.1",
+    ),
+    "no marker": (lambda orders: orders.publish([{"id": 1}]), Code.ROW_MARKER_INVALID, "5.1"),
+    "a marker that means nothing": (
+        lambda orders: orders.publish(
+            [{"id": 1, "__rowMarker__": 4}, {"id": 1, "__rowMarker__": 3}]
+        ),
+        Code.ROW_MARKER_INVALID,
+        "5.1",
+    ),
+    "a marker that is NULL": (
+        lambda orders: orders.publish([{"id": 1, "__rowMarker__": 4}, {"id": 1}]),
+        Code.ROW_MARKER_INVALID,
+        "5.1",
+    ),
+    "no key": (lambda orders: orders.delete([{"city": "Oslo"}]), Code.KEY_COLUMN_MISSING, "5.1"),
+    "a key without a type": (
+        lambda orders: orders.insert([{"id": None, "city": "Oslo"}]),
+        Code.KEY_COLUMN_MISSING,
+        "5.1",
+    ),
+    "a type that tables do not have": (
+        lambda orders: orders.upsert(
+            pa.table({"id": [1], "x": pa.array([None], pa.month_day_nano_interval())})
+        ),
+        Code.COLUMN_TYPE_UNSUPPORTED,
+        "6.5",
+    ),
+    "a decimal of too many digits": (
+        lambda orders: orders.upsert(
+            pa.table({"id": [1], "x": pa.array([Decimal(1)], pa.decimal256(50, 0))})
+        ),
+        Code.COLUMN_TYPE_UNSUPPORTED,
+        "6.5",
+    ),
+    "digits that would be lost": (
+        lambda orders: orders.upsert(NANOSECONDS),
+        Code.VALUE_INVALID,
+        "6.5",
+    ),
+    "types that do not merge": (
+        lambda orders: orders.upsert([{"id": "one"}]),
+        Code.SCHEMA_MERGE_FAILURE,
+        "6.3",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_rows_that_break_a_rule_are_refused_and_the_writer_goes_on(what: str) -> None:
+    call, code, section = BROKEN[what]
+    store = memory()
+    with publisher(store).table("dbo.orders", key=["id"]) as orders:
+        orders.upsert([{"id": 1}])
+        with pytest.raises(PublishRefused) as refused:
+            call(orders)
+        assert (refused.value.code, refused.value.section) == (code, section)
+        assert refused.value.remedy in str(refused.value)
+        assert numbers(store) == []
+        orders.upsert([{"id": 2}])
+    (file,) = landed(store)
+    assert [change.row["id"] for change in file.changes] == [1, 2]
+
+
+def test_a_marker_names_the_first_row_that_has_it() -> None:
+    orders = publisher(memory()).table("dbo.orders", key=["id"])
+    with pytest.raises(PublishRefused, match="row 2: __rowMarker__ is 3"):
+        orders.publish([{"id": 1, "__rowMarker__": "4.0"}, {"id": 1, "__rowMarker__": "3"}])
+
+
+def test_a_table_without_keys_takes_inserts_alone() -> None:
+    store = memory()
+    with publisher(store).table("log") as log:
+        log.insert([{"line": "a"}])
+        for call in (log.upsert, log.update, log.delete):
+            with pytest.raises(PublishRefused) as refused:
+                call([{"line": "a"}])
+            assert refused.value.code is Code.KEY_COLUMNS_UNDECLARED
+    assert numbers(store, join(ZONE, "log")) == [1]
+
+
+def test_types_grow_over_files_and_over_processes() -> None:
+    store = memory()
+    for kind in (pa.int8(), pa.int32(), pa.int64(), pa.int16()):
+        with publisher(store).table("dbo.orders", key=["id"]) as orders:
+            orders.upsert(pa.table({"id": pa.array([1], kind)}))
+            orders.upsert(pa.table({"id": [1], "day": [dt.date(2026, 1, 1)]}))
+    assert [(c.name, c.type) for c in orders.columns.columns] == [("id", "long"), ("day", "date")]
+    with (
+        publisher(store).table("dbo.orders") as orders,
+        pytest.raises(PublishRefused, match="Type mismatch for column 'day'"),
+    ):
+        orders.upsert([{"id": 1, "day": "Monday"}])
+
+
+@pytest.mark.parametrize(
+    "name", ["", "_orders", "a/b", "dbo.", ".x", "a.b.c", "sales.schema/x", "`x.schema`", "x" * 251]
+)
+def test_a_name_that_no_table_can_have_is_refused(name: str) -> None:
+    with pytest.raises(PublishRefused) as refused:
+        publisher(memory()).table(name, key=["id"])
+    assert refused.value.code is Code.TABLE_NAME_INVALID
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("orders", "dbo.orders"), ("dbo.orders", "orders"), ("Orders", "orders"), ("a.T", "A.t")],
+)
+def test_a_name_that_another_folder_feeds_is_refused(first: str, second: str) -> None:
+    zone = publisher(memory())
+    zone.table(first, key=["id"]).close()
+    with pytest.raises(PublishRefused) as refused:
+        zone.table(second, key=["id"])
+    assert refused.value.code is Code.TABLE_NAME_COLLISION
+
+
+def test_a_part_with_a_dot_goes_in_backquotes() -> None:
+    store = memory()
+    publisher(store).table("dbo.`orders.2024`", key=["id"]).close()
+    publisher(store).table("`a.b`", key=["id"]).close()
+    assert store.incarnation(join(ZONE, "dbo.schema", "orders.2024")) is not None
+    assert store.incarnation(join(ZONE, "a.b")) is not None
+
+
+METADATA: dict[str, tuple[bytes, Code, str]] = {
+    "other keys": (b'{"KeyColumns": ["ID", "line"]}', Code.KEY_COLUMNS_CHANGED, "4.4"),
+    "text": (b'{"FileFormat": "CSV"}', Code.PINNED_OPTION_CHANGED, "4.6"),
+    "partitions": (b'{"isPartitionEnabled": true}', Code.PINNED_OPTION_CHANGED, "3.2"),
+    "files by their time": (
+        b'{"fileDetectionStrategy": "LastUpdateTimeFileDetection"}',
+        Code.PINNED_OPTION_CHANGED,
+        "3.1",
+    ),
+    "no JSON": (b"{", Code.METADATA_INVALID, "4.1"),
+}
+
+
+@pytest.mark.parametrize("what", METADATA)
+def test_metadata_that_says_something_else_is_refused_and_stays(what: str) -> None:
+    content, code, section = METADATA[what]
+    store = memory()
+    store.write(join(ORDERS, "_metadata.json"), content)
+    with pytest.raises(PublishRefused) as refused:
+        publisher(store).table("dbo.orders", key=["id"])
+    assert (refused.value.code, refused.value.section) == (code, section)
+    assert store.read(join(ORDERS, "_metadata.json")).data == content
+
+
+def test_keys_are_added_to_metadata_that_has_none_and_the_rest_of_it_stays() -> None:
+    store = memory()
+    path = join(ORDERS, "_metadata.json")
+    store.write(path, b'{"mine": {"a": 1}, "keyColumns": [""]}')
+    publisher(store).table("dbo.orders", key=["id"]).close()
+    content = store.read(path)
+    assert content.data.replace(b"\n", b"").replace(b" ", b"") == (
+        b'{"keyColumns":["id"],"mine":{"a":1}}'
+    )
+    publisher(store).table("dbo.orders", key=["ID"]).close()
+    assert store.read(path).etag == content.etag
+
+
+def test_metadata_is_not_written_over_after_a_read_that_failed() -> None:
+    store = memory()
+    path = join(ORDERS, "_metadata.json")
+    store.write(path, b'{"keyColumns": ["id"], "mine": 1}')
+
+    def fail(call: object) -> None:
+        if getattr(call, "method", "") == "read":
+            raise Unavailable("503")
+
+    watched = WatchedStore(store, before=fail)
+    with pytest.raises(Unavailable):
+        publisher(watched).table("dbo.orders", key=["id"])
+    assert not watched.asked("write")
+
+
+def test_batches_are_given_one_after_the_other() -> None:
+    orders = publisher(memory(), rows=1).table("dbo.orders", key=["id"], source="erp")
+    with orders.batch(1), pytest.raises(WrongRequest, match="has not ended"):
+        orders.insert([{"id": 1}], position=2)
+    orders.insert([{"id": 1}], position=5)
+    orders.flush()
+    with pytest.raises(WrongRequest, match="another kind"):
+        orders.insert([{"id": 1}], position="text")
+    with pytest.raises(WrongRequest, match="neither"):
+        orders.insert([{"id": 1}], position=True)
+
+
+def test_a_batch_that_was_begun_is_finished_before_another() -> None:
+    store = memory()
+
+    def dies() -> None:
+        zone = publisher(store, rows=1)
+        with zone.table("dbo.orders", key=["id"], source="erp") as orders, orders.batch(7):
+            orders.insert([{"id": 1}, {"id": 2}, {"id": 3}])
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        dies()
+    assert numbers(store) == [1, 2]
+    orders = publisher(store).table("dbo.orders", source="erp")
+    orders.insert([{"id": 9}], position=8)
+    with pytest.raises(OtherPublisher, match="publish 7 once more"):
+        orders.flush()
+    orders.abandon()
+    with publisher(store).table("dbo.orders", source="erp") as orders:
+        orders.insert([{"id": 1}, {"id": 2}, {"id": 3}], position=7)
+    assert [c.row["id"] for file in landed(store) for c in file.changes] == [1, 2, 3]
+
+
+def test_a_table_that_is_not_there_cannot_be_dropped() -> None:
+    store = memory()
+    zone = publisher(store)
+    with pytest.raises(UnknownName):
+        zone.drop("dbo.orders")
+    zone.table("dbo.orders", key=["id"]).close()
+    zone.drop("dbo.orders")
+    assert store.incarnation(ORDERS) is None
+
+
+def test_what_is_no_rows_or_no_zone_is_refused_with_what_would_be() -> None:
+    orders = publisher(memory()).table("dbo.orders", key=["id"])
+    for rows in (None, 7, "id", {"id": 1}, [1, 2], [{1: 2}]):
+        with pytest.raises(WrongRequest, match="list of dicts"):
+            orders.insert(rows)
+    with pytest.raises(WrongRequest, match="no common type"):
+        orders.insert([{"id": 1}, {"id": "x"}])
+    for zone in (
+        "ftp://x/y",
+        "https://a.dfs.core.windows.net/",
+        "abfss://a.dfs.core.windows.net/x",
+    ):
+        with pytest.raises(WrongRequest, match="onelake"):
+            Publisher(zone)
+    with pytest.raises(ValueError, match="above 0"):
+        BatchLimits(rows=0)
+
+
+def test_who_publishes_is_said_and_what_others_say_stays() -> None:
+    store = memory()
+    path = join(ZONE, "_partnerEvents.json")
+    store.write(path, b'{"more": 1, "SourceInfo": {"additionalInformation": {"k": "v"}}}')
+    zone = publisher(store)
+    zone.introduce("Contoso", "SQL", "2019")
+    once = store.read(path)
+    assert b'"additionalInformation"' in once.data
+    assert b'"more": 1' in once.data
+    zone.introduce("Contoso", "SQL", "2019")
+    assert store.read(path).etag == once.etag
+
+
+def test_a_publisher_waits_for_a_mirror_that_is_behind_and_gives_up_in_the_end() -> None:
+    store = memory()
+    path = TablePath("dbo", "orders")
+    assert mirror_status(store, ZONE, path, "dbo") is None
+    status = join(ZONE.removesuffix("/LandingZone"), "Monitoring", "tables.json")  # type: ignore[arg-type]
+    now = 0.0
+
+    def applied(rows: int) -> None:
+        text = f"""{{"tables": [{{"sourceTableName": "orders", "sourceSchemaName": "dbo",
+            "status": "Replicating", "metrics": {{"processedRowCount": {rows}}}}}]}}"""
+        store.write(status, text.encode())
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+        if now > 20:
+            applied(95)
+
+    applied(50)
+    wait = BacklogWait(
+        lambda: mirror_status(store, ZONE, path, "dbo"),
+        BacklogLimit(rows=10, seconds=60),
+        sleep=sleep,
+        monotonic=lambda: now,
+    )
+    wait(60)
+    assert now == 0
+    wait(100)
+    assert now > 20
+    with pytest.raises(Unavailable, match="it says: Replicating"):
+        wait(1000)

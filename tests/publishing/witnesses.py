@@ -1,0 +1,270 @@
+"""Directed schedules of landing a file: each shows a step of the rule at work (PROTOCOL §13.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from openmirror.errors import AccessDenied, FolderReplaced, NotThere, Unavailable
+from openmirror.publishing import TableWriter
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table.layout import StorePath, join
+from tests.harness.stores import Call, WatchedStore
+from tests.publishing.zones import ORDERS, archive_applied, landed, memory, numbers, publisher
+
+
+def change_file_path(number: int) -> StorePath:
+    return join(ORDERS, f"{number:020d}.parquet")
+
+
+class Once:
+    """Acts at the first call that fits, and never again."""
+
+    def __init__(self, method: str, act: Callable[[Call], object], at: int = 1) -> None:
+        self._method = method
+        self._act = act
+        self._left = at
+        self.has_acted = False
+
+    def __call__(self, call: Call) -> None:
+        if call.method == self._method and not self.has_acted:
+            self._left -= 1
+            if self._left == 0:
+                self.has_acted = True
+                self._act(call)
+
+
+class Scene:
+    """A table with one file of somebody else, and a publisher of ours who is about to land."""
+
+    def __init__(self) -> None:
+        self.store = memory()
+        self.land("theirs", 1)
+        self.watched = WatchedStore(self.store)
+        self.orders: TableWriter = publisher(self.watched).table(
+            "dbo.orders", key=["id"], source="ours"
+        )
+
+    def land(self, source: str, *keys: int) -> None:
+        """Somebody else lands a file for each key."""
+        with publisher(self.store).table("dbo.orders", key=["id"], source=source) as orders:
+            for key in keys:
+                orders.insert([{"id": key}], position=key)
+                orders.flush()
+
+    def ours(self, key: int = 100) -> None:
+        """We land a file."""
+        self.orders.insert([{"id": key}])
+        self.orders.flush()
+
+    def before(self, method: str, act: Callable[[Call], object], at: int = 1) -> Once:
+        self.watched.before = once = Once(method, act, at)
+        return once
+
+    def after(self, method: str, act: Callable[[Call], object], at: int = 1) -> Once:
+        self.watched.after = once = Once(method, act, at)
+        return once
+
+    def keys(self) -> list[object]:
+        """What a mirror reads of the folder, in order."""
+        return [change.row["id"] for file in landed(self.store) for change in file.changes]
+
+    def staged(self) -> list[str]:
+        entries = self.store.list_folder(ORDERS).entries
+        return [entry.name for entry in entries if entry.name.startswith("_publishing")]
+
+
+def raising(error: Exception) -> Callable[[Call], object]:
+    def act(call: Call) -> object:
+        raise error
+
+    return act
+
+
+def an_archived_number_is_not_taken_again() -> None:
+    scene = Scene()
+
+    def meanwhile(call: Call) -> None:
+        scene.land("theirs", 2, 3)
+        archive_applied(scene.store)
+
+    once = scene.before("move_file", meanwhile)
+    scene.ours()
+    assert once.has_acted
+    assert scene.keys() == [1, 2, 3, 100]
+    assert numbers(scene.store) == [3, 4]
+
+
+def a_number_that_was_purged_is_not_taken_again() -> None:
+    scene = Scene()
+
+    def meanwhile(call: Call) -> None:
+        scene.land("theirs", 2, 3, 4)
+        archive_applied(scene.store)
+        scene.store.delete_folder(join(ORDERS, "_ProcessedFiles"))
+
+    once = scene.before("move_file", meanwhile)
+    scene.ours()
+    assert once.has_acted
+    assert numbers(scene.store) == [4, 5]
+
+
+def a_file_that_has_successors_before_it_is_verified_stays() -> None:
+    scene = Scene()
+    once = scene.after("move_file", lambda call: scene.land("theirs", 2, 3))
+    scene.ours()
+    assert once.has_acted
+    assert scene.keys() == [1, 100, 2, 3]
+
+
+def a_file_whose_successors_are_archived_with_it_stays() -> None:
+    scene = Scene()
+
+    def meanwhile(call: Call) -> None:
+        scene.land("theirs", 2, 3)
+        archive_applied(scene.store)
+
+    once = scene.after("move_file", meanwhile)
+    scene.ours()
+    assert once.has_acted
+    assert scene.keys() == [1, 100, 2, 3]
+
+
+def a_number_that_is_seen_to_be_lost_is_not_renamed_to() -> None:
+    scene = Scene()
+    once = scene.after("write", lambda call: scene.land("theirs", 2))
+    scene.ours()
+    assert once.has_acted
+    moves = [call.to for call in scene.watched.calls if call.method == "move_file"]
+    assert moves == [change_file_path(3)]
+    assert scene.staged() == []
+
+
+def a_lost_answer_lands_nothing_twice() -> None:
+    scene = Scene()
+    once = scene.after("move_file", raising(Unavailable("the answer was lost")))
+    with suppress(Unavailable):
+        scene.ours()
+    assert once.has_acted
+    scene.orders.flush()
+    assert scene.keys() == [1, 100]
+
+
+def a_lost_answer_of_a_file_that_was_applied_meanwhile_lands_nothing_twice() -> None:
+    scene = Scene()
+    once = scene.after("move_file", raising(Unavailable("the answer was lost")))
+    with suppress(Unavailable):
+        scene.ours()
+    assert once.has_acted
+    scene.land("theirs", 2)
+    archive_applied(scene.store)
+    scene.orders.flush()
+    assert scene.keys() == [1, 100, 2]
+
+
+def a_rename_that_a_library_sent_twice_lands_nothing_twice() -> None:
+    for error in (NotThere("no source"), Unavailable("503")):
+        scene = Scene()
+        once = scene.after("move_file", raising(error))
+        with suppress(Unavailable):
+            scene.ours()
+        assert once.has_acted
+        scene.orders.flush()
+        assert scene.keys() == [1, 100]
+
+
+def a_rename_that_comes_late_lands_nothing_twice() -> None:
+    scene = Scene()
+    late: list[Callable[[], None]] = []
+
+    def lost(call: Call) -> None:
+        assert call.to is not None
+        source, to = call.path, call.to
+        etag = scene.store.read(source, 0, 0).etag
+        late.append(lambda: scene.store.move_file(source, to, etag))
+        raise Unavailable("no answer in time")
+
+    scene.before("move_file", lost)
+    with suppress(Unavailable):
+        scene.ours()
+    # It is on its way still, and gets there just after we looked what had become of it.
+    scene.before("write", lambda call: arrive())
+
+    def arrive() -> None:
+        with suppress(NotThere):
+            late[0]()
+
+    scene.orders.flush()
+    arrive()
+    assert scene.keys() == [1, 100]
+
+
+def nothing_gets_into_a_folder_that_was_made_anew() -> None:
+    for method, at in (("move_file", 1), ("write", 1), ("list_folder", 1), ("list_folder", 2)):
+        scene = Scene()
+
+        def anew(call: Call, store: MemoryStore = scene.store) -> None:
+            with publisher(store).table("dbo.orders", key=["id"], recreate=True) as orders:
+                orders.insert([{"id": 7}])
+
+        once = scene.before(method, anew, at)
+        refused = False
+        try:
+            scene.ours()
+        except FolderReplaced:
+            refused = True
+        assert once.has_acted
+        assert refused, (method, at)
+        assert scene.keys() == [7]
+        assert scene.staged() == []
+
+
+def a_dropped_table_is_not_brought_back_by_what_was_staged() -> None:
+    scene = Scene()
+    once = scene.before("write", lambda call: scene.store.delete_folder(ORDERS))
+    with suppress(FolderReplaced):
+        scene.ours()
+    assert once.has_acted
+    assert scene.store.incarnation(ORDERS) is None
+
+
+def a_refusal_leaves_the_rows_waiting() -> None:
+    for method in ("write", "move_file", "list_folder"):
+        for error in (AccessDenied("expired"), OSError(28, "No space left on device")):
+            scene = Scene()
+            once = scene.before(method, raising(error))
+            with suppress(AccessDenied, OSError):
+                scene.ours()
+            assert once.has_acted
+            assert scene.keys() == [1]
+            scene.orders.flush()
+            assert scene.keys() == [1, 100]
+            assert scene.staged() == []
+
+
+def every_source_is_carried_forward() -> None:
+    scene = Scene()
+    scene.orders.insert([{"id": 100}], position="a")
+    scene.orders.close()
+    scene.land("theirs", 2, 3)
+    with publisher(scene.store).table("dbo.orders", source="ours") as orders:
+        assert orders.position == "a"
+
+
+def a_batch_that_another_process_has_landed_is_not_landed_again() -> None:
+    scene = Scene()
+    scene.land("ours", 2)
+    scene.orders.insert([{"id": 2}], position=2)
+    scene.orders.insert([{"id": 3}], position=3)
+    scene.orders.flush()
+    assert scene.keys() == [1, 2, 3]
+
+
+WITNESSES = [
+    found
+    for name, found in sorted(vars().items())
+    if callable(found)
+    and getattr(found, "__module__", "") == __name__
+    and not isinstance(found, type)
+    and name not in ("change_file_path", "raising")
+]
