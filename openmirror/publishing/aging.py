@@ -9,7 +9,7 @@ from openmirror.errors import OpenmirrorError
 
 
 class Aging:
-    """The age of the oldest waiting row of a writer, whose lock guards every call but `stop`."""
+    """The age of the oldest waiting row of a writer, under whose lock every call is made but `stop`."""
 
     def __init__(
         self,

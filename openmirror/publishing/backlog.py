@@ -22,7 +22,7 @@ class BacklogLimit:
     seconds: float = 3600.0
     """How long to wait for it; then the publisher gives up with Unavailable."""
     poll_seconds: float = 5.0
-    """Between two looks at the status."""
+    """Between two reads of the status."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +65,13 @@ class BacklogWait:
 
     def __init__(
         self,
-        look: Callable[[], MirrorSays | None],
+        read_status: Callable[[], MirrorSays | None],
         limit: BacklogLimit,
         *,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._look = look
+        self._read_status = read_status
         self._limit = limit
         self._sleep = sleep
         self._monotonic = monotonic
@@ -83,7 +83,7 @@ class BacklogWait:
         """
         until = self._monotonic() + self._limit.seconds
         while landed_rows > self._limit.rows:
-            says = self._look()
+            says = self._read_status()
             applied = says.processed_rows if says is not None else 0
             behind = landed_rows - applied
             if behind <= self._limit.rows:

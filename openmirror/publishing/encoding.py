@@ -14,7 +14,7 @@ from openmirror.publishing.pieces import WaitingRows
 
 MARKER_TYPE = pa.int32()
 WRITTEN: dict[str, object] = {"compression": "snappy", "store_schema": False}
-"""How files are written. Arrow's own schema would tell Arrow other types than mirrors read."""
+"""How files are written. Arrow's own schema would give Arrow other types than mirrors read."""
 
 
 def one_table(pieces: Sequence[WaitingRows], default: Marker | None) -> pa.Table:

@@ -111,7 +111,7 @@ class Lander:
 
         Raises PublishRefused when there is no next number.
         """
-        if self._underway is not None and (before := self._settled(self._underway)):
+        if self._underway is not None and (before := self._outcome(self._underway)):
             return before
         for _ in range(_MOST_RACES):
             self._discard_staged()
@@ -139,7 +139,7 @@ class Lander:
             self._store.move_file(staged, self._path(number), etag)
         except (AlreadyThere, ConditionFailed, NotThere):
             # Most often lost; but a request that is sent twice is refused for what it did itself.
-            return self._settled(self._underway)
+            return self._outcome(self._underway)
         return self._verified(self._underway)
 
     def _stage(self, staged: StorePath, data: bytes) -> ETag:
@@ -165,7 +165,7 @@ class Lander:
                 self._store.delete_file(self._staged)
             self._staged = None
 
-    def _settled(self, underway: _Underway) -> LandedAs | None:
+    def _outcome(self, underway: _Underway) -> LandedAs | None:
         """What became of a file whose rename was begun; None when it did not land, and never will.
 
         Once the staged file is deleted, no rename that is still on its way can land it.
@@ -214,7 +214,7 @@ class Lander:
                 return previous is not None and previous.file == file
             # Of a program that names nobody: the number is new unless it lies in the archive.
             return not self._is_there(self._archived(number))
-        # Even the successor is archived and gone, which takes days: what is carried forward tells.
+        # Even the successor is archived and gone, which takes days: what is carried forward shows it.
         carried = self.state().carried
         return carried is not None and any(s.file == file for s in carried.sources.values())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from openmirror.errors import NotThere, PublishRefused
 from openmirror.ports import FileStore
 from openmirror.protocol.names import (
@@ -15,6 +17,8 @@ from openmirror.protocol.names import (
 )
 from openmirror.protocol.rules import Broken, Code
 from openmirror.table.layout import StorePath, join
+
+_ONE_QUOTED = re.compile(r"`((?:[^`]|``)+)`\Z")
 
 
 def table_path(name: str) -> TablePath:
@@ -33,11 +37,12 @@ def table_path(name: str) -> TablePath:
 
 
 def _read(name: str) -> TablePath:
+    if quoted := _ONE_QUOTED.match(name):
+        return TablePath("", quoted[1].replace("``", "`"))
     if "/" in name or not any(mark in name for mark in ".`"):
         return TablePath("", name)
-    argument = TableArgument.parse(name if "." in name.strip("`") else f"_.{name}")
-    schema = argument.name.schema
-    return TablePath("" if schema == "_" else schema, argument.name.table)
+    argument = TableArgument.parse(name)
+    return TablePath(argument.name.schema, argument.name.table)
 
 
 def _need_possible(path: TablePath) -> None:

@@ -33,11 +33,11 @@ def introduced(store: FileStore, zone: StorePath, partner: Partner) -> None:
         except (NotThere, JsonError):
             pass
         source = next((v for k, v in there.items() if fold_case(k) == "sourceinfo"), None)
-        said = {"sourceType": partner.source_type, "sourceVersion": partner.source_version}
+        about = {"sourceType": partner.source_type, "sourceVersion": partner.source_version}
         wanted: dict[str, JsonValue] = {
             **_without(there, "partnerName", "sourceInfo"),
             "partnerName": partner.name,
-            "sourceInfo": {**_without(source if isinstance(source, dict) else {}, *said), **said},
+            "sourceInfo": {**_without(source if isinstance(source, dict) else {}, *about), **about},
         }
         if wanted == there:
             return

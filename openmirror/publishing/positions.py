@@ -92,7 +92,7 @@ def still_to_land(
     """What of these rows did not land yet, by the progress that the newest footer has.
 
     `seen` is the progress that the publisher knew when it took the rows. Raises OtherPublisher
-    where it cannot be told: another process publishes the same source and is elsewhere in it.
+    where it cannot be known: another process publishes the same source and is elsewhere in it.
     """
     known = [rows.position for rows in waiting if rows.position is not None]
     _need_same_order(source, known, progress)

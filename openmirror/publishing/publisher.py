@@ -180,11 +180,11 @@ class Publisher:
         limit = self._options.backlog
         if limit is None:
             return never_wait
-        look = partial(
+        read_status = partial(
             mirror_status, self._store, self._place.path, path, self._options.default_schema
         )
         patience = self._options.patience
-        return BacklogWait(look, limit, sleep=patience.sleep, monotonic=patience.monotonic)
+        return BacklogWait(read_status, limit, sleep=patience.sleep, monotonic=patience.monotonic)
 
     def _closed(self, path: TablePath) -> None:
         self._writers.pop(path, None)

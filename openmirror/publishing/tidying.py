@@ -54,7 +54,7 @@ def _take_away_twice_used(store: FileStore, folder: StorePath) -> None:
 
 def take_away(store: FileStore, folder: StorePath, entry: Entry) -> None:
     """Remove a file, under its ETag: nothing that took its name meanwhile."""
-    aside = join(folder, f"{STAGED}{uuid4().hex}.{PARQUET}")
+    discarded = join(folder, f"{STAGED}{uuid4().hex}.{PARQUET}")
     with suppress(NotThere, ConditionFailed):
-        store.move_file(join(folder, entry.name), aside, entry.etag)
-        store.delete_file(aside)
+        store.move_file(join(folder, entry.name), discarded, entry.etag)
+        store.delete_file(discarded)

@@ -34,8 +34,9 @@ def _verified_at_once(lander: Lander, underway: Any) -> LandedAs:
 
 
 def _without_sources(**fields: Any) -> PublishedFooter:
-    own = list(fields["sources"])[-1]
-    return PublishedFooter(**{**fields, "sources": {own: fields["sources"][own]}})
+    sources = fields.pop("sources", {})
+    own = {name: source for name, source in sources.items() if source.file == fields["file"]}
+    return PublishedFooter(**fields, sources=own)
 
 
 def _stage_anyhow(lander: Lander, staged: StorePath, data: bytes) -> ETag:
@@ -50,7 +51,7 @@ MISTAKES: dict[str, tuple[object, str, object, Callable[[], None]]] = {
         _stage_anyhow,
         witnesses.a_dropped_table_is_not_brought_back_by_what_was_staged,
     ),
-    "3: the newest is not looked at again": (
+    "3: the newest is not listed again": (
         Lander,
         "_is_still",
         lambda lander, state: True,
@@ -64,15 +65,15 @@ MISTAKES: dict[str, tuple[object, str, object, Callable[[], None]]] = {
     ),
     "4: what became of a rename is not looked up": (
         Lander,
-        "_settled",
+        "_outcome",
         lambda lander, underway: setattr(lander, "_underway", None),
         witnesses.a_lost_answer_lands_nothing_twice,
     ),
-    "4: the archive is not looked at": (
+    "4: the archive is not read": (
         Lander,
         "_archived",
         lambda lander, number: join(ORDERS, "_nowhere", "x"),
-        witnesses.a_file_whose_successors_are_archived_with_it_stays,
+        witnesses.a_lost_answer_of_a_file_that_was_applied_meanwhile_lands_nothing_twice,
     ),
     "5: a number that was free is taken for new": (
         Lander,

@@ -101,7 +101,7 @@ def test_an_account_is_published_into_by_the_same_rules(server: EndpointServer) 
         assert store.incarnation(ORDERS) is None
 
 
-def test_a_wrong_key_is_said_and_nothing_is_written(server: EndpointServer) -> None:
+def test_a_wrong_key_is_reported_and_nothing_is_written(server: EndpointServer) -> None:
     url = f"{server.url}/{server.account}/landing/denied/Files/LandingZone"
     with pytest.raises(AccessDenied, match="AuthenticationFailed"):
         Publisher(url, "bm9wZQ==", SHORT).table("orders", key=["id"])

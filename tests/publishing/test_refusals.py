@@ -100,7 +100,7 @@ def test_rows_that_break_a_rule_are_refused_and_the_writer_goes_on(what: str) ->
 
 def test_a_marker_names_the_first_row_that_has_it() -> None:
     orders = publisher(memory()).table("dbo.orders", key=["id"])
-    with pytest.raises(PublishRefused, match="row 2: __rowMarker__ is 3"):
+    with pytest.raises(PublishRefused, match="row 2: __rowMarker__ is '3'"):
         orders.publish([{"id": 1, "__rowMarker__": "4.0"}, {"id": 1, "__rowMarker__": "3"}])
 
 
@@ -272,7 +272,7 @@ def test_what_is_no_rows_or_no_zone_is_refused_with_what_would_be() -> None:
         BatchLimits(rows=0)
 
 
-def test_who_publishes_is_said_and_what_others_say_stays() -> None:
+def test_who_publishes_is_written_down_and_what_others_wrote_stays() -> None:
     store = memory()
     path = join(ZONE, "_partnerEvents.json")
     store.write(path, b'{"more": 1, "SourceInfo": {"additionalInformation": {"k": "v"}}}')

@@ -27,7 +27,7 @@ def memory() -> MemoryStore:
 
 
 def publisher(store: FileStore, *, rows: int = 1_000_000) -> Publisher:
-    """A publisher that flushes only when told, and does not wait for a service that is away."""
+    """A publisher that flushes only when asked, and does not wait for a service that is away."""
     options = PublisherOptions(
         limits=BatchLimits(rows=rows, seconds=None), patience=Patience(seconds=0)
     )
