@@ -9,7 +9,7 @@ from openmirror.errors import OpenmirrorError
 
 
 class Aging:
-    """The age of the oldest waiting row of a writer, under whose lock every call is made but `stop`."""
+    """The age of a writer's oldest waiting row; all calls but `stop` are made under its lock."""
 
     def __init__(
         self,
@@ -58,7 +58,8 @@ class Aging:
         assert self._seconds is not None
         while not self._stopped.wait(self._seconds / 4):
             try:
-                self._land()
+                if self._land():
+                    self._failure = None  # what could not be landed before has landed
             except (OpenmirrorError, OSError) as error:
                 # Whoever calls next hears of it; nobody hears what a thread raises.
                 self._failure = error

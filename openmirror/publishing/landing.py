@@ -214,7 +214,7 @@ class Lander:
                 return previous is not None and previous.file == file
             # Of a program that names nobody: the number is new unless it lies in the archive.
             return not self._is_there(self._archived(number))
-        # Even the successor is archived and gone, which takes days: what is carried forward shows it.
+        # Even the successor is archived and gone, which takes days: the newest footer shows it.
         carried = self.state().carried
         return carried is not None and any(s.file == file for s in carried.sources.values())
 
