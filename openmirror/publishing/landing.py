@@ -220,6 +220,9 @@ class Lander:
 
     def _state_of(self, files: dict[int, Entry]) -> ZoneState:
         number, newest = newest_of(files)
+        if self._incarnation is None and number < self._known.sequence:
+            # A store that names no incarnation shows a re-created folder by this alone, if at all.
+            raise gone(self._folder)
         if not ZoneState(newest, number).is_as(self._known):
             self._known = zone_state(self._store, self._folder, files)
         return self._known

@@ -11,7 +11,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from tests.publishing.zones import landed, memory, numbers, publisher
+from openmirror.formats.parquet.inspecting import ParquetInspector
+from openmirror.plan.facts import Completeness
+from openmirror.table.layout import join
+from tests.publishing.zones import ORDERS, landed, memory, numbers, publisher
 
 TABLE = pa.table({"id": [1, 2], "city": ["Oslo", None]})
 FORMS: dict[str, Callable[[], object]] = {
@@ -85,3 +88,15 @@ def test_columns_of_several_calls_are_one_files_columns() -> None:
     first, second = landed(store)
     assert first.columns == ("id", "City", "n")
     assert [change.row["id"] for change in (*first.changes, *second.changes)] == [1, 2, 3, 4]
+
+
+def test_a_mirror_reads_what_was_published_without_converting_it() -> None:
+    store = memory()
+    with publisher(store).table("dbo.orders", key=["id"]) as orders:
+        orders.upsert(pa.table(VALUES))
+        orders.delete([{"id": 7}])
+    entry = next(e for e in store.list_folder(ORDERS).entries if e.name.endswith(".parquet"))
+    facts = ParquetInspector(store).inspect(join(ORDERS, entry.name), entry)
+    assert facts.completeness is Completeness.COMPLETE
+    assert (facts.broken, facts.needs_conversion, facts.rows) == (None, False, 2)
+    assert facts.schema == orders.columns

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from openmirror.errors import AccessDenied, FolderReplaced, NotThere, Unavailable
+from openmirror.protocol.names import Incarnation
 from openmirror.publishing import TableWriter
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.layout import StorePath, join
@@ -218,6 +219,28 @@ def nothing_gets_into_a_folder_that_was_made_anew() -> None:
         assert refused, (method, at)
         assert scene.keys() == [7]
         assert scene.staged() == []
+
+
+def a_folder_without_an_identity_is_known_by_its_numbers() -> None:
+    class Nameless(WatchedStore):
+        def incarnation(self, folder: StorePath) -> Incarnation | None:
+            super().incarnation(folder)
+            return None
+
+    store = memory()
+    orders = publisher(Nameless(store)).table("dbo.orders", key=["id"])
+    orders.insert([{"id": 1}])
+    orders.flush()
+    store.delete_folder(ORDERS)
+    publisher(store).table("dbo.orders", key=["id"]).close()
+    orders.insert([{"id": 2}])
+    refused = False
+    try:
+        orders.flush()
+    except FolderReplaced:
+        refused = True
+    assert refused
+    assert numbers(store) == []
 
 
 def a_dropped_table_is_not_brought_back_by_what_was_staged() -> None:
