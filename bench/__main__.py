@@ -16,6 +16,7 @@ from rich.table import Table
 from bench.event_filter import event_filter
 from bench.measuring import Measured, load, machine, medians, run_in_fresh_process
 from bench.publishing import publishing
+from bench.serving import serving
 from bench.version_columns import versioned
 
 OURS, BY_HAND = "bench.mirrored", "bench.byhand"
@@ -131,6 +132,7 @@ app = typer.Typer(
 )
 app.callback(invoke_without_command=True)(bench)
 app.command()(event_filter)
+app.command()(serving)
 app.command()(versioned)
 app.command()(publishing)
 

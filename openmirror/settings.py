@@ -61,7 +61,15 @@ def _account_key(value: object) -> object:
     return value
 
 
+def _mapped(value: object) -> object:
+    """Several in one variable, with `;` between them; an option has each by itself."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(";") if part.strip())
+    return value
+
+
 Root = Annotated[Path | AccountUrl, BeforeValidator(_root)]
+Mapped = Annotated[tuple[str, ...], BeforeValidator(_mapped)]
 AccountKey = Annotated[SecretStr, BeforeValidator(_account_key)]
 Duration = Annotated[timedelta, BeforeValidator(_duration)]
 Interval = Annotated[timedelta, BeforeValidator(_interval)]
@@ -226,6 +234,27 @@ class Settings(BaseModel):
         description="Whether the local endpoint speaks https, with a certificate of its own; "
         "--https.",
     )
+    serve_onelake: bool = Field(
+        default=False,
+        description="Whether the local endpoint stands for OneLake, Entra ID and Fabric as well; "
+        "--onelake. On loopback only, over https, by default on port 443.",
+    )
+    serve_map: Mapped = Field(
+        default=(),
+        description="What publishers call the mirrors in OneLake: WORKSPACE/ITEM=MIRROR, several "
+        "with ; between them; --map.",
+    )
+    serve_region: str | None = Field(
+        default=None,
+        pattern=r"^[a-z][a-z0-9-]{0,61}[a-z0-9]$",
+        description="The region of Azure whose own host names OneLake and Entra ID have as well, "
+        "such as westeurope.",
+    )
+    serve_token_lifetime: Interval = Field(
+        default=timedelta(hours=1),
+        le=timedelta(days=1),
+        description="How long a token of the local endpoint's Entra ID is taken.",
+    )
     serve_account: str = Field(
         default="devstoreaccount1",
         pattern=r"^[a-z0-9]{3,24}$",
@@ -296,6 +325,12 @@ class Settings(BaseModel):
             )
         return self.root
 
+    def port_to_serve(self) -> int:
+        """The port of the local endpoint: as OneLake its publishers know 443 and no other."""
+        if self.serve_onelake and "serve_port" not in self.model_fields_set:
+            return 443
+        return self.serve_port
+
     def root_folder(self) -> Path:
         """The root where it must be a local folder; raises CannotStart otherwise."""
         root = self.root_given()
@@ -333,6 +368,8 @@ _OPTIONS = {
     "serve_port": "--port",
     "serve_https": "--https",
     "serve_events": "--events-to",
+    "serve_onelake": "--onelake",
+    "serve_map": "--map",
 }
 """Options that are not called like their setting."""
 

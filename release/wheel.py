@@ -15,6 +15,9 @@ from release.refusals import Refused
 
 _BUILD = "import sys; from hatchling.build import build_wheel; build_wheel(sys.argv[1])"
 
+LEFT_OUT = ("openmirror/emulator/onelake/",)
+"""What must not be where things are deployed: a stand-in for Entra ID gives tokens to anybody."""
+
 
 @dataclass(frozen=True)
 class Wheel:
@@ -49,7 +52,17 @@ def made_wheel(root: Path) -> Wheel:
             raise Refused(f"the wheel could not be built:\n{done.stderr.strip()}")
         [made] = Path(built).glob("*.whl")
         with zipfile.ZipFile(made) as packed:
-            return Wheel(made.name, {name: packed.read(name) for name in packed.namelist()})
+            files = {name: packed.read(name) for name in packed.namelist()}
+    return Wheel(made.name, _without(files, *LEFT_OUT))
+
+
+def _without(files: dict[str, bytes], *folders: str) -> dict[str, bytes]:
+    """The wheel's files but those below these folders; its list of files is shortened as well."""
+    kept = {name: content for name, content in files.items() if not name.startswith(folders)}
+    [record] = [name for name in kept if name.endswith(".dist-info/RECORD")]
+    lines = kept[record].decode().splitlines(keepends=True)
+    kept[record] = "".join(line for line in lines if not line.startswith(folders)).encode()
+    return kept
 
 
 def _describes(name: str) -> bool:

@@ -64,7 +64,7 @@ def up(
     from openmirror import wiring
     from openmirror.cli.read_verbs import refuse_wrong_settings, warn_of_stopped
     from openmirror.cli.reporter import Reporter
-    from openmirror.cli.serve_verb import exposure, how_to_reach, report_refusals
+    from openmirror.cli.serve_verb import exposure, report_refusals, serving
     from openmirror.cli.tables import Names, choose_mirrors, known_mirrors, no_mirrors
     from openmirror.wiring.telemetry import emitting
 
@@ -98,12 +98,12 @@ def up(
                 wanted=wanted,
             ) as running,
             (
-                wiring.served(settings, wiring.waking(running, wanted)) if serve else nullcontext()
-            ) as server,
+                serving(settings, wiring.waking(running, wanted)) if serve else nullcontext()
+            ) as how_to_reach,
         ):
-            if server is not None:
+            if how_to_reach is not None:
                 report_refusals(reporter.say)
-                typer.echo(how_to_reach(settings, server.url, server.certificate))
+                typer.echo(how_to_reach)
                 if warning := exposure(settings):
                     say(warning)
             reporter.say(f"mirroring {', '.join(chosen) or settings.root}; Ctrl-C stops")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,10 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from openmirror.cli.console import say
+from openmirror.cli.onelake_lines import WARNING, how_to_reach_onelake
+from openmirror.cli.onelake_run import RunBy
+from openmirror.cli.onelake_run import run as run_command
 from openmirror.cli.options import RootOption, settings_for
+from openmirror.errors import CannotStart
 from openmirror.runtime.stop_signals import stop_signals
 
 if TYPE_CHECKING:
+    from openmirror.emulator.events import Sink
     from openmirror.settings import Settings
 
 _STOPPING = b"\nstopping; once more stops at once\n"
@@ -32,7 +39,10 @@ def serve(
         ),
     ] = None,
     port: Annotated[
-        int | None, typer.Option("--port", help="Port to listen on. Default: 10080; 0: any.")
+        int | None,
+        typer.Option(
+            "--port", help="Port to listen on. Default: 10080, with --onelake 443; 0: any."
+        ),
     ] = None,
     https: Annotated[
         bool | None,
@@ -50,6 +60,51 @@ def serve(
             "go to its queue `landing-events`, as Event Grid would send them.",
         ),
     ] = None,
+    onelake: Annotated[
+        bool | None,
+        typer.Option(
+            "--onelake",
+            help="Stand for OneLake, Entra ID and Fabric as well, for publishers that know nothing "
+            "else: their host names, their tokens. Loopback only.",
+        ),
+    ] = None,
+    mapped: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="WORKSPACE/ITEM=MIRROR",
+            help="What publishers call a mirror in OneLake, by names or GUIDs; may be repeated. "
+            "Default: each mirror is an item of its name in the workspace `openmirror`.",
+        ),
+    ] = None,
+    mirror: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--mirror",
+            metavar="NAME",
+            help="With --onelake: make this mirror's landing zone if it is not there; may be "
+            "repeated.",
+        ),
+    ] = None,
+    run: Annotated[
+        bool,
+        typer.Option(
+            "--run",
+            help="With --onelake: start the command behind `--` so that OneLake's names lead it "
+            "here, serve until it ends, and end with its exit code.",
+        ),
+    ] = False,
+    run_by: Annotated[
+        RunBy,
+        typer.Option(
+            "--run-by",
+            help="How: by an /etc/hosts of its own, by a network of its own, or by a proxy. "
+            "Default: the first that this machine allows.",
+        ),
+    ] = RunBy.AUTO,
+    command: Annotated[
+        list[str] | None, typer.Argument(help="What --run starts.", metavar="COMMAND")
+    ] = None,
 ) -> None:
     """Be a storage account on this machine, over a root.
 
@@ -61,29 +116,76 @@ def serve(
     request. The key is the public one of storage emulators, unless OPENMIRROR_SERVE_KEY has
     another: do not let others reach it with that.
 
+    With --onelake it is OneLake, for publishers that were made for Fabric: unmodified, with their
+    own credentials. It prints what to change on this machine, and changes nothing itself; --run
+    needs no change at all, and mostly no root.
+
     \b
-    Example:
+    Examples:
       openmirror serve --root ~/mirrors
+      openmirror serve --root ~/mirrors --onelake --mirror sales --run -- python publisher.py
+      sudo openmirror serve --root ~/mirrors --onelake --map "My Workspace/Sales=sales"
       openmirror up --serve --root ~/mirrors      the same, and mirrors what comes
     """
-    from openmirror import wiring
-
     options = {
         "serve_host": host,
         "serve_port": port,
         "serve_https": https,
         "serve_events": events_to,
+        "serve_onelake": onelake,
+        "serve_map": tuple(mapped) if mapped else None,
     }
     settings = settings_for(root, options=options)
+    _check(settings, mirror, command, run=run)
     report_refusals(say)
-    with wiring.served(settings, report_event) as server:
-        typer.echo(how_to_reach(settings, server.url, server.certificate))
+    if command:
+        raise typer.Exit(_run(settings, mirror or [], command, run_by))
+    with serving(settings, report_event, mirrors=mirror or []) as words:
+        typer.echo(words)
         if warning := exposure(settings):
             say(warning)
         say("Ctrl-C stops")
         with stop_signals(message=_STOPPING) as stop:
             stop.wait()
     say("stopped")
+
+
+@contextmanager
+def serving(settings: Settings, *sinks: Sink, mirrors: Sequence[str] = ()) -> Iterator[str]:
+    """The endpoint as the settings say, until the block ends; gives what a client needs to know."""
+    from openmirror import wiring
+
+    if settings.serve_onelake:
+        with wiring.onelake_served(settings, os.environ, *sinks, mirrors=mirrors) as onelake:
+            yield how_to_reach_onelake(onelake, settings.root)
+        return
+    with wiring.served(settings, *sinks) as server:
+        yield how_to_reach(settings, server.url, server.certificate)
+
+
+def _check(
+    settings: Settings, mirror: list[str] | None, command: list[str] | None, *, run: bool
+) -> None:
+    """Raises CannotStart for options that do not go together."""
+    if not settings.serve_onelake and (settings.serve_map or mirror or run):
+        raise CannotStart("--map, --mirror and --run go with --onelake")
+    if run and not command:
+        raise CannotStart("--run has no command: openmirror serve --onelake --run -- COMMAND")
+    if command and not run:
+        raise CannotStart(f"{command[0]} is no option; to start it, write --run -- before it")
+
+
+def _run(settings: Settings, mirrors: list[str], command: list[str], run_by: RunBy) -> int:
+    """Serve while the command runs; its exit code."""
+    from openmirror import wiring
+
+    with wiring.onelake_served(
+        settings, os.environ, report_event, mirrors=mirrors, any_port=True
+    ) as onelake:
+        say(WARNING)
+        # Ctrl-C goes to the command as well: it ends, and then we do.
+        with stop_signals():
+            return run_command(onelake, command, run_by, os.environ)
 
 
 def how_to_reach(settings: Settings, address: str, certificate: Path | None) -> str:
@@ -130,6 +232,8 @@ def exposure(settings: Settings) -> str | None:
 
     host = settings.serve_host
     own = settings.serve_key != Settings.model_fields["serve_key"].default
+    if settings.serve_onelake:
+        return WARNING
     if own or host == "localhost" or host == "::1" or host.startswith("127."):
         return None
     return (

@@ -8,7 +8,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from openmirror.emulator.errors import Fault, RefusedCall
 from openmirror.emulator.signatures import is_signed
@@ -26,6 +26,19 @@ _AUDIENCES = frozenset(
     }
 )
 _SKEW_SECONDS = 300
+
+
+class Gatekeeper(Protocol):
+    """Lets requests in."""
+
+    def check(
+        self,
+        method: str,
+        raw_path: str,
+        query: Sequence[tuple[str, str]],
+        headers: Mapping[str, str],
+    ) -> None:
+        """Raises RefusedCall unless the request may go on."""
 
 
 @dataclass(frozen=True)

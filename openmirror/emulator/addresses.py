@@ -59,7 +59,7 @@ def parse_path(raw: str, account: str) -> Address:
 
     The account may be its first part, as in the URLs of emulators. Raises Refused.
     """
-    return _address(_decoded(raw, Fault.INVALID_URI), account)
+    return _address(decoded_path(raw, Fault.INVALID_URI), account)
 
 
 def parse_rename_source(header: str, account: str) -> Address:
@@ -75,7 +75,7 @@ def parse_rename_source(header: str, account: str) -> Address:
             raise RefusedCall(Fault.SOURCE_INVALID, str(error)) from error
     else:
         path = header.partition("?")[0]
-    source = _address(_decoded(path, Fault.SOURCE_INVALID), account)
+    source = _address(decoded_path(path, Fault.SOURCE_INVALID), account)
     if not source.path:
         raise RefusedCall(Fault.SOURCE_INVALID, f"{header!r} names no path in a container")
     return source
@@ -99,7 +99,7 @@ def parse_copy_source(header: str, account: str, host: str) -> Address:
         )
     if {"snapshot", "versionid"} & {name.lower() for name, _ in parse_qsl(url.query)}:
         raise RefusedCall(Fault.NOT_IMITATED, "there are no snapshots and versions to copy")
-    source = _address(_decoded(url.path, Fault.INVALID_HEADER), account)
+    source = _address(decoded_path(url.path, Fault.INVALID_HEADER), account)
     if not source.path:
         raise RefusedCall(Fault.INVALID_HEADER, "x-ms-copy-source names no blob")
     return source
@@ -107,8 +107,8 @@ def parse_copy_source(header: str, account: str, host: str) -> Address:
 
 def parse_folder(text: str, container: str) -> Address:
     """The folder that a decoded query parameter names within a container. Raises Refused."""
-    _check_text(text, Fault.INVALID_QUERY)
-    return Address(container, _path(text.split("/")))
+    check_text(text, Fault.INVALID_QUERY)
+    return Address(container, checked_path(text.split("/")))
 
 
 def check_container_name(name: str) -> None:
@@ -127,19 +127,21 @@ def _address(decoded: str, account: str) -> Address:
     if not parts:
         return Address()
     check_container_name(parts[0])
-    return Address(parts[0], _path(parts[1:]))
+    return Address(parts[0], checked_path(parts[1:]))
 
 
-def _decoded(raw: str, fault: Fault) -> str:
+def decoded_path(raw: str, fault: Fault) -> str:
+    """A path of a URL, decoded; raises RefusedCall with this fault."""
     try:
         decoded = unquote(raw, errors="strict")
     except UnicodeDecodeError as error:
         raise RefusedCall(fault, "the path is not UTF-8") from error
-    _check_text(decoded, fault)
+    check_text(decoded, fault)
     return decoded
 
 
-def _check_text(text: str, fault: Fault) -> None:
+def check_text(text: str, fault: Fault) -> None:
+    """Raises RefusedCall with this fault for what no path can hold."""
     if "\0" in text:
         raise RefusedCall(fault, "a path cannot hold the character NUL")
     try:
@@ -148,8 +150,8 @@ def _check_text(text: str, fault: Fault) -> None:
         raise RefusedCall(fault, "the path is not UTF-8") from error
 
 
-def _path(parts: list[str]) -> str:
-    """Empty parts are left out: `a//b` is `a/b`."""
+def checked_path(parts: list[str]) -> str:
+    """The path of these parts; raises RefusedCall. Empty parts are left out: `a//b` is `a/b`."""
     kept = [part for part in parts if part]
     for part in kept:
         if part in (".", ".."):

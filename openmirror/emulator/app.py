@@ -14,13 +14,14 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from openmirror.emulator.access import Credentials
+from openmirror.emulator.access import Gatekeeper
 from openmirror.emulator.account import Account
-from openmirror.emulator.addresses import parse_path
+from openmirror.emulator.appending import reserve
 from openmirror.emulator.batches import answer_batch, is_batch
 from openmirror.emulator.bodies import Body
 from openmirror.emulator.calls import Call, FilePart, Reply
 from openmirror.emulator.errors import Fault, RefusedCall
+from openmirror.emulator.places import Naming
 from openmirror.emulator.refusals import log_refusal, refusal
 from openmirror.emulator.routing import speaks_dfs, verb_of
 from openmirror.emulator.ticks import http_date
@@ -31,6 +32,8 @@ _VERSION = "2025-11-05"
 """Of the storage API, where a client does not say."""
 _PIECE = 1 << 20
 _SMALL = 1 << 18
+_LARGE = 100_000
+"""Bodies with more digits of bytes than this are written where they belong as they come."""
 _METHODS = ("GET", "HEAD", "PUT", "POST", "PATCH", "DELETE")
 
 
@@ -39,7 +42,8 @@ class Endpoint:
     """One account, served to whoever has its credentials."""
 
     account: Account
-    credentials: Credentials
+    gatekeeper: Gatekeeper
+    naming: Naming
     most_bytes: int
     """Of one request's body."""
 
@@ -90,23 +94,27 @@ class Endpoint:
         method = headers.get("x-http-method-override", request.method).upper()
         if request.method not in _METHODS or method not in _METHODS:
             raise RefusedCall(Fault.VERB)
-        self.credentials.check(
-            request.method, raw_path, request.query_params.multi_items(), headers
-        )
-        address = parse_path(raw_path, self.account.name)
-        await self._receive(request, headers, body)
+        self.gatekeeper.check(request.method, raw_path, request.query_params.multi_items(), headers)
+        place = self.naming.place(raw_path, query)
         call = Call(
             method=method,
-            address=address,
-            query=query,
+            address=place.address,
+            query=place.query,
             headers=headers,
             body=body,
             dfs=dfs,
             request_id=request_id,
+            naming=self.naming,
+            spelling=place.spelling,
         )
+        if _is_large_append(call):
+            reserved = await run_in_threadpool(reserve, self.account, call)
+            if reserved is not None:
+                body.go_to(reserved)
+        await self._receive(request, headers, body)
         if is_batch(call):
-            return await run_in_threadpool(answer_batch, self.account, self.credentials, call)
-        verb = verb_of(call)
+            return await run_in_threadpool(answer_batch, self.account, self.gatekeeper, call)
+        verb = place.answer or verb_of(call)
         _check_md5(call)
         return await run_in_threadpool(verb, self.account, call)
 
@@ -118,6 +126,15 @@ class Endpoint:
             if body.size + len(piece) > self.most_bytes:
                 raise RefusedCall(Fault.TOO_LARGE, f"a request has at most {self.most_bytes} bytes")
             body.add(piece)
+
+
+def _is_large_append(call: Call) -> bool:
+    length = call.headers.get("content-length", "")
+    return (
+        call.dfs
+        and (call.method, call.query.get("action")) == ("PATCH", "append")
+        and len(length) > len(str(_LARGE))
+    )
 
 
 def _headers(request: Request) -> dict[str, str]:

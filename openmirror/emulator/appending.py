@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 
 from openmirror.emulator.account import Account
+from openmirror.emulator.bodies import Reserved
 from openmirror.emulator.calls import Call, Reply
 from openmirror.emulator.conditions import Conditions
 from openmirror.emulator.errors import Fault, RefusedCall
@@ -30,6 +31,19 @@ def append(account: Account, call: Call) -> Reply:
     return Reply(202, {"x-ms-request-server-encrypted": "true"})
 
 
+def reserve(account: Account, call: Call) -> Reserved | None:
+    """Where the body of an append belongs, before it came; None where it must be kept elsewhere."""
+    length, position = call.headers.get("content-length", ""), call.query.get("position", "")
+    given = (length, position)
+    if not all(text.isascii() and text.isdigit() and len(text) < 14 for text in given):
+        return None
+    with account.gate():
+        node = account.disk.find(call.address)
+        if node is None or node.is_folder:
+            return None
+        return account.staging.reserve(node, int(position), int(length))
+
+
 def flush(account: Account, call: Call) -> Reply:
     """`PATCH ?action=flush&position=`: readers see all that was appended, at once."""
     position = call.number("position")
@@ -48,16 +62,19 @@ def _flush(account: Account, call: Call, node: Node, position: int) -> Node:
         raise RefusedCall(
             Fault.FLUSH_POSITION, f"what was appended begins below the file's {node.size} bytes"
         )
-    facts = node.facts
-    with account.staging.file() as (content, target):
-        committed = account.disk.open(node)
-        try:
-            account.staging.assemble(node, committed, position, target)
-        finally:
-            os.close(committed)
-        properties = {**facts.properties, **sent_properties(call)}
-        facts = replace(facts, created=node.created, properties=properties, copy=None)
-        node = account.replace_content(call, node, facts, content, call.lease_id)
+    properties = {**node.facts.properties, **sent_properties(call)}
+    facts = replace(node.facts, created=node.created, properties=properties, copy=None)
+    whole = account.staging.take_whole(node, position)
+    if whole is not None:
+        node = account.replace_content(call, node, facts, whole, call.lease_id)
+    else:
+        with account.staging.file() as (content, target):
+            committed = account.disk.open(node)
+            try:
+                account.staging.assemble(node, committed, position, target)
+            finally:
+                os.close(committed)
+            node = account.replace_content(call, node, facts, content, call.lease_id)
     if call.flag("close"):
         account.announce.created(call, "FlushWithClose", node)
     return node

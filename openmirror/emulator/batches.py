@@ -12,9 +12,8 @@ from http import HTTPStatus
 from urllib.parse import parse_qsl
 from uuid import uuid4
 
-from openmirror.emulator.access import Credentials
+from openmirror.emulator.access import Gatekeeper
 from openmirror.emulator.account import Account
-from openmirror.emulator.addresses import parse_path
 from openmirror.emulator.blob_paths import delete_blob
 from openmirror.emulator.bodies import Body
 from openmirror.emulator.calls import Call, Reply
@@ -45,30 +44,35 @@ def is_batch(call: Call) -> bool:
     return not call.dfs and call.method == "POST" and call.query.get("comp") == "batch"
 
 
-def answer_batch(account: Account, credentials: Credentials, call: Call) -> Reply:
+def answer_batch(account: Account, gatekeeper: Gatekeeper, call: Call) -> Reply:
     """All answers in one; those of single requests may be errors. Raises Refused for no batch."""
     boundary = f"batchresponse_{uuid4()}"
     pieces = [
-        _framed(boundary, part, _answer(account, credentials, call, part)) for part in _parts(call)
+        _framed(boundary, part, _answer(account, gatekeeper, call, part)) for part in _parts(call)
     ]
     content = b"".join([*pieces, f"--{boundary}--\r\n".encode()])
     return Reply(202, {"content-type": f"multipart/mixed; boundary={boundary}"}, content)
 
 
-def _answer(account: Account, credentials: Credentials, whole: Call, part: _Part) -> Reply:
+def _answer(account: Account, gatekeeper: Gatekeeper, whole: Call, part: _Part) -> Reply:
     body = Body(account.staging.folder)
     try:
-        credentials.check(part.method, part.raw_path, part.query, part.headers)
+        gatekeeper.check(part.method, part.raw_path, part.query, part.headers)
+        query = {name.lower(): value for name, value in part.query}
+        place = whole.naming.place(part.raw_path, query)
         call = Call(
             method=part.method,
-            address=parse_path(part.raw_path, account.name),
-            query={name.lower(): value for name, value in part.query},
+            address=place.address,
+            query=place.query,
             headers=part.headers,
             body=body,
             dfs=False,
             request_id=whole.request_id,
+            naming=whole.naming,
+            spelling=place.spelling,
         )
-        return _verb(call)(account, call)
+        verb = place.answer or _verb(call)
+        return verb(account, call)
     except RefusedCall as refused:
         log_refusal(part.method, part.raw_path, refused, dfs=False)
         return refusal(part.method, refused, whole.request_id, dfs=False)

@@ -54,19 +54,20 @@ def list_blobs(account: Account, call: Call) -> Reply:
     root = Element(
         "EnumerationResults",
         ServiceEndpoint=f"http://{account.name}/",
-        ContainerName=call.address.container,
+        ContainerName=call.spelling.container(call.address),
     )
     for name in ("prefix", "marker", "maxresults", "delimiter"):
         if call.query.get(name):
             title = {"maxresults": "MaxResults"}.get(name, name.capitalize())
-            _add(root, {title: call.query[name]})
+            shown = call.query[name]
+            _add(root, {title: call.spelling.path(shown) if name == "prefix" else shown})
     blobs = SubElement(root, "Blobs")
     include = call.query.get("include", "").split(",")
     for node in found.nodes:
         if delimiter and node.is_folder:
-            add_name(SubElement(blobs, "BlobPrefix"), f"{node.address.path}/")
+            add_name(SubElement(blobs, "BlobPrefix"), f"{call.spelling.path(node.address.path)}/")
         else:
-            _add_blob(blobs, node, include)
+            _add_blob(blobs, call.spelling.path(node.address.path), node, include)
     SubElement(root, "NextMarker").text = found.after
     return Reply(200, _XML, rendered(root))
 
@@ -98,9 +99,9 @@ def _start(full: str, folder: Address) -> str | None:
     return "" if parts < above else None
 
 
-def _add_blob(blobs: Element, node: Node, include: list[str]) -> None:
+def _add_blob(blobs: Element, name: str, node: Node, include: list[str]) -> None:
     blob = SubElement(blobs, "Blob")
-    add_name(blob, node.address.path)
+    add_name(blob, name)
     properties = {
         "Creation-Time": http_date(node.created),
         **_times(node),
@@ -110,7 +111,7 @@ def _add_blob(blobs: Element, node: Node, include: list[str]) -> None:
         "Permissions": permissions_of(node),
         "Content-Length": str(node.size),
         "Content-Type": DEFAULT_TYPE,
-        **{name.title(): value for name, value in node.facts.properties.items()},
+        **{header.title(): value for header, value in node.facts.properties.items()},
         "BlobType": "BlockBlob",
         "AccessTier": "Hot",
         "AccessTierInferred": "true",

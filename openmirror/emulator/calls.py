@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from openmirror.emulator.addresses import Address
 from openmirror.emulator.bodies import Body
 from openmirror.emulator.errors import Fault, RefusedCall
+from openmirror.emulator.places import Naming, Spelling
+
+_MOST_DIGITS = 14
+"""Of a number: places beyond 10 TB are in no file of any disk."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +26,10 @@ class Call:
     dfs: bool
     """Whether it speaks to the DFS endpoint, not to the Blob endpoint."""
     request_id: str
+    naming: Naming
+    """Of this client: what it calls the places that it names in headers."""
+    spelling: Spelling = field(default_factory=Spelling)
+    """How what lies at and below the address is named to it."""
 
     def header(self, name: str) -> str | None:
         """A header, None without it."""
@@ -34,7 +42,7 @@ class Call:
             if default is None:
                 raise RefusedCall(Fault.MISSING_QUERY, name)
             return default
-        if not (text.isascii() and text.isdigit() and len(text) < 20):
+        if not (text.isascii() and text.isdigit() and len(text) < _MOST_DIGITS):
             raise RefusedCall(Fault.INVALID_QUERY, f"{name}={text!r} is no whole number")
         return int(text)
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from openmirror.emulator.account import Account
-from openmirror.emulator.addresses import parse_copy_source
 from openmirror.emulator.blob_paths import check_kind, put_folder
 from openmirror.emulator.blocks import keep_block
 from openmirror.emulator.bodies import Body, copy_range, md5_of
@@ -109,7 +108,7 @@ def abort(account: Account, call: Call) -> Reply:
 def _found(account: Account, call: Call) -> Node:
     """What the source's URL names; raises Refused."""
     header, host = call.headers["x-ms-copy-source"], call.header("host") or ""
-    address = parse_copy_source(header, account.name, host)
+    address = call.naming.copy_source(header, host)
     found = account.disk.find(address)
     if found is None:
         raise RefusedCall(Fault.COPY_SOURCE_MISSING, f"{address.container}/{address.path}")

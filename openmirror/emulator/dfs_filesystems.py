@@ -44,7 +44,7 @@ def list_paths(account: Account, call: Call) -> Reply:
     node = account.disk.require(folder)
     if not node.is_folder:
         # A file lists itself: Spark's driver asks so for each file that it is to read.
-        return _json({"paths": [_entry(node)]})
+        return _json({"paths": [_entry(call, node)]})
     found = page(
         account.disk,
         folder,
@@ -53,7 +53,7 @@ def list_paths(account: Account, call: Call) -> Reply:
         token=call.query.get("continuation", ""),
         start=call.query.get("beginfrom", ""),
     )
-    reply = _json({"paths": [_entry(child) for child in found.nodes]})
+    reply = _json({"paths": [_entry(call, child) for child in found.nodes]})
     if found.after is None:
         return reply
     return Reply(200, {**reply.headers, "x-ms-continuation": found.after}, reply.content)
@@ -78,10 +78,10 @@ def _most(call: Call) -> int:
     return most
 
 
-def _entry(node: Node) -> dict[str, Any]:
+def _entry(call: Call, node: Node) -> dict[str, Any]:
     kind = {"isDirectory": "true"} if node.is_folder else {}
     return {
-        "name": node.address.path,
+        "name": call.spelling.path(node.address.path),
         **kind,
         "contentLength": str(node.size),
         "creationTime": str(file_time(node.created)),

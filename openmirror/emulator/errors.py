@@ -191,6 +191,12 @@ class Fault(Enum):
         "Server failed to authenticate the request. Make sure the value of Authorization header "
         "is formed correctly including the signature.",
     )
+    FORBIDDEN = (
+        403,
+        "AuthorizationPermissionMismatch",
+        "AuthorizationPermissionMismatch",
+        "This request is not authorized to perform this operation using this permission.",
+    )
     TOKEN = (
         401,
         "InvalidAuthenticationInfo",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from openmirror.emulator.account import Account
-from openmirror.emulator.addresses import Address, parse_rename_source
+from openmirror.emulator.addresses import Address
 from openmirror.emulator.calls import Call, Reply
 from openmirror.emulator.conditions import Conditions
 from openmirror.emulator.errors import Fault, RefusedCall
@@ -16,7 +16,7 @@ from openmirror.emulator.properties import written
 
 def rename(account: Account, call: Call) -> Reply:
     """`PUT` with `x-ms-rename-source`; what has the new name is replaced, unless forbidden."""
-    source_address = parse_rename_source(call.headers["x-ms-rename-source"], account.name)
+    source_address = call.naming.rename_source(call.headers["x-ms-rename-source"])
     if not call.address.path:
         raise RefusedCall(Fault.INVALID_URI, "a container cannot be the destination of a rename")
     with account.gate():

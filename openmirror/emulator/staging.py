@@ -11,7 +11,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from openmirror.emulator.addresses import Address
-from openmirror.emulator.bodies import Body, copy_range
+from openmirror.emulator.bodies import Body, Reserved, copy_range
 from openmirror.emulator.errors import Fault, RefusedCall
 from openmirror.emulator.nodes import Node
 from openmirror.emulator.state import Block, EndpointState, Upload
@@ -26,6 +26,8 @@ class Staging:
     def __init__(self, folder: Path, state: EndpointState) -> None:
         self.folder = folder
         self._state = state
+        self._reserved: list[tuple[str, int, int]] = []
+        """Of which staging file, from where to where, somebody writes now."""
         folder.mkdir(parents=True, exist_ok=True)
         self._clean()
 
@@ -40,6 +42,38 @@ class Staging:
             os.close(fd)
             with suppress(FileNotFoundError):
                 path.unlink()
+
+    def reserve(self, node: Node, position: int, length: int) -> Reserved | None:
+        """A place for bytes that are to be appended, so that they are written only once.
+
+        None where something is kept there, or written there now: what is not whole must not take
+        its place. To be called within the gate.
+        """
+        upload = self._state.upload(node.identity) or Upload(uuid4().hex, ())
+        place = (upload.file, position, position + length)
+        taken = [*((upload.file, *one) for one in upload.ranges), *self._reserved]
+        if any(_overlap(place, one) for one in taken):
+            return None
+        if not upload.ranges:
+            self._state.keep_upload(node.identity, upload)
+        fd = os.open(self.folder / upload.file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._reserved.append(place)
+        return Reserved(fd, position, length, lambda: self._reserved.remove(place))
+
+    def take_whole(self, node: Node, position: int) -> Path | None:
+        """The file of all that was appended, if that is all that the node will have; else None.
+
+        To be called within the gate. The caller gives it its name, or leaves it where it is.
+        """
+        upload = self._state.upload(node.identity)
+        if upload is None or node.size or upload.ranges != ((0, position),):
+            return None
+        if any(file == upload.file for file, _, _ in self._reserved):
+            return None  # whoever writes into it would write into what readers see
+        path = self.folder / upload.file
+        # What a client broke off may lie behind the end.
+        os.truncate(path, position)
+        return path
 
     def append(self, node: Node, position: int, body: Body) -> None:
         """Keep bytes for a file at a position, until they are flushed."""
@@ -149,6 +183,10 @@ def _with(ranges: tuple[tuple[int, int], ...], start: int, end: int) -> tuple[tu
         else:
             merged.append((first, last))
     return tuple(merged)
+
+
+def _overlap(one: tuple[str, int, int], other: tuple[str, int, int]) -> bool:
+    return one[0] == other[0] and one[1] < other[2] and other[1] < one[2]
 
 
 def _has(ranges: tuple[tuple[int, int], ...], start: int, end: int) -> bool:

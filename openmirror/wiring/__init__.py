@@ -9,6 +9,7 @@ from openmirror.wiring.local import (
     up,
     utc_now,
 )
+from openmirror.wiring.onelake import onelake_served
 from openmirror.wiring.page import page_served
 from openmirror.wiring.root import root_ports
 from openmirror.wiring.runner import runner
@@ -23,6 +24,7 @@ __all__ = [
     "local_ports",
     "local_root",
     "locked",
+    "onelake_served",
     "page_served",
     "root_engine",
     "root_ports",

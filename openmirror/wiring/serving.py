@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from openmirror.ports.work_items import EVENTS_QUEUE
@@ -16,12 +16,12 @@ from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
     from openmirror.emulator.events import Sink
-    from openmirror.emulator.server import Server
+    from openmirror.emulator.server import Options, Server
     from openmirror.emulator.subscription import QueueSink
 
 _EXTRAS = {
     "azure": "openmirror[azure]",
-    **dict.fromkeys(("cryptography", "starlette", "uvicorn"), "openmirror[cli]"),
+    **dict.fromkeys(("cryptography", "h11", "starlette", "uvicorn"), "openmirror[cli]"),
 }
 _SUBJECT = f"/blobServices/default/containers/{LANDING}/blobs/"
 
@@ -32,30 +32,40 @@ def served(settings: Settings, *sinks: Sink) -> Iterator[Server]:
 
     Raises CannotStart when it cannot listen, RootLocked when the root is served already.
     """
-    root = local_root(settings)
-    with ExitStack() as parts:
-        with optional_packages("the endpoint needs", **_EXTRAS):
-            from openmirror.emulator.account import ENDPOINT_FOLDER
-            from openmirror.emulator.certificate import certificate
-            from openmirror.emulator.events import Envelope
-            from openmirror.emulator.server import Options, Server
+    options = endpoint_options(settings, local_root(settings))
+    from openmirror.emulator.server import Server
 
-        kept = root / ENDPOINT_FOLDER
-        every = list(sinks)
-        if settings.serve_events is not None:
-            every.append(parts.enter_context(_queue(settings.serve_events.get_secret_value())))
-        options = Options(
-            root=root,
-            host=settings.serve_host,
-            port=settings.serve_port,
-            account=settings.serve_account,
-            key=settings.serve_key.get_secret_value(),
-            most_bytes=int(settings.serve_most_bytes),
-            certificate=certificate(kept, [settings.serve_host]) if settings.serve_https else None,
-            envelope=Envelope(settings.serve_envelope),
-        )
-        server = parts.enter_context(Server(options, lambda event: _hand_out(every, event)))
-        yield server
+    with ExitStack() as parts:
+        yield parts.enter_context(Server(options, handed_to(settings, sinks, parts)))
+
+
+def endpoint_options(settings: Settings, root: Path) -> Options:
+    """What the settings say about the endpoint; raises CannotStart without its packages."""
+    with optional_packages("the endpoint needs", **_EXTRAS):
+        from openmirror.emulator.account import ENDPOINT_FOLDER
+        from openmirror.emulator.certificate import certificate
+        from openmirror.emulator.events import Envelope
+        from openmirror.emulator.server import Options
+
+    kept = root / ENDPOINT_FOLDER
+    return Options(
+        root=root,
+        host=settings.serve_host,
+        port=settings.serve_port,
+        account=settings.serve_account,
+        key=settings.serve_key.get_secret_value(),
+        most_bytes=int(settings.serve_most_bytes),
+        certificate=certificate(kept, [settings.serve_host]) if settings.serve_https else None,
+        envelope=Envelope(settings.serve_envelope),
+    )
+
+
+def handed_to(settings: Settings, sinks: Sequence[Sink], parts: ExitStack) -> Sink:
+    """A sink that hands each event to all of these, and to the queue of the settings."""
+    every = list(sinks)
+    if settings.serve_events is not None:
+        every.append(parts.enter_context(_queue(settings.serve_events.get_secret_value())))
+    return lambda event: _hand_out(every, event)
 
 
 def waking(running: Daemon, wanted: Callable[[str], bool]) -> Sink:

@@ -92,7 +92,7 @@ LAYERS = (
         _rooms(
             databricks="azure databricks",
             deltalog="pyarrow",
-            emulator="azure cryptography starlette uvicorn",
+            emulator="azure cryptography h11 starlette uvicorn",
             formats="cramjam pyarrow",
             spark="delta py4j pyspark",
             telemetry="azure opentelemetry",

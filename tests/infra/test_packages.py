@@ -29,6 +29,7 @@ from release.archive import write_folder
 from release.contents import ROOTS, ignored, is_ignored
 from release.refusals import Refused
 from release.requirements import listed_for, vendored
+from release.wheel import LEFT_OUT
 
 ROOT = Path(__file__).parents[2]
 VERSION = openmirror.__version__
@@ -198,7 +199,18 @@ def test_funcignore_uses_only_what_is_read_alike_by_everybody() -> None:
         assert not pattern.startswith("/")
 
 
-def test_the_wheel_holds_both_packages_whole_and_nothing_else(built: Built) -> None:
+def test_nothing_that_is_deployed_can_give_tokens(built: Built) -> None:
+    for package in (built.app, built.wheel):
+        assert not [name for name in members(package) if "/onelake/" in name]
+    record = members(built.wheel)[f"openmirror-{VERSION}.dist-info/RECORD"].decode()
+    assert "/onelake/" not in record
+    listed = {line.rpartition(",")[0].rpartition(",")[0] for line in record.splitlines()}
+    assert listed == set(members(built.wheel))
+
+
+def test_the_wheel_holds_both_packages_whole_but_the_stand_in_and_nothing_else(
+    built: Built,
+) -> None:
     found = members(built.wheel)
     info = f"openmirror-{VERSION}.dist-info/"
     wanted = {
@@ -207,6 +219,7 @@ def test_the_wheel_holds_both_packages_whole_and_nothing_else(built: Built) -> N
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
+    wanted = {name for name in wanted if not name.startswith(LEFT_OUT)}
     assert {name for name in found if not name.startswith(info)} == wanted
     assert list(found)[-1] == f"{info}RECORD"
 

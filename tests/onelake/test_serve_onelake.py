@@ -1,0 +1,173 @@
+"""`openmirror serve --onelake` as a command: what it prints, what it runs, what it refuses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from openmirror.cli.app import app
+from openmirror.errors import CannotStart
+from openmirror.settings import Settings
+from openmirror.wiring import onelake_served
+
+ENV = {**os.environ, "PYTHONPATH": str(Path.cwd())}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "root"
+    (made / "landing/sales/Files/LandingZone").mkdir(parents=True)
+    return made
+
+
+def serve(root: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "openmirror.cli", "serve", "--root", str(root), *words]
+
+
+def run(root: Path, by: str, *command: str) -> list[str]:
+    return ["serve", "--root", str(root), "--onelake", "--run", "--run-by", by, "--", *command]
+
+
+def test_it_prints_names_port_and_trust_and_changes_nothing(root: Path) -> None:
+    before = Path("/etc/hosts").read_bytes()
+    words = serve(root, "--onelake", "--port", "0", "--map", "My Workspace/Sales=sales")
+    with subprocess.Popen(words, env=ENV, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line.rstrip())
+            if "--run -- COMMAND" in line:
+                break
+        process.terminate()
+    shown = "\n".join(lines)
+    for name in ("onelake.dfs.fabric.microsoft.com", "api.fabric.microsoft.com", "sts.windows.net"):
+        assert f"  127.0.0.1 {name}" in lines
+    assert "/My%20Workspace/Sales.MountedRelationalDatabase/Files/LandingZone" in shown
+    assert "export AZURE_AUTHORITY_HOST=https://login.microsoftonline.com:" in shown
+    assert "--resolve onelake.dfs.fabric.microsoft.com:" in shown
+    for variable in (
+        "SSL_CERT_FILE",
+        "REQUESTS_CA_BUNDLE",
+        "NODE_EXTRA_CA_CERTS",
+        "JAVA_TOOL_OPTIONS",
+        "IDENTITY_ENDPOINT",
+    ):
+        assert f"export {variable}=" in shown or f" {variable}=" in shown
+    assert Path("/etc/hosts").read_bytes() == before
+
+
+@pytest.mark.parametrize(("command", "code"), [("exit 7", 7), ("kill -9 $$", 137), ("true", 0)])
+def test_it_ends_as_its_command_ends(root: Path, command: str, code: int) -> None:
+    words = run(root, "proxy", "sh", "-c", command)
+    assert CliRunner().invoke(app, words).exit_code == code
+
+
+def test_a_command_sees_the_names_and_others_do_not(root: Path, tmp_path: Path) -> None:
+    script = f"cat /etc/hosts > {tmp_path}/hosts; printenv > {tmp_path}/environment"
+    done = CliRunner().invoke(app, run(root, "auto", "sh", "-c", script))
+    assert done.exit_code == 0, done.stderr
+    zone = "/openmirror/sales.MountedRelationalDatabase/Files/LandingZone"
+    lines = (tmp_path / "environment").read_text().splitlines()
+    assert f"OPENMIRROR_LANDING_ZONE=https://onelake.dfs.fabric.microsoft.com{zone}" in lines
+    if "runs by proxy" not in done.stderr:
+        hosts = (tmp_path / "hosts").read_text()
+        assert "127.0.0.1 onelake.dfs.fabric.microsoft.com\n" in hosts
+    assert "onelake" not in Path("/etc/hosts").read_text()
+
+
+@pytest.mark.parametrize(("by", "code"), [("auto", (1, 127)), ("proxy", (1,))])
+def test_a_command_that_is_not_there_is_named(
+    root: Path, by: str, code: tuple[int, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    done = CliRunner().invoke(app, run(root, by, "no-such-program"))
+    assert done.exit_code in code
+    assert "no-such-program cannot be started" in done.stderr + capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--map", "a/b=sales"], "--map, --mirror and --run go with --onelake"),
+        (["--mirror", "x"], "--map, --mirror and --run go with --onelake"),
+        (["--onelake", "--run"], "--run has no command"),
+        (["--onelake", "publisher"], "write --run -- before it"),
+        (["--onelake", "--host", "0.0.0.0", "--port", "0"], "listens on loopback only"),
+        (["--onelake", "--map", "nonsense"], "is not WORKSPACE/ITEM=MIRROR"),
+        (["--onelake", "--map", "a/b/c=sales"], "named by its GUID"),
+        (["--onelake", "--map", "a/b=none"], "add --mirror none"),
+        (
+            ["--onelake", "--mirror", "x", "--map", "a/b=sales", "--map", "A/B=x"],
+            "stands for two mirrors, sales and x",
+        ),
+        (["--onelake", "--mirror", "a/b"], "no mirror's name"),
+    ],
+)
+def test_what_cannot_be_served_says_why(root: Path, words: list[str], says: str) -> None:
+    done = CliRunner().invoke(app, ["serve", "--root", str(root), *words])
+    assert done.exit_code == 1
+    assert says in done.stderr
+    assert not (root / "landing" / "b").exists()
+
+
+def test_a_root_without_mirrors_asks_for_one(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["serve", "--root", str(tmp_path), "--onelake", "--port", "0"])
+    assert (done.exit_code, "add --mirror NAME to make one" in done.stderr) == (1, True)
+
+
+def test_a_taken_port_is_named(root: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = ["serve", "--root", str(root), "--onelake", "--port", port]
+        done = CliRunner().invoke(app, words)
+    assert done.exit_code == 1
+    assert f"cannot listen on 127.0.0.1 port {port}: Address already in use" in done.stderr
+
+
+def test_port_443_without_the_right_names_the_ways_out(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(socket.socket, "bind", refuse)
+    done = CliRunner().invoke(app, ["serve", "--root", str(root), "--onelake"])
+    assert done.exit_code == 1
+    assert "127.0.0.1 port 443: Permission denied" in done.stderr
+    assert "--port 10443" in done.stderr
+    assert "--run -- COMMAND" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["WEBSITE_INSTANCE_ID", "DATABRICKS_RUNTIME_VERSION"])
+def test_it_refuses_machines_that_things_are_deployed_to(root: Path, name: str) -> None:
+    settings = Settings(root=root, serve_onelake=True, serve_port=0)
+    with pytest.raises(CannotStart, match=name), onelake_served(settings, {name: "1"}):
+        pass
+
+
+def test_a_stopped_serve_leaves_no_publisher_behind(root: Path) -> None:
+    words = serve(root, "--onelake", "--run", "--", "sh", "-c", "echo started; sleep 600")
+    with subprocess.Popen(
+        words, env=ENV, stdout=subprocess.PIPE, start_new_session=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"started\n"
+        os.killpg(process.pid, signal.SIGINT)
+        started = time.monotonic()
+        assert process.wait(30) == 130
+        assert time.monotonic() - started < 20
+
+
+def test_the_port_is_443_unless_another_is_chosen() -> None:
+    assert Settings().port_to_serve() == 10080
+    assert Settings(serve_onelake=True).port_to_serve() == 443
+    assert Settings(serve_onelake=True, serve_port=10080).port_to_serve() == 10080
+    several = Settings.load({"OPENMIRROR_SERVE_MAP": "My Workspace/A=a; b/c=d;"})
+    assert several.serve_map == ("My Workspace/A=a", "b/c=d")
