@@ -114,7 +114,7 @@ def with_footer(parquet: FileBytes, value: bytes) -> bytes:
     start = len(whole) - 8 - length
     footer = bytes(whole[start:-8])
     mark = b"\x18" + _varint(len(FOOTER_KEY)) + FOOTER_KEY + b"\x18"
-    # The last: what it may stand in before is a column's own least or greatest value.
+    # The last: what else it may stand in, such as a column's name, comes before.
     at = footer.rindex(mark) + len(mark)
     old, begin = _read_varint(footer, at)
     changed = footer[:at] + _varint(len(value)) + value + footer[begin + old :]
