@@ -1,6 +1,6 @@
-module example.test/onelake
+module openmirror.test/publisher
 
-go 1.26.8
+go 1.24.0
 
 require (
 	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.20.0

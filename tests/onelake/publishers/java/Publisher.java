@@ -30,8 +30,7 @@ public class Publisher {
 
     static void publish(String zone, String table, String way, byte[] rows) {
         URI url = URI.create(zone);
-        // As it is encoded: of a name with a blank in it this SDK makes no URL.
-        String[] parts = url.getRawPath().substring(1).split("/", 2);
+        String[] parts = url.getPath().substring(1).split("/", 2);
         DataLakeFileSystemClient landing = new DataLakeServiceClientBuilder()
                 .endpoint("https://" + url.getAuthority()).credential(credential(way)).buildClient()
                 .getFileSystemClient(parts[0]);
