@@ -20,10 +20,11 @@ SEND = 4
 
 
 class Mirror:
-    """Applies each number once, and archives what it applied but the newest."""
+    """Applies each number once, archives all of them but the newest, and may purge at once."""
 
-    def __init__(self, store: MemoryStore) -> None:
+    def __init__(self, store: MemoryStore, *, purges: bool) -> None:
         self._store = store
+        self._purges = purges
         self.applied: list[object] = []
         self._position = 0
 
@@ -42,6 +43,8 @@ class Mirror:
                 self._store, join(ORDERS, "_ProcessedFiles")
             ):
                 self._store.move_file(path, to, self._store.read(path, 0, 0).etag)
+                if self._purges:
+                    self._store.delete_file(to)
 
 
 def sends(
@@ -59,7 +62,7 @@ def sends(
 
 def run(seed: int, sources: list[str], keys: list[list[int]]) -> tuple[MemoryStore, Mirror]:
     store = memory()
-    turns, mirror = Turns(store, seed), Mirror(store)
+    turns, mirror = Turns(store, seed), Mirror(store, purges=seed % 3 == 0)
     with publisher(store).table("dbo.orders", key=["id"], source="first") as orders:
         orders.insert([{"id": 0}], position=0)
 
