@@ -17,6 +17,7 @@ from bench.event_filter import event_filter
 from bench.measuring import Measured, load, machine, medians, run_in_fresh_process
 from bench.publishing import publishing
 from bench.serving import serving
+from bench.snapshots import snapshot
 from bench.version_columns import versioned
 
 OURS, BY_HAND = "bench.mirrored", "bench.byhand"
@@ -135,6 +136,7 @@ app.command()(event_filter)
 app.command()(serving)
 app.command()(versioned)
 app.command()(publishing)
+app.command()(snapshot)
 
 if __name__ == "__main__":
     app(prog_name="python -m bench")

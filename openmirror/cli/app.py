@@ -14,6 +14,7 @@ import openmirror
 from openmirror.cli import read_verbs, request_verbs, run_verbs, serve_verb
 from openmirror.cli.azure_verbs import azure
 from openmirror.cli.console import say_error
+from openmirror.cli.publish_verb import publish
 from openmirror.errors import OpenmirrorError, RootLocked
 
 EXIT_FAILED = 1
@@ -91,6 +92,7 @@ for verb in (run_verbs.up, run_verbs.drain, serve_verb.serve):
     app.command()(verb)
 for view in (read_verbs.status, read_verbs.history, read_verbs.validate):
     app.command()(view)
+app.command()(publish)
 for request in (
     request_verbs.pause,
     request_verbs.resume,

@@ -89,14 +89,14 @@ def _batches(content: BinaryIO, metadata: Any) -> Iterator[pa.RecordBatch]:
         pre_buffer=False,
         coerce_int96_timestamp_unit="us",
         page_checksum_verification=True,
-        **_storage_types(),
+        **storage_types(),
     ) as file:
         for group in range(file.num_row_groups):
             rows = _rows_at_once(metadata.row_group(group))
             yield from file.iter_batches(rows, row_groups=[group], use_threads=False)
 
 
-def _storage_types() -> dict[str, bool]:
+def storage_types() -> dict[str, bool]:
     """The option that keeps UUID and JSON columns bytes and text, as `to_column` takes them.
 
     Before pyarrow 21 (Databricks Runtime 17.3 has 19) there is no such option, nor need of one.
