@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 from openmirror.cli.app import app
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Change, ChangeFile, Marker, interpret
+from openmirror.publishing import BatchLimits, Publisher, PublisherOptions, TableWriter
 from tests.infra.commands.shell import simple_commands
 
 PAGE = Path(__file__).parents[2] / "docs" / "PUBLISHERS.md"
@@ -202,6 +203,28 @@ def test_inserts_of_a_file_that_has_changed_are_asked_about(place: Path) -> None
     assert "would be inserted once more" in asked.stderr
     assert publish(*words, "--yes").exit_code == 0
     assert len(rows(key=())) == 6
+
+
+def _interrupted(writer: TableWriter) -> None:
+    with writer.batch("sha256 of other bytes"):
+        writer.upsert([{"id": "000"}, {"id": "001"}, {"id": "002"}])
+        raise KeyboardInterrupt
+
+
+def test_a_file_that_was_sent_in_part_and_has_changed_since_is_asked_about(place: Path) -> None:
+    """Its batch can never be ended: the rows that are left of it are gone."""
+    options = PublisherOptions(limits=BatchLimits(rows=1))
+    with Publisher(Path("LandingZone"), options=options) as zone:
+        writer = zone.table("dbo.orders", key=["id"], source="file orders.csv")
+        with pytest.raises(KeyboardInterrupt):
+            _interrupted(writer)
+        writer.abandon()
+    asked = publish("orders.csv", "--key", "id")
+    assert asked.exit_code == 3
+    assert "orders.csv was sent in part, 2 rows of it, and has changed" in asked.stderr
+    assert publish("orders.csv", "--key", "id", "--yes").exit_code == 0
+    assert "passed over" in publish("orders.csv", "--key", "id").stdout
+    assert sorted(row["id"] for row in rows()) == ["000", "001", "002", "003"]
 
 
 def test_standard_input_is_a_file_of_a_named_source(place: Path) -> None:
