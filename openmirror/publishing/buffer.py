@@ -99,8 +99,8 @@ class RowBuffer:
         self._keep([])
 
     def is_full(self, limits: BatchLimits) -> bool:
-        """Whether there is a file's worth of rows; in a batch, one row must be left behind."""
-        if self._last_is_held and self._rows <= 1:
+        """Whether there is a file's worth of rows, besides what must stay behind in a batch."""
+        if self._last_is_held and self._rows <= self._held_rows:
             return False
         most = limits.rows + 1 if self._last_is_held else limits.rows
         return self._rows >= most or (self._rows > 0 and self._size >= limits.size)
@@ -123,6 +123,12 @@ class RowBuffer:
     def _last_is_held(self) -> bool:
         batch = self._batch
         return bool(batch and self._waiting and self._waiting[-1].position == batch.position)
+
+    @property
+    def _held_rows(self) -> int:
+        """Rows that stay behind while their batch is being given."""
+        last = self._waiting[-1]
+        return last.count if last.whole else 1
 
     def _put(self, piece: WaitingRows) -> None:
         self._waiting.append(piece)

@@ -129,3 +129,24 @@ def test_the_metadata_makes_the_folder() -> None:
     assert store.read(join(ORDERS, "_metadata.json")).data.startswith(
         b'{\n  "keyColumns": [\n    "id"'
     )
+
+
+def test_changed_keys_are_never_cut_apart_and_may_be_exchanged() -> None:
+    store = memory()
+    with publisher(store, rows=2).table("dbo.orders", key=["id"], source="erp") as orders:
+        orders.insert([{"id": 1, "v": "a"}, {"id": 2, "v": "b"}], position=1)
+        orders.change_key(
+            [{"id": 1}, {"id": 2}], [{"id": 2, "v": "a"}, {"id": 1, "v": "b"}], position=2
+        )
+        with orders.batch(3):
+            orders.change_key([{"id": 1}], [{"id": 3, "v": "b"}])
+            orders.insert([{"id": 4, "v": "c"}])
+    assert [len(file.changes) for file in landed(store)] == [2, 4, 2, 1]
+    rows = sorted(mirrored(store).rows, key=lambda row: str(row["id"]))
+    assert rows == [{"id": 2, "v": "a"}, {"id": 3, "v": "b"}, {"id": 4, "v": "c"}]
+
+
+def test_old_keys_of_another_type_are_refused() -> None:
+    orders = publisher(memory()).table("dbo.orders", key=["id"])
+    with pytest.raises(WrongRequest, match="other types"):
+        orders.change_key(pa.table({"id": pa.array([1], pa.int32())}), [{"id": 2}])
