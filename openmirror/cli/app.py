@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 import openmirror
-from openmirror.cli import read_verbs, request_verbs, run_verbs, serve_verb
+from openmirror.cli import check_verb, read_verbs, request_verbs, run_verbs, serve_verb
 from openmirror.cli.azure_verbs import azure
 from openmirror.cli.console import say_error
 from openmirror.cli.publish_verb import publish
@@ -90,7 +90,7 @@ def _before_any_verb(
 
 for verb in (run_verbs.up, run_verbs.drain, serve_verb.serve):
     app.command()(verb)
-for view in (read_verbs.status, read_verbs.history, read_verbs.validate):
+for view in (read_verbs.status, read_verbs.history, read_verbs.validate, check_verb.check):
     app.command()(view)
 app.command()(publish)
 for request in (

@@ -15,10 +15,11 @@ from openmirror.plan.cut import adapted, check_file, merge_file
 from openmirror.plan.decisions import Pause, Stop, Wait, WaitKind
 from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.plan.file_format import assumed, text_of
-from openmirror.plan.observed import TablePolicy, read_rules
+from openmirror.plan.observed import TablePolicy, UnexpectedName, read_rules
 from openmirror.plan.ordering import in_order
 from openmirror.plan.read_rules import ReadRules
 from openmirror.plan.rules import frozen_rules, table_rules
+from openmirror.plan.times import is_ahead
 from openmirror.plan.transitions.incarnations import with_record
 from openmirror.ports import Entry, FileStore, Inspector, RowReader
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
@@ -30,11 +31,13 @@ from openmirror.protocol.names import (
     TableName,
     TablePath,
 )
+from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rows import Marker, read_marker
 from openmirror.protocol.rules import WARNINGS, Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import LAST_SEQUENCE, START, Sequence, file_stem, next_sequence
 from openmirror.reconcile.landed_files import list_landed, with_landed
+from openmirror.status import at_second
 from openmirror.status.warnings import warnings
 from openmirror.table.control import (
     ControlDocument,
@@ -71,6 +74,20 @@ class FolderFinding:
     """Whether the table would stop or wait here; else a mirror goes on."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Examined:
+    """A table folder with everything that its findings come from."""
+
+    findings: tuple[FolderFinding, ...]
+    metadata: TableMetadata | Broken | None
+    naming: NamingScheme
+    files: tuple[LandedFile, ...]
+    """Its change files by name, with their facts where there is something to inspect."""
+    unexpected: tuple[UnexpectedName, ...]
+    archived: tuple[LandedFile, ...] | None
+    """None where no mirror ever moved a file away."""
+
+
 def validate_folder(
     store: FileStore,
     inspector: Inspector,
@@ -85,6 +102,18 @@ def validate_folder(
     against the table and the options that are there, and those that are applied are left out.
     Reads only. Raises NotThere when there is no such folder.
     """
+    return list(examine_folder(store, inspector, rows, folder, limits, seen).findings)
+
+
+def examine_folder(
+    store: FileStore,
+    inspector: Inspector,
+    rows: RowReader,
+    folder: StorePath,
+    limits: Limits | None = None,
+    seen: ObservedState | None = None,
+) -> Examined:
+    """The same as `validate_folder`, together with what was examined."""
     frozen = frozen_rules(seen) if seen is not None else None
     observed = _observe(store, folder, frozen)
     if seen is not None:
@@ -105,7 +134,23 @@ def validate_folder(
     known = {(finding.rule, finding.file) for finding in found}
     known |= {(finding.rule, None) for finding in found}
     of_mirror = _of_mirror(seen, limits) if seen is not None else ()
-    return found + [more for more in of_mirror if (more.rule, more.file) not in known]
+    found += [more for more in of_mirror if (more.rule, more.file) not in known]
+    return Examined(
+        findings=tuple(found),
+        metadata=observed.metadata,
+        naming=observed.naming,
+        files=tuple(_with_facts(inspector, file, observed) for file in observed.landed),
+        unexpected=observed.unexpected_names,
+        archived=archived,
+    )
+
+
+def _with_facts(inspector: Inspector, file: LandedFile, observed: ObservedState) -> LandedFile:
+    """A file with its facts, which an inspector remembers from the check before."""
+    if file.is_folder or file.twin:
+        return file
+    entry = Entry(file.name, False, file.size, file.modified, file.etag)
+    return replace(file, facts=inspector.inspect(file.path, entry, text_of(observed)))
 
 
 def _of_mirror(seen: ObservedState, limits: Limits) -> Iterator[FolderFinding]:
@@ -212,6 +257,10 @@ class _Check:
             yield _found(Code.METADATA_KEY_UNKNOWN, "; ".join(metadata.misspelt), METADATA_FILE)
         if detail := assumed(self.observed):
             yield _found(Code.FILE_FORMAT_ASSUMED, detail, METADATA_FILE)
+        for file in self.observed.landed:
+            if is_ahead(self.observed, file):
+                detail = f"its time, {at_second(file.modified)}, lies in the future"
+                yield _found(Code.FILE_TIME_AHEAD, detail, file.name)
         rules = table_rules(self.observed, self.limits, self.observed.at)
         if isinstance(rules, Pause):
             yield replace(_stopped(rules), file=METADATA_FILE)
@@ -312,9 +361,7 @@ class _Check:
                 continue
             file = landed
             if not landed.is_folder and not landed.twin:
-                entry = Entry(landed.name, False, landed.size, landed.modified, landed.etag)
-                facts = self.inspector.inspect(landed.path, entry, frozen.text)
-                file = replace(landed, facts=facts)
+                file = _with_facts(self.inspector, landed, self.observed)
             stop = check_file(self.observed, file, frozen, self.limits, self.observed.at)
             file = adapted(self.observed, frozen, schema or TableSchema(), file)
             merged = stop or merge_file(self.observed, schema or TableSchema(), file)
@@ -369,7 +416,8 @@ def _found(code: Code, detail: str, file: str | None) -> FolderFinding:
 def _stopped(stop: Stop) -> FolderFinding:
     match stop:
         case Pause(problem):
-            return _found(problem.code, problem.detail, problem.file)
+            found = _found(problem.code, problem.detail, problem.file)
+            return replace(found, remedy=problem.solution)
         case Wait(waiting):
             remedy = SOLUTIONS[Code.FILE_INCOMPLETE]
             return FolderFinding(waiting.kind, waiting.detail, remedy)

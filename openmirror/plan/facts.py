@@ -35,6 +35,8 @@ class FileFacts:
     rows: int = 0
     schema: TableSchema = TableSchema()
     """Typed data columns in file order: without the row marker and without Null-typed columns."""
+    untyped: tuple[str, ...] = ()
+    """Data columns of Parquet's Null type, which count as absent."""
     marker: str | None = None
     """The row marker column's name as the file spells it; None without one or when all NULL."""
     marker_type: ColumnType | None = None

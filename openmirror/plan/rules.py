@@ -83,7 +83,7 @@ def table_rules(observed: ObservedState, limits: Limits, now: datetime) -> Froze
         return Pause(problem_of(observed, broken))
     if metadata is None:
         return FrozenOptions(text=text_of(observed))
-    if broken := _changed(metadata, frozen):
+    if broken := changed_options(metadata, frozen):
         return Pause(problem_of(observed, broken))
     if broken := _keyless(metadata):
         return Pause(problem_of(observed, broken))
@@ -133,7 +133,8 @@ def _metadata_wait(observed: ObservedState, limits: Limits, now: datetime) -> Wa
     )
 
 
-def _changed(metadata: TableMetadata, frozen: FrozenOptions | None) -> Broken | None:
+def changed_options(metadata: TableMetadata, frozen: FrozenOptions | None) -> Broken | None:
+    """What a declaration changes of options that were frozen (PROTOCOL §4.4); None for nothing."""
     if frozen is None:
         return None
     if frozen.key_columns and _folded(metadata.key_columns) != _folded(frozen.key_columns):

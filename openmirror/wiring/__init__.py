@@ -1,6 +1,7 @@
 """The one place where things are built from settings; a file for each form of the product."""
 
 from openmirror.wiring.azure import leases, work_queue
+from openmirror.wiring.checking import observed_account, zone_at, zone_in_folder, zones_of
 from openmirror.wiring.local import (
     history_reader,
     local_ports,
@@ -24,6 +25,7 @@ __all__ = [
     "local_ports",
     "local_root",
     "locked",
+    "observed_account",
     "onelake_served",
     "page_served",
     "root_engine",
@@ -35,4 +37,7 @@ __all__ = [
     "validate_on_disk",
     "waking",
     "work_queue",
+    "zone_at",
+    "zone_in_folder",
+    "zones_of",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
     from openmirror.emulator.events import Sink
-    from openmirror.emulator.server import Options, Server
+    from openmirror.emulator.server import FrontOf, Options, Server
     from openmirror.emulator.subscription import QueueSink
 
 _EXTRAS = {
@@ -27,12 +28,14 @@ _SUBJECT = f"/blobServices/default/containers/{LANDING}/blobs/"
 
 
 @contextmanager
-def served(settings: Settings, *sinks: Sink) -> Iterator[Server]:
+def served(settings: Settings, *sinks: Sink, front: FrontOf | None = None) -> Iterator[Server]:
     """The endpoint over the local root, answering until the block ends.
+
+    `front` puts an application of its own before it.
 
     Raises CannotStart when it cannot listen, RootLocked when the root is served already.
     """
-    options = endpoint_options(settings, local_root(settings))
+    options = replace(endpoint_options(settings, local_root(settings)), front=front)
     from openmirror.emulator.server import Server
 
     with ExitStack() as parts:

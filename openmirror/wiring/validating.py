@@ -31,7 +31,7 @@ def validate_on_disk(settings: Settings, folder: Path) -> Validated:
     found = landing_place(place.parts[1:], inside)
     if isinstance(found, OtherPlace):
         raise Malformed(f"{folder} is {found.what}, not a table folder{_tables_in(place)}")
-    seen = _observed(settings, found)
+    seen = mirror_observed(settings, found)
     store = LocalStore(place.parent)
     findings = validate_folder(
         store,
@@ -60,7 +60,7 @@ def _is_of_table(path: Path) -> bool:
     return path.name == "_metadata.json" or (path.stem.isdigit() and len(path.stem) == 20)
 
 
-def _observed(settings: Settings, found: TablePlace) -> ObservedState | FolderFinding | None:
+def mirror_observed(settings: Settings, found: TablePlace) -> ObservedState | FolderFinding | None:
     """What the mirror of this folder knows of it; None where none was ever at work on it.
 
     A finding where its control document cannot be read: then the table stands still.

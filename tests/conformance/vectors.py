@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -15,6 +13,7 @@ from typing import Any
 
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.schema import Column, ColumnType
+from tests.vectors.run import bag, publish
 
 HERE = Path(__file__).parent.parent / "vectors"
 _EXACT = 2**53 - 1
@@ -84,23 +83,7 @@ class Step:
 
     def publish(self, zone: Path) -> None:
         """Change a zone as publishers did; files are as old as the copy, or as the step says."""
-        for path, to in self.renamed.items():
-            (zone / to).parent.mkdir(exist_ok=True)
-            (zone / path).rename(zone / to)
-        for path in self.deleted:
-            there = zone / path
-            shutil.rmtree(there) if there.is_dir() else there.unlink()
-        landing = self.folder / "landing"
-        for file in (path for path in landing.rglob("*") if path.is_file()):
-            parts = file.relative_to(landing).parts
-            place = zone.joinpath(*(self.names.get(part, part) for part in parts))
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(file, place)
-        for path, moment in self.modified.items():
-            seconds = datetime.fromisoformat(moment).timestamp()
-            os.utime(
-                zone.joinpath(*(self.names.get(p, p) for p in path.split("/"))), (seconds,) * 2
-            )
+        publish(self.folder, zone, self.names)
 
 
 @dataclass(frozen=True)
@@ -163,13 +146,6 @@ def check(expected: Expected, outcome: Outcome) -> None:
     assert outcome.columns == expected.columns
     assert bag(outcome.rows) == bag(expected.rows)
     assert outcome.warnings == expected.warnings
-
-
-def bag(rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Rows in one order. 1 and 1.0 are one JSON number; so are 0.0 and -0.0."""
-    return sorted(
-        json.dumps([v + 0.0 if type(v) in (int, float) else v for v in row]) for row in rows
-    )
 
 
 def encoded(row: Mapping[str, Any], columns: Iterable[Column]) -> list[Any]:

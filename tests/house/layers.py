@@ -110,6 +110,11 @@ LAYERS = (
         _rooms(deployment="azure pyarrow"),
         "`openmirror azure`: what a subscription has and must have",
     ),
+    Layer(
+        "conformance",
+        _rooms(conformance="pyarrow starlette"),
+        "`openmirror check`: what a publisher did, and which rules of the protocol that keeps",
+    ),
     Layer("settings", _rooms(settings="pydantic pydantic_core"), "what a user can change"),
     Layer(
         "page",
@@ -127,9 +132,12 @@ LAYERS = (
 
 FORMS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     # The other forms of the product: rooms that they may not import, and foreign packages.
-    "functions": (frozenset({"cli", "demo", "spark", "emulator"}), frozenset({"azure"})),
+    "functions": (
+        frozenset({"cli", "conformance", "demo", "spark", "emulator"}),
+        frozenset({"azure"}),
+    ),
     "spark_jobs": (
-        frozenset({"cli", "demo", "statuspage", "deployment", "emulator"}),
+        frozenset({"cli", "conformance", "demo", "statuspage", "deployment", "emulator"}),
         frozenset(),
     ),
     "standins": (

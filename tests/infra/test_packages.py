@@ -43,7 +43,8 @@ SOURCES = (
     "LICENSE",
 )
 NOT_IN_THE_APP = tuple(
-    f"openmirror/{part}/" for part in ("cli", "demo", "deployment", "emulator", "spark")
+    f"openmirror/{part}/"
+    for part in ("cli", "conformance", "demo", "deployment", "emulator", "spark")
 )
 
 

@@ -19,8 +19,9 @@ from tests.harness.command_line import Root, run
 from tests.harness.publishing import parquet, table
 
 VERBS = [
-    *("up", "drain", "serve", "status", "history", "validate", "publish", "pause", "resume"),
-    *("retry", "skip", "reseed", "undrop", "confirm-drops", "adopt", "clean", "demo", "azure"),
+    *("up", "drain", "serve", "status", "history", "validate", "check", "publish", "pause"),
+    *("resume", "retry", "skip", "reseed", "undrop", "confirm-drops", "adopt", "clean", "demo"),
+    "azure",
 ]
 OF_AZURE = ["preflight", "verify", "outputs", "publish"]
 ORDERS = table("m", "Sales.schema/Orders")

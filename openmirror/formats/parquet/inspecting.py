@@ -101,6 +101,7 @@ def _facts(reads: _Reads) -> FileFacts:
         completeness=Completeness.COMPLETE,
         rows=footer.rows,
         schema=schema,
+        untyped=_untyped(footer),
         marker=marker[0] if marker else None,
         marker_type=column_type(marker[1]) if marker else None,
         broken=broken,
@@ -180,6 +181,11 @@ def _marker(footer: _Footer) -> tuple[str, ParquetType] | None:
         ),
         None,
     )
+
+
+def _untyped(footer: _Footer) -> tuple[str, ...]:
+    kinds = zip(footer.names, footer.types, strict=True)
+    return tuple(name for name, kind in kinds if kind.is_null and not _is_marker(name))
 
 
 def _int96(footer: _Footer) -> tuple[str, ...]:

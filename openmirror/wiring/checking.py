@@ -1,0 +1,209 @@
+"""`check`: a publisher's zone wherever it lies, and an observed account for it to write to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from openmirror.errors import CannotStart, Malformed
+from openmirror.operate.landing_place import TablePlace
+from openmirror.ports import FileStore
+from openmirror.ports.storage_account import AccountUrl
+from openmirror.protocol.names import METADATA_FILE, TableFolder
+from openmirror.reconcile.discovery import mirrors
+from openmirror.settings import Settings, limits
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
+from openmirror.wiring.azure import account_store
+from openmirror.wiring.packages import optional_packages
+from openmirror.wiring.serving import served
+from openmirror.wiring.validating import mirror_observed
+
+if TYPE_CHECKING:
+    from openmirror.conformance.contents import Known
+    from openmirror.conformance.evidence import ZoneContents
+    from openmirror.conformance.exchanges import Exchange, InjectedFault
+    from openmirror.conformance.observing import Recorder
+    from openmirror.emulator.account import Account
+    from openmirror.emulator.app import Endpoint
+    from openmirror.operate.validate import FolderFinding
+    from openmirror.plan import ObservedState
+
+_EXTRAS = {
+    "azure": "openmirror[azure]",
+    **dict.fromkeys(("cryptography", "pyarrow", "starlette", "uvicorn"), "openmirror[cli]"),
+}
+
+
+def zone_in_folder(settings: Settings, folder: Path) -> ZoneContents:
+    """What lies in a landing zone on disk, anywhere; raises Malformed for a table folder."""
+    place = folder.resolve()
+    if (place / METADATA_FILE).is_file():
+        raise Malformed(
+            f"{folder} is a table folder. `openmirror validate` checks one; `check` takes the "
+            f"landing zone that it lies in: {place.parent}"
+        )
+    store = LocalStore(place.parent)
+    return _read(store, StorePath(place.name), place.name, settings, _known(settings, place))
+
+
+def zone_at(settings: Settings, url: str) -> ZoneContents:
+    """What lies in the landing zone at a URL; raises Malformed for what is none."""
+    account, zone = parse_zone_url(url)
+    store = account_store(settings.model_copy(update={"root": account}))
+    try:
+        return _read(store, zone, layout.name_of(zone), settings, None)
+    finally:
+        store.close()
+
+
+def zones_of(settings: Settings, chosen: Sequence[str]) -> tuple[ZoneContents, ...]:
+    """What lies in the landing zones of a local root: of these mirrors, or of all."""
+    root = settings.root_folder()
+    store = LocalStore(root)
+    return tuple(
+        _read(
+            store,
+            layout.landing_zone(name),
+            name,
+            settings,
+            _known(settings, root.resolve() / layout.landing_zone(name)),
+        )
+        for name in chosen or mirrors(store)
+    )
+
+
+def parse_zone_url(url: str) -> tuple[AccountUrl, StorePath]:
+    """An account, and a path in it with the container first. Raises Malformed."""
+    parts = urlsplit(url)
+    path = [unquote(part) for part in parts.path.split("/") if part]
+    why = ""
+    base = f"{parts.scheme}://{parts.netloc}"
+    # An emulator has the account's name before the container.
+    for count in (0, 1):
+        try:
+            account = AccountUrl.parse("/".join((base, *path[:count])))
+        except ValueError as error:
+            why = str(error)
+            continue
+        if len(path) > count + 1:
+            return account, StorePath("/".join(path[count:]))
+        why = "a URL that goes on with the container and the path of the landing zone"
+    raise Malformed(f"{url} is no landing zone's address: give {why}")
+
+
+@dataclass(frozen=True)
+class ObservedAccount:
+    """An account that a publisher can write to, and what was seen of it."""
+
+    url: str
+    """With the account's name."""
+    certificate: Path | None
+    recorder: Recorder
+    before: frozenset[StorePath] | None
+    """What lay in its landing zones at first; None where that is not known."""
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """Every request so far."""
+        return self.recorder.exchanges
+
+
+@contextmanager
+def observed_account(
+    settings: Settings,
+    faults: Sequence[InjectedFault],
+    restart: Callable[[InjectedFault], None],
+    heard: Callable[[Exchange], None] | None = None,
+) -> Iterator[ObservedAccount]:
+    """A local root as an account, or in front of the remote account that the root is.
+
+    Faults are never injected in front of a remote account: raises CannotStart.
+    """
+    with optional_packages("observing a publisher needs", **_EXTRAS):
+        from openmirror.conformance.faults import FaultSchedule
+        from openmirror.conformance.observing import Observer, Recorder
+        from openmirror.conformance.row_hashes import rows_hash
+
+    recorder = Recorder(heard)
+    root = settings.root_given()
+    if isinstance(root, AccountUrl):
+        if faults:
+            raise CannotStart("faults are never injected in front of a remote account")
+        with _proxied(settings, root, recorder) as url:
+            yield ObservedAccount(url, None, recorder, None)
+        return
+
+    def in_front(account: Account, endpoint: Endpoint) -> Observer:
+        return Observer(
+            inner=endpoint,
+            account=account.name,
+            recorder=recorder,
+            faults=FaultSchedule(faults),
+            rows_of=lambda path: rows_hash(root / path),
+            restart=restart,
+        )
+
+    before = frozenset(_files(root))
+    with served(settings, front=in_front) as server:
+        url = f"{server.url}/{settings.serve_account}"
+        yield ObservedAccount(url, server.certificate, recorder, before)
+
+
+@contextmanager
+def _proxied(settings: Settings, account: AccountUrl, recorder: Recorder) -> Iterator[str]:
+    from openmirror.conformance.forwarding import Forwarder
+    from openmirror.conformance.observing import Observer
+    from openmirror.emulator.listening import Listening, listen
+
+    listening = listen(settings.serve_host, settings.serve_port)
+    port = listening.getsockname()[1]
+    observer = Observer(inner=Forwarder(account), account=account.account, recorder=recorder)
+    with Listening(observer, listening):
+        # In the path only where the account has it there too, or signatures would not fit.
+        name = f"/{account.account}" if account.in_path else ""
+        yield f"http://{settings.serve_host}:{port}{name}"
+
+
+def _files(root: Path) -> Iterator[StorePath]:
+    for path in (root / layout.LANDING).rglob("*"):
+        if path.is_file():
+            yield StorePath(path.relative_to(root).as_posix())
+
+
+def _known(settings: Settings, zone: Path) -> Known | None:
+    """What the mirror of a zone observes of its tables, where the zone lies in a root."""
+    parts = zone.parts
+    if len(parts) < 5 or (parts[-4], *parts[-2:]) != (layout.LANDING, *layout.ZONE):
+        return None
+    root = parts[1:-4]
+
+    def known(folder: TableFolder) -> ObservedState | FolderFinding | None:
+        return mirror_observed(settings, TablePlace(TableFolder(parts[-3], folder.path), root))
+
+    return known
+
+
+def _read(
+    store: FileStore, zone: StorePath, name: str, settings: Settings, known: Known | None
+) -> ZoneContents:
+    with optional_packages("a check needs", **_EXTRAS):
+        from openmirror.conformance.contents import nobody_knows, read_zone
+        from openmirror.conformance.zone_view import ZoneView
+        from openmirror.formats.checking import ChangeFileRows
+        from openmirror.formats.inspect import ChangeFileInspector
+
+    view = ZoneView(store, zone, name)
+    return read_zone(
+        view,
+        ChangeFileInspector(view),
+        ChangeFileRows(view),
+        name,
+        limits(settings),
+        known or nobody_knows,
+    )
