@@ -312,4 +312,4 @@ def test_az_is_a_program_that_needs_no_network_settings(tmp_path: Path, asking: 
     answered = subprocess.run([folder / "az", *words], env=env, capture_output=True, check=True)
     assert asking("HEAD", ZONE, token=json.loads(answered.stdout)["accessToken"]).status == 200
     other = subprocess.run([folder / "az", "login"], env=env, capture_output=True)
-    assert (other.returncode, b"stands for the real one" in other.stderr) == (1, True)
+    assert (other.returncode, b"stands for the Azure CLI" in other.stderr) == (1, True)

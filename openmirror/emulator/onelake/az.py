@@ -1,4 +1,4 @@
-"""A program called `az` that answers `az account get-access-token`, and nothing else."""
+"""A program called `az` that gives out access tokens, and does nothing else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 _PROGRAM = '''#!{python} -IS
-"""Stands for az while a publisher runs against `openmirror serve --onelake`."""
+"""Takes the place of the Azure CLI while a publisher runs against `openmirror serve --onelake`."""
 import sys, urllib.error, urllib.parse, urllib.request
 words = sys.argv[1:]
 if words[:2] == ["account", "get-access-token"]:
@@ -24,8 +24,8 @@ if words[:2] == ["account", "get-access-token"]:
 elif words[:1] in (["version"], ["--version"]):
     print('{{"azure-cli": "2.80.0"}}')
 else:
-    sys.exit("ERROR: this az stands for the real one beside openmirror, and knows nothing but "
-             "`az account get-access-token`")
+    sys.exit("ERROR: this program stands for the Azure CLI beside openmirror, and knows nothing "
+             "but account get-access-token")
 '''
 
 

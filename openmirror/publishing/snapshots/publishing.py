@@ -96,11 +96,11 @@ def publish_snapshot(
             if _is_as_before(observed, comparison):
                 return outcome
             if (why := _doubt(outcome, run)) is not None and not run.ask(why):
-                return _with(outcome, doubt=why)
+                return replace(outcome, doubt=why)
             run.report("writing", comparison.differences.total)
             opened = table.open(observed, comparison)
         if opened is not None:
-            return _with(outcome, landed=table.finish(opened, writer, _stage(run, "landing")))
+            return replace(outcome, landed=table.finish(opened, writer, _stage(run, "landing")))
     raise ConditionFailed("other publishers of this table's snapshots are always faster")
 
 
@@ -124,8 +124,8 @@ def preview_snapshot(
             differences=comparison.differences,
         )
     if observed is not None and (plan := observed.document.open) is not None:
-        outcome = _with(outcome, finished=LandedSnapshot(plan.snapshot.number, observed.left))
-    return _with(outcome, doubt=_doubt(outcome, run))
+        outcome = replace(outcome, finished=LandedSnapshot(plan.snapshot.number, observed.left))
+    return replace(outcome, doubt=_doubt(outcome, run))
 
 
 def _compared(
@@ -155,7 +155,3 @@ def _is_as_before(observed: ObservedSnapshots, comparison: SnapshotComparison) -
 
 def _doubt(outcome: SnapshotOutcome, run: SnapshotRun) -> Doubt | None:
     return doubt(outcome.differences, outcome.rows, outcome.before, run.most_deleted)
-
-
-def _with(outcome: SnapshotOutcome, **changed: object) -> SnapshotOutcome:
-    return replace(outcome, **changed)  # type: ignore[arg-type]
