@@ -58,7 +58,7 @@ def test_a_sample_comes_through_every_part_and_leaves_an_empty_table(
     with place(azure, clients, parts.server, parts.azurite, jobs, monkeypatch) as made:
         made.on_sleep = meanwhile
         found = made.found()
-        assert {one["verdict"] for one in found} == {"ok"}, found
+        assert [one for one in found if one["verdict"] != "ok"] == []
         (reported,) = (one for one in found if one["check"] == "sample")
         assert f"a row was in {MIRROR}/dbo.sample" in reported["what"]
         assert "and gone" in reported["what"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 from rich.console import Console
 
@@ -21,6 +22,7 @@ from tests.spark_accounts import forget
 ONE_DAY = replace(TINY, until=date(2013, 8, 1))
 
 
+@pytest.mark.soak  # what passes through every part, tests/chain shows as well
 def test_a_tiny_demo_passes_through_every_part_and_ends_with_every_table_right(
     tmp_path: Path, spark: SparkSession
 ) -> None:

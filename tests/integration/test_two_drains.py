@@ -81,6 +81,7 @@ def test_a_second_drain_is_refused_with_exit_code_4_and_names_the_first(
 
 
 @pytest.mark.spark
+@pytest.mark.soak
 def test_a_drain_that_waits_proceeds_once_the_holder_was_killed(zone: Zone) -> None:
     _publish(zone)
     words = ("openmirror.cli", "drain", "--root", str(zone.root))

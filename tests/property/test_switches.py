@@ -28,9 +28,8 @@ from tests.zone import MIRROR, Mirror, bag
 
 _SMALL = {"keys": 30, "files": 4, "rows": 40}
 _SEEDS = {
-    41: ("plain", "ntz", "upserts", "all"),  # zone-less timestamps, column mapping
-    44: ("plain", "feature", "vectors"),  # types that grow after the first batch
-    59: ("plain", "feed", "clustered", "all"),  # column mapping
+    41: ("plain", "ntz", "upserts", "clustered", "all"),  # zone-less timestamps, column mapping
+    44: ("plain", "feature", "vectors", "feed"),  # types that grow after the first batch
 }
 """Histories, and the switches that each goes through; the soak takes all of them with each."""
 _LEGACY = {"appendOnly", "invariants"}
