@@ -13,7 +13,13 @@ from openmirror.publishing.footer import PublishedFooter, with_footer
 from openmirror.publishing.landing import ComposedFile
 from openmirror.publishing.newest import ZoneState
 from openmirror.publishing.pieces import WaitingRows
-from openmirror.publishing.positions import NOTHING_YET, SourceProgress, landed, still_to_land
+from openmirror.publishing.positions import (
+    NOTHING_YET,
+    SourceProgress,
+    landed,
+    need_no_step_back,
+    still_to_land,
+)
 
 
 class FileComposer:
@@ -37,10 +43,12 @@ class FileComposer:
         """A file with what of these rows did not land yet; None when nothing is left.
 
         Raises PublishRefused for columns that do not merge with what others published meanwhile,
-        OtherPublisher when another process moved the source on in a way that cannot be followed.
+        OtherPublisher when another process moved the source on in a way that cannot be followed,
+        or when what landed before is in no footer.
         """
         carried = state.carried or PublishedFooter(file="", previous=None)
         progress = progress_of(state, self._source)
+        need_no_step_back(self._source, progress, self.progress)
         left = still_to_land(self._source, rows, progress, self.progress)
         self.progress, self.landed_rows = progress, carried.rows
         if not any(piece.count for piece in left) and not _ends_what_was_begun(left, progress):

@@ -4,8 +4,8 @@
 2. The file is staged inside the folder, so that deleting the folder deletes it too.
 3. The folder is still the same, and so is its newest file.
 4. It is renamed to the next number, which must not exist.
-5. The folder is listed again: the file is the newest, or its successor names it; if it is neither,
-   the number was used before and has been archived, and the file is taken away again.
+5. The folder is listed again: the file is the newest, or something that landed later knows it; if
+   not, the number was used before and has been archived, and the file is taken away again.
 
 Whatever fails in between leaves the file or nothing, and whoever comes next goes on by the same
 rule. Several processes on one folder are safe: one wins each number.
@@ -41,6 +41,7 @@ from openmirror.publishing.newest import (
     zone_state,
 )
 from openmirror.publishing.tidying import STAGED, take_away
+from openmirror.publishing.traces import Archived, Behind, Fate, Traces, fate
 from openmirror.table.layout import StorePath, join
 
 _MOST_RACES = 1000
@@ -147,12 +148,9 @@ class Lander:
         etag = self._store.write(staged, data)
         if self._store.incarnation(self._folder) == self._incarnation:
             return etag
-        # Writing makes folders: one that holds nothing else came to be by this, and it would keep
-        # a table that was dropped on purpose from being dropped.
+        # Writing makes folders. One that came to be by this stays, empty: deleting it might delete
+        # what somebody else landed in it meanwhile.
         self._discard_staged()
-        with suppress(NotThere):
-            if not self._store.list_folder(self._folder).entries:
-                self._store.delete_folder(self._folder)
         raise gone(self._folder)
 
     def _is_still(self, state: ZoneState) -> bool:
@@ -172,51 +170,66 @@ class Lander:
         """
         self._need_same_folder()
         self._discard_staged()
-        number, file = underway.number, underway.footer.file
-        if identity_of(self._store, self._path(number)) == file:
-            return self._verified(underway)
-        self._need_same_folder()
-        was_applied = identity_of(self._store, self._archived(number)) == file
-        self._underway = None
-        if was_applied or self._is_named(underway):
-            return LandedAs(number, file)
-        return None
+        return self._decided(underway, change_files(self._store, self._folder))
 
     def _verified(self, underway: _Underway) -> LandedAs | None:
         """Whether a file that was renamed keeps its number; one that was used before is removed."""
         self._need_same_folder()
         files = change_files(self._store, self._folder)
-        number, file = underway.number, underway.footer.file
         newest, entry = newest_of(files)
-        is_ours = True
-        if number == newest and entry is not None:
-            self._known = ZoneState(entry, number, underway.footer, file)
-        elif number in files:
-            # It went behind the newest: others landed after it, or the number was taken before
-            # and its file archived. Under a number that was applied before nothing is ever read.
-            is_ours = self._is_named(underway)
-            if not is_ours:
-                take_away(self._store, self._folder, files[number])
-        # Gone from the folder, it was applied: nobody else moves files of this folder away.
-        self._underway = self._staged = None
-        return LandedAs(number, file) if is_ours else None
+        if underway.number == newest and entry is not None:
+            # Nobody takes the newest away, so it is the one that was renamed.
+            return self._landed(underway, entry)
+        return self._decided(underway, files)
 
-    def _is_named(self, underway: _Underway) -> bool:
-        """Whether what landed behind a number knows this file as the one before it."""
+    def _decided(self, underway: _Underway, files: dict[int, Entry]) -> LandedAs | None:
+        number = underway.number
+        newest, entry = newest_of(files)
+        traces = self._traces(underway, is_newest=number == newest)
+        found = fate(traces)
+        if found is Fate.LANDED:
+            return self._landed(underway, entry if traces.is_held and number == newest else None)
+        if found is Fate.USED_BEFORE and number in files:
+            take_away(self._store, self._folder, files[number])
+        self._underway = self._staged = None
+        return None
+
+    def _landed(self, underway: _Underway, newest: Entry | None) -> LandedAs:
+        """`newest` is its entry where it is the newest file."""
+        number, file = underway.number, underway.footer.file
+        if newest is not None:
+            self._known = ZoneState(newest, number, underway.footer, file)
+        self._underway = self._staged = None
+        return LandedAs(number, file)
+
+    def _traces(self, underway: _Underway, *, is_newest: bool) -> Traces:
+        """The folder is read before the archive, into which its files move."""
+        number, file = underway.number, underway.footer.file
+        is_held = identity_of(self._store, self._path(number)) == file
+        archived = Archived.NOTHING
+        if self._is_there(self._archived(number)):
+            is_it = identity_of(self._store, self._archived(number)) == file
+            archived = Archived.IT if is_it else Archived.ANOTHER
+        behind = self._behind(underway)
+        # Even the successor may be archived and gone, which takes days: the newest footer shows it.
+        carried = self.state().carried
+        is_carried = carried is not None and any(s.file == file for s in carried.sources.values())
+        return Traces(is_held, is_newest, archived, behind, is_carried)
+
+    def _behind(self, underway: _Underway) -> Behind:
+        """What landed behind a number: it may know the file before it."""
         number, file = underway.number, underway.footer.file
         for path in (self._path(number + 1), self._archived(number + 1)):
             try:
                 successor = read_footer(self._store, path)
             except NotThere:
                 continue
-            if successor is not None and successor.published is not None:
-                previous = successor.published.previous
-                return previous is not None and previous.file == file
-            # Of a program that names nobody: the number is new unless it lies in the archive.
-            return not self._is_there(self._archived(number))
-        # Even the successor is archived and gone, which takes days: the newest footer shows it.
-        carried = self.state().carried
-        return carried is not None and any(s.file == file for s in carried.sources.values())
+            if successor is None or successor.published is None:
+                return Behind.FOREIGN
+            previous = successor.published.previous
+            is_it = previous is not None and previous.file == file
+            return Behind.NAMES_IT if is_it else Behind.NAMES_ANOTHER
+        return Behind.NOTHING
 
     def _state_of(self, files: dict[int, Entry]) -> ZoneState:
         number, newest = newest_of(files)

@@ -21,7 +21,7 @@ from openmirror.publishing.footer import (
     PublishedFooter,
     parse_published,
 )
-from openmirror.table.layout import StorePath, join, name_of
+from openmirror.table.layout import StorePath, join
 
 _TAIL = 64 << 10
 """Holds most footers, so that most files cost one small read."""
@@ -161,7 +161,7 @@ def zone_state(store: FileStore, folder: StorePath, files: dict[int, Entry]) -> 
             continue
         if footer.published is not None:
             found = footer.published
-            identity = found.file if name_of(path) == newest.name and not behind else None
+            identity = found.file if path == join(folder, newest.name) else None
             break
         behind.append(footer)
     carried = found or PublishedFooter(file="", previous=None)
@@ -173,13 +173,21 @@ def zone_state(store: FileStore, folder: StorePath, files: dict[int, Entry]) -> 
 
 
 def _backwards(store: FileStore, folder: StorePath, files: dict[int, Entry]) -> Iterator[StorePath]:
-    """Paths of change files from the newest back, those in the archive last."""
-    for number in sorted(files, reverse=True):
-        yield join(folder, files[number].name)
+    """Paths of change files from the newest back; the archive is asked behind a foreign newest.
+
+    Of a number that lies in both the archive's file counts: the other one was renamed to a number
+    that was used before, and is no change of the table (PROTOCOL §13.1).
+    """
+    newest, entry = newest_of(files)
+    if entry is not None:
+        yield join(folder, entry.name)
     archive = join(folder, ARCHIVE_FOLDER)
     try:
         archived = change_files(store, archive)
     except FolderReplaced:
-        return
-    for number in sorted(archived, reverse=True):
-        yield join(archive, archived[number].name)
+        archived = {}
+    for number in sorted((files.keys() | archived.keys()) - {newest}, reverse=True):
+        if number in archived:
+            yield join(archive, archived[number].name)
+        else:
+            yield join(folder, files[number].name)

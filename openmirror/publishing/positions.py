@@ -128,6 +128,28 @@ def landed(progress: SourceProgress, rows: Sequence[BatchRows], file: str) -> So
     return SourceProgress(position, batch, file)
 
 
+def need_no_step_back(source: str, progress: SourceProgress, seen: SourceProgress) -> None:
+    """Raise OtherPublisher where the newest footer knows less of a source than was seen before.
+
+    Then a file that was taken for landed is gone, and going on would hide that its rows are lost.
+    Texts have no order: of them only that the source is not there at all is known to be less.
+    """
+    now, then = progress.position, seen.position
+    is_less = seen.file is not None and progress.file is None
+    if isinstance(now, int) and isinstance(then, int):
+        is_less |= now < then
+    elif now is None and then is not None:
+        is_less = True
+    if now == then and seen.open is not None:
+        is_less |= _landed_of(seen.open.position, progress) < seen.open.rows
+    if is_less:
+        raise OtherPublisher(
+            f"source {source!r}: {then!r} had landed, but the newest file's footer has {now!r}: a "
+            "file of this table was taken away or written over. Open the table again, compare its "
+            "position with the source, and go on behind it"
+        )
+
+
 def is_before(position: SourcePosition, done: SourcePosition | None) -> bool:
     """Whether a batch at this position landed before: a number not above, or the very text."""
     if isinstance(position, int) and isinstance(done, int):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from openmirror.errors import OpenmirrorError
+from openmirror.errors import OpenmirrorError, OtherPublisher
 from openmirror.protocol.names import ETag
 from openmirror.publishing import composing, landing
 from openmirror.publishing.footer import PublishedFooter
 from openmirror.publishing.landing import LandedAs, Lander
+from openmirror.publishing.traces import Behind, Fate, fate
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.layout import StorePath, join
 from tests.harness.dying import Killed
@@ -45,12 +47,6 @@ def _stage_anyhow(lander: Lander, staged: StorePath, data: bytes) -> ETag:
 
 
 MISTAKES: dict[str, tuple[object, str, object, Callable[[], None]]] = {
-    "2: what was staged may have made the folder": (
-        Lander,
-        "_stage",
-        _stage_anyhow,
-        witnesses.a_dropped_table_is_not_brought_back_by_what_was_staged,
-    ),
     "3: the newest is not listed again": (
         Lander,
         "_is_still",
@@ -82,10 +78,22 @@ MISTAKES: dict[str, tuple[object, str, object, Callable[[], None]]] = {
         witnesses.an_archived_number_is_not_taken_again,
     ),
     "5: a file with successors is taken for old": (
-        Lander,
-        "_is_named",
-        lambda lander, underway: False,
+        landing,
+        "fate",
+        lambda traces: fate(replace(traces, behind=Behind.NAMES_ANOTHER, is_carried=False)),
         witnesses.a_file_that_has_successors_before_it_is_verified_stays,
+    ),
+    "5: what is gone is taken for applied": (
+        landing,
+        "fate",
+        lambda traces: fate(traces) if traces.is_held else Fate.LANDED,
+        witnesses.a_file_that_whoever_opens_the_table_took_away_lands_again,
+    ),
+    "4: foreign successors are taken for its own": (
+        landing,
+        "fate",
+        lambda traces: Fate.LANDED if traces.behind is Behind.FOREIGN else fate(traces),
+        witnesses.a_number_and_the_next_that_foreign_files_took_are_not_ours,
     ),
     "footer: only the own source is carried forward": (
         composing,
@@ -161,3 +169,15 @@ def test_state_is_carried_over_files_of_other_publishers() -> None:
         assert orders.position == "a"
         orders.insert([{"id": 101}])
     assert scene.keys() == [1, 100, 1, 101]
+
+
+def test_a_landed_file_that_was_taken_away_is_noticed_before_the_next_lands() -> None:
+    scene = Scene()
+    scene.orders.insert([{"id": 100}], position=5)
+    scene.orders.flush()
+    scene.store.delete_file(change_file_path(2))
+    scene.orders.insert([{"id": 101}], position=6)
+    with pytest.raises(OtherPublisher, match="taken away"):
+        scene.orders.flush()
+    scene.orders.abandon()
+    assert scene.keys() == [1]

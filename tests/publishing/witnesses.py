@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from contextlib import suppress
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from openmirror.errors import AccessDenied, FolderReplaced, NotThere, Unavailable
+from openmirror.ports import ABSENT
 from openmirror.protocol.names import Incarnation
 from openmirror.publishing import TableWriter
 from openmirror.stores.memory.files import MemoryStore
@@ -243,13 +248,95 @@ def a_folder_without_an_identity_is_known_by_its_numbers() -> None:
     assert numbers(store) == []
 
 
-def a_dropped_table_is_not_brought_back_by_what_was_staged() -> None:
+def a_dropped_table_keeps_nothing_of_what_was_staged() -> None:
     scene = Scene()
     once = scene.before("write", lambda call: scene.store.delete_folder(ORDERS))
     with suppress(FolderReplaced):
         scene.ours()
     assert once.has_acted
-    assert scene.store.incarnation(ORDERS) is None
+    assert scene.staged() == []
+
+
+def what_another_lands_in_a_folder_that_staging_made_stays() -> None:
+    scene = Scene()
+    scene.before("write", lambda call: scene.store.delete_folder(ORDERS))
+    dropped = scene.watched.before
+    at_once = []
+
+    def act(call: Call) -> None:
+        dropped(call)
+        if call.method == "delete_folder":
+            at_once.append(call)
+            scene.land("another", 5)
+
+    scene.watched.before = act
+    with suppress(FolderReplaced):
+        scene.ours()
+    if not at_once:  # whoever deletes no folder gives nobody the moment before it
+        scene.land("another", 5)
+    assert scene.keys() == [5]
+
+
+def foreign_file(scene: Scene, number: int) -> None:
+    """A file as a program writes it that has no footer of ours."""
+    found = io.BytesIO()
+    pq.write_table(pa.table({"id": [number * 1000]}), found)
+    scene.store.write(change_file_path(number), found.getvalue(), only_if=ABSENT)
+
+
+def a_number_and_the_next_that_foreign_files_took_are_not_ours() -> None:
+    scene = Scene()
+
+    def meanwhile(call: Call) -> None:
+        foreign_file(scene, 2)
+        foreign_file(scene, 3)
+
+    once = scene.before("move_file", meanwhile)
+    scene.ours()
+    assert once.has_acted
+    assert scene.keys() == [1, 2000, 3000, 100]
+
+
+def a_number_that_another_took_before_a_foreign_file_is_not_ours() -> None:
+    scene = Scene()
+
+    def meanwhile(call: Call) -> None:
+        scene.land("theirs", 2)
+        foreign_file(scene, 3)
+
+    once = scene.before("move_file", meanwhile)
+    scene.ours()
+    assert once.has_acted
+    assert scene.keys() == [1, 2, 3000, 100]
+
+
+def a_file_that_whoever_opens_the_table_took_away_lands_again() -> None:
+    scene = Scene()
+
+    def meanwhile(call: Call) -> None:
+        scene.land("theirs", 2, 3)
+        archive_applied(scene.store)
+
+    scene.before("move_file", meanwhile)
+    opened = scene.after(
+        "move_file", lambda call: publisher(scene.store).table("dbo.orders").abandon()
+    )
+    scene.ours()
+    assert opened.has_acted
+    assert scene.keys() == [1, 2, 3, 100]
+
+
+def a_file_under_a_used_number_is_no_state_behind_a_foreign_file() -> None:
+    scene = Scene()
+
+    def meanwhile(call: Call) -> None:
+        scene.land("theirs", 2)
+        foreign_file(scene, 3)
+        archive_applied(scene.store)
+
+    scene.before("move_file", meanwhile)
+    scene.ours()
+    assert scene.keys() == [1, 2, 3000, 100]
 
 
 def a_refusal_leaves_the_rows_waiting() -> None:
@@ -290,5 +377,5 @@ WITNESSES = [
     if callable(found)
     and getattr(found, "__module__", "") == __name__
     and not isinstance(found, type)
-    and name not in ("change_file_path", "raising")
+    and name not in ("change_file_path", "foreign_file", "raising")
 ]
