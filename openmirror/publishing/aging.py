@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-
-from openmirror.errors import OpenmirrorError
+from contextlib import AbstractContextManager
 
 
 class Aging:
@@ -15,11 +14,16 @@ class Aging:
         self,
         seconds: float | None,
         monotonic: Callable[[], float],
+        lock: AbstractContextManager[object],
         land: Callable[[], object],
     ) -> None:
-        """`land` is called in a thread of its own; None for `seconds` starts none."""
+        """`land` is called in a thread of its own, under the writer's `lock`.
+
+        None for `seconds` starts none.
+        """
         self._seconds = seconds
         self._monotonic = monotonic
+        self._lock = lock
         self._land = land
         self._since: float | None = None
         self._thread: threading.Thread | None = None
@@ -50,6 +54,10 @@ class Aging:
             failure, self._failure = self._failure, None
             raise failure
 
+    def forget_failure(self) -> None:
+        """What went wrong is tried again by somebody who hears of it."""
+        self._failure = None
+
     def stop(self) -> None:
         """End the thread, if there is one; it may still be landing a file."""
         self._stopped.set()
@@ -57,9 +65,11 @@ class Aging:
     def _run(self) -> None:
         assert self._seconds is not None
         while not self._stopped.wait(self._seconds / 4):
-            try:
-                if self._land():
-                    self._failure = None  # what could not be landed before has landed
-            except (OpenmirrorError, OSError) as error:
-                # Whoever calls next hears of it; nobody hears what a thread raises.
-                self._failure = error
+            with self._lock:
+                try:
+                    if self._land():
+                        self._failure = None  # what could not be landed before has landed
+                except Exception as error:  # noqa: BLE001
+                    # Whatever it is: nobody hears what a thread raises, and rows would wait for
+                    # ever behind a thread that ended. Whoever calls next hears of it.
+                    self._failure = error

@@ -49,6 +49,8 @@ class SourceProgress:
 
 
 NOTHING_YET = SourceProgress()
+_MOST_TEXTS = 100_000
+"""Texts that a writer remembers; the oldest are forgotten, so that it does not grow for ever."""
 
 
 class BatchRows(Protocol):
@@ -155,6 +157,27 @@ def is_before(position: SourcePosition, done: SourcePosition | None) -> bool:
     if isinstance(position, int) and isinstance(done, int):
         return position <= done
     return position == done
+
+
+class AcceptedPositions:
+    """The batches that a writer took whole, landed or waiting; it takes none of them again."""
+
+    def __init__(self) -> None:
+        self.last: SourcePosition | None = None
+        """The highest number, or the newest text; None before the first."""
+        self._texts: dict[str, None] = {}
+
+    def add(self, position: SourcePosition) -> None:
+        """A batch was given to its end."""
+        if isinstance(position, str):
+            self._texts[position] = None
+            if len(self._texts) > _MOST_TEXTS:
+                del self._texts[next(iter(self._texts))]
+        if position not in self or isinstance(position, str):
+            self.last = position
+
+    def __contains__(self, position: SourcePosition) -> bool:
+        return is_before(position, self.last) or position in self._texts
 
 
 def _has_landed(

@@ -141,10 +141,24 @@ class Publisher:
         introduced(self._store, self._place.path, Partner(partner, source_type, source_version))
 
     def close(self) -> None:
-        """Close every writer, which lands what waits in it, and let go of the store."""
+        """Close every writer, which lands what waits in it, and let go of the store.
+
+        Every writer is tried, also behind one that fails. Then the first failure is raised, with
+        the others as its notes; the writers that failed stay open, and their rows wait.
+        """
         self._is_held = True
-        for writer in list(self._writers.values()):
-            writer.close()
+        failures: list[Exception] = []
+        for path, writer in list(self._writers.items()):
+            try:
+                writer.close()
+            except Exception as error:  # noqa: BLE001 - raised below, once all were tried
+                error.add_note(f"table {path}: what waits was not landed")
+                failures.append(error)
+        if failures:
+            first, *others = failures
+            for other in others:
+                first.add_note(f"and {type(other).__name__}: {other}; {other.__notes__[-1]}")
+            raise first
         self._place.close()
 
     def __enter__(self) -> Self:

@@ -24,7 +24,7 @@ from openmirror.publishing.encoding import one_table
 from openmirror.publishing.landing import Lander
 from openmirror.publishing.options import PublishedFile, WriterOptions
 from openmirror.publishing.pieces import WaitingRows
-from openmirror.publishing.positions import SourcePosition, is_before
+from openmirror.publishing.positions import AcceptedPositions, SourcePosition, is_before
 
 
 class TableWriter:
@@ -38,7 +38,8 @@ class TableWriter:
     FolderReplaced, when the table folder was deleted or made anew; OtherPublisher, when another
     process moves the same source on; Unavailable, AccessDenied or OSError (a full disk), as the
     store does. After these the rows still wait, and `flush` goes on with them; only those of a
-    batch that has not ended are forgotten, and the batch is to be given again.
+    batch that has not ended are forgotten, and the batch is to be given again. What went wrong in
+    the writer's own thread is raised by the next call that takes rows, after it has taken them.
     """
 
     def __init__(
@@ -56,7 +57,8 @@ class TableWriter:
         self._composer = FileComposer(options.source, metadata, state)
         columns = state.carried.columns if state.carried else TableSchema()
         self._checks = RowChecks(name, metadata, columns)
-        self._aging = Aging(options.limits.seconds, options.monotonic, self.flush_due)
+        self._accepted = AcceptedPositions()
+        self._aging = Aging(options.limits.seconds, options.monotonic, self._lock, self.flush_due)
 
     def insert(self, rows: object, position: SourcePosition | None = None) -> None:
         """Add rows without looking for their keys: one that is there twice stays twice (§5.1).
@@ -105,6 +107,7 @@ class TableWriter:
             except pa.ArrowException as error:
                 raise WrongRequest(f"old keys and rows have other types: {error}") from error
             self._take([WaitingRows(rows=both, marker=None, whole=True)])
+            self._report_failure()
 
     @contextmanager
     def batch(self, position: SourcePosition) -> Iterator[None]:
@@ -112,8 +115,10 @@ class TableWriter:
 
         Positions are whole numbers, which grow, or texts, of which none comes twice. After a crash
         send everything behind `self.position` again, in the same order and the same batches: what
-        landed of it, whole or in part, is not landed a second time. Raises OtherPublisher when
-        another batch was begun and must be finished first, WrongRequest for a batch in a batch.
+        landed of it, whole or in part, is not landed a second time, and a batch that this writer
+        took already is not taken again: a number not above the highest, or the same text. Raises
+        OtherPublisher when another batch was begun and must be finished first, WrongRequest for a
+        batch in a batch.
         """
         with self._lock:
             self._begin(position)
@@ -125,7 +130,9 @@ class TableWriter:
             raise
         with self._lock:
             self._buffer.end()
+            self._accepted.add(position)
             self._land_what_is_full()
+            self._report_failure()
 
     @property
     def position(self) -> SourcePosition | None:
@@ -147,6 +154,7 @@ class TableWriter:
         """Land all that waits; answers the files that landed now, oldest first."""
         with self._lock:
             self._need_open()
+            self._aging.forget_failure()  # it is tried again now
             found = []
             while self._cut is not None or not self._buffer.is_empty:
                 found += self._land(hold_back=False)
@@ -205,6 +213,7 @@ class TableWriter:
                     self._take([self._checks.checked(table, marker)])
             else:
                 self._take([self._checks.checked(table, marker) for table in as_tables(rows)])
+            self._report_failure()
 
     @contextmanager
     def _in_batch(self, position: SourcePosition | None) -> Iterator[None]:
@@ -222,9 +231,13 @@ class TableWriter:
         if self._buffer.batch is not None:
             raise WrongRequest(f"batch {self._buffer.batch!r} has not ended yet")
         done = self._composer.progress.position
+        if done is None:
+            done = self._accepted.last
         if done is not None and isinstance(done, str) != isinstance(position, str):
             raise WrongRequest(f"position {position!r} is of another kind than {done!r} before it")
-        self._buffer.begin(position, is_landed=is_before(position, done))
+        self._buffer.begin(
+            position, is_landed=is_before(position, done) or position in self._accepted
+        )
 
     def _take(self, pieces: Iterable[WaitingRows]) -> None:
         for piece in pieces:
@@ -256,7 +269,11 @@ class TableWriter:
     def _need_open(self) -> None:
         if self._is_closed:
             raise WrongRequest(f"the writer of {self._name} is closed: open the table again")
-        self._aging.raise_failure()
+
+    def _report_failure(self) -> None:
+        """Raise what went wrong in the thread, once its rows are taken and no batch is open."""
+        if self._buffer.batch is None:
+            self._aging.raise_failure()
 
     def _let_go(self) -> None:
         if not self._is_closed:

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
 from openmirror.errors import Unavailable
-from openmirror.publishing import BatchLimits, Patience, Publisher, PublisherOptions
+from openmirror.publishing import (
+    BatchLimits,
+    Patience,
+    Publisher,
+    PublisherOptions,
+    TableWriter,
+)
+from openmirror.publishing.positions import SourcePosition
+from openmirror.stores.memory.files import MemoryStore
 from tests.harness.stores import Call, WatchedStore
-from tests.publishing.zones import ZONE, landed, memory, numbers
+from tests.publishing.zones import ZONE, landed, memory, numbers, publisher
 
 PATIENCE = 20.0
 """Seconds; only a test that hangs waits so long."""
@@ -123,3 +132,112 @@ def test_old_rows_land_although_nobody_calls_and_what_goes_wrong_is_raised_at_th
     watched.before = lambda call: None
     orders.close()
     assert [change.row["id"] for file in landed(store) for change in file.changes] == [1, 2]
+
+
+def _soon(found: Callable[[], bool]) -> None:
+    for _ in range(1000):
+        if found():
+            return
+        threading.Event().wait(PATIENCE / 1000)
+    raise AssertionError("it does not come")
+
+
+def _keys(store: MemoryStore) -> list[object]:
+    return [change.row["id"] for file in landed(store) for change in file.changes]
+
+
+def _with_a_failure_in_its_thread(
+    store: MemoryStore, error: Exception
+) -> tuple[TableWriter, WatchedStore]:
+    """A writer with the row 1 waiting, whose thread could not land it; then the service is back."""
+    watched = WatchedStore(store)
+    options = PublisherOptions(limits=BatchLimits(seconds=0.05), patience=Patience(seconds=0))
+    orders = Publisher.of_store(watched, ZONE, options).table("dbo.orders", key=["id"])
+    failed = threading.Event()
+
+    def refuse(call: Call) -> None:
+        if threading.current_thread().name == "publishing":
+            failed.set()
+            raise error
+
+    watched.before = refuse
+    orders.insert([{"id": 1}])
+    assert failed.wait(PATIENCE)
+    _soon(lambda: orders._aging._failure is not None)
+    return orders, watched
+
+
+def test_the_call_that_raises_what_went_wrong_before_has_taken_its_rows() -> None:
+    store = memory()
+    orders, _ = _with_a_failure_in_its_thread(store, Unavailable("503"))
+    with pytest.raises(Unavailable):
+        orders.insert([{"id": 2}], position=1)
+    orders.flush()
+    orders.close()
+    assert _keys(store) == [1, 2]
+    assert orders.position == 1
+
+
+def test_closing_tries_again_whatever_went_wrong_before() -> None:
+    store = memory()
+    with _with_a_failure_in_its_thread(store, Unavailable("503"))[0]:
+        pass
+    assert _keys(store) == [1]
+
+
+def test_old_rows_go_on_landing_after_any_error() -> None:
+    store = memory()
+    orders, watched = _with_a_failure_in_its_thread(store, KeyError("a defect"))
+    watched.before = lambda call: None
+    _soon(lambda: numbers(store) == [1])
+    orders.close()
+    assert _keys(store) == [1]
+
+
+@pytest.mark.parametrize(
+    ("given", "taken", "last"),
+    [
+        ([1, 1], [1], 1),
+        ([7, 6, 7], [7], 7),
+        (["a", "b", "a"], ["a", "b"], "b"),
+    ],
+)
+def test_a_batch_that_waits_already_is_not_taken_again(
+    given: list[SourcePosition], taken: list[SourcePosition], last: SourcePosition
+) -> None:
+    store = memory()
+    with publisher(store).table("dbo.orders", key=["id"]) as orders:
+        for position in given:
+            orders.insert([{"id": str(position)}], position=position)
+        orders.flush()
+        orders.insert([{"id": "again"}], position=given[0])
+    assert _keys(store) == [str(position) for position in taken]
+    assert orders.position == last
+
+
+def test_a_batch_that_was_broken_off_is_taken_again() -> None:
+    store = memory()
+    with publisher(store).table("dbo.orders", key=["id"]) as orders:
+        with suppress(KeyError), orders.batch(1):
+            orders.insert([{"id": 1}])
+            raise KeyError
+        orders.insert([{"id": 2}], position=1)
+    assert _keys(store) == [2]
+
+
+def test_every_writer_is_closed_also_behind_one_that_fails() -> None:
+    store = memory()
+    watched = WatchedStore(store)
+
+    def refuse(call: Call) -> None:
+        if call.method == "write" and "/first/" in call.path:
+            raise Unavailable("503")
+
+    zone = publisher(watched)
+    zone.table("first", key=["id"]).insert([{"id": 1}])
+    zone.table("dbo.orders", key=["id"]).insert([{"id": 2}])
+    watched.before = refuse
+    with pytest.raises(Unavailable) as raised, zone:
+        pass
+    assert _keys(store) == [2]
+    assert raised.value.__notes__ == ["table first: what waits was not landed"]
