@@ -10,7 +10,7 @@ from typing import Self
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from openmirror.errors import WrongRequest
+from openmirror.errors import FolderReplaced, WrongRequest
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import TableSchema
@@ -37,7 +37,8 @@ class TableWriter:
     them then (of a RecordBatchReader, none from the batch on that does). Every call may raise
     FolderReplaced, when the table folder was deleted or made anew; OtherPublisher, when another
     process moves the same source on; Unavailable, AccessDenied or OSError (a full disk), as the
-    store does. After these the rows still wait, and `flush` goes on with them; only those of a
+    store does. FolderReplaced closes the writer, and its rows are lost. After the others the rows
+    still wait, and `flush` goes on with them; only those of a
     batch that has not ended are forgotten, and the batch is to be given again. What went wrong in
     the writer's own thread is raised by the next call that takes rows, after it has taken them.
     """
@@ -152,7 +153,7 @@ class TableWriter:
 
     def flush(self) -> list[PublishedFile]:
         """Land all that waits; answers the files that landed now, oldest first."""
-        with self._lock:
+        with self._lock, self._closed_if_replaced():
             self._need_open()
             self._aging.forget_failure()  # it is tried again now
             found = []
@@ -185,11 +186,16 @@ class TableWriter:
                 self._let_go()
 
     def abandon(self) -> None:
-        """Let go without landing what waits; what landed stays."""
-        with self._lock:
-            self._buffer.clear()
-            self._cut = None
-            self._let_go()
+        """Let go without landing what waits; what landed stays.
+
+        Never waits: a file that another thread is landing just now may still land, and none after.
+        """
+        self._let_go()
+        if self._lock.acquire(blocking=False):
+            try:
+                self._forget()
+            finally:
+                self._lock.release()
 
     def __enter__(self) -> Self:
         return self
@@ -246,14 +252,16 @@ class TableWriter:
         self._land_what_is_full()
 
     def _land_what_is_full(self) -> None:
-        while self._buffer.is_full(self._options.limits):
-            self._land(hold_back=True)
+        with self._closed_if_replaced():
+            while self._buffer.is_full(self._options.limits):
+                self._land(hold_back=True)
 
     def _land(self, *, hold_back: bool) -> list[PublishedFile]:
         """Land one file; none where all that was cut for it has landed before."""
         if self._cut is None:
             self._cut = self._buffer.cut(self._options.limits, hold_back=hold_back) or None
         cut = self._cut
+        self._need_open()  # it may have been abandoned while a file before was landed
         if cut is None:
             return []
         self._options.before_landing(self._composer.landed_rows)
@@ -273,7 +281,25 @@ class TableWriter:
     def _report_failure(self) -> None:
         """Raise what went wrong in the thread, once its rows are taken and no batch is open."""
         if self._buffer.batch is None:
-            self._aging.raise_failure()
+            with self._closed_if_replaced():
+                self._aging.raise_failure()
+
+    @contextmanager
+    def _closed_if_replaced(self) -> Iterator[None]:
+        """Nothing that waits may ever land then: the table can be opened again, and begun anew.
+
+        Not for the writer's own thread: whoever calls next is to hear of it first.
+        """
+        try:
+            yield
+        except FolderReplaced:
+            self._forget()
+            self._let_go()
+            raise
+
+    def _forget(self) -> None:
+        self._buffer.clear()
+        self._cut = None
 
     def _let_go(self) -> None:
         if not self._is_closed:

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 import pytest
 
-from openmirror.errors import Unavailable
+from openmirror.errors import FolderReplaced, Unavailable, WrongRequest
 from openmirror.publishing import (
     BatchLimits,
     Patience,
@@ -19,7 +19,7 @@ from openmirror.publishing import (
 from openmirror.publishing.positions import SourcePosition
 from openmirror.stores.memory.files import MemoryStore
 from tests.harness.stores import Call, WatchedStore
-from tests.publishing.zones import ZONE, landed, memory, numbers, publisher
+from tests.publishing.zones import ORDERS, ZONE, landed, memory, numbers, publisher
 
 PATIENCE = 20.0
 """Seconds; only a test that hangs waits so long."""
@@ -241,3 +241,60 @@ def test_every_writer_is_closed_also_behind_one_that_fails() -> None:
         pass
     assert _keys(store) == [2]
     assert raised.value.__notes__ == ["table first: what waits was not landed"]
+
+
+def test_a_table_whose_folder_was_replaced_can_be_opened_again_in_the_same_publisher() -> None:
+    store = memory()
+    with publisher(store) as zone:
+        orders = zone.table("dbo.orders", key=["id"])
+        orders.insert([{"id": 1}])
+        store.delete_folder(ORDERS)
+        with pytest.raises(FolderReplaced):
+            orders.flush()
+        with pytest.raises(WrongRequest):
+            orders.insert([{"id": 1}])
+        with zone.table("dbo.orders", key=["id"]) as again:
+            again.insert([{"id": 2}])
+    assert _keys(store) == [2]
+
+
+def test_abandoning_does_not_wait_for_a_thread_that_lands() -> None:
+    store = memory()
+    watched, landing, goes_on = WatchedStore(store), threading.Event(), threading.Event()
+
+    def stall(call: Call) -> None:
+        if call.method == "write":
+            landing.set()
+            assert goes_on.wait(PATIENCE)
+
+    orders = publisher(watched, rows=1).table("dbo.orders", key=["id"])
+    watched.before = stall
+    refused: list[WrongRequest] = []
+
+    def insert() -> None:
+        try:
+            orders.insert([{"id": 1}, {"id": 2}])
+        except WrongRequest as error:
+            refused.append(error)
+
+    thread = threading.Thread(target=insert)
+    thread.start()
+    assert landing.wait(PATIENCE)
+    abandoned = threading.Thread(target=orders.abandon)
+    abandoned.start()
+    abandoned.join(PATIENCE / 4)
+    waited = abandoned.is_alive()
+    goes_on.set()
+    thread.join(PATIENCE)
+    abandoned.join(PATIENCE)
+    assert not waited
+    assert len(refused) == 1
+    assert _keys(store) == [1]
+
+
+def test_a_folder_that_the_thread_finds_replaced_is_reported_at_the_end() -> None:
+    store = memory()
+    orders, _ = _with_a_failure_in_its_thread(store, FolderReplaced("gone"))
+    store.delete_folder(ORDERS)
+    with pytest.raises(FolderReplaced):
+        orders.close()
