@@ -30,6 +30,8 @@ from openmirror.publishing.positions import AcceptedPositions, SourcePosition, i
 class TableWriter:
     """Publishes into one table; made by `Publisher.table`, safe to share between threads.
 
+    A batch belongs to the thread that began it; rows of other threads are refused until it ends.
+
     Rows land in the order of the calls. They wait until there are enough of them or they are old
     enough, until `flush`, or until the writer is closed.
 
@@ -54,6 +56,7 @@ class TableWriter:
         self._buffer = RowBuffer()
         self._cut: list[WaitingRows] | None = None
         self._is_closed = False
+        self._batch_thread = 0
         state = lander.state()
         self._composer = FileComposer(options.source, metadata, state)
         columns = state.carried.columns if state.carried else TableSchema()
@@ -179,9 +182,14 @@ class TableWriter:
             return found
 
     def close(self) -> None:
-        """Land all that waits, and let go. A second time does nothing."""
+        """Land all that waits, and let go. A second time does nothing.
+
+        Raises WrongRequest inside of a batch, whose end would never be heard of.
+        """
         with self._lock:
             if not self._is_closed:
+                if self._buffer.batch is not None:
+                    raise WrongRequest(f"batch {self._buffer.batch!r} has not ended yet")
                 self.flush()
                 self._let_go()
 
@@ -224,6 +232,9 @@ class TableWriter:
     @contextmanager
     def _in_batch(self, position: SourcePosition | None) -> Iterator[None]:
         self._need_open()
+        if self._buffer.batch is not None and self._batch_thread != threading.get_ident():
+            # Its rows would go with the batch when that is broken off.
+            raise WrongRequest(f"another thread's batch {self._buffer.batch!r} has not ended yet")
         if position is None:
             yield
             return
@@ -241,6 +252,7 @@ class TableWriter:
             done = self._accepted.last
         if done is not None and isinstance(done, str) != isinstance(position, str):
             raise WrongRequest(f"position {position!r} is of another kind than {done!r} before it")
+        self._batch_thread = threading.get_ident()
         self._buffer.begin(
             position, is_landed=is_before(position, done) or position in self._accepted
         )

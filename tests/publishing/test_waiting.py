@@ -298,3 +298,37 @@ def test_a_folder_that_the_thread_finds_replaced_is_reported_at_the_end() -> Non
     store.delete_folder(ORDERS)
     with pytest.raises(FolderReplaced):
         orders.close()
+
+
+def test_a_writer_is_not_closed_inside_of_a_batch() -> None:
+    store = memory()
+    orders = publisher(store).table("dbo.orders", key=["id"])
+    with orders.batch(1):
+        orders.insert([{"id": 1}])
+        with pytest.raises(WrongRequest, match="has not ended"):
+            orders.close()
+    orders.close()
+    assert _keys(store) == [1]
+    assert orders.position == 1
+
+
+def test_rows_of_another_thread_do_not_join_a_batch() -> None:
+    store = memory()
+    refused: list[WrongRequest] = []
+    with publisher(store).table("dbo.orders", key=["id"]) as orders:
+
+        def insert() -> None:
+            try:
+                orders.insert([{"id": 2}])
+            except WrongRequest as error:
+                refused.append(error)
+
+        with suppress(KeyError), orders.batch(1):
+            orders.insert([{"id": 1}])
+            other = threading.Thread(target=insert)
+            other.start()
+            other.join(PATIENCE)
+            raise KeyError
+        assert len(refused) == 1
+        orders.insert([{"id": 3}])
+    assert _keys(store) == [3]
