@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -63,10 +64,35 @@ def _of_dicts(rows: list[Any]) -> pa.Table:
         names.update(dict.fromkeys(row))
     columns = {}
     for name in names:
+        values = [row.get(name) for row in rows]
+        if mixed := _mixed(values):
+            raise WrongRequest(f"column {name!r}: its values have no common type: {mixed}")
         try:
-            columns[name] = pa.array([row.get(name) for row in rows])
+            columns[name] = pa.array(values)
         except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
             raise WrongRequest(
                 f"column {name!r}: its values have no common type: {error}"
             ) from error
     return pa.table(columns)
+
+
+_NEVER_ONE_TYPE = (str, bytes, datetime.datetime, datetime.date, datetime.time)
+"""Arrow takes a list that has several of these for one of them, and values are others then: a
+time of day is cut off, a text becomes bytes. A datetime is a date to Python, so it comes first."""
+
+
+def _mixed(values: Iterable[object]) -> str | None:
+    """What must not stand in one column, though Arrow would take it; None where nothing does."""
+    kinds: set[str] = set()
+    for value in values:
+        kind = next((kind for kind in _NEVER_ONE_TYPE if isinstance(value, kind)), None)
+        if kind in (datetime.datetime, datetime.time):
+            assert isinstance(value, (datetime.datetime, datetime.time))
+            if value == value:  # pandas' NaT is a datetime, and NULL
+                zone = "with a zone" if value.tzinfo is not None else "without a zone"
+                kinds.add(f"{kind.__name__} {zone}")
+        elif kind is not None:
+            kinds.add(kind.__name__)
+    if "time with a zone" in kinds:
+        return "a time of day with a zone, which no table keeps: give it as text"
+    return " and ".join(sorted(kinds)) if len(kinds) > 1 else None

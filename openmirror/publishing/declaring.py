@@ -10,7 +10,7 @@ from openmirror.errors import ConditionFailed, NotThere, PublishRefused
 from openmirror.ports import ABSENT, Absent, FileStore
 from openmirror.protocol.json_text import parse_json
 from openmirror.protocol.metadata import Detection, TableMetadata, parse_metadata
-from openmirror.protocol.names import METADATA_FILE, ETag, fold_case
+from openmirror.protocol.names import METADATA_FILE, ETag, fold_case, is_reserved
 from openmirror.protocol.rules import Broken, Code
 from openmirror.table.layout import StorePath, join
 
@@ -26,6 +26,25 @@ class _Read:
     etag: ETag | Absent
 
 
+def usable_keys(keys: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Key columns as a document may declare them; None for those that it has.
+
+    Raises PublishRefused for what no document may, before anything is written or deleted.
+    """
+    if keys is None:
+        return None
+    wrong = f"{keys!r} is no list of column names" if isinstance(keys, str) else None
+    # Empty ones are passed over, as in the document itself (PROTOCOL §4.2).
+    given = () if wrong else tuple(key for key in keys if key != "")
+    read = parse_metadata(_encoded({"keyColumns": list(given)})) if wrong is None else None
+    if isinstance(read, Broken):
+        wrong = read.detail
+    if wrong is not None:
+        remedy = "Name each key column once, in a list: key=['id']."
+        raise PublishRefused(Broken(Code.METADATA_INVALID, f"key: {wrong}", remedy), "4.2")
+    return given
+
+
 def declared(store: FileStore, folder: StorePath, keys: Sequence[str] | None) -> TableMetadata:
     """Make sure that the table's `_metadata.json` declares these keys, and answer all it says.
 
@@ -34,6 +53,7 @@ def declared(store: FileStore, folder: StorePath, keys: Sequence[str] | None) ->
     that it has. Raises PublishRefused for what it does not allow, and whatever the store raises:
     after a read that failed nothing is written.
     """
+    keys = usable_keys(keys)
     path = join(folder, METADATA_FILE)
     for _ in range(_TRIES):
         read = _read(store, path)
@@ -46,13 +66,29 @@ def declared(store: FileStore, folder: StorePath, keys: Sequence[str] | None) ->
             if changed is None:
                 return metadata
         else:
+            _need_no_other_format(store, folder)
             changed = {"keyColumns": list(keys or ()), "FileFormat": "Parquet"}
-        data = json.dumps(changed, indent=2, ensure_ascii=False).encode()
         try:
-            store.write(path, data, only_if=read.etag)
+            store.write(path, _encoded(changed), only_if=read.etag)
         except (ConditionFailed, NotThere):
             continue
     raise ConditionFailed(f"{path} changes faster than it can be merged")
+
+
+def _encoded(document: dict[str, object]) -> bytes:
+    return json.dumps(document, indent=2, ensure_ascii=False).encode()
+
+
+def _need_no_other_format(store: FileStore, folder: StorePath) -> None:
+    """Refuse a folder of text that nobody declared: as Parquet it would never be read (§4.3)."""
+    try:
+        names = [entry.name for entry in store.list_folder(folder).entries]
+    except NotThere:
+        return
+    text = next((n for n in names if not is_reserved(n) and fold_case(n).endswith(".csv")), None)
+    if text is not None:
+        detail = f"{text} lies in the folder: the table has delimited text, and no {METADATA_FILE}"
+        raise PublishRefused(Broken(Code.FILE_FORMAT_UNDECLARED, detail, _ANEW), "4.3")
 
 
 def _read(store: FileStore, path: StorePath) -> _Read:

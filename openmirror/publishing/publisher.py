@@ -16,7 +16,7 @@ from openmirror.protocol.names import TablePath
 from openmirror.protocol.partner import Partner
 from openmirror.publishing.backlog import BacklogLimit, BacklogWait, mirror_status
 from openmirror.publishing.buffer import BatchLimits
-from openmirror.publishing.declaring import declared
+from openmirror.publishing.declaring import declared, usable_keys
 from openmirror.publishing.landing import Lander
 from openmirror.publishing.naming import need_own_name, table_path
 from openmirror.publishing.options import WriterOptions, never_wait
@@ -105,6 +105,7 @@ class Publisher:
             raise WrongRequest(f"{name} is open already: one writer object a table")
         need_own_name(self._store, self._place.path, path, self._options.default_schema)
         folder = self._folder(path)
+        key = usable_keys(key)
         if recreate:
             self._delete(folder)
         metadata = declared(self._store, folder, key)

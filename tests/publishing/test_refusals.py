@@ -316,3 +316,55 @@ def test_a_publisher_waits_for_a_mirror_that_is_behind_and_gives_up_in_the_end()
     assert now > 20
     with pytest.raises(Unavailable, match="it says: Replicating"):
         wait(1000)
+
+
+UTC_NOON = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+NOON = UTC_NOON.replace(tzinfo=None)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [dt.date(2026, 1, 1), NOON],
+        [NOON, dt.date(2026, 1, 1)],
+        [NOON, UTC_NOON],
+        ["text", b"bytes"],
+        [UTC_NOON.timetz()],
+    ],
+    ids=["date-datetime", "datetime-date", "zones", "text-bytes", "time-with-zone"],
+)
+def test_values_that_would_become_others_in_one_column_are_refused(values: list[object]) -> None:
+    store = memory()
+    with publisher(store) as zone, zone.table("dbo.orders", key=["id"]) as orders:
+        with pytest.raises(WrongRequest, match="column 'x': its values have no common type"):
+            orders.insert([{"id": n, "x": value} for n, value in enumerate(values)])
+        orders.insert([{"id": 1, "x": UTC_NOON}, {"id": 2, "x": None}])
+    assert numbers(store) == [1]
+
+
+@pytest.mark.parametrize("key", ["id", ["id", "ID"], ["__rowMarker__"]], ids=str)
+def test_keys_that_no_document_may_declare_are_refused_before_anything_is_lost(key: object) -> None:
+    store = memory()
+    with publisher(store) as zone:
+        with zone.table("dbo.orders", key=["id"]) as orders:
+            orders.insert([{"id": 1}])
+        with pytest.raises(PublishRefused) as refused:
+            zone.table("dbo.orders", key=key, recreate=True)  # type: ignore[arg-type]
+    assert (refused.value.code, refused.value.section) == (Code.METADATA_INVALID, "4.2")
+    assert numbers(store) == [1]
+
+
+def test_an_empty_key_is_none() -> None:
+    store = memory()
+    with publisher(store) as zone, zone.table("dbo.orders", key=[""]) as orders:
+        orders.insert([{"id": 1}])
+        assert orders.keys == ()
+
+
+def test_a_folder_of_text_that_nobody_declared_is_no_folder_for_parquet() -> None:
+    store = memory()
+    store.write(join(ORDERS, f"{1:020d}.csv"), b"id\n1\n")
+    with publisher(store) as zone, pytest.raises(PublishRefused) as refused:
+        zone.table("dbo.orders", key=["id"])
+    assert (refused.value.code, refused.value.section) == (Code.FILE_FORMAT_UNDECLARED, "4.3")
+    assert [entry.name for entry in store.list_folder(ORDERS).entries] == [f"{1:020d}.csv"]
