@@ -40,7 +40,7 @@ def mirror_status(
 ) -> MirrorSays | None:
     """The entry of `Files/Monitoring/tables.json`; None where there is none, or no such file."""
     try:
-        content = store.read(join(folder_of(zone), "Monitoring", "tables.json")).data
+        content = store.read(_status_file(zone)).data
         document = parse_json(content).value
     except (NotThere, JsonError):
         return None
@@ -58,6 +58,13 @@ def mirror_status(
                 rows if isinstance(rows, int) else 0,
             )
     return None
+
+
+def _status_file(zone: StorePath) -> StorePath:
+    """Beside the zone, which on a machine may be the only name below its store's root."""
+    beside = folder_of(zone)
+    monitoring = join(beside, "Monitoring") if beside else StorePath("Monitoring")
+    return join(monitoring, "tables.json")
 
 
 class BacklogWait:

@@ -134,12 +134,20 @@ def with_plain_markers(rows: pa.Table) -> tuple[pa.Table, frozenset[Marker]]:
         raise PublishRefused(Broken(Code.ROW_MARKER_INVALID, detail, remedy), "5.1")
     at = names.index(fold_case(ROW_MARKER_COLUMN))
     found = rows.column(at)
+    if pa.types.is_dictionary(found.type):
+        found = found.cast(found.type.value_type)
+    if pa.types.is_nested(found.type):
+        detail = f"{ROW_MARKER_COLUMN} has the type {found.type}"
+        remedy = "It must be a number: 0 (insert), 1 (update), 2 (delete) or 4 (upsert)."
+        raise PublishRefused(Broken(Code.ROW_MARKER_INVALID, detail, remedy), "5.1")
     read: dict[object, Marker] = {}
     for value in pc.unique(found).to_pylist():
         marker = None if value is None or isinstance(value, bool) else read_marker(value)
         if marker is None:
             wrong = next(
-                i for i, v in enumerate(found.to_pylist(), start=1) if v is value or v == value
+                i
+                for i, v in enumerate(found.to_pylist(), start=1)
+                if v is value or v == value or (v != v and value != value)  # NaN
             )
             detail = f"row {wrong}: {ROW_MARKER_COLUMN} is {value!r}"
             remedy = "It must be 0 (insert), 1 (update), 2 (delete) or 4 (upsert) in every row."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Callable
 from decimal import Decimal
 
@@ -14,7 +15,7 @@ from openmirror.protocol.names import TablePath
 from openmirror.protocol.rules import Code
 from openmirror.publishing import BatchLimits, Publisher, TableWriter
 from openmirror.publishing.backlog import BacklogLimit, BacklogWait, mirror_status
-from openmirror.table.layout import join
+from openmirror.table.layout import StorePath, join
 from tests.harness.stores import WatchedStore
 from tests.publishing.zones import ORDERS, ZONE, landed, memory, numbers, publisher
 
@@ -368,3 +369,40 @@ def test_a_folder_of_text_that_nobody_declared_is_no_folder_for_parquet() -> Non
         zone.table("dbo.orders", key=["id"])
     assert (refused.value.code, refused.value.section) == (Code.FILE_FORMAT_UNDECLARED, "4.3")
     assert [entry.name for entry in store.list_folder(ORDERS).entries] == [f"{1:020d}.csv"]
+
+
+@pytest.mark.parametrize(
+    "markers",
+    [pa.array([0.0, float("nan")]), pa.array([[0], [4]]), pa.array(["0", "x"]).dictionary_encode()],
+    ids=["NaN", "list", "dictionary"],
+)
+def test_a_marker_of_any_kind_that_means_nothing_is_refused(markers: pa.Array) -> None:
+    rows = pa.table({"id": [1, 2], "__rowMarker__": markers})
+    with (
+        publisher(memory()) as zone,
+        zone.table("dbo.orders", key=["id"]) as orders,
+        pytest.raises(PublishRefused) as refused,
+    ):
+        orders.publish(rows)
+    assert refused.value.code is Code.ROW_MARKER_INVALID
+
+
+def test_markers_in_a_dictionary_are_read() -> None:
+    store = memory()
+    rows = pa.table({"id": [1, 2], "__rowMarker__": pa.array(["0", "4"]).dictionary_encode()})
+    with publisher(store) as zone, zone.table("dbo.orders", key=["id"]) as orders:
+        orders.publish(rows)
+    assert len(landed(store)[0].changes) == 2
+
+
+def test_the_status_of_a_zone_that_lies_at_the_root_of_its_store_is_beside_it() -> None:
+    store = memory()
+    entry = {
+        "sourceTableName": "orders",
+        "status": "Replicating",
+        "metrics": {"processedRowCount": 3},
+    }
+    store.write(StorePath("Monitoring/tables.json"), json.dumps({"tables": [entry]}).encode())
+    says = mirror_status(store, StorePath("LandingZone"), TablePath("", "orders"), "dbo")
+    assert says is not None
+    assert (says.status, says.processed_rows) == ("Replicating", 3)
