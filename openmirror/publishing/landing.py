@@ -41,7 +41,7 @@ from openmirror.publishing.newest import (
     zone_state,
 )
 from openmirror.publishing.tidying import STAGED, take_away
-from openmirror.publishing.traces import Archived, Behind, Fate, Traces, fate
+from openmirror.publishing.traces import ArchivedUnder, Behind, Fate, LandingTraces, fate
 from openmirror.table.layout import StorePath, join
 
 _MOST_RACES = 1000
@@ -202,19 +202,19 @@ class Lander:
         self._underway = self._staged = None
         return LandedAs(number, file)
 
-    def _traces(self, underway: _Underway, *, is_newest: bool) -> Traces:
+    def _traces(self, underway: _Underway, *, is_newest: bool) -> LandingTraces:
         """The folder is read before the archive, into which its files move."""
         number, file = underway.number, underway.footer.file
         is_held = identity_of(self._store, self._path(number)) == file
-        archived = Archived.NOTHING
+        archived = ArchivedUnder.NOTHING
         if self._is_there(self._archived(number)):
             is_it = identity_of(self._store, self._archived(number)) == file
-            archived = Archived.IT if is_it else Archived.ANOTHER
+            archived = ArchivedUnder.IT if is_it else ArchivedUnder.ANOTHER
         behind = self._behind(underway)
         # Even the successor may be archived and gone, which takes days: the newest footer shows it.
         carried = self.state().carried
         is_carried = carried is not None and any(s.file == file for s in carried.sources.values())
-        return Traces(is_held, is_newest, archived, behind, is_carried)
+        return LandingTraces(is_held, is_newest, archived, behind, is_carried)
 
     def _behind(self, underway: _Underway) -> Behind:
         """What landed behind a number: it may know the file before it."""

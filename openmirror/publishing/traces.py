@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 
-class Archived(Enum):
+class ArchivedUnder(Enum):
     """What the archive has under the file's number."""
 
     NOTHING = auto()
@@ -38,20 +38,20 @@ class Fate(Enum):
 
 
 @dataclass(frozen=True)
-class Traces:
+class LandingTraces:
     """What the folder and its archive say of a file and its number."""
 
     is_held: bool
     """Whether the file lies under the number in the folder."""
     is_newest: bool = False
     """Whether no number is above."""
-    archived: Archived = Archived.NOTHING
+    archived: ArchivedUnder = ArchivedUnder.NOTHING
     behind: Behind = Behind.NOTHING
     is_carried: bool = False
     """Whether the newest footer has it as the newest file of its source."""
 
 
-def fate(traces: Traces) -> Fate:
+def fate(traces: LandingTraces) -> Fate:
     """What became of the file.
 
     A file that is nowhere has landed only if something says so that knows the file itself: that
@@ -59,7 +59,7 @@ def fate(traces: Traces) -> Fate:
     table takes away what lies under a number that was used before.
     """
     is_known = (
-        traces.archived is Archived.IT or traces.behind is Behind.NAMES_IT or traces.is_carried
+        traces.archived is ArchivedUnder.IT or traces.behind is Behind.NAMES_IT or traces.is_carried
     )
     if is_known:
         return Fate.LANDED
@@ -68,6 +68,6 @@ def fate(traces: Traces) -> Fate:
     if traces.is_newest:
         return Fate.LANDED
     # A foreign successor names nobody: the number was new unless the archive has it already.
-    if traces.behind is Behind.FOREIGN and traces.archived is Archived.NOTHING:
+    if traces.behind is Behind.FOREIGN and traces.archived is ArchivedUnder.NOTHING:
         return Fate.LANDED
     return Fate.USED_BEFORE

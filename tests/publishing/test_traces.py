@@ -13,42 +13,42 @@ from openmirror.publishing.positions import (
     SourceProgress,
     need_no_step_back,
 )
-from openmirror.publishing.traces import Archived, Behind, Fate, Traces, fate
+from openmirror.publishing.traces import ArchivedUnder, Behind, Fate, LandingTraces, fate
 
-IT, ANOTHER, NONE = Archived.IT, Archived.ANOTHER, Archived.NOTHING
+IT, ANOTHER, NONE = ArchivedUnder.IT, ArchivedUnder.ANOTHER, ArchivedUnder.NOTHING
 
 
 @pytest.mark.parametrize(
     ("traces", "expected"),
     [
-        (Traces(is_held=True, is_newest=True), Fate.LANDED),
-        (Traces(is_held=True, behind=Behind.NAMES_IT), Fate.LANDED),
-        (Traces(is_held=True, behind=Behind.NAMES_ANOTHER), Fate.USED_BEFORE),
-        (Traces(is_held=True, archived=ANOTHER, behind=Behind.FOREIGN), Fate.USED_BEFORE),
-        (Traces(is_held=True, behind=Behind.FOREIGN), Fate.LANDED),
-        (Traces(is_held=True, behind=Behind.NOTHING), Fate.USED_BEFORE),
-        (Traces(is_held=True, is_carried=True), Fate.LANDED),
-        (Traces(is_held=False, archived=IT), Fate.LANDED),
-        (Traces(is_held=False, behind=Behind.NAMES_IT), Fate.LANDED),
-        (Traces(is_held=False, is_carried=True), Fate.LANDED),
-        (Traces(is_held=False, behind=Behind.FOREIGN), Fate.LOST),
-        (Traces(is_held=False, archived=ANOTHER, behind=Behind.FOREIGN), Fate.LOST),
-        (Traces(is_held=False, behind=Behind.NAMES_ANOTHER), Fate.LOST),
-        (Traces(is_held=False, is_newest=True), Fate.LOST),
-        (Traces(is_held=False), Fate.LOST),
+        (LandingTraces(is_held=True, is_newest=True), Fate.LANDED),
+        (LandingTraces(is_held=True, behind=Behind.NAMES_IT), Fate.LANDED),
+        (LandingTraces(is_held=True, behind=Behind.NAMES_ANOTHER), Fate.USED_BEFORE),
+        (LandingTraces(is_held=True, archived=ANOTHER, behind=Behind.FOREIGN), Fate.USED_BEFORE),
+        (LandingTraces(is_held=True, behind=Behind.FOREIGN), Fate.LANDED),
+        (LandingTraces(is_held=True, behind=Behind.NOTHING), Fate.USED_BEFORE),
+        (LandingTraces(is_held=True, is_carried=True), Fate.LANDED),
+        (LandingTraces(is_held=False, archived=IT), Fate.LANDED),
+        (LandingTraces(is_held=False, behind=Behind.NAMES_IT), Fate.LANDED),
+        (LandingTraces(is_held=False, is_carried=True), Fate.LANDED),
+        (LandingTraces(is_held=False, behind=Behind.FOREIGN), Fate.LOST),
+        (LandingTraces(is_held=False, archived=ANOTHER, behind=Behind.FOREIGN), Fate.LOST),
+        (LandingTraces(is_held=False, behind=Behind.NAMES_ANOTHER), Fate.LOST),
+        (LandingTraces(is_held=False, is_newest=True), Fate.LOST),
+        (LandingTraces(is_held=False), Fate.LOST),
     ],
 )
-def test_the_traces_of_a_file_say_what_became_of_it(traces: Traces, expected: Fate) -> None:
+def test_the_traces_of_a_file_say_what_became_of_it(traces: LandingTraces, expected: Fate) -> None:
     assert fate(traces) is expected
 
 
 @pytest.mark.parametrize("is_newest", [True, False])
 @pytest.mark.parametrize("archived", [ANOTHER, NONE])
 def test_a_file_that_is_nowhere_has_landed_only_if_something_knows_it(
-    is_newest: bool, archived: Archived
+    is_newest: bool, archived: ArchivedUnder
 ) -> None:
     for behind, is_carried in product(Behind, [True, False]):
-        found = fate(Traces(False, is_newest, archived, behind, is_carried))
+        found = fate(LandingTraces(False, is_newest, archived, behind, is_carried))
         assert (found is Fate.LANDED) == (behind is Behind.NAMES_IT or is_carried)
 
 
