@@ -11,7 +11,6 @@ HOSTILE = {
     "spark.sql.variable.substitute": "true",
     "spark.sql.parser.quotedRegexColumnNames": "true",
     "spark.sql.parser.escapedStringLiterals": "true",
-    "spark.sql.retainGroupColumns": "false",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.files.ignoreCorruptFiles": "true",
     "spark.sql.files.ignoreMissingFiles": "true",

@@ -27,8 +27,6 @@ DECIDING = {
     "spark.sql.parser.quotedRegexColumnNames": "false",
     # Or the backslashes that quote text of ours in SQL become part of it.
     "spark.sql.parser.escapedStringLiterals": "false",
-    # Or what is grouped comes without what it is grouped by.
-    "spark.sql.retainGroupColumns": "true",
     # Two files under one path are a mistake of ours; the last one would win in silence.
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
     # Or a file that is damaged, or goes while it is read, counts as one without rows.
