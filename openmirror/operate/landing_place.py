@@ -9,7 +9,6 @@ from openmirror.ports.landing_events import Inside, location_of
 from openmirror.protocol.names import ARCHIVE_FOLDER, SCHEMA_SUFFIX, TableFolder, fold_case
 from openmirror.protocol.naming_scheme import is_partition
 from openmirror.table import layout
-from openmirror.table.layout import StorePath
 
 
 @dataclass(frozen=True)
@@ -34,23 +33,23 @@ def landing_place(parts: Sequence[str], inside: Sequence[str] = ()) -> TablePlac
 
     A folder outside of any landing zone is taken for a table's unless its name says otherwise.
     """
-    above = _zone_above(parts)
-    if above is not None:
-        found = location_of(StorePath("/".join(parts[above:])))
+    zone = layout.path_in_zone(parts)
+    if zone is not None:
+        found = location_of(layout.join(layout.landing_zone(zone.mirror), *zone.below))
         if isinstance(found, TableFolder):
-            return TablePlace(found, tuple(parts[:above]))
+            return TablePlace(found, zone.root)
         if isinstance(found, Inside):
             return OtherPlace(f"{found.name} inside the table folder {found.folder}")
     own = parts[-1] if parts else ""
     if own == ARCHIVE_FOLDER:
         return OtherPlace("the archive of a table folder: what a mirror has applied")
-    if above is not None and len(parts) == above + 4:
-        return OtherPlace(f"the landing zone of the mirror {parts[above + 1]}")
+    if zone is not None and not zone.below:
+        return OtherPlace(f"the landing zone of the mirror {zone.mirror}")
     if own == layout.ZONE[-1]:
         return OtherPlace("a landing zone")
-    if own.endswith(SCHEMA_SUFFIX) and (above is None or len(parts) == above + 5):
+    if own.endswith(SCHEMA_SUFFIX) and (zone is None or len(zone.below) == 1):
         return OtherPlace(f"the folder of the schema {own.removesuffix(SCHEMA_SUFFIX)}")
-    if above is not None:
+    if zone is not None:
         return OtherPlace("a folder that a mirror leaves alone")
     if {fold_case(name) for name in inside} & {layout.LANDING, layout.LAKE}:
         return OtherPlace("a root: it holds the landing zones and the tables")
@@ -61,11 +60,3 @@ def landing_place(parts: Sequence[str], inside: Sequence[str] = ()) -> TablePlac
     if is_partition(own):
         return OtherPlace("a folder of a partition")
     return TablePlace()
-
-
-def _zone_above(parts: Sequence[str]) -> int | None:
-    """Where the part `landing` is of the landing zone that a path is, or lies in."""
-    for at in range(len(parts) - 4, -1, -1):
-        if parts[at] == layout.LANDING and tuple(parts[at + 2 : at + 4]) == layout.ZONE:
-            return at
-    return None

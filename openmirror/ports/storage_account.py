@@ -43,7 +43,8 @@ class AccountUrl:
         if not host or parts.query or parts.fragment or parts.username or parts.password:
             raise ValueError("a URL of a host alone, without user, query or fragment")
         path = parts.path.strip("/")
-        if parts.scheme == "http" and not path and not _is_here(host):
+        is_azures = not path or ".dfs." in host
+        if parts.scheme == "http" and is_azures and not _is_here(host):
             raise ValueError(
                 "an https:// URL: http is only for emulators, with the account's name as its path"
             )

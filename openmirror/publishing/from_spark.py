@@ -18,10 +18,11 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from openmirror.errors import WrongRequest
+from openmirror.ports.zone_url import ZoneUrl
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.publishing.naming import table_path
-from openmirror.publishing.places import ZoneUrl, zone_place
+from openmirror.publishing.places import zone_place
 from openmirror.publishing.positions import SourcePosition, is_before
 from openmirror.publishing.publisher import Publisher, PublisherOptions
 from openmirror.publishing.spark_staging import StagedRows

@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
-from urllib.parse import unquote, urlsplit
 
 from openmirror.errors import CannotStart, WrongRequest
 from openmirror.ports import FileStore
-from openmirror.ports.storage_account import AccountUrl
+from openmirror.ports.zone_url import ZoneUrl
 from openmirror.stores.local.store import LocalStore
-from openmirror.table.layout import LANDING, ZONE, StorePath
+from openmirror.table.layout import StorePath, landing_zone, path_in_zone
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
 
 ZoneCredential: TypeAlias = "TokenCredential | str"
 """Any credential of azure-identity, or the key of an account."""
-
-_SHAPES = (
-    "a folder, https://<account>.dfs.core.windows.net/<container>/<path>, "
-    "abfss://<container>@<account>.dfs.core.windows.net/<path>, or "
-    "https://onelake.dfs.fabric.microsoft.com/<workspace>/<item>/Files/LandingZone"
-)
-_EMULATOR = re.compile(r"/[a-z0-9][a-z0-9-]*(?=/)")
 
 
 @dataclass(frozen=True)
@@ -37,41 +28,6 @@ class ZonePlace:
     path: StorePath
     close: Callable[[], None]
     """Lets go of the store's connections."""
-
-
-@dataclass(frozen=True)
-class ZoneUrl:
-    """A landing zone on a storage account, or in OneLake, which is one to its clients."""
-
-    account: AccountUrl
-    path: StorePath
-    """The container (in OneLake the workspace) and the path in it."""
-
-    @classmethod
-    def parse(cls, text: str) -> ZoneUrl:
-        """Read a URL as people copy it; ValueError says what one looks like."""
-        parts = urlsplit(text.strip())
-        if parts.query or parts.fragment:
-            raise ValueError(f"{text!r} has a query, or a #: write {_SHAPES}")
-        host, path = parts.netloc, parts.path
-        if parts.scheme in ("abfs", "abfss"):
-            container, at, host = host.rpartition("@")
-            if not at or not container:
-                raise ValueError(f"{text!r} names no container: write {_SHAPES}")
-            path = f"/{container}{path}"
-        elif parts.scheme not in ("http", "https"):
-            raise ValueError(f"{text!r} is no landing zone: write {_SHAPES}")
-        scheme = {"abfss": "https", "abfs": "https"}.get(parts.scheme, parts.scheme)
-        name = ""
-        if _is_emulator(scheme, parts.hostname or ""):
-            found = _EMULATOR.match(path)
-            name = found[0] if found else ""
-            path = path.removeprefix(name)
-        account = AccountUrl.parse(f"{scheme}://{host.replace('.blob.', '.dfs.', 1)}{name}")
-        parted = [unquote(part) for part in path.split("/") if part]
-        if len(parted) < 2:
-            raise ValueError(f"{text!r} names no folder of a container: write {_SHAPES}")
-        return cls(account, StorePath("/".join(parted)))
 
 
 def zone_place(zone: str | Path, credential: TokenCredential | str | None = None) -> ZonePlace:
@@ -102,12 +58,10 @@ def zone_place(zone: str | Path, credential: TokenCredential | str | None = None
 def _local(folder: Path) -> ZonePlace:
     """A folder; a mirror's own zone is reached from its root, under whose lock a mirror writes."""
     folder = folder.expanduser().resolve()
-    parts = folder.parts
-    depth = len(ZONE) + 2
-    if parts[-len(ZONE) :] == ZONE and len(parts) > depth and parts[-depth] == LANDING:
-        root = Path(*parts[:-depth])
-        return ZonePlace(LocalStore(root), StorePath("/".join(parts[-depth:])), _nothing)
-    if len(parts) < 2:
+    zone = path_in_zone(folder.parts)
+    if zone is not None and not zone.below:
+        return ZonePlace(LocalStore(Path(*zone.root)), landing_zone(zone.mirror), _nothing)
+    if not folder.name:
         raise WrongRequest(f"{folder} is no landing zone: name a folder below the root")
     lock = folder / "_publishing.lock"
     return ZonePlace(LocalStore(folder.parent, lock=lock), StorePath(folder.name), _nothing)
@@ -115,9 +69,3 @@ def _local(folder: Path) -> ZonePlace:
 
 def _nothing() -> None:
     """A folder has nothing to let go of."""
-
-
-def _is_emulator(scheme: str, host: str) -> bool:
-    """Whether the account stands in the path: as in AccountUrl, no account in Azure has that."""
-    is_address = re.fullmatch(r"[0-9.]+|.*:.*", host) is not None
-    return scheme == "http" and (is_address or "." not in host)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NewType
 
 from openmirror.protocol.names import ARCHIVE_FOLDER, Incarnation, TableFolder, TableName
@@ -37,6 +39,28 @@ def folder_of(path: StorePath) -> StorePath:
 def landing_zone(mirror: str) -> StorePath:
     """Where publishers write."""
     return join(LANDING, mirror, *ZONE)
+
+
+@dataclass(frozen=True)
+class PathInZone:
+    """A path of any file system that is a mirror's landing zone, or lies in one, by its parts."""
+
+    root: tuple[str, ...]
+    mirror: str
+    below: tuple[str, ...]
+    """What comes behind the zone; nothing where the path is the zone itself."""
+
+
+def path_in_zone(parts: Sequence[str]) -> PathInZone | None:
+    """The mirror and the root that a path is of; None for one outside of any landing zone.
+
+    Where zones lie inside of each other, the innermost.
+    """
+    for at in range(len(parts) - 2 - len(ZONE), -1, -1):
+        behind = at + 2 + len(ZONE)
+        if parts[at] == LANDING and tuple(parts[at + 2 : behind]) == ZONE:
+            return PathInZone(tuple(parts[:at]), parts[at + 1], tuple(parts[behind:]))
+    return None
 
 
 def monitoring(mirror: str) -> StorePath:

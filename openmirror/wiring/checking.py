@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from openmirror.errors import CannotStart, Malformed
 from openmirror.operate.landing_place import TablePlace
 from openmirror.ports import FileStore
 from openmirror.ports.storage_account import AccountUrl
+from openmirror.ports.zone_url import ZoneUrl
 from openmirror.protocol.names import METADATA_FILE, TableFolder
 from openmirror.reconcile.discovery import mirrors
 from openmirror.settings import Settings, limits
@@ -54,10 +54,13 @@ def zone_in_folder(settings: Settings, folder: Path) -> ZoneContents:
 
 def zone_at(settings: Settings, url: str) -> ZoneContents:
     """What lies in the landing zone at a URL; raises Malformed for what is none."""
-    account, zone = parse_zone_url(url)
-    store = account_store(settings.model_copy(update={"root": account}))
     try:
-        return _read(store, zone, layout.name_of(zone), settings, None)
+        zone = ZoneUrl.parse(url)
+    except ValueError as error:
+        raise Malformed(str(error)) from None
+    store = account_store(settings.model_copy(update={"root": zone.account}))
+    try:
+        return _read(store, zone.path, layout.name_of(zone.path), settings, None)
     finally:
         store.close()
 
@@ -76,25 +79,6 @@ def zones_of(settings: Settings, chosen: Sequence[str]) -> tuple[ZoneContents, .
         )
         for name in chosen or mirrors(store)
     )
-
-
-def parse_zone_url(url: str) -> tuple[AccountUrl, StorePath]:
-    """An account, and a path in it with the container first. Raises Malformed."""
-    parts = urlsplit(url)
-    path = [unquote(part) for part in parts.path.split("/") if part]
-    why = ""
-    base = f"{parts.scheme}://{parts.netloc}"
-    # An emulator has the account's name before the container.
-    for count in (0, 1):
-        try:
-            account = AccountUrl.parse("/".join((base, *path[:count])))
-        except ValueError as error:
-            why = str(error)
-            continue
-        if len(path) > count + 1:
-            return account, StorePath("/".join(path[count:]))
-        why = "a URL that goes on with the container and the path of the landing zone"
-    raise Malformed(f"{url} is no landing zone's address: give {why}")
 
 
 @dataclass(frozen=True)
@@ -178,13 +162,13 @@ def _files(root: Path) -> Iterator[StorePath]:
 
 def _known(settings: Settings, zone: Path) -> Known | None:
     """What the mirror of a zone observes of its tables, where the zone lies in a root."""
-    parts = zone.parts
-    if len(parts) < 5 or (parts[-4], *parts[-2:]) != (layout.LANDING, *layout.ZONE):
+    place = layout.path_in_zone(zone.parts[1:])
+    if place is None or place.below:
         return None
-    root = parts[1:-4]
 
     def known(folder: TableFolder) -> ObservedState | FolderFinding | None:
-        return mirror_observed(settings, TablePlace(TableFolder(parts[-3], folder.path), root))
+        of_mirror = TableFolder(place.mirror, folder.path)
+        return mirror_observed(settings, TablePlace(of_mirror, place.root))
 
     return known
 

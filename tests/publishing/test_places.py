@@ -13,51 +13,16 @@ from azure.identity import DefaultAzureCredential
 
 from openmirror.errors import AccessDenied, CannotStart, FolderReplaced
 from openmirror.publishing import Patience, Publisher, PublisherOptions
-from openmirror.publishing.places import ZoneUrl, zone_place
+from openmirror.publishing.places import zone_place
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import StorePath
+from tests.azurite.tokens import make_certificate
 from tests.emulator_server import EndpointServer, endpoint_server
 from tests.publishing import program
 from tests.publishing.zones import ORDERS, archive_applied, landed, mirrored, numbers
 
 ROOT = Path(__file__).parents[2]
 SHORT = PublisherOptions(patience=Patience(seconds=0))
-
-
-@pytest.mark.parametrize(
-    ("url", "account", "path"),
-    [
-        (
-            "abfss://landing@contoso.dfs.core.windows.net/sales/Files/LandingZone",
-            "https://contoso.dfs.core.windows.net",
-            "landing/sales/Files/LandingZone",
-        ),
-        (
-            "https://contoso.dfs.core.chinacloudapi.cn/landing/sales/Files/LandingZone/",
-            "https://contoso.dfs.core.chinacloudapi.cn",
-            "landing/sales/Files/LandingZone",
-        ),
-        (
-            "https://contoso.blob.core.windows.net/landing/sales",
-            "https://contoso.dfs.core.windows.net",
-            "landing/sales",
-        ),
-        (
-            "https://onelake.dfs.fabric.microsoft.com/My%20Workspace/Sales.MountedRelationalDatabase"
-            "/Files/LandingZone",
-            "https://onelake.dfs.fabric.microsoft.com",
-            "My Workspace/Sales.MountedRelationalDatabase/Files/LandingZone",
-        ),
-        (
-            "http://127.0.0.1:10000/dev/landing/sales",
-            "http://127.0.0.1:10000/dev",
-            "landing/sales",
-        ),
-    ],
-)
-def test_a_zone_is_read_from_the_urls_that_people_copy(url: str, account: str, path: str) -> None:
-    found = ZoneUrl.parse(url)
-    assert (str(found.account), found.path) == (account, path)
 
 
 def test_no_token_is_sent_over_http() -> None:
@@ -99,6 +64,19 @@ def test_an_account_is_published_into_by_the_same_rules(server: EndpointServer) 
         assert numbers(store) == [1]
         zone.drop("dbo.orders")
         assert store.incarnation(ORDERS) is None
+
+
+def test_an_account_of_this_machine_is_reached_over_https(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificate = make_certificate(tmp_path)
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(certificate[0]))
+    with endpoint_server(tmp_path / "root", certificate=certificate) as secure:
+        zone = f"https://127.0.0.1:{secure.port}/{secure.account}/landing/m/Files/LandingZone"
+        with Publisher(zone, secure.key, SHORT).table("T", key=["id"]) as rows:
+            rows.insert([{"id": 1}])
+        folder = StorePath("landing/m/Files/LandingZone/T")
+        assert numbers(LocalStore(secure.root), folder) == [1]
 
 
 def test_a_wrong_key_is_reported_and_nothing_is_written(server: EndpointServer) -> None:
