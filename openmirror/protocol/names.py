@@ -31,6 +31,15 @@ def fold_case(name: str) -> str:
     return name.lower()
 
 
+def is_unicode(text: str) -> bool:
+    """Whether a text has a form in UTF-8: half of a surrogate pair has none."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def is_reserved(name: str) -> bool:
     """Whether the protocol leaves an item of this name alone: staging, metadata, archive."""
     return name.startswith("_")

@@ -30,9 +30,9 @@ class Aging:
         self._stopped = threading.Event()
         self._failure: Exception | None = None
 
-    def begin(self, *, waiting: bool) -> None:
-        """Rows may have come to wait; their age counts from the first."""
-        if waiting and self._since is None:
+    def begin(self) -> None:
+        """Rows have come to wait; their age counts from the first."""
+        if self._since is None:
             self._since = self._monotonic()
             if self._seconds is not None and self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="publishing", daemon=True)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.protocol.rows import Marker
+from openmirror.protocol.schema import TableSchema
 from openmirror.publishing.pieces import WaitingRows, next_file
 from openmirror.publishing.positions import SourcePosition
 
@@ -27,6 +29,9 @@ class BatchLimits:
             raise ValueError(f"every limit is above 0: {self}")
 
 
+_NO_ROWS = WaitingRows(rows=pa.table({}), marker=Marker.INSERT, columns=TableSchema())
+
+
 @dataclass
 class _OpenBatch:
     """A batch whose rows are being given."""
@@ -35,8 +40,8 @@ class _OpenBatch:
     is_landed: bool
     """Whether it landed before, so that its rows are only counted."""
     rows: int = 0
-    last: pa.Table | None = None
-    marker: Marker | None = Marker.INSERT
+    last: WaitingRows = _NO_ROWS
+    """The rows that came last, which may be none."""
 
 
 class RowBuffer:
@@ -54,6 +59,16 @@ class RowBuffer:
         return not self._waiting
 
     @property
+    def has_rows(self) -> bool:
+        """Whether rows wait, and not only the ends of batches."""
+        return self._rows > 0
+
+    @property
+    def waiting(self) -> Sequence[WaitingRows]:
+        """All that waits, in order."""
+        return self._waiting
+
+    @property
     def batch(self) -> SourcePosition | None:
         """The batch that is being given; None outside of any."""
         return self._batch.position if self._batch is not None else None
@@ -62,30 +77,35 @@ class RowBuffer:
         """All rows from here on are this batch's, which starts with them."""
         self._batch = _OpenBatch(position, is_landed)
 
-    def take(self, piece: WaitingRows) -> None:
-        """Let rows wait, as a part of the batch that is being given."""
+    def take(self, piece: WaitingRows) -> bool:
+        """Let rows wait, as a part of the batch that is being given; whether they do."""
         batch = self._batch
         if batch is not None:
             piece = replace(piece, position=batch.position, offset=batch.rows)
             batch.rows += piece.count
-            batch.last, batch.marker = piece.rows, piece.marker
+            batch.last = piece
             if batch.is_landed:
-                return
+                return False
         if piece.count:
             self._put(piece)
+        return piece.count > 0
 
-    def end(self) -> None:
-        """The batch that is being given has no more rows."""
+    def end(self) -> WaitingRows | None:
+        """The batch that is being given has no more rows.
+
+        Answers what waits for that alone: the end of a batch whose rows have all been cut, or that
+        had none.
+        """
         batch, self._batch = self._batch, None
         if batch is None or batch.is_landed:
-            return
+            return None
         last = self._waiting[-1] if self._waiting else None
         if last is not None and last.position == batch.position:
             self._waiting[-1] = replace(last, ends=True)
-            return
-        rows = batch.last.slice(0, 0) if batch.last is not None else pa.table({})
-        end = WaitingRows(rows=rows, marker=batch.marker, position=batch.position)
-        self._put(replace(end, offset=batch.rows, ends=True))
+            return None
+        end = replace(batch.last.first(0), position=batch.position, offset=batch.rows, ends=True)
+        self._put(end)
+        return end
 
     def forget_batch(self) -> None:
         """The batch that is being given will be given again, from its first row."""

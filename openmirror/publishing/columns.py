@@ -5,90 +5,107 @@ Decided from the footer that the rows would get, by the same rules that a mirror
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 
 from openmirror.errors import PublishRefused
+from openmirror.formats.arrow_types import arrow_type
 from openmirror.formats.parquet.footer import columns
-from openmirror.formats.parquet.types import column_type
+from openmirror.formats.parquet.types import ParquetType, column_type
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
-from openmirror.protocol.rows import Marker, read_marker
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import (
     Column,
+    ColumnType,
     TableSchema,
     duplicate_column,
     in_table,
     union_schema,
 )
-from openmirror.publishing.encoding import MARKER_TYPE, WRITTEN
+from openmirror.publishing.encoding import WRITTEN
 
+_NOT_WRITTEN = (pa.ArrowException, OSError)
+"""Of Parquet in memory, where an OSError is no disk's."""
 _CONVERT = "Convert the column before it is published: complex values as JSON text, others as text."
 
 
-def in_microseconds(rows: pa.Table) -> pa.Table:
-    """The rows with nanoseconds as microseconds, which is what tables hold (PROTOCOL §6.5).
+@dataclass(frozen=True)
+class RowShape:
+    """What rows with one Arrow schema are in a table."""
 
-    Raises PublishRefused where a value has digits that would be lost.
-    """
-    for at, field in enumerate(rows.schema):
-        kind = field.type
-        if pa.types.is_timestamp(kind) and kind.unit == "ns":
-            target = pa.timestamp("us", kind.tz)
-        elif pa.types.is_time64(kind) and kind.unit == "ns":
-            target = pa.time64("us")
-        else:
-            continue
-        try:
-            values = rows.column(at).cast(target)
-        except pa.ArrowInvalid as error:
-            broken = Broken(
-                Code.VALUE_INVALID,
-                f"column {field.name!r}: {error}: times have microseconds and nothing finer",
-                "Truncate or round the column before it is published, or publish it as text.",
-            )
-            raise PublishRefused(broken, "6.5") from error
-        rows = rows.set_column(at, pa.field(field.name, target), values)
-    return rows
+    columns: TableSchema
+    """Without the marker, and without those of the Null type, which count as absent."""
+    converted: Mapping[str, ConvertedColumn]
+    """By name: columns that a mirror could not read as their table's type, or not at once."""
 
 
-def table_columns(schema: pa.Schema) -> TableSchema:
-    """The columns that a table gets of rows with this Arrow schema, without the marker.
+@dataclass(frozen=True)
+class ConvertedColumn:
+    """A column whose values become others before they are written."""
 
-    Columns of the Null type are absent. Raises PublishRefused for names and types that tables
-    cannot have.
+    parquet: ParquetType
+    """What it would be in a file."""
+    of_table: ColumnType
+
+
+def row_shape(schema: pa.Schema) -> RowShape:
+    """The columns that a table gets of rows with this Arrow schema.
+
+    Raises PublishRefused for names and types that tables cannot have.
     """
     if broken := duplicate_column(schema.names):
         raise PublishRefused(broken, "6.1")
     if "" in schema.names:
         broken = Broken(Code.FILE_UNREADABLE, "a column has no name", "Name every column.")
         raise PublishRefused(broken, "6.1")
-    found = []
-    for name, kind in columns(_footer(schema)):
+    found, converted = [], {}
+    for field, (name, kind) in zip(schema, columns(_footer(schema)), strict=True):
         if kind.is_null or fold_case(name) == fold_case(ROW_MARKER_COLUMN):
             continue
         typed = column_type(kind)
         if typed is None:
             raise _unsupported(name, str(kind))
         found.append(Column(name, typed))
-    return TableSchema(tuple(found))
+        if not _is_written_as_it_is(field.type, typed):
+            converted[name] = ConvertedColumn(kind, typed)
+    return RowShape(TableSchema(tuple(found)), converted)
+
+
+def _is_written_as_it_is(given: pa.DataType, of_table: ColumnType) -> bool:
+    if pa.types.is_dictionary(given):
+        return is_text(given.value_type)
+    return is_text(given) or bool(given.equals(arrow_type(of_table)))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Whether it is text or bytes, of the size that offsets have or larger: a file has no sizes."""
+    is_large = pa.types.is_large_string(kind) or pa.types.is_large_binary(kind)
+    return bool(is_large or pa.types.is_string(kind) or pa.types.is_binary(kind))
 
 
 def _footer(schema: pa.Schema) -> Any:
     """The metadata of a file without rows."""
+    plain = pa.schema([field.with_type(_decoded(field.type)) for field in schema])
     try:
-        return pq.read_metadata(pa.BufferReader(_empty_file(schema)))
-    except pa.ArrowException as error:
-        for field in schema:
+        return pq.read_metadata(pa.BufferReader(_empty_file(plain)))
+    except _NOT_WRITTEN as error:
+        for field in plain:
             try:
                 _empty_file(pa.schema([field]))
-            except pa.ArrowException:
+            except _NOT_WRITTEN:
                 raise _unsupported(field.name, str(field.type)) from error
         raise
+
+
+def _decoded(kind: pa.DataType) -> pa.DataType:
+    """What the values of an encoded array are."""
+    while pa.types.is_dictionary(kind) or pa.types.is_run_end_encoded(kind):
+        kind = kind.value_type
+    return kind
 
 
 def _empty_file(schema: pa.Schema) -> pa.Buffer:
@@ -120,48 +137,3 @@ def need_keys(keys: Sequence[str], columns: TableSchema, rows: int) -> None:
         raise PublishRefused(
             Broken(Code.KEY_COLUMN_MISSING, detail, "Give every row its key columns."), "5.1"
         )
-
-
-def with_plain_markers(rows: pa.Table) -> tuple[pa.Table, frozenset[Marker]]:
-    """The rows with their marker column under its own name and type, and which markers there are.
-
-    Markers are read as mirrors read them. Raises PublishRefused unless every row has one.
-    """
-    names = [fold_case(name) for name in rows.column_names]
-    if fold_case(ROW_MARKER_COLUMN) not in names:
-        detail = f"rows have no column {ROW_MARKER_COLUMN}"
-        remedy = "Add it, or say what all rows do: insert, upsert, update or delete."
-        raise PublishRefused(Broken(Code.ROW_MARKER_INVALID, detail, remedy), "5.1")
-    at = names.index(fold_case(ROW_MARKER_COLUMN))
-    found = rows.column(at)
-    if pa.types.is_dictionary(found.type):
-        found = found.cast(found.type.value_type)
-    if pa.types.is_nested(found.type):
-        detail = f"{ROW_MARKER_COLUMN} has the type {found.type}"
-        remedy = "It must be a number: 0 (insert), 1 (update), 2 (delete) or 4 (upsert)."
-        raise PublishRefused(Broken(Code.ROW_MARKER_INVALID, detail, remedy), "5.1")
-    read: dict[object, Marker] = {}
-    for value in pc.unique(found).to_pylist():
-        marker = None if value is None or isinstance(value, bool) else read_marker(value)
-        if marker is None:
-            wrong = next(
-                i
-                for i, v in enumerate(found.to_pylist(), start=1)
-                if v is value or v == value or (v != v and value != value)  # NaN
-            )
-            detail = f"row {wrong}: {ROW_MARKER_COLUMN} is {value!r}"
-            remedy = "It must be 0 (insert), 1 (update), 2 (delete) or 4 (upsert) in every row."
-            raise PublishRefused(Broken(Code.ROW_MARKER_INVALID, detail, remedy), "5.1")
-        read[value] = marker
-    where = pc.index_in(found, pa.array(list(read), found.type))
-    plain = pc.take(pa.array([m.value for m in read.values()], MARKER_TYPE), where)
-    rest = rows.remove_column(at)
-    return rest.append_column(ROW_MARKER_COLUMN, plain), frozenset(read.values())
-
-
-def need_no_marker_column(names: Sequence[str]) -> None:
-    """Raise PublishRefused where rows that all do one thing have markers of their own."""
-    if any(fold_case(name) == fold_case(ROW_MARKER_COLUMN) for name in names):
-        detail = f"rows have a column {ROW_MARKER_COLUMN}, which is reserved"
-        remedy = "Publish them with `publish`, which takes each row's own marker, or remove it."
-        raise PublishRefused(Broken(Code.ROW_MARKER_INVALID, detail, remedy), "6.1")

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from uuid import uuid4
 
 from openmirror.protocol.metadata import TableMetadata
+from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import TableSchema
-from openmirror.publishing.columns import merged, table_columns
+from openmirror.publishing.columns import merged
 from openmirror.publishing.encoding import encoded, one_table
 from openmirror.publishing.footer import PublishedFooter, with_footer
 from openmirror.publishing.landing import ComposedFile
 from openmirror.publishing.newest import ZoneState
-from openmirror.publishing.pieces import WaitingRows
+from openmirror.publishing.pieces import WaitingRows, columns_of
 from openmirror.publishing.positions import (
     NOTHING_YET,
     SourceProgress,
@@ -34,6 +35,8 @@ class FileComposer:
         """How far the source is, by the newest footer that was seen."""
         self.landed_rows = state.carried.rows if state.carried else 0
         """Change rows of this incarnation, by the newest footer that was seen."""
+        self.columns = state.carried.columns if state.carried else TableSchema()
+        """Every column that landed, by the newest footer that was seen."""
         self.rows = 0
         """Change rows of the file that was composed last."""
         self.size = 0
@@ -51,7 +54,8 @@ class FileComposer:
         need_no_step_back(self._source, progress, self.progress)
         left = still_to_land(self._source, rows, progress, self.progress)
         self.progress, self.landed_rows = progress, carried.rows
-        if not any(piece.count for piece in left) and not _ends_what_was_begun(left, progress):
+        self.columns = carried.columns
+        if not left:
             return None
         data, columns, count = self._file(left)
         identity = uuid4().hex
@@ -71,8 +75,10 @@ class FileComposer:
         """The encoded rows, their columns and their number; encoded once, however often lost."""
         known = self._encoded
         if known is None or list(map(id, known[0])) != list(map(id, left)):
-            table = one_table(left, self._default)
-            done = encoded(table), table_columns(table.schema), int(table.num_rows)
+            columns = columns_of(left)
+            assert not isinstance(columns, Broken)  # they were cut as one file's
+            table = one_table(left, columns, self._default)
+            done = encoded(table), columns, int(table.num_rows)
             known = self._encoded = (left, done)
         return known[1]
 
@@ -81,17 +87,10 @@ class FileComposer:
         assert self._made is not None
         self.progress = self._made.sources[self._source]
         self.landed_rows = self._made.rows
+        self.columns = self._made.columns
         self._encoded = None
 
 
 def progress_of(state: ZoneState, source: str) -> SourceProgress:
     """What the newest footer says of a source."""
     return state.carried.sources.get(source, NOTHING_YET) if state.carried else NOTHING_YET
-
-
-def _ends_what_was_begun(left: Sequence[WaitingRows], progress: SourceProgress) -> bool:
-    """Whether a file without rows is needed, to say that a batch has no more of them."""
-    begun = progress.open
-    return begun is not None and any(
-        piece.ends and piece.position == begun.position for piece in left
-    )

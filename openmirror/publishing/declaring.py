@@ -10,7 +10,13 @@ from openmirror.errors import ConditionFailed, NotThere, PublishRefused
 from openmirror.ports import ABSENT, Absent, FileStore
 from openmirror.protocol.json_text import parse_json
 from openmirror.protocol.metadata import Detection, TableMetadata, parse_metadata
-from openmirror.protocol.names import METADATA_FILE, ETag, fold_case, is_reserved
+from openmirror.protocol.names import (
+    METADATA_FILE,
+    ETag,
+    fold_case,
+    is_reserved,
+    is_unicode,
+)
 from openmirror.protocol.rules import Broken, Code
 from openmirror.table.layout import StorePath, join
 
@@ -33,7 +39,9 @@ def usable_keys(keys: Sequence[str] | None) -> tuple[str, ...] | None:
     """
     if keys is None:
         return None
-    wrong = f"{keys!r} is no list of column names" if isinstance(keys, str) else None
+    wrong = None
+    if isinstance(keys, str) or not all(is_unicode(str(k)) for k in keys):
+        wrong = f"{keys!r} is no list of column names"
     # Empty ones are passed over, as in the document itself (PROTOCOL §4.2).
     given = () if wrong else tuple(key for key in keys if key != "")
     read = parse_metadata(_encoded({"keyColumns": list(given)})) if wrong is None else None

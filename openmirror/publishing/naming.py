@@ -12,6 +12,7 @@ from openmirror.protocol.names import (
     TablePath,
     fold_case,
     is_reserved,
+    is_unicode,
     name_refused,
     table_name,
 )
@@ -49,6 +50,8 @@ def _need_possible(path: TablePath) -> None:
     for part in (path.schema, path.table) if path.schema else (path.table,):
         if not part or part in (".", "..") or "/" in part or "\0" in part:
             raise ValueError(f"{part!r} is no name of a folder")
+        if not is_unicode(part):
+            raise ValueError(f"{part!r} is no Unicode text")
         if is_reserved(part):
             raise ValueError(f"{part!r} begins with _, and such folders are never tables")
     if not path.schema and path.table.endswith(SCHEMA_SUFFIX):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from openmirror.errors import ConditionFailed, NotThere
+from openmirror.errors import ConditionFailed, NotThere, WrongRequest
 from openmirror.ports import ABSENT, Absent, FileStore
 from openmirror.protocol.json_text import JsonError, JsonValue, parse_json
-from openmirror.protocol.names import PARTNER_EVENTS_FILE, ETag, fold_case
+from openmirror.protocol.names import PARTNER_EVENTS_FILE, ETag, fold_case, is_unicode
 from openmirror.protocol.partner import Partner
 from openmirror.table.layout import StorePath, join
 
@@ -19,8 +19,11 @@ def introduced(store: FileStore, zone: StorePath, partner: Partner) -> None:
     """Say who publishes, and keep whatever else the file says; writes nothing if that is there.
 
     A file that cannot be read as JSON is written over: nothing depends on it. After a read that
-    failed nothing is written.
+    failed nothing is written. Raises WrongRequest for what is no Unicode text.
     """
+    texts = (partner.name, partner.source_type, partner.source_version)
+    if wrong := next((text for text in texts if not is_unicode(text)), None):
+        raise WrongRequest(f"{wrong!r} is no Unicode text")
     path = join(zone, PARTNER_EVENTS_FILE)
     for _ in range(_TRIES):
         etag: ETag | Absent = ABSENT

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Marker
+from openmirror.protocol.rules import Broken
+from openmirror.protocol.schema import TableSchema, union_schema
 from openmirror.publishing.positions import SourcePosition
 
 
@@ -20,6 +21,8 @@ class WaitingRows:
     """Without a marker column, except where `marker` is None."""
     marker: Marker | None
     """What every row does; None where the rows' own `__rowMarker__` says it."""
+    columns: TableSchema
+    """The columns that have a type, without the marker."""
     position: SourcePosition | None = None
     """The batch that they belong to."""
     offset: int = 0
@@ -53,18 +56,20 @@ def next_file(
 ) -> tuple[list[WaitingRows], list[WaitingRows]]:
     """The rows of the next file, and those that stay; both in order.
 
-    A file has one Arrow type a column, and at most so many rows, unless rows that may not be cut
-    apart are more. With `hold_back` the last row stays, so that the file that ends its batch will
-    have a row to be landed for.
+    A file has one type a column, which holds what all of its rows have there. It has at most so
+    many rows, unless rows that may not be cut apart are more. With `hold_back` the last row stays,
+    so that the file that ends its batch will have a row to be landed for.
     """
     taken: list[WaitingRows] = []
-    types: dict[str, pa.DataType] = {}
+    columns = TableSchema()
     room = most_rows
     left = list(waiting)
     while left and (room > 0 or (left[0].count == 0 and left[0].ends)):
         piece = left[0]
-        if not _fits(types, piece.rows.schema):
+        union = in_one_file(columns, piece.columns)
+        if isinstance(union, Broken):
             break
+        columns = union
         fits = piece.count if piece.whole and not taken else min(piece.count, room)
         if piece.whole and fits < piece.count:
             break
@@ -83,16 +88,23 @@ def next_file(
     return taken, left
 
 
-def _fits(types: dict[str, pa.DataType], schema: pa.Schema) -> bool:
-    """Whether columns have the types that they have in the file already; takes note of new ones."""
-    found = {fold_case(field.name): field.type for field in schema}
-    for name, kind in found.items():
-        known = types.get(name)
-        if not (
-            known is None or known == kind or pa.types.is_null(known) or pa.types.is_null(kind)
-        ):
-            return False
-    for name, kind in found.items():
-        if name not in types or pa.types.is_null(types[name]):
-            types[name] = kind
-    return True
+def in_one_file(columns: TableSchema, more: TableSchema) -> TableSchema | Broken:
+    """The columns of a file that has both; Broken where one type does not hold both.
+
+    Times with a zone and without are two types: only the mirror knows which the table has.
+    """
+    if columns == more:
+        return columns
+    union = union_schema(columns, more)
+    return union if isinstance(union, Broken) else union.schema
+
+
+def columns_of(pieces: Sequence[WaitingRows]) -> TableSchema | Broken:
+    """The columns of a file of these rows; Broken where they are none of one file."""
+    columns = TableSchema()
+    for piece in pieces:
+        union = in_one_file(columns, piece.columns)
+        if isinstance(union, Broken):
+            return union
+        columns = union
+    return columns

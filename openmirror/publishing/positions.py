@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from openmirror.errors import OtherPublisher
+from openmirror.errors import OtherPublisher, WrongRequest
+from openmirror.protocol.names import is_unicode
 
 SourcePosition = int | str
 """A place in a source's own history: a log position, an offset, a token, a snapshot's name."""
@@ -86,6 +87,14 @@ class CuttableRows(BatchRows, Protocol):
 
 
 Rows = TypeVar("Rows", bound="CuttableRows")
+
+
+def need_position(position: object) -> None:
+    """Raise WrongRequest for what is no position, or cannot be written into a footer."""
+    if isinstance(position, bool) or not isinstance(position, (int, str)):
+        raise WrongRequest(f"position {position!r} is neither a whole number nor a text")
+    if isinstance(position, str) and not is_unicode(position):
+        raise WrongRequest(f"position {position!r} is no Unicode text")
 
 
 def still_to_land(

@@ -12,7 +12,7 @@ from typing import Self
 
 from openmirror.errors import NotThere, UnknownName, WrongRequest
 from openmirror.ports import FileStore
-from openmirror.protocol.names import TablePath
+from openmirror.protocol.names import TablePath, is_unicode
 from openmirror.protocol.partner import Partner
 from openmirror.publishing.backlog import BacklogLimit, BacklogWait, mirror_status
 from openmirror.publishing.buffer import BatchLimits
@@ -98,8 +98,10 @@ class Publisher:
 
         Raises PublishRefused for a name that no table can have, for one that another folder feeds
         already, and for keys other than the declared ones; WrongRequest while another writer of
-        this publisher has the table.
+        this publisher has the table, and for a source that is no Unicode text.
         """
+        if not is_unicode(source):
+            raise WrongRequest(f"source {source!r} is no Unicode text")
         path = table_path(name)
         if path in self._writers:
             raise WrongRequest(f"{name} is open already: one writer object a table")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Self
@@ -13,6 +13,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from openmirror.errors import FolderReplaced, WrongRequest
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.rows import Marker
+from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import PARQUET, ChangeFileName, Sequence
 from openmirror.publishing.aging import Aging
@@ -23,8 +24,13 @@ from openmirror.publishing.composing import FileComposer
 from openmirror.publishing.encoding import one_table
 from openmirror.publishing.landing import Lander
 from openmirror.publishing.options import PublishedFile, WriterOptions
-from openmirror.publishing.pieces import WaitingRows
-from openmirror.publishing.positions import AcceptedPositions, SourcePosition, is_before
+from openmirror.publishing.pieces import WaitingRows, columns_of
+from openmirror.publishing.positions import (
+    AcceptedPositions,
+    SourcePosition,
+    is_before,
+    need_position,
+)
 
 
 class TableWriter:
@@ -36,7 +42,7 @@ class TableWriter:
     enough, until `flush`, or until the writer is closed.
 
     Every call raises PublishRefused for rows that break a rule of the protocol, and takes none of
-    them then (of a RecordBatchReader, none from the batch on that does). Every call may raise
+    them then (of a stream, none from the batch on that does). Every call may raise
     FolderReplaced, when the table folder was deleted or made anew; OtherPublisher, when another
     process moves the same source on; Unavailable, AccessDenied or OSError (a full disk), as the
     store does. FolderReplaced closes the writer, and its rows are lost. After the others the rows
@@ -99,18 +105,17 @@ class TableWriter:
         All old keys go first, so that keys may be exchanged, and both land in one file. A new key
         must not be one of a row that stays: that would be there twice.
         """
-        olds = pa.concat_tables(list(as_tables(old_keys)), promote_options="default")
-        news = pa.concat_tables(list(as_tables(rows)), promote_options="default")
+        olds, news = (_whole(half, self._checks.columns) for half in (old_keys, rows))
         with self._lock, self._in_batch(position):
             halves = [
                 self._checks.checked(olds, Marker.DELETE),
                 self._checks.checked(news, Marker.INSERT),
             ]
-            try:
-                both = one_table(halves, None)
-            except pa.ArrowException as error:
-                raise WrongRequest(f"old keys and rows have other types: {error}") from error
-            self._take([WaitingRows(rows=both, marker=None, whole=True)])
+            columns = columns_of(halves)
+            if isinstance(columns, Broken):
+                raise WrongRequest(f"old keys and rows have other types: {columns.detail}")
+            both = one_table(halves, columns, None)
+            self._take(WaitingRows(rows=both, marker=None, columns=columns, whole=True))
             self._report_failure()
 
     @contextmanager
@@ -131,9 +136,12 @@ class TableWriter:
         except BaseException:
             with self._lock:
                 self._buffer.forget_batch()
+                left = (*(self._cut or ()), *self._buffer.waiting)
+                self._checks.only(self._composer.columns, left)
             raise
         with self._lock:
-            self._buffer.end()
+            if end := self._buffer.end():
+                self._checks.taken(end)
             self._accepted.add(position)
             self._land_what_is_full()
             self._report_failure()
@@ -173,12 +181,12 @@ class TableWriter:
             if not self._aging.is_due() or self._is_closed:
                 return []
             found = []
-            while self._cut is not None or not self._buffer.is_empty:
+            while self._cut is not None or self._buffer.has_rows:
                 landed = self._land(hold_back=True)
                 if not landed and self._cut is None:
                     break
                 found += landed
-            self._aging.restart(waiting=not self._buffer.is_empty)
+            self._aging.restart(waiting=self._buffer.has_rows)
             return found
 
     def close(self) -> None:
@@ -222,11 +230,8 @@ class TableWriter:
 
     def _add(self, rows: object, marker: Marker | None, position: SourcePosition | None) -> None:
         with self._lock, self._in_batch(position):
-            if isinstance(rows, pa.RecordBatchReader):
-                for table in as_tables(rows):
-                    self._take([self._checks.checked(table, marker)])
-            else:
-                self._take([self._checks.checked(table, marker) for table in as_tables(rows)])
+            for table in as_tables(rows, self._checks.columns):
+                self._take(self._checks.checked(table, marker))
             self._report_failure()
 
     @contextmanager
@@ -243,8 +248,7 @@ class TableWriter:
 
     def _begin(self, position: SourcePosition) -> None:
         self._need_open()
-        if isinstance(position, bool) or not isinstance(position, (int, str)):
-            raise WrongRequest(f"position {position!r} is neither a whole number nor a text")
+        need_position(position)
         if self._buffer.batch is not None:
             raise WrongRequest(f"batch {self._buffer.batch!r} has not ended yet")
         done = self._composer.progress.position
@@ -257,11 +261,11 @@ class TableWriter:
             position, is_landed=is_before(position, done) or position in self._accepted
         )
 
-    def _take(self, pieces: Iterable[WaitingRows]) -> None:
-        for piece in pieces:
-            self._buffer.take(piece)
-        self._aging.begin(waiting=not self._buffer.is_empty)
-        self._land_what_is_full()
+    def _take(self, piece: WaitingRows) -> None:
+        if self._buffer.take(piece):
+            self._checks.taken(piece)
+            self._aging.begin()
+            self._land_what_is_full()
 
     def _land_what_is_full(self) -> None:
         with self._closed_if_replaced():
@@ -279,7 +283,7 @@ class TableWriter:
         self._options.before_landing(self._composer.landed_rows)
         landed = self._lander.land(lambda state: self._composer.compose(cut, state))
         self._cut = None
-        self._aging.restart(waiting=not self._buffer.is_empty)
+        self._aging.restart(waiting=self._buffer.has_rows)
         if landed is None:
             return []
         self._composer.landed()
@@ -318,3 +322,8 @@ class TableWriter:
             self._is_closed = True
             self._aging.stop()
             self._options.closed()
+
+
+def _whole(rows: object, known: TableSchema) -> pa.Table:
+    """All rows of one half of a change of keys, which is never cut apart."""
+    return pa.concat_tables(list(as_tables(rows, known)), promote_options="default")

@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import duckdb
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -24,6 +25,12 @@ FORMS: dict[str, Callable[[], object]] = {
     "pandas": lambda: pd.DataFrame({"id": [1, 2], "city": ["Oslo", None]}, index=[7, 9]),
     "dicts": lambda: [{"id": 1, "city": "Oslo"}, {"id": 2}],
     "generator": lambda: iter([{"id": 1, "city": "Oslo"}, {"id": 2}]),
+    "polars": lambda: pl.DataFrame(
+        {"id": [1, 2], "city": ["Oslo", None]}, schema_overrides={"city": pl.Categorical}
+    ),
+    "pandas with categories": lambda: pd.DataFrame(
+        {"id": [1, 2], "city": pd.Series(["Oslo", None], dtype="category")}
+    ),
     "duckdb": lambda: duckdb.sql("SELECT * FROM (VALUES (1, 'Oslo'), (2, NULL)) AS t(id, city)"),
 }
 
@@ -63,7 +70,18 @@ def test_every_value_lands_as_it_is() -> None:
     assert file.changes[1].row["at"] == dt.datetime(1970, 1, 1, microsecond=1, tzinfo=dt.UTC)
 
 
-def test_a_stream_is_landed_while_it_is_read() -> None:
+class Stream:
+    """What any library hands on: rows by Arrow's C interface, and nothing else."""
+
+    def __init__(self, reader: pa.RecordBatchReader) -> None:
+        self._reader = reader
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._reader.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("form", [lambda reader: reader, Stream], ids=["reader", "any stream"])
+def test_a_stream_is_landed_while_it_is_read(form: Callable[[object], object]) -> None:
     store = memory()
     seen: list[int] = []
 
@@ -74,7 +92,7 @@ def test_a_stream_is_landed_while_it_is_read() -> None:
 
     reader = pa.RecordBatchReader.from_batches(pa.schema([("id", pa.int64())]), batches())
     with publisher(store, rows=4).table("dbo.orders", key=["id"]) as orders:
-        orders.insert(reader)
+        orders.insert(form(reader))
     assert seen == [0, 0, 1, 1, 2, 2]
 
 
@@ -85,9 +103,9 @@ def test_columns_of_several_calls_are_one_files_columns() -> None:
         orders.upsert([{"id": 2, "CITY": "Rome", "n": None}])
         orders.upsert([{"id": 3, "n": 5}])
         orders.upsert(pa.table({"id": pa.array([4], pa.int32())}))
-    first, second = landed(store)
-    assert first.columns == ("id", "City", "n")
-    assert [change.row["id"] for change in (*first.changes, *second.changes)] == [1, 2, 3, 4]
+    (file,) = landed(store)
+    assert file.columns == ("id", "City", "n")
+    assert [change.row["id"] for change in file.changes] == [1, 2, 3, 4]
 
 
 def test_a_mirror_reads_what_was_published_without_converting_it() -> None:

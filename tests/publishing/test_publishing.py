@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from openmirror.errors import PublishRefused, WrongRequest
+from openmirror.formats.parquet.inspecting import ParquetInspector
 from openmirror.protocol.rules import Code
 from openmirror.publishing import Publisher
 from openmirror.table.layout import join
@@ -64,6 +66,40 @@ def test_a_position_that_landed_is_not_landed_again() -> None:
         with zone.table("dbo.orders", source="erp") as orders:
             assert orders.position == 11
     assert [row["id"] for row in mirrored(store).rows] == [1, 2, 3]
+
+
+def test_a_batch_without_rows_lands_with_the_next_file_or_in_one_of_its_own_at_a_flush() -> None:
+    store = memory()
+    with publisher(store).table("dbo.orders", key=["id"], source="erp") as orders:
+        orders.insert([{"id": 1}], position=1)
+        orders.insert([], position=2)
+        assert [file.rows for file in orders.flush()] == [1]
+        assert orders.position == 2
+        orders.insert([], position=3)
+        with orders.batch(4):
+            pass
+        assert numbers(store) == [1]
+        assert [file.rows for file in orders.flush()] == [0]
+        assert orders.position == 4
+        assert orders.flush() == []
+    with publisher(store).table("dbo.orders", source="erp") as orders:
+        orders.insert([{"id": 2}], position=4)
+        orders.insert([{"id": 2}], position=5)
+    assert [row["id"] for row in mirrored(store).rows] == [1, 2]
+
+
+def test_a_table_may_begin_with_a_batch_without_rows() -> None:
+    store = memory()
+    publisher(store).table("dbo.orders", key=["id"]).insert([], position=1)
+    with publisher(store).table("dbo.orders", key=["id"]) as orders:
+        orders.insert([], position=1)
+    path = join(ORDERS, f"{1:020d}.parquet")
+    (entry,) = (e for e in store.list_folder(ORDERS).entries if path.endswith(e.name))
+    facts = ParquetInspector(store).inspect(path, entry)
+    assert (facts.broken, facts.rows, facts.schema.columns) == (None, 0, ())
+    with publisher(store).table("dbo.orders", key=["id"]) as orders:
+        orders.insert([{"id": 1}], position=2)
+    assert [row["id"] for row in mirrored(store).rows] == [1]
 
 
 def test_a_folder_of_this_machine_is_a_zone(tmp_path: Path) -> None:
@@ -148,5 +184,6 @@ def test_changed_keys_are_never_cut_apart_and_may_be_exchanged() -> None:
 
 def test_old_keys_of_another_type_are_refused() -> None:
     orders = publisher(memory()).table("dbo.orders", key=["id"])
+    noon = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
     with pytest.raises(WrongRequest, match="other types"):
-        orders.change_key(pa.table({"id": pa.array([1], pa.int32())}), [{"id": 2}])
+        orders.change_key([{"id": noon}], [{"id": noon.replace(tzinfo=None)}])

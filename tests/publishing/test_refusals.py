@@ -221,6 +221,31 @@ def test_batches_are_given_one_after_the_other() -> None:
         orders.insert([{"id": 1}], position="text")
     with pytest.raises(WrongRequest, match="neither"):
         orders.insert([{"id": 1}], position=True)
+    orders.close()
+
+
+def test_half_a_character_is_refused_before_it_would_have_to_be_written() -> None:
+    half = "\ud800"
+    store = memory()
+    zone = publisher(store)
+    with zone.table("dbo.orders", key=["id"]) as orders:
+        with pytest.raises(WrongRequest, match="no Unicode text"):
+            orders.insert([{"id": 1}], position=half)
+        orders.insert([{"id": 1}], position="whole")
+    for call in (
+        lambda: zone.table("dbo.orders", source=half),
+        lambda: zone.introduce(half),
+    ):
+        with pytest.raises(WrongRequest, match="no Unicode text"):
+            call()
+    for refused in (
+        lambda: zone.table(f"{half}.t"),
+        lambda: zone.table(half),
+        lambda: zone.table("t", key=[half]),
+    ):
+        with pytest.raises(PublishRefused):
+            refused()
+    assert numbers(store) == [1]
 
 
 def test_a_batch_that_was_begun_is_finished_before_another() -> None:

@@ -99,6 +99,9 @@ def test_rows_land_when_the_oldest_of_them_is_old_enough() -> None:
         assert orders.position is None
         assert [file.rows for file in orders.flush()] == [1]
         assert orders.position == 1
+        orders.insert([], position=2)
+        clock.now += 1e6
+        assert orders.flush_due() == []  # a file a minute would keep a mirror awake for nothing
 
 
 def test_old_rows_land_although_nobody_calls_and_what_goes_wrong_is_raised_at_the_next_call() -> (
