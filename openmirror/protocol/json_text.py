@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
@@ -17,6 +18,8 @@ class JsonText:
 
     value: JsonValue
     repairs: tuple[str, ...] = ()
+    text: str = field(default="", compare=False)
+    """The same in strict JSON."""
 
 
 class JsonError(ValueError):
@@ -49,9 +52,28 @@ def parse_json(content: bytes) -> JsonText:
     except UnicodeDecodeError as error:
         raise JsonError(f"not UTF-8 text: byte {error.start} cannot be read") from error
     try:
-        return JsonText(json.loads(text))
+        return JsonText(json.loads(text), text=text)
     except json.JSONDecodeError as first:
         return _mended(text, first)
+
+
+def rewritten(
+    read: JsonText, change: Callable[[dict[str, JsonValue]], dict[str, JsonValue]]
+) -> bytes:
+    """An object that was read, after a change, in UTF-8.
+
+    Numbers that stay are written as they were: 1.10 is no 1.1 to whoever meant a version. `change`
+    gets them as texts that it must not look at.
+    """
+    assert isinstance(read.value, dict)
+    mark = "#"
+    while mark in json.dumps([read.value, change(read.value)], ensure_ascii=False):
+        mark += "#"
+    numbers = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), mark.__add__)
+    text = json.dumps(change(json.loads(read.text, **numbers)), indent=2, ensure_ascii=False)
+    text = re.sub(rf'"{mark}([^"]*)"', r"\1", text)
+    # Half a character, which JSON can escape, has no other form.
+    return text.encode(errors="backslashreplace")
 
 
 def _mended(text: str, first: json.JSONDecodeError) -> JsonText:
@@ -62,13 +84,13 @@ def _mended(text: str, first: json.JSONDecodeError) -> JsonText:
     visible, invisible = _without_invisible(text, _TOKENS)
     if invisible:
         with suppress(json.JSONDecodeError):
-            return JsonText(json.loads(visible), (f"{invisible} was read as a space",))
+            return JsonText(json.loads(visible), (f"{invisible} was read as a space",), visible)
     visible, invisible = _without_invisible(text, _TOKENS_WITH_SLIPS)
     mended, repairs = _without_slips(visible)
     if invisible:
         repairs = (f"{invisible} was read as a space", *repairs)
     with suppress(json.JSONDecodeError):
-        return JsonText(json.loads(mended), repairs)
+        return JsonText(json.loads(mended), repairs, mended)
     where = f"line {first.lineno}, column {first.colno}"
     beside = f"; there is {invisible}" if invisible else ""
     shown = _line(text, first.lineno)

@@ -1,4 +1,8 @@
-"""Waiting for a mirror that is behind, by the status it writes for publishers (PROTOCOL §10)."""
+"""Waiting for a mirror that is behind, by the status that it writes and the files it archives.
+
+The status counts applied rows (PROTOCOL §10), soon after each batch; the archive (§8.1) comes
+later, and knows of files that are never counted.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,11 @@ from openmirror.errors import NotThere, Unavailable
 from openmirror.ports import FileStore
 from openmirror.protocol.json_text import JsonError, parse_json
 from openmirror.protocol.names import TablePath
+from openmirror.publishing.newest import SizedFile, change_files, footers
 from openmirror.table.layout import StorePath, folder_of, join
+
+_BEFORE_ITS_FIRST_BATCH = ("Initialized", "Snapshotting")
+"""Words of a status (PROTOCOL §10)."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,14 @@ class MirrorSays:
     message: str
     processed_rows: int
     """Change rows applied since the table was last created or replaced."""
+
+    def applied_of(self, landed_rows: int) -> int:
+        """How many of an incarnation's change rows are applied, as far as this says.
+
+        Until the first batch of a folder that was made anew, the count is that of the one before.
+        """
+        is_before = self.status in _BEFORE_ITS_FIRST_BATCH or self.processed_rows > landed_rows
+        return 0 if is_before else self.processed_rows
 
 
 def mirror_status(
@@ -67,18 +83,38 @@ def _status_file(zone: StorePath) -> StorePath:
     return join(monitoring, "tables.json")
 
 
+def rows_not_archived(store: FileStore, folder: StorePath, landed_rows: int) -> int:
+    """Change rows of the files that lie in a folder: no more than these are not applied.
+
+    A mirror archives what it has applied, and what an operator has it skip, which no count of
+    applied rows ever has. The newest file stays, applied or not.
+    """
+    files = change_files(store, folder)
+    foreign = 0
+    for _, footer in footers(
+        store, (SizedFile(join(folder, files[n].name), files[n].size) for n in sorted(files))
+    ):
+        if footer.published is not None:
+            return landed_rows - footer.published.rows + footer.rows + foreign
+        foreign += footer.rows
+    return foreign
+
+
 class BacklogWait:
     """Holds a publisher back while its table's mirror has more to apply than it may have."""
 
     def __init__(
         self,
         read_status: Callable[[], MirrorSays | None],
+        not_archived: Callable[[int], int],
         limit: BacklogLimit,
         *,
         sleep: Callable[[float], None] = time.sleep,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
+        """`not_archived` answers what of so many change rows is not archived."""
         self._read_status = read_status
+        self._not_archived = not_archived
         self._limit = limit
         self._sleep = sleep
         self._monotonic = monotonic
@@ -91,8 +127,9 @@ class BacklogWait:
         until = self._monotonic() + self._limit.seconds
         while landed_rows > self._limit.rows:
             says = self._read_status()
-            applied = says.processed_rows if says is not None else 0
-            behind = landed_rows - applied
+            behind = landed_rows - (says.applied_of(landed_rows) if says is not None else 0)
+            if behind > self._limit.rows:
+                behind = min(behind, self._not_archived(landed_rows))
             if behind <= self._limit.rows:
                 return
             left = until - self._monotonic()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from openmirror.errors import ConditionFailed, NotThere, PublishRefused
 from openmirror.ports import ABSENT, Absent, FileStore
-from openmirror.protocol.json_text import parse_json
+from openmirror.protocol.json_text import JsonValue, parse_json, rewritten
 from openmirror.protocol.metadata import Detection, TableMetadata, parse_metadata
 from openmirror.protocol.names import (
     METADATA_FILE,
@@ -75,9 +75,9 @@ def declared(store: FileStore, folder: StorePath, keys: Sequence[str] | None) ->
                 return metadata
         else:
             _need_no_other_format(store, folder)
-            changed = {"keyColumns": list(keys or ()), "FileFormat": "Parquet"}
+            changed = _encoded({"keyColumns": list(keys or ()), "FileFormat": "Parquet"})
         try:
-            store.write(path, _encoded(changed), only_if=read.etag)
+            store.write(path, changed, only_if=read.etag)
         except (ConditionFailed, NotThere):
             continue
     raise ConditionFailed(f"{path} changes faster than it can be merged")
@@ -121,9 +121,7 @@ def _need_ours(metadata: TableMetadata) -> None:
         raise PublishRefused(Broken(Code.PINNED_OPTION_CHANGED, detail, _ANEW), why[1])
 
 
-def _with_keys(
-    content: bytes, metadata: TableMetadata, keys: Sequence[str] | None
-) -> dict[str, object] | None:
+def _with_keys(content: bytes, metadata: TableMetadata, keys: Sequence[str] | None) -> bytes | None:
     """The document with the keys that it lacks; None when it is right as it is (§4.4)."""
     if keys is None:
         return None
@@ -134,7 +132,9 @@ def _with_keys(
     if there:
         detail = f"keyColumns are {list(metadata.key_columns)} and cannot become {list(keys)}"
         raise PublishRefused(Broken(Code.KEY_COLUMNS_CHANGED, detail, _ANEW), "4.4")
-    document = parse_json(content).value
-    assert isinstance(document, dict)  # parse_metadata took it
-    kept = {name: value for name, value in document.items() if fold_case(name) != "keycolumns"}
-    return {"keyColumns": list(keys), **kept}
+
+    def declare(document: dict[str, JsonValue]) -> dict[str, JsonValue]:
+        kept = {name: value for name, value in document.items() if fold_case(name) != "keycolumns"}
+        return {"keyColumns": list(keys), **kept}
+
+    return rewritten(parse_json(content), declare)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
@@ -25,6 +30,9 @@ from openmirror.table.layout import StorePath, join
 
 _TAIL = 64 << 10
 """Holds most footers, so that most files cost one small read."""
+_FEW = 4
+"""Footers that are read one after the other; more by threads."""
+_MOST_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,14 @@ class ReadFooter:
     columns: TableSchema = TableSchema()
     """Columns with types that tables can have, without the marker."""
     rows: int = 0
+
+
+class SizedFile(NamedTuple):
+    """A file as a listing had it."""
+
+    path: StorePath
+    size: int
+    """Bytes."""
 
 
 @dataclass(frozen=True)
@@ -95,14 +111,18 @@ def need_same_folder(store: FileStore, folder: StorePath, incarnation: Incarnati
         raise gone(folder)
 
 
-def read_footer(store: FileStore, path: StorePath) -> ReadFooter | None:
+def read_footer(store: FileStore, path: StorePath, size: int | None = None) -> ReadFooter | None:
     """What a Parquet file's footer says; None where it is no whole Parquet file.
 
-    Raises NotThere without the file, OtherPublisher for a footer of a newer version.
+    `size` is what a listing had; with it most files cost one request. Raises NotThere without the
+    file, OtherPublisher for a footer of a newer version.
     """
-    content = store.read(path, 0, 0)
-    start = max(0, content.size - _TAIL)
-    tail = store.read(path, start, content.size - start).data
+    size = store.read(path, 0, 0).size if size is None else size
+    start = max(0, size - _TAIL)
+    content = store.read(path, start, size - start)
+    if content.size != size:
+        return read_footer(store, path, content.size)  # it was written over
+    tail = content.data
     length = int.from_bytes(tail[-8:-4], "little") + 8 if len(tail) >= 12 else 0
     if len(tail) < length <= content.size:
         tail = store.read(path, content.size - length, length).data
@@ -152,13 +172,7 @@ def zone_state(store: FileStore, folder: StorePath, files: dict[int, Entry]) -> 
     behind: list[ReadFooter] = []
     found: PublishedFooter | None = None
     identity = None
-    for path in _backwards(store, folder, files):
-        try:
-            footer = read_footer(store, path)
-        except NotThere:
-            continue  # archived, or purged, between the listing and the read
-        if footer is None:
-            continue
+    for path, footer in footers(store, _backwards(store, folder, files)):
         if footer.published is not None:
             found = footer.published
             identity = found.file if path == join(folder, newest.name) else None
@@ -172,15 +186,39 @@ def zone_state(store: FileStore, folder: StorePath, files: dict[int, Entry]) -> 
     return ZoneState(newest, number, carried, identity)
 
 
-def _backwards(store: FileStore, folder: StorePath, files: dict[int, Entry]) -> Iterator[StorePath]:
-    """Paths of change files from the newest back; the archive is asked behind a foreign newest.
+def footers(store: FileStore, files: Iterable[SizedFile]) -> Iterator[tuple[StorePath, ReadFooter]]:
+    """Files with what their footers say, in this order; without those that have none.
+
+    The more are asked for, the more are read at once: behind a thousand files of another program
+    lies a thousand times the way to the store.
+    """
+    files, at_once = iter(files), 1
+    while some := list(islice(files, at_once)):
+        with ThreadPoolExecutor(len(some)) if len(some) > _FEW else nullcontext() as pool:
+            read = partial(_footer_if_there, store)
+            found = pool.map(read, some) if pool is not None else map(read, some)
+            for file, footer in zip(some, found, strict=True):
+                if footer is not None:
+                    yield file.path, footer
+        at_once = min(at_once * 2, _MOST_AT_ONCE)
+
+
+def _footer_if_there(store: FileStore, file: SizedFile) -> ReadFooter | None:
+    try:
+        return read_footer(store, file.path, file.size)
+    except NotThere:
+        return None  # archived, or purged, between the listing and the read
+
+
+def _backwards(store: FileStore, folder: StorePath, files: dict[int, Entry]) -> Iterator[SizedFile]:
+    """Change files from the newest back; the archive is asked behind a foreign newest.
 
     Of a number that lies in both the archive's file counts: the other one was renamed to a number
     that was used before, and is no change of the table (PROTOCOL §13.1).
     """
     newest, entry = newest_of(files)
     if entry is not None:
-        yield join(folder, entry.name)
+        yield SizedFile(join(folder, entry.name), entry.size)
     archive = join(folder, ARCHIVE_FOLDER)
     try:
         archived = change_files(store, archive)
@@ -188,6 +226,6 @@ def _backwards(store: FileStore, folder: StorePath, files: dict[int, Entry]) -> 
         archived = {}
     for number in sorted((files.keys() | archived.keys()) - {newest}, reverse=True):
         if number in archived:
-            yield join(archive, archived[number].name)
+            yield SizedFile(join(archive, archived[number].name), archived[number].size)
         else:
-            yield join(folder, files[number].name)
+            yield SizedFile(join(folder, files[number].name), files[number].size)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
+from functools import partial
 
 from openmirror.errors import ConditionFailed, NotThere, WrongRequest
 from openmirror.ports import ABSENT, Absent, FileStore
-from openmirror.protocol.json_text import JsonError, JsonValue, parse_json
+from openmirror.protocol.json_text import JsonError, JsonText, JsonValue, parse_json, rewritten
 from openmirror.protocol.names import PARTNER_EVENTS_FILE, ETag, fold_case, is_unicode
 from openmirror.protocol.partner import Partner
 from openmirror.table.layout import StorePath, join
 
 _TRIES = 20
+_NOTHING = JsonText({}, text="{}")
 
 
 def introduced(store: FileStore, zone: StorePath, partner: Partner) -> None:
@@ -27,29 +28,34 @@ def introduced(store: FileStore, zone: StorePath, partner: Partner) -> None:
     path = join(zone, PARTNER_EVENTS_FILE)
     for _ in range(_TRIES):
         etag: ETag | Absent = ABSENT
-        there: dict[str, JsonValue] = {}
+        there = _NOTHING
         try:
             content = store.read(path)
             etag = content.etag
-            value = parse_json(content.data).value
-            there = value if isinstance(value, dict) else {}
+            there = parse_json(content.data)
         except (NotThere, JsonError):
             pass
-        source = next((v for k, v in there.items() if fold_case(k) == "sourceinfo"), None)
-        about = {"sourceType": partner.source_type, "sourceVersion": partner.source_version}
-        wanted: dict[str, JsonValue] = {
-            **_without(there, "partnerName", "sourceInfo"),
-            "partnerName": partner.name,
-            "sourceInfo": {**_without(source if isinstance(source, dict) else {}, *about), **about},
-        }
-        if wanted == there:
+        if not isinstance(there.value, dict):
+            there = _NOTHING
+        assert isinstance(there.value, dict)
+        if _naming(partner, there.value) == there.value:
             return
         try:
-            store.write(path, json.dumps(wanted, indent=2, ensure_ascii=False).encode(), etag)
+            store.write(path, rewritten(there, partial(_naming, partner)), etag)
         except (ConditionFailed, NotThere):
             continue
         return
     raise ConditionFailed(f"{path} changes faster than it can be merged")
+
+
+def _naming(partner: Partner, there: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    source = next((v for k, v in there.items() if fold_case(k) == "sourceinfo"), None)
+    about = {"sourceType": partner.source_type, "sourceVersion": partner.source_version}
+    return {
+        **_without(there, "partnerName", "sourceInfo"),
+        "partnerName": partner.name,
+        "sourceInfo": {**_without(source if isinstance(source, dict) else {}, *about), **about},
+    }
 
 
 def _without(document: Mapping[str, JsonValue], *names: str) -> dict[str, JsonValue]:

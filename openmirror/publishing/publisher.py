@@ -14,7 +14,12 @@ from openmirror.errors import NotThere, UnknownName, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath, is_unicode
 from openmirror.protocol.partner import Partner
-from openmirror.publishing.backlog import BacklogLimit, BacklogWait, mirror_status
+from openmirror.publishing.backlog import (
+    BacklogLimit,
+    BacklogWait,
+    mirror_status,
+    rows_not_archived,
+)
 from openmirror.publishing.buffer import BatchLimits
 from openmirror.publishing.declaring import declared, usable_keys
 from openmirror.publishing.landing import Lander
@@ -200,8 +205,11 @@ class Publisher:
         read_status = partial(
             mirror_status, self._store, self._place.path, path, self._options.default_schema
         )
+        not_archived = partial(rows_not_archived, self._store, self._folder(path))
         patience = self._options.patience
-        return BacklogWait(read_status, limit, sleep=patience.sleep, monotonic=patience.monotonic)
+        return BacklogWait(
+            read_status, not_archived, limit, sleep=patience.sleep, monotonic=patience.monotonic
+        )
 
     def _closed(self, path: TablePath) -> None:
         self._writers.pop(path, None)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from openmirror.errors import OpenmirrorError, OtherPublisher
@@ -19,10 +23,10 @@ from openmirror.publishing.traces import Behind, Fate, fate
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.layout import StorePath, join
 from tests.harness.dying import Killed
-from tests.harness.stores import Call
+from tests.harness.stores import Call, WatchedStore
 from tests.publishing import witnesses
 from tests.publishing.witnesses import WITNESSES, Scene, change_file_path, raising
-from tests.publishing.zones import ORDERS, archive_applied, numbers, publisher
+from tests.publishing.zones import ORDERS, archive_applied, memory, numbers, publisher
 
 
 @pytest.mark.parametrize("witness", WITNESSES, ids=lambda found: str(found.__name__))
@@ -181,3 +185,34 @@ def test_a_landed_file_that_was_taken_away_is_noticed_before_the_next_lands() ->
         scene.orders.flush()
     scene.orders.abandon()
     assert scene.keys() == [1]
+
+
+def test_behind_many_files_of_another_program_footers_are_read_once_each_and_several_at_once() -> (
+    None
+):
+    store = memory()
+    with publisher(store).table("dbo.orders", key=["id"], source="erp") as orders:
+        orders.insert([{"id": 1}], position=7)
+    for number in range(2, 61):
+        file = io.BytesIO()
+        pq.write_table(pa.table({"id": [number], f"c{number % 3}": ["x"]}), file)
+        store.write(change_file_path(number), file.getvalue())
+    together, threads = threading.Barrier(4), set[int]()
+
+    def meet(call: Call) -> None:
+        if call.method == "read" and threading.current_thread() is not threading.main_thread():
+            threads.add(threading.get_ident())
+            with suppress(threading.BrokenBarrierError):
+                together.wait(0.2)
+
+    watched = WatchedStore(store, before=meet)
+    with publisher(watched).table("dbo.orders", source="erp") as orders:
+        assert orders.position == 7
+        assert orders.columns.names == ("id", "c2", "c0", "c1")
+        orders.insert([{"id": 61}], position=8)
+    read = [path for path in watched.asked("read") if path.endswith(".parquet")]
+    assert {path: read.count(path) for path in read if read.count(path) > 1} == {}
+    assert len(threads) > 3
+    state = Lander(store, ORDERS, store.incarnation(ORDERS)).state()
+    assert state.carried is not None
+    assert state.carried.rows == 61
