@@ -13,13 +13,14 @@ from typing import BinaryIO
 from openmirror.cli.publish_progress import PublishProgress
 from openmirror.errors import WrongRequest
 from openmirror.ports import FileStore
+from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import TableSchema
 from openmirror.publishing import Patience, Publisher, PublisherOptions
 from openmirror.publishing.naming import table_path
 from openmirror.publishing.newest import ZoneState, change_files, zone_state
 from openmirror.publishing.patience import PatientStore
 from openmirror.publishing.places import zone_place
-from openmirror.publishing.positions import NOTHING_YET, SourcePosition, SourceProgress
+from openmirror.publishing.positions import SourcePosition, SourceProgress
 from openmirror.publishing.reading import (
     InputFile,
     InputKind,
@@ -31,7 +32,6 @@ from openmirror.publishing.reading import (
     open_input,
 )
 from openmirror.publishing.sending import (
-    Mode,
     PublishedBefore,
     Sent,
     checksum,
@@ -66,7 +66,7 @@ class PublishRequest:
     key: tuple[str, ...]
     is_snapshot: bool
     is_plan: bool
-    mode: Mode | None
+    mode: Marker | None
     types: Mapping[str, str]
     kind: InputKind | None
     text: TextOptions
@@ -192,7 +192,7 @@ def _files(
 ) -> PublishOutcome:
     if request.source == SOURCE:
         raise WrongRequest(f"the source {SOURCE!r} is that of --snapshot: choose another name")
-    if _progress(place.state(), SOURCE).file is not None:
+    if place.state().progress(SOURCE).file is not None:
         raise WrongRequest(
             f"{request.table} is kept by snapshots, which would not know of these rows: publish "
             "the whole table with --snapshot, or begin it anew under another name"
@@ -215,18 +215,18 @@ def _file(
 ) -> tuple[Sent, TableSchema]:
     source, position = _position(request, given)
     state = place.state()
-    known = state.carried.columns if state.carried is not None else TableSchema()
+    known = state.columns
     again = f"{source} {position}"
     if position is not None and position in (
-        _progress(state, source).position,
-        _progress(state, again).position,
+        state.progress(source).position,
+        state.progress(again).position,
     ):
         return Sent(given.name, 0, was_published=True), known
     read = spool(
         _opened(request, [given], known), known, temp / "spool.parquet", _reading(progress)
     )
     mode = mode_of(read, request.mode, has_key=bool(request.key))
-    landed = _progress(state, source)
+    landed = state.progress(source)
     if request.source is None and (why := _repeated(given, mode, landed, position)) is not None:
         if not request.is_plan and not request.yes and not progress.confirm(why):
             raise PublishedBefore(f"{why}. --yes sends all of it; files before it were sent")
@@ -239,12 +239,12 @@ def _file(
 
 
 def _repeated(
-    given: InputFile, mode: Mode | None, landed: SourceProgress, position: SourcePosition | None
+    given: InputFile, mode: Marker | None, landed: SourceProgress, position: SourcePosition | None
 ) -> str | None:
     """Why rows of a file that was sent before with other bytes may be there twice."""
     if landed.open is not None and landed.open.position != position:
         return f"{given.name} was sent in part, {landed.open.rows:,} rows of it, and has changed"
-    if mode is Mode.INSERT and landed.position is not None:
+    if mode is Marker.INSERT and landed.position is not None:
         return f"{given.name} was sent before with other rows, and would be inserted once more"
     return None
 
@@ -271,10 +271,6 @@ def _opened(
 
 def _reading(progress: PublishProgress) -> Callable[[int], None]:
     return lambda rows: progress.report("reading", rows)
-
-
-def _progress(state: ZoneState, source: str) -> SourceProgress:
-    return state.carried.sources.get(source, NOTHING_YET) if state.carried else NOTHING_YET
 
 
 def _allow(_: Doubt) -> bool:

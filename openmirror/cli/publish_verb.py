@@ -15,8 +15,8 @@ from openmirror.cli.options import Json
 from openmirror.errors import CannotStart
 
 if TYPE_CHECKING:
+    from openmirror.protocol.rows import Marker
     from openmirror.publishing.reading import InputKind
-    from openmirror.publishing.sending import Mode
 
 EXIT_ASKS = 3
 _STDIN = "-"
@@ -245,13 +245,13 @@ def _zone(to: str) -> str | Path:
     return folder
 
 
-def _mode(text: str | None) -> Mode | None:
-    from openmirror.publishing.sending import Mode
+def _mode(text: str | None) -> Marker | None:
+    from openmirror.protocol.rows import Marker
 
-    try:
-        return None if text is None else Mode(text)
-    except ValueError:
-        raise typer.BadParameter(f"--mode is {text!r}; it must be {_MODES}") from None
+    modes = {marker.name.lower(): marker for marker in Marker}
+    if text is not None and text not in modes:
+        raise typer.BadParameter(f"--mode is {text!r}; it must be {_MODES}")
+    return None if text is None else modes[text]
 
 
 def _kind(text: str | None) -> InputKind | None:

@@ -63,14 +63,15 @@ def rewritten(
     """An object that was read, after a change, in UTF-8.
 
     Numbers that stay are written as they were: 1.10 is no 1.1 to whoever meant a version. `change`
-    gets them as texts that it must not look at.
+    gets them as texts that are not its business.
     """
     assert isinstance(read.value, dict)
     mark = "#"
     while mark in json.dumps([read.value, change(read.value)], ensure_ascii=False):
         mark += "#"
-    numbers = dict.fromkeys(("parse_float", "parse_int", "parse_constant"), mark.__add__)
-    text = json.dumps(change(json.loads(read.text, **numbers)), indent=2, ensure_ascii=False)
+    keep = mark.__add__
+    decoder = json.JSONDecoder(parse_float=keep, parse_int=keep, parse_constant=keep)
+    text = json.dumps(change(decoder.decode(read.text)), indent=2, ensure_ascii=False)
     text = re.sub(rf'"{mark}([^"]*)"', r"\1", text)
     # Half a character, which JSON can escape, has no other form.
     return text.encode(errors="backslashreplace")

@@ -14,7 +14,8 @@ from openmirror.errors import NotThere, Unavailable
 from openmirror.ports import FileStore
 from openmirror.protocol.json_text import JsonError, parse_json
 from openmirror.protocol.names import TablePath
-from openmirror.publishing.newest import SizedFile, change_files, footers
+from openmirror.publishing.newest import change_files
+from openmirror.publishing.read_footers import SizedFile, footers
 from openmirror.table.layout import StorePath, folder_of, join
 
 _BEFORE_ITS_FIRST_BATCH = ("Initialized", "Snapshotting")

@@ -15,8 +15,6 @@ from openmirror.publishing.landing import ComposedFile
 from openmirror.publishing.newest import ZoneState
 from openmirror.publishing.pieces import WaitingRows, columns_of
 from openmirror.publishing.positions import (
-    NOTHING_YET,
-    SourceProgress,
     landed,
     need_no_step_back,
     still_to_land,
@@ -31,11 +29,11 @@ class FileComposer:
         self._default = metadata.default_marker
         self._encoded: tuple[list[WaitingRows], tuple[memoryview, TableSchema, int]] | None = None
         self._made: PublishedFooter | None = None
-        self.progress = progress_of(state, source)
+        self.progress = state.progress(source)
         """How far the source is, by the newest footer that was seen."""
-        self.landed_rows = state.carried.rows if state.carried else 0
+        self.landed_rows = state.rows
         """Change rows of this incarnation, by the newest footer that was seen."""
-        self.columns = state.carried.columns if state.carried else TableSchema()
+        self.columns = state.columns
         """Every column that landed, by the newest footer that was seen."""
         self.rows = 0
         """Change rows of the file that was composed last."""
@@ -50,7 +48,7 @@ class FileComposer:
         or when what landed before is in no footer.
         """
         carried = state.carried or PublishedFooter(file="", previous=None)
-        progress = progress_of(state, self._source)
+        progress = state.progress(self._source)
         need_no_step_back(self._source, progress, self.progress)
         left = still_to_land(self._source, rows, progress, self.progress)
         self.progress, self.landed_rows = progress, carried.rows
@@ -89,8 +87,3 @@ class FileComposer:
         self.landed_rows = self._made.rows
         self.columns = self._made.columns
         self._encoded = None
-
-
-def progress_of(state: ZoneState, source: str) -> SourceProgress:
-    """What the newest footer says of a source."""
-    return state.carried.sources.get(source, NOTHING_YET) if state.carried else NOTHING_YET

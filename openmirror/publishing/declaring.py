@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from openmirror.errors import ConditionFailed, NotThere, PublishRefused
-from openmirror.ports import ABSENT, Absent, FileStore
+from openmirror.errors import NotThere, PublishRefused
+from openmirror.ports import FileStore
 from openmirror.protocol.json_text import JsonValue, parse_json, rewritten
 from openmirror.protocol.metadata import Detection, TableMetadata, parse_metadata
 from openmirror.protocol.names import (
     METADATA_FILE,
-    ETag,
     fold_case,
     is_reserved,
     is_unicode,
 )
 from openmirror.protocol.rules import Broken, Code
+from openmirror.publishing.documents import bring_to
 from openmirror.table.layout import StorePath, join
 
-_TRIES = 20
 _ANEW = "Publish the table anew: drop it, and begin with `recreate=True` and its initial load."
-
-
-@dataclass(frozen=True)
-class _Read:
-    """What is there now; nothing of it is believed after a read that failed."""
-
-    content: bytes
-    etag: ETag | Absent
 
 
 def usable_keys(keys: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -58,29 +48,25 @@ def declared(store: FileStore, folder: StorePath, keys: Sequence[str] | None) ->
 
     Makes the folder, by the file in it, where there is none. A file that is there is never
     written over, but for keys that it lacks; what else it says is kept. `keys` of None are those
-    that it has. Raises PublishRefused for what it does not allow, and whatever the store raises:
-    after a read that failed nothing is written.
+    that it has. Raises PublishRefused for what it does not allow, and what `bring_to` raises.
     """
     keys = usable_keys(keys)
-    path = join(folder, METADATA_FILE)
-    for _ in range(_TRIES):
-        read = _read(store, path)
-        if read.content.strip():
-            metadata = parse_metadata(read.content)
-            if isinstance(metadata, Broken):
-                raise PublishRefused(metadata, "4.1")
-            _need_ours(metadata)
-            changed = _with_keys(read.content, metadata, keys)
-            if changed is None:
-                return metadata
-        else:
+    metadata = TableMetadata()
+
+    def wanted(there: bytes) -> bytes | None:
+        nonlocal metadata
+        if not there.strip():
             _need_no_other_format(store, folder)
-            changed = _encoded({"keyColumns": list(keys or ()), "FileFormat": "Parquet"})
-        try:
-            store.write(path, changed, only_if=read.etag)
-        except (ConditionFailed, NotThere):
-            continue
-    raise ConditionFailed(f"{path} changes faster than it can be merged")
+            return _encoded({"keyColumns": list(keys or ()), "FileFormat": "Parquet"})
+        read = parse_metadata(there)
+        if isinstance(read, Broken):
+            raise PublishRefused(read, "4.1")
+        _need_ours(read)
+        metadata = read
+        return _with_keys(there, read, keys)
+
+    bring_to(store, join(folder, METADATA_FILE), wanted)
+    return metadata
 
 
 def _encoded(document: dict[str, object]) -> bytes:
@@ -97,14 +83,6 @@ def _need_no_other_format(store: FileStore, folder: StorePath) -> None:
     if text is not None:
         detail = f"{text} lies in the folder: the table has delimited text, and no {METADATA_FILE}"
         raise PublishRefused(Broken(Code.FILE_FORMAT_UNDECLARED, detail, _ANEW), "4.3")
-
-
-def _read(store: FileStore, path: StorePath) -> _Read:
-    try:
-        content = store.read(path)
-    except NotThere:
-        return _Read(b"", ABSENT)
-    return _Read(content.data, content.etag)
 
 
 def _need_ours(metadata: TableMetadata) -> None:

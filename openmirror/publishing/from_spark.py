@@ -22,7 +22,7 @@ from openmirror.ports.zone_url import ZoneUrl
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Marker
 from openmirror.publishing.naming import table_path
-from openmirror.publishing.places import zone_place
+from openmirror.publishing.places import ZoneCredential, zone_place
 from openmirror.publishing.positions import SourcePosition, is_before
 from openmirror.publishing.publisher import Publisher, PublisherOptions
 from openmirror.publishing.spark_staging import StagedRows
@@ -31,7 +31,6 @@ from openmirror.spark.places import account_spark_paths
 from openmirror.table.layout import join
 
 if TYPE_CHECKING:
-    from azure.core.credentials import TokenCredential
     from pyspark.sql import DataFrame
 
 _QUERY_ID = "sql.streaming.queryId"
@@ -52,7 +51,7 @@ class SparkTarget:
     order_by: Sequence[str] = ()
     """Columns to sort by first. Rows of Spark have no order of their own: where one DataFrame may
     have several rows of a key, this says which of them is the last."""
-    credential: TokenCredential | str | None = None
+    credential: ZoneCredential | None = None
     """The driver's. Executors write with the session's own (`fs.azure…`, or the workspace's)."""
     spark_path: str | None = None
     """The zone as Spark reaches it, where that is another address than `zone`."""
@@ -129,18 +128,11 @@ def _publish(
     staged: StagedRows,
     position: SourcePosition | None,
 ) -> int:
-    add = {
-        None: writer.publish,
-        Marker.INSERT: writer.insert,
-        Marker.UPDATE: writer.update,
-        Marker.DELETE: writer.delete,
-        Marker.UPSERT: writer.upsert,
-    }[target.marker]
     rows = 0
     with writer.batch(position) if position is not None else nullcontext():
         for part in staged.write(frame, target.options.limits.rows):
             for table in staged.read(part):
-                add(table)
+                writer.publish(table, marker=target.marker)
                 rows += table.num_rows
     writer.flush()
     return rows

@@ -34,12 +34,11 @@ from openmirror.publishing.newest import (
     ZoneState,
     change_files,
     gone,
-    identity_of,
     need_same_folder,
     newest_of,
-    read_footer,
     zone_state,
 )
+from openmirror.publishing.read_footers import identity_of, read_footer
 from openmirror.publishing.tidying import STAGED, take_away
 from openmirror.publishing.traces import ArchivedUnder, Behind, Fate, LandingTraces, fate
 from openmirror.table.layout import StorePath, join

@@ -5,47 +5,42 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import partial
 
-from openmirror.errors import ConditionFailed, NotThere, WrongRequest
-from openmirror.ports import ABSENT, Absent, FileStore
+from openmirror.errors import WrongRequest
+from openmirror.ports import FileStore
 from openmirror.protocol.json_text import JsonError, JsonText, JsonValue, parse_json, rewritten
-from openmirror.protocol.names import PARTNER_EVENTS_FILE, ETag, fold_case, is_unicode
+from openmirror.protocol.names import PARTNER_EVENTS_FILE, fold_case, is_unicode
 from openmirror.protocol.partner import Partner
+from openmirror.publishing.documents import bring_to
 from openmirror.table.layout import StorePath, join
 
-_TRIES = 20
 _NOTHING = JsonText({}, text="{}")
 
 
 def introduced(store: FileStore, zone: StorePath, partner: Partner) -> None:
     """Say who publishes, and keep whatever else the file says; writes nothing if that is there.
 
-    A file that cannot be read as JSON is written over: nothing depends on it. After a read that
-    failed nothing is written. Raises WrongRequest for what is no Unicode text.
+    A file that cannot be read as JSON is written over: nothing depends on it. Raises
+    WrongRequest for what is no Unicode text, and what `bring_to` raises.
     """
     texts = (partner.name, partner.source_type, partner.source_version)
     if wrong := next((text for text in texts if not is_unicode(text)), None):
         raise WrongRequest(f"{wrong!r} is no Unicode text")
-    path = join(zone, PARTNER_EVENTS_FILE)
-    for _ in range(_TRIES):
-        etag: ETag | Absent = ABSENT
-        there = _NOTHING
-        try:
-            content = store.read(path)
-            etag = content.etag
-            there = parse_json(content.data)
-        except (NotThere, JsonError):
-            pass
-        if not isinstance(there.value, dict):
-            there = _NOTHING
+
+    def wanted(content: bytes) -> bytes | None:
+        there = _read(content)
         assert isinstance(there.value, dict)
-        if _naming(partner, there.value) == there.value:
-            return
-        try:
-            store.write(path, rewritten(there, partial(_naming, partner)), etag)
-        except (ConditionFailed, NotThere):
-            continue
-        return
-    raise ConditionFailed(f"{path} changes faster than it can be merged")
+        is_there = _naming(partner, there.value) == there.value
+        return None if is_there else rewritten(there, partial(_naming, partner))
+
+    bring_to(store, join(zone, PARTNER_EVENTS_FILE), wanted)
+
+
+def _read(content: bytes) -> JsonText:
+    try:
+        read = parse_json(content)
+    except JsonError:
+        return _NOTHING
+    return read if isinstance(read.value, dict) else _NOTHING
 
 
 def _naming(partner: Partner, there: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

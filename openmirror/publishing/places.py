@@ -30,7 +30,7 @@ class ZonePlace:
     """Lets go of the store's connections."""
 
 
-def zone_place(zone: str | Path, credential: TokenCredential | str | None = None) -> ZonePlace:
+def zone_place(zone: str | Path, credential: ZoneCredential | None = None) -> ZonePlace:
     """Open the store of a landing zone.
 
     `credential` is any credential of azure-identity, or an account's key; None is the identity of

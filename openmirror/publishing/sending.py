@@ -9,28 +9,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-
-import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.errors import WrongRequest
 from openmirror.protocol.names import ROW_MARKER_COLUMN
+from openmirror.protocol.rows import Marker
 from openmirror.publishing.positions import SourcePosition
 from openmirror.publishing.snapshots.spooling import Spool
 from openmirror.publishing.table import TableWriter
 
 _BLOCK = 1 << 20
-
-
-class Mode(StrEnum):
-    """What every row of a file does (PROTOCOL §5.1)."""
-
-    INSERT = "insert"
-    UPSERT = "upsert"
-    UPDATE = "update"
-    DELETE = "delete"
 
 
 @dataclass(frozen=True)
@@ -61,7 +51,7 @@ def checksum(path: Path) -> str:
     return f"sha256 {hashed.hexdigest()}"
 
 
-def mode_of(spool: Spool, given: Mode | None, *, has_key: bool) -> Mode | None:
+def mode_of(spool: Spool, given: Marker | None, *, has_key: bool) -> Marker | None:
     """What the rows do; None where each says it itself. Raises WrongRequest for both at once.
 
     Without a word rows are upserts in a table with a key, and inserts in one without.
@@ -74,13 +64,13 @@ def mode_of(spool: Spool, given: Mode | None, *, has_key: bool) -> Mode | None:
         )
     if has_markers:
         return None
-    return given or (Mode.UPSERT if has_key else Mode.INSERT)
+    return given or (Marker.UPSERT if has_key else Marker.INSERT)
 
 
 def send(
     writer: TableWriter,
     spool: Spool,
-    mode: Mode | None,
+    mode: Marker | None,
     position: SourcePosition | None,
     report: Callable[[int], None],
 ) -> None:
@@ -88,24 +78,10 @@ def send(
 
     `report` hears how many rows were handed on.
     """
-    publish = {
-        None: writer.publish,
-        Mode.INSERT: writer.insert,
-        Mode.UPSERT: writer.upsert,
-        Mode.UPDATE: writer.update,
-        Mode.DELETE: writer.delete,
-    }[mode]
-    if position is None:
-        _publish(publish, spool, report)
-    else:
-        with writer.batch(position):
-            _publish(publish, spool, report)
-    writer.flush()
-
-
-def _publish(publish: Callable[..., None], spool: Spool, report: Callable[[int], None]) -> None:
     rows = 0
-    for batch in spool.batches():
-        publish(pa.Table.from_batches([batch]))
-        rows += batch.num_rows
-        report(rows)
+    with writer.batch(position) if position is not None else nullcontext():
+        for batch in spool.batches():
+            writer.publish(batch, marker=mode)
+            rows += batch.num_rows
+            report(rows)
+    writer.flush()

@@ -42,13 +42,13 @@ class TableWriter:
     enough, until `flush`, or until the writer is closed.
 
     Every call raises PublishRefused for rows that break a rule of the protocol, and takes none of
-    them then (of a stream, none from the batch on that does). Every call may raise
-    FolderReplaced, when the table folder was deleted or made anew; OtherPublisher, when another
-    process moves the same source on; Unavailable, AccessDenied or OSError (a full disk), as the
-    store does. FolderReplaced closes the writer, and its rows are lost. After the others the rows
-    still wait, and `flush` goes on with them; only those of a
-    batch that has not ended are forgotten, and the batch is to be given again. What went wrong in
-    the writer's own thread is raised by the next call that takes rows, after it has taken them.
+    them then (of a stream, none from the piece on that does). Every call may raise FolderReplaced,
+    when the table folder was deleted or made anew; OtherPublisher, when another process moves the
+    same source on; Unavailable, AccessDenied or OSError (a full disk), as the store does.
+    FolderReplaced closes the writer, and its rows are lost. After the others the rows still wait,
+    and `flush` goes on with them; only those of a batch that has not ended are forgotten, and the
+    batch is to be given again. What went wrong in the writer's own thread is raised by the next
+    call that takes rows, after it has taken them.
     """
 
     def __init__(
@@ -65,8 +65,7 @@ class TableWriter:
         self._batch_thread = 0
         state = lander.state()
         self._composer = FileComposer(options.source, metadata, state)
-        columns = state.carried.columns if state.carried else TableSchema()
-        self._checks = RowChecks(name, metadata, columns)
+        self._checks = RowChecks(name, metadata, state.columns)
         self._accepted = AcceptedPositions()
         self._aging = Aging(options.limits.seconds, options.monotonic, self._lock, self.flush_due)
 
@@ -93,9 +92,15 @@ class TableWriter:
         """Remove every row that has one of these keys; columns that are no keys are not sent."""
         self._add(rows, Marker.DELETE, position)
 
-    def publish(self, rows: object, position: SourcePosition | None = None) -> None:
-        """Rows that say themselves what they do, in a column `__rowMarker__`: 0, 1, 2 or 4."""
-        self._add(rows, None, position)
+    def publish(
+        self,
+        rows: object,
+        position: SourcePosition | None = None,
+        *,
+        marker: Marker | None = None,
+    ) -> None:
+        """Rows that all do what `marker` says, or say it themselves in a column `__rowMarker__`."""
+        self._add(rows, marker, position)
 
     def change_key(
         self, old_keys: object, rows: object, position: SourcePosition | None = None
@@ -154,7 +159,7 @@ class TableWriter:
 
     @property
     def columns(self) -> TableSchema:
-        """Every column published so far, with the type that holds all of its values."""
+        """Every column that landed or waits, with the type that holds all of its values."""
         return self._checks.columns
 
     @property

@@ -10,7 +10,8 @@ from openmirror.errors import ConditionFailed, FolderReplaced, NotThere
 from openmirror.ports import Entry, FileStore
 from openmirror.protocol.names import ARCHIVE_FOLDER
 from openmirror.protocol.sequence import PARQUET
-from openmirror.publishing.newest import change_files, gone, identity_of, newest_of
+from openmirror.publishing.newest import change_files, gone, newest_of
+from openmirror.publishing.read_footers import identity_of
 from openmirror.table.layout import StorePath, join
 
 STAGED = "_publishing-"

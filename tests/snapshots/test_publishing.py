@@ -60,7 +60,7 @@ def test_a_plan_that_has_landed_is_removed_and_keys_are_kept(temps: Iterator[Pat
 
 
 def test_each_file_of_a_plan_says_which_of_how_many_it_is(temps: Iterator[Path]) -> None:
-    from openmirror.publishing.newest import read_footer
+    from openmirror.publishing.read_footers import read_footer
 
     store = memory_store()
     publish(store, FIRST, next(temps))

@@ -31,7 +31,7 @@ from openmirror.publishing.snapshots import (
     publish_snapshot,
     spool,
 )
-from openmirror.publishing.snapshots.parts import PartLimits
+from openmirror.publishing.snapshots.grouping import GroupLimits
 from openmirror.publishing.snapshots.table import SOURCE
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.layout import StorePath, join
@@ -72,7 +72,9 @@ def publish(
     )
     with Publisher.of_store(store, ZONE, options) as zone:
         writer = zone.table("t", key=key, source=SOURCE, recreate=recreate)
-        table = SnapshotTable(store, FOLDER, store.incarnation(FOLDER), PartLimits(rows=4))
+        table = SnapshotTable(
+            store, FOLDER, store.incarnation(FOLDER), GroupLimits(rows=4, size=1 << 20)
+        )
         run = SnapshotRun(key=key, temp=temp, ask=ask, resources=RESOURCES)
         return publish_snapshot(table, writer, reader(rows, temp), run)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -14,16 +13,8 @@ import pyarrow.parquet as pq  # type: ignore[import-untyped]
 from openmirror.errors import NotThere, OpenmirrorError
 from openmirror.ports import FileStore
 from openmirror.publishing.snapshots.document import KeptPart
+from openmirror.publishing.snapshots.grouping import GroupLimits, grouped
 from openmirror.table.layout import StorePath, join
-
-
-@dataclass(frozen=True)
-class PartLimits:
-    """When a part is full, whichever comes first."""
-
-    rows: int = 2_000_000
-    size: int = 64 << 20
-    """Bytes in memory."""
 
 
 class PartDamaged(OpenmirrorError):
@@ -35,7 +26,7 @@ def write_parts(
     folder: StorePath,
     kind: str,
     batches: Iterable[pa.RecordBatch],
-    limits: PartLimits,
+    limits: GroupLimits,
     written: Callable[[], None],
 ) -> tuple[KeptPart, ...]:
     """Write `<kind>-1.parquet`, `<kind>-2.parquet` …; calls `written` after each.
@@ -43,7 +34,7 @@ def write_parts(
     A part has one schema. Without rows there are no parts.
     """
     parts: list[KeptPart] = []
-    for table in _cut(batches, limits):
+    for table in grouped(batches, limits):
         data = _parquet(table)
         name = f"{kind}-{len(parts) + 1}.parquet"
         store.write(join(folder, name), data)
@@ -84,32 +75,6 @@ def tables_of(
     """Parts with their rows, one at a time; raises PartDamaged."""
     for part in parts:
         yield part, pq.read_table(io.BytesIO(read_part(store, folder, part)))
-
-
-def _cut(batches: Iterable[pa.RecordBatch], limits: PartLimits) -> Iterator[pa.Table]:
-    held: list[pa.RecordBatch] = []
-    rows = size = 0
-    for whole in batches:
-        for batch in _slices(whole, limits):
-            other = bool(held) and held[0].schema != batch.schema
-            if held and (
-                other or rows + batch.num_rows > limits.rows or size + batch.nbytes > limits.size
-            ):
-                yield pa.Table.from_batches(held)
-                held, rows, size = [], 0, 0
-            held.append(batch)
-            rows += batch.num_rows
-            size += batch.nbytes
-    if held:
-        yield pa.Table.from_batches(held)
-
-
-def _slices(batch: pa.RecordBatch, limits: PartLimits) -> Iterator[pa.RecordBatch]:
-    step = limits.rows
-    if batch.nbytes > limits.size:
-        step = min(step, max(1, batch.num_rows * limits.size // batch.nbytes))
-    for start in range(0, batch.num_rows, step):
-        yield batch.slice(start, step)
 
 
 def _parquet(table: pa.Table) -> bytes:

@@ -6,7 +6,7 @@ numbers that they are, so that no engine has an opinion about them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,10 +19,10 @@ from openmirror.protocol.names import fold_case
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import Column, ColumnType, TableSchema, in_table, union_schema
 from openmirror.publishing.reading import OpenInput
+from openmirror.publishing.snapshots.grouping import GroupLimits, grouped
 
-_GROUP_ROWS = 1 << 17
-_GROUP_BYTES = 32 << 20
-"""In memory, of the rows that are written at once."""
+_GROUPS = GroupLimits(rows=1 << 17, size=32 << 20)
+"""What is written at once."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Spool:
     def batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, in their order and the Arrow types of their columns."""
         with pq.ParquetFile(self.path) as file:
-            for batch in file.iter_batches(_GROUP_ROWS):
+            for batch in file.iter_batches(_GROUPS.rows):
                 arrays = [
                     restored(array, column.type)
                     for array, column in zip(batch.columns, self.columns.columns, strict=True)
@@ -65,7 +65,7 @@ def spool(
     with pq.ParquetWriter(
         path, schema, compression="lz4", use_dictionary=False, write_statistics=False
     ) as writer:
-        for table in _groups(_aligned(inputs, columns, schema), schema):
+        for table in grouped(_aligned(inputs, columns, schema), _GROUPS):
             writer.write_table(table)
             rows += table.num_rows
             report(rows)
@@ -129,17 +129,3 @@ def _aligned(
                     array = batch.column(at).cast(arrow_type(column.type))
                     arrays.append(array if array.type == field.type else array.view(field.type))
             yield pa.record_batch(arrays, schema=schema)
-
-
-def _groups(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    held: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        held.append(batch)
-        rows += batch.num_rows
-        size += batch.nbytes
-        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
-            yield pa.Table.from_batches(held, schema)
-            held, rows, size = [], 0, 0
-    if held:
-        yield pa.Table.from_batches(held, schema)

@@ -30,7 +30,13 @@ from openmirror.errors import (
 from openmirror.ports import ABSENT, Absent, FileStore
 from openmirror.protocol.names import ETag, Incarnation, fold_case
 from openmirror.protocol.schema import TableSchema
-from openmirror.publishing.newest import ZoneState, change_files, gone, zone_state
+from openmirror.publishing.newest import (
+    ZoneState,
+    change_files,
+    gone,
+    need_same_folder,
+    zone_state,
+)
 from openmirror.publishing.positions import NOTHING_YET, SourceProgress
 from openmirror.publishing.snapshots.comparing import KeptKeys, SnapshotComparison
 from openmirror.publishing.snapshots.document import (
@@ -39,9 +45,9 @@ from openmirror.publishing.snapshots.document import (
     SnapshotState,
     parse_document,
 )
+from openmirror.publishing.snapshots.grouping import GroupLimits
 from openmirror.publishing.snapshots.parts import (
     PartDamaged,
-    PartLimits,
     keep_parts,
     tables_of,
     write_parts,
@@ -53,6 +59,7 @@ SOURCE = "snapshot"
 FOLDER = "_snapshot"
 DOCUMENT = "state.json"
 _TRIES = 20
+_PARTS = GroupLimits(rows=2_000_000, size=64 << 20)
 
 
 class SnapshotLost(OpenmirrorError):
@@ -127,12 +134,12 @@ class SnapshotTable:
         store: FileStore,
         folder: StorePath,
         incarnation: Incarnation | None,
-        limits: PartLimits | None = None,
+        limits: GroupLimits = _PARTS,
     ) -> None:
         self._store = store
         self._folder = folder
         self._incarnation = incarnation
-        self._limits = limits or PartLimits()
+        self._limits = limits
 
     def observe(self, key: Sequence[str]) -> ObservedSnapshots:
         """How the table stands; raises WrongRequest where it has another key."""
@@ -143,7 +150,9 @@ class SnapshotTable:
             if lost is None:
                 document = document or SnapshotDocument(self._incarnation)
                 _need_key(document, key)
-                return ObservedSnapshots(document, etag, _progress(zone), _columns(document, zone))
+                return ObservedSnapshots(
+                    document, etag, zone.progress(SOURCE), _columns(document, zone)
+                )
             if self._read()[1] == etag:
                 raise SnapshotLost(f"{self._folder}: {lost}")
             # Another publisher went on between the two reads.
@@ -228,7 +237,7 @@ class SnapshotTable:
                 return LandedSnapshot(number, plan.rows)
             raise SnapshotLost(str(error)) from error
         writer.flush()
-        batch = _progress(self._zone()).batch
+        batch = self._zone().progress(SOURCE).batch
         self._close(observed, number)
         is_newest = batch is not None and batch.position == number
         return LandedSnapshot(number, plan.rows, batch.k if batch is not None and is_newest else 0)
@@ -283,8 +292,7 @@ class SnapshotTable:
             raise SnapshotLost(f"{path} cannot be read: {error}") from error
 
     def _write(self, document: SnapshotDocument, only_if: ETag | Absent) -> ETag:
-        if self._store.incarnation(self._folder) != self._incarnation:
-            raise gone(self._folder)
+        need_same_folder(self._store, self._folder, self._incarnation)
         path, data = self._path(DOCUMENT), document.as_json()
         try:
             etag = self._store.write(path, data, only_if=only_if)
@@ -309,14 +317,12 @@ class SnapshotTable:
         raise gone(self._folder)
 
     def _zone(self) -> ZoneState:
-        if self._store.incarnation(self._folder) != self._incarnation:
-            raise gone(self._folder)
+        need_same_folder(self._store, self._folder, self._incarnation)
         return zone_state(self._store, self._folder, change_files(self._store, self._folder))
 
     def _lost(self, document: SnapshotDocument | None, zone: ZoneState) -> str | None:
         """Why the state is not that of the files; None where it is."""
-        published = zone.carried.rows if zone.carried is not None else 0
-        progress = _progress(zone)
+        progress = zone.progress(SOURCE)
         if document is None:
             if zone.newest is None:
                 return None
@@ -329,9 +335,9 @@ class SnapshotTable:
         begun = progress.batch
         if document.open is not None and begun is not None:
             expected += begun.rows if begun.position == document.open.snapshot.number else 0
-        if published != expected:
+        if zone.rows != expected:
             return (
-                f"{published:,} change rows were published into it, and {expected:,} of them by "
+                f"{zone.rows:,} change rows were published into it, and {expected:,} of them by "
                 "the snapshots that are known: something else publishes into it, or an older "
                 f"{FOLDER} was put back"
             )
@@ -341,13 +347,9 @@ class SnapshotTable:
         return join(self._folder, FOLDER, *names)
 
 
-def _progress(zone: ZoneState) -> SourceProgress:
-    return zone.carried.sources.get(SOURCE, NOTHING_YET) if zone.carried else NOTHING_YET
-
-
 def _columns(document: SnapshotDocument, zone: ZoneState) -> TableSchema:
-    if zone.carried is not None and zone.carried.columns.columns:
-        return zone.carried.columns
+    if zone.columns.columns:
+        return zone.columns
     return document.newest.keys if document.newest is not None else TableSchema()
 
 
