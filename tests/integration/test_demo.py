@@ -189,9 +189,10 @@ def test_a_publisher_that_breaks_is_reported(tmp_path: Path) -> None:
             time.sleep(0.05)
 
     heard: list[str] = []
+    (tmp_path / "landing").write_text("no folder")
     with (
-        publishing(str(tmp_path / "nowhere"), TINY, heard.append) as publisher,
-        pytest.raises(DemoFailed, match="FileNotFoundError"),
+        publishing(str(tmp_path), TINY, heard.append) as publisher,
+        pytest.raises(DemoFailed, match="landing"),
     ):
         wait_for_its_end()
     assert heard == []
