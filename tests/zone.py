@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -101,20 +101,19 @@ def _publish(path: Path, data: bytes) -> None:
     staged.rename(path)
 
 
-class Mirror:
+class Product:
     """The product over a zone: what a runner, an operator and a reader would do."""
 
     def __init__(
         self,
         zone: Zone,
-        spark: SparkSession,
+        engine: Callable[[LocalStore], TableEngine],
         limits: Limits = NO_WAITS,
         steps: Steps = no_steps,
         emit: EventSink = discard,
     ) -> None:
         self.zone = zone
         self.clock = Clock(None)
-        self.spark = spark
         store = AheadStore(zone.root, steps, self.clock)
         self.ports = RootPorts(
             store=store,
@@ -125,9 +124,7 @@ class Mirror:
             steps=steps,
             emit=emit,
         )
-        self.engine: TableEngine = SparkEngine(
-            spark, local_spark_paths(str(zone.root)), FileConverter(store)
-        )
+        self.engine = engine(store)
         open_mirror(store, MIRROR)
 
     def table(self, path: str) -> TableFolder:
@@ -162,8 +159,33 @@ class Mirror:
     def rows(self, path: str) -> list[dict[str, Any]]:
         return read_delta(self.delta_path(path))
 
-    def with_steps(self, steps: Steps) -> Mirror:
+    def with_steps(self, steps: Steps) -> Product:
         """Another runner over the same zone."""
+        return Product(self.zone, lambda _: self.engine, self.ports.limits, steps)
+
+
+class Mirror(Product):
+    """The product with Spark, each runner with an engine of its own."""
+
+    def __init__(
+        self,
+        zone: Zone,
+        spark: SparkSession,
+        limits: Limits = NO_WAITS,
+        steps: Steps = no_steps,
+        emit: EventSink = discard,
+    ) -> None:
+        self.spark = spark
+        root = str(zone.root)
+        super().__init__(
+            zone,
+            lambda store: SparkEngine(spark, local_spark_paths(root), FileConverter(store)),
+            limits,
+            steps,
+            emit,
+        )
+
+    def with_steps(self, steps: Steps) -> Mirror:
         return Mirror(self.zone, self.spark, self.ports.limits, steps)
 
 

@@ -28,7 +28,7 @@ from tests.property.histories import History, random_history
 from tests.zone import bag, read_delta
 
 MIRROR = "chain"
-TABLES = ("orders", "Sales.schema/Orders", "Sales.schema/Zürich 1", "a.b", "two words")
+TABLES = ("orders", "Sales.schema/Orders", "Sales.schema/Zürich 1", "a.b")
 RUNNER = "openmirror.runner"
 COMMITS = ("Snapshotting", "Replicating")
 ALWAYS = {
@@ -44,12 +44,16 @@ def folders() -> list[TableFolder]:
 
 
 def histories(draw: random.Random) -> dict[TableFolder, History]:
-    """A history for each table, all with columns, so that there is a table to compare."""
+    """A history for each table, all with columns, so that there is a table to compare.
+
+    One of three files; two are enough to be out of order.
+    """
     found = {}
     for folder in folders():
-        history = random_history(draw.randrange(10**6), files=3, rows=60)
-        while not history.expected().columns:
-            history = random_history(draw.randrange(10**6), files=3, rows=60)
+        files = 2 if found else 3
+        history = random_history(draw.randrange(10**6), files=files, rows=60)
+        while len(history.files) < files or not history.expected().columns:
+            history = random_history(draw.randrange(10**6), files=files, rows=60)
         found[folder] = history
     return found
 

@@ -116,10 +116,10 @@ class ReferenceEngine(PaperEngine):
             self._tables[after.table_id] = now
         return result
 
-    def record(
+    def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
-        result = super().record(table, transaction, create)
+        result = super().commit_without_rows(table, transaction, create)
         log = self._log(table)
         if log is not None and create is not None:
             self._tables.setdefault(log.table_id, empty_table(()))

@@ -15,6 +15,8 @@ from collections.abc import Mapping
 
 _QUICK = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData "
+    # Checking the bytes of classes takes seconds, and the jars are those of every other start.
+    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
     # With C1 alone there are 48 MB for code, which a session of hundreds of tables fills: it would
     # then throw code away and compile it anew until it ends.
     "-XX:ReservedCodeCacheSize=256m"

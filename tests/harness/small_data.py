@@ -15,4 +15,4 @@ FOR_SMALL_DATA = {
     # Or the files of a table that is not there yet are asked for, by a job.
     "spark.databricks.delta.allFilesInCrc.enabled": "false",
 }
-"""None of it changes a table; most processes that tests start go without, as the product does."""
+"""None of it changes a table. What test_runner_process starts goes without, as the product does."""

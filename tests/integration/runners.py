@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from openmirror.ports import Step
-from tests.zone import Mirror
+from tests.zone import Product
 
 _PATIENCE = 120.0
 """Seconds; only a test that hangs ever waits so long."""
@@ -38,7 +38,7 @@ class Stall:
 
 
 @contextmanager
-def stalled_runner(mirror: Mirror, table: str, at: Step) -> Iterator[Callable[[], None]]:
+def stalled_runner(mirror: Product, table: str, at: Step) -> Iterator[Callable[[], None]]:
     """A runner of one table that stands still at a step until the given function lets it finish."""
     stall = Stall(at)
     errors: list[BaseException] = []

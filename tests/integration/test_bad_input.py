@@ -2,6 +2,8 @@
 
 All bad tables lie side by side in one zone, which is drained three times: as it was before
 anything went wrong, with the bad input, and mended. The tests ask about what each drain left.
+Spark applies the tables whose rows it must read to find what is wrong, and their neighbours; the
+engine that keeps rows by definition applies those that are stopped before.
 """
 
 from __future__ import annotations
@@ -23,18 +25,23 @@ from pyspark.sql import SparkSession
 
 from openmirror.errors import SOLUTIONS
 from openmirror.operate.requests import Operator, skip_file, skip_through
-from openmirror.plan import Decision, plan
+from openmirror.plan import Batch, Decision, plan
 from openmirror.plan.decisions import Idle, Pause, Wait, WaitKind
-from openmirror.ports import Step
+from openmirror.ports import BadFile, CommitResult, Prepared, Step, TableEngine, Transaction
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.rules import Code
+from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import LAST_SEQUENCE, Sequence
 from openmirror.reconcile.clean import clean_table
 from openmirror.runtime.draining import DrainResult, drain
 from openmirror.runtime.isolation import UnreadableTable
 from openmirror.status import TableStatus, table_status
+from openmirror.stores.local.store import LocalStore
 from openmirror.table import layout
+from openmirror.table.layout import StorePath
+from openmirror.table.log import TableLog
+from tests.conformance.reference_engine import ReferenceEngine
 from tests.harness.publishing import file_name
 from tests.zone import MIRROR, Mirror, Zone, read_delta
 
@@ -131,8 +138,39 @@ BAD = [
     Bad("beyond-a-day", Code.VALUE_INVALID, _typed(pa.time64("us"), -1), "row 1, column 'x'"),
     Bad("digits", Code.COLUMN_TYPE_UNSUPPORTED, _typed(pa.decimal256(39), Decimal(1)), "'x'"),
 ]
+FOUND_BY_SPARK = ("page-", "marker-", "keyless-")
+"""How tables begin whose bad files nothing shows but their rows."""
 UNFINISHED = {"zero-byte": b"", "truncated": _parquet(GOOD)[:-20]}
 NEIGHBOURS = ("before-them", "zz-after-them")
+_OTHERS_IN_SPARK = (*NEIGHBOURS, "keys-declared", "skipped", "last")
+
+
+def _is_in_spark(table: str) -> bool:
+    return table.startswith(FOUND_BY_SPARK) or table in _OTHERS_IN_SPARK
+
+
+class EachByItsOwn:
+    """A TableEngine that hands each table to the engine which applies it."""
+
+    def __init__(self, spark: TableEngine, definition: ReferenceEngine) -> None:
+        self._spark = spark
+        self._definition = definition
+
+    def read(self, batch: Batch) -> Prepared | BadFile:
+        return self._of(batch.table).read(batch)
+
+    def commit(
+        self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
+    ) -> CommitResult:
+        return self._of(batch.table).commit(batch, prepared, transaction, batch_record)
+
+    def commit_without_rows(
+        self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
+    ) -> CommitResult:
+        return self._of(table).commit_without_rows(table, transaction, create)
+
+    def _of(self, table: StorePath) -> TableEngine:
+        return self._spark if _is_in_spark(table.rpartition("/")[2]) else self._definition
 
 
 @dataclass(frozen=True)
@@ -169,6 +207,8 @@ class Story:
         self.zone = Zone(root)
         self.zone.landing.mkdir(parents=True)
         self.mirror = Mirror(self.zone, spark)
+        self._kept = ReferenceEngine(LocalStore(root))
+        self.mirror.engine = EachByItsOwn(self.mirror.engine, self._kept)
         self.stranger: dict[str, bytes] = {}
         _publish_good(self.zone)
         self.before = self._drain()
@@ -194,11 +234,19 @@ class Story:
     def _seen(self, folder: TableFolder, outcome: Decision | UnreadableTable) -> Observation:
         path = str(folder.path)
         if isinstance(outcome, Pause) and outcome.problem.code is Code.CONTROL_DOCUMENT_INVALID:
-            return Observation(outcome, None, _ids(self._path(path)))
+            return Observation(outcome, None, self._ids(path))
         observed = self.mirror.observed(path)
         status = table_status(observed, plan(observed, self.mirror.ports.limits, observed.at))
         ours = observed.log is not None and folder in getattr(observed.log, "owners", ())
-        return Observation(outcome, status, _ids(self._path(path)) if ours else [])
+        return Observation(outcome, status, self._ids(path) if ours else [])
+
+    def _ids(self, table: str) -> list[int]:
+        path = self._path(table)
+        if _is_in_spark(path.name):
+            return _ids(path)
+        log = self.mirror.ports.logs.read(StorePath(path.relative_to(self.zone.root).as_posix()))
+        assert isinstance(log, TableLog)
+        return sorted(row["id"] or 0 for row in self._kept.rows(log))
 
     def _path(self, table: str) -> Path:
         path = TablePath.parse(table)

@@ -44,7 +44,7 @@ from tests.spark_accounts import applied, expected, forget, publish, rows_at, ta
 from tests.zone import bag
 
 PATIENCE = 240.0
-FILES = 6
+FILES = 4
 AWKWARD = "a[1]{x,y} #2 50%20 q&$z"
 """A table folder whose name is a pattern to Spark and half escaped to a URI."""
 

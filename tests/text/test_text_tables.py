@@ -70,7 +70,7 @@ def test_a_file_of_many_splits_keeps_its_row_order_and_its_quoted_newlines(
 ) -> None:
     zone.metadata("big", DOCUMENT)
     path = zone.folder("big") / file_name(1, "csv")
-    big = write_big_file(path, _seed(), least_bytes=5 * 2**20, keys=500)
+    big = write_big_file(path, _seed(), least_bytes=2 * 2**20, keys=500)
     assert big.content is not None
     quoted = [m.span() for m in re.finditer(rb',"(?:[^"\\]|\\.|"")*",', big.content, re.DOTALL)]
     cuts = range(_SPLIT, len(big.content), _SPLIT)
@@ -79,7 +79,7 @@ def test_a_file_of_many_splits_keeps_its_row_order_and_its_quoted_newlines(
     assert any(big.content[cut - 1 : cut + 1] == b"\r\n" for cut in inside)
     mirror = Mirror(zone, spark, _AT_ONCE)
     small = {"spark.sql.files.maxPartitionBytes": str(_SPLIT)}
-    converter = FileConverter(mirror.ports.store, most_rows=20_000)
+    converter = FileConverter(mirror.ports.store, most_rows=8_000)
     mirror.engine = SparkEngine(spark, local_spark_paths(str(zone.root)), converter, small)
     _mirrored(zone, mirror, big.table.rows)
 
