@@ -18,14 +18,16 @@ from pyspark.sql import SparkSession
 from openmirror.ports import WorkItem
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.progress.runner import MessageDeadLettered
+from openmirror.settings import Settings
 from openmirror.stores.azure.leases import BlobLeases
 from openmirror.stores.azure.queue import StorageWorkQueue
 from openmirror.table import layout
+from openmirror.wiring import root_ports
 from spark_jobs.run import run
 from standins.azurite import Azurite
 from tests.emulator_server import EndpointServer
 from tests.kill.runners import kill_group
-from tests.spark_accounts import expected, publish, rows_at, table
+from tests.spark_accounts import applied, expected, publish, rows_at, table
 
 CHECKOUT = Path(__file__).parents[2]
 PATIENCE = 240.0
@@ -86,16 +88,30 @@ def test_a_run_in_a_given_application_drains_the_queue_and_writes_only_status_be
     assert BlobLeases.connect(account, served.key).take(whole), "no lease is left"
 
 
+@pytest.mark.parametrize(
+    "runner",
+    [
+        "tests.integration.run_on_paper",
+        # With Spark, whose start costs more than all else here: runners that have it in processes
+        # of their own are in tests/kill, and the test above has it in this one.
+        pytest.param("spark_jobs.run", marks=pytest.mark.soak),
+    ],
+)
 def test_a_process_works_until_it_is_asked_to_stop_and_ends_well(
-    served: EndpointServer, azurite: Azurite, work_queue: StorageWorkQueue, tmp_path: Path
+    served: EndpointServer,
+    azurite: Azurite,
+    work_queue: StorageWorkQueue,
+    tmp_path: Path,
+    runner: str,
 ) -> None:
     folder = table("stays", "Orders")
     publish(served.root, folder, 1)
     output = tmp_path / "output"
+    env = environment(served, azurite)
     with output.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "spark_jobs.run", "--continuous"],
-            env=environment(served, azurite),
+            [sys.executable, "-m", runner, "--continuous"],
+            env=env,
             stdin=subprocess.DEVNULL,
             stderr=log,
             stdout=log,
@@ -117,7 +133,9 @@ def test_a_process_works_until_it_is_asked_to_stop_and_ends_well(
     finally:
         kill_group(process)
         process.wait()
-    assert rows_at(delta.parent, tmp_path) == expected(2)
+    assert applied(root_ports(Settings.load(env)), folder) == [1, 2]
+    if runner == "spark_jobs.run":
+        assert rows_at(delta.parent, tmp_path) == expected(2)
     assert "stopped" in output.read_text().splitlines()[-1]
     status = served.root / layout.monitoring("stays") / "tables.json"
     [shown] = json.loads(status.read_text())["tables"]
