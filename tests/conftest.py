@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import typer.testing
 from pyspark.sql import SparkSession
 
 from tests.azurite import accounts, azurite, work_queue  # noqa: F401 - fixtures
@@ -26,6 +28,9 @@ def pytest_configure() -> None:
     # No test cuts the power off, and a disk takes milliseconds to be sure of each file. Processes
     # that tests start, and kill, wait for it as the product does.
     os.fsync = lambda fd: None
+    # A process builds its command line once, but its test runner does so for each line: that is
+    # four fifths of what a line costs, a thousand times.
+    typer.testing._get_command = cache(typer.testing._get_command)
 
 
 @pytest.fixture(scope="session")
