@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import cached_property
 
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.read_rules import BinaryText, Fractions, ReadRules
@@ -221,12 +222,12 @@ class ObservedState:
     drop_needs_yes: bool = False
     """Whether the mirror's bulk-drop guard asks a person before this table is dropped."""
 
-    @property
+    @cached_property
     def record(self) -> IncarnationRecord | None:
         """What the control document knows of this incarnation."""
         return self.control.record_of(self.incarnation) if self.incarnation else None
 
-    @property
+    @cached_property
     def live(self) -> tuple[Epoch, Position] | None:
         """The live epoch of the log and its position, if it is of this folder's incarnation."""
         live = self.log.live if isinstance(self.log, TableLog) else None

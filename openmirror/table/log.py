@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import NewType
 
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
@@ -101,13 +102,13 @@ class TableLog:
     batch_record: BatchRecord | None = None
     """The newest commit of ours that is still in the log's history."""
 
-    @property
-    def epochs(self) -> dict[Epoch, Position]:
+    @cached_property
+    def epochs(self) -> Mapping[Epoch, Position]:
         """Every epoch of ours in this log."""
         found = ((Epoch.parse(app), version) for app, version in self.transactions.items())
         return {epoch: version for epoch, version in found if epoch is not None}
 
-    @property
+    @cached_property
     def live(self) -> tuple[Epoch, Position] | None:
         """The one epoch that is not fenced, and how far it is applied."""
         return next(((e, v) for e, v in self.epochs.items() if v != FENCED), None)

@@ -18,12 +18,13 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import openmirror
 from openmirror.cli.app import app
 from openmirror.deployment.publish import check_package
 from openmirror.deployment.rules.parameters import PYTHONS
+from release import __main__ as building
 from release.__main__ import APP_PYTHON, command
 from release.archive import write_folder
 from release.contents import ROOTS, ignored, is_ignored
@@ -73,6 +74,14 @@ def build(
         capture_output=True,
         text=True,
     )
+
+
+def package(root: Path, *options: str, **env: str) -> Result:
+    """The same in this process: another checkout's files, packed by the code of this one."""
+    words = ["--out", str(root / "dist"), "--runs", "0", *options]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(building, "ROOT", root)
+        return CliRunner().invoke(command, words, env=env)
 
 
 @dataclass(frozen=True)
@@ -144,7 +153,8 @@ def test_a_folder_that_holds_the_same_is_left_alone_while_azd_may_read_it(built:
     folder = built.folder / "functions"
     before = folder.stat().st_ctime_ns, (folder / "host.json").stat().st_ctime_ns
     packages = [built.app.read_bytes(), built.wheel.read_bytes()]
-    assert build(built.folder.parent).returncode == 0
+    done = package(built.folder.parent)
+    assert done.exit_code == 0, done.output
     assert (folder.stat().st_ctime_ns, (folder / "host.json").stat().st_ctime_ns) == before
     assert [built.app.read_bytes(), built.wheel.read_bytes()] == packages
 
@@ -280,7 +290,8 @@ def test_packages_of_another_version_are_taken_away_and_nothing_else(tmp_path: P
     kept = dist / "somebody-elses.zip"
     for path in (*stale, kept):
         path.touch()
-    assert build(root).returncode == 0
+    done = package(root)
+    assert done.exit_code == 0, done.output
     assert not [path for path in stale if path.exists()]
     assert kept.exists()
     assert not (dist / "functions" / "left").exists()
@@ -293,8 +304,8 @@ def test_files_that_git_does_not_know_are_refused_by_name(tmp_path: Path) -> Non
     names = ["functions/mine.py", "openmirror/mine.py", "spark_jobs/mine.py"]
     for name in (*names, "mine.py"):
         (root / name).touch()
-    done = build(root)
-    assert done.returncode == 1
+    done = package(root)
+    assert done.exit_code == 1
     assert [line.strip() for line in done.stderr.splitlines()[1:-1]] == names
     assert "git add" in done.stderr
     assert not (root / "dist").exists()
@@ -304,14 +315,14 @@ def test_an_app_that_cannot_be_imported_is_refused_with_the_reason(tmp_path: Pat
     root = checkout(tmp_path / "checkout")
     source = root / "functions" / "sweep.py"
     source.write_text(f"{source.read_text()}\nimport openmirror.cli\n")
-    done = build(root, "--runs", "1")
-    assert done.returncode == 1
+    done = package(root, "--runs", "1")
+    assert done.exit_code == 1
     assert "cannot be imported" in done.stderr
     assert "No module named 'openmirror.cli'" in done.stderr
 
 
 def test_help_says_what_is_built_and_for_whom() -> None:
-    shown = build(ROOT, "--help").stdout
+    shown = CliRunner().invoke(command, ["--help"]).stdout
     for word in ("config-zip", "azd", "Databricks", "--vendor", "sha256"):
         assert word in shown
     assert "Without --vendor the same files give the same bytes" in shown
@@ -468,7 +479,8 @@ def test_a_build_by_another_python_ends_and_names_the_one_that_it_takes(tmp_path
 
 def test_the_package_for_another_python_has_its_list(tmp_path: Path) -> None:
     root = checkout(tmp_path / "checkout")
-    assert build(root, OPENMIRROR_PYTHON_VERSION="3.12").returncode == 0
+    done = package(root, OPENMIRROR_PYTHON_VERSION="3.12")
+    assert done.exit_code == 0, done.output
     found = members(root / "dist" / f"openmirror-functions-{VERSION}.zip")
     assert found["requirements.txt"].decode() == listed("3.12")
 
@@ -479,9 +491,8 @@ def test_a_package_with_its_requirements_has_no_list_for_a_build(
     root = checkout(tmp_path / "checkout")
     (root / "requirements.txt").write_text("new==1.0\n")
     wheel(index, "new")
-    env = {name: os.environ[name] for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS")}
-    done = build(root, "--vendor", **env)
-    assert done.returncode == 0, done.stderr
+    done = package(root, "--vendor")
+    assert done.exit_code == 0, done.output
     found = members(root / "dist" / f"openmirror-functions-{VERSION}.zip")
     assert "requirements.txt" not in found
     assert ".python_packages/lib/site-packages/new.py" in found

@@ -20,7 +20,7 @@ from tests.harness.paper import PaperEngine
 
 @contextmanager
 def paper_engine(
-    settings: Settings, env: Mapping[str, str], *said: object
+    settings: Settings, env: Mapping[str, str], *rest: object
 ) -> Iterator[TableEngine]:
     """In the place of `root_engine`."""
     yield PaperEngine(root_ports(settings).store)
