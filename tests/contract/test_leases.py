@@ -3,46 +3,35 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
 
 import pytest
-from azure.core.credentials import AzureNamedKeyCredential
 
 from openmirror.errors import NotThere
 from openmirror.ports import Lease, Leases
-from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.stores.azure.clients import Clients
 from openmirror.stores.azure.leases import BlobLeases
 from openmirror.stores.memory.work import MemoryLeases
 from standins.azurite import Azurite
 from tests.contract.azure_stores import azure_clients
+from tests.contract.blob_leases import LASTING, Abandoned, clients, make_lake, taken
 from tests.contract.stores import together
-from tests.contract.waiting import real_time, until
+from tests.contract.waiting import until
 from tests.emulator_server import endpoint_server
 from tests.harness.clock import Clock
-
-LASTING = timedelta(seconds=15)
-"""The shortest that the service gives."""
 
 
 @dataclass
 class Rig:
-    """Leases as two processes see them, and the passing of time."""
+    """Leases as two processes see them."""
 
     ours: Leases
     theirs: Leases
-    after: Callable[[timedelta], None]
     folder: TableFolder
-
-
-def clients(emulator: Azurite) -> Clients:
-    credential = AzureNamedKeyCredential(emulator.account, emulator.key)
-    return Clients(AccountUrl.parse(emulator.blob_url), credential)
 
 
 @contextmanager
@@ -60,9 +49,7 @@ def two_processes(over: str, request: pytest.FixtureRequest) -> Iterator[tuple[C
     emulator: Azurite = request.getfixturevalue("azurite")
     ours, theirs = clients(emulator), clients(emulator)
     try:
-        lake = ours.blobs.get_container_client("lake")
-        if not lake.exists():
-            lake.create_container()
+        make_lake(ours)
         yield ours, theirs
     finally:
         ours.close()
@@ -73,19 +60,12 @@ def two_processes(over: str, request: pytest.FixtureRequest) -> Iterator[tuple[C
 def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
     folder = TableFolder(f"m-{uuid.uuid4()}", TablePath("Sales", "Orders 日本語 %20"))
     if request.param == "memory":
-        clock = Clock()
-        memory = MemoryLeases(clock, LASTING)
-        yield Rig(memory, memory, clock.turn, folder)
+        memory = MemoryLeases(Clock(), LASTING)
+        yield Rig(memory, memory, folder)
         return
     seconds = int(LASTING.total_seconds())
     with two_processes(request.param, request) as (ours, theirs):
-        yield Rig(BlobLeases(ours, seconds), BlobLeases(theirs, seconds), real_time, folder)
-
-
-def taken(leases: Leases, folder: TableFolder) -> Lease:
-    lease = leases.take(folder)
-    assert lease is not None
-    return lease
+        yield Rig(BlobLeases(ours, seconds), BlobLeases(theirs, seconds), folder)
 
 
 def test_a_lease_is_had_by_one_until_it_is_released(rig: Rig) -> None:
@@ -139,14 +119,24 @@ def test_a_released_lease_is_lost_to_who_had_it(rig: Rig) -> None:
     assert rig.ours.take(rig.folder) is None
 
 
-# The endpoint counts time as Azurite does; its own tests turn its clock.
-@pytest.mark.parametrize("rig", ["memory", "azurite"], indirect=True)
-def test_the_lease_of_a_holder_that_died_is_free_after_its_time(rig: Rig) -> None:
-    dead = taken(rig.ours, rig.folder)
+def test_the_lease_of_a_holder_that_died_is_free_after_its_time() -> None:
+    clock, folder = Clock(), TableFolder("m", TablePath("Sales", "Orders"))
+    leases = MemoryLeases(clock, LASTING)
+    dead = taken(leases, folder)
     assert dead.renew()
-    assert rig.theirs.take(rig.folder) is None
-    rig.after(LASTING)
-    other = until(lambda: rig.theirs.take(rig.folder))
+    assert leases.take(folder) is None
+    clock.turn(LASTING)
+    assert_others_have(leases.take(folder), dead)
+
+
+# The endpoint counts time as Azurite does; its own tests turn its clock.
+def test_so_is_the_lease_that_a_service_gave(abandoned_lease: Abandoned) -> None:
+    abandoned_lease.wait()
+    other = until(lambda: abandoned_lease.theirs.take(abandoned_lease.folder))
+    assert_others_have(other, abandoned_lease.dead)
+
+
+def assert_others_have(other: Lease | None, dead: Lease) -> None:
     assert other is not None
     assert not dead.renew()
     dead.release()

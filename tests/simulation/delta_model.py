@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from random import Random
 from typing import NamedTuple
 
@@ -80,13 +79,6 @@ class Log:
     def live(self) -> list[AppId]:
         """Every epoch that is not fenced; more than one is an error."""
         return [app for app, version in self.transactions.items() if version != FENCED]
-
-
-class _ObservedLog(TableLog):
-    """Parses its epochs once: a schedule asks for them thousands of times."""
-
-    epochs = cached_property(TableLog.epochs.fget)  # type: ignore[assignment, arg-type]
-    live = cached_property(TableLog.live.fget)  # type: ignore[assignment, arg-type]
 
 
 class ModelPrepared:
@@ -160,7 +152,7 @@ class ModelDelta:
         seen = log.seen
         if seen is None or seen.path != table:
             before = {} if log.live else dict(log.before)
-            seen = log.seen = _ObservedLog(
+            seen = log.seen = TableLog(
                 path=table,
                 table_id=log.table_id,
                 version=log.version,
