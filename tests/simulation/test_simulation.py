@@ -22,7 +22,7 @@ from tests.simulation.mutations import MUTATIONS, NOTICED_BY, chosen_for, mutate
 from tests.simulation.schedule import Outcome, run, run_ledger
 
 DEFAULT_SCHEDULES = 40
-LEDGER_SCHEDULES = 25
+LEDGER_SCHEDULES = 45
 """Enough to show every event: what notices each mutation stands in NOTICED_BY, and the soak runs as
 many others as there is time for."""
 SOAK_SCHEDULES = 100_000
