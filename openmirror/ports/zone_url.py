@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from openmirror.ports.storage_account import AccountUrl
-from openmirror.table.layout import ZONE, StorePath
+from openmirror.table.layout import ZONE, StorePath, path_in_zone
 
 _SHAPES = (
     "https://<account>.dfs.core.windows.net/<container>/<path>, "
@@ -94,3 +95,14 @@ def _need_zone(parts: SplitResult, path: list[str]) -> None:
             )
     elif len(path) < 2:
         raise ValueError("it names no folder of a container")
+    need_zone_itself(path)
+
+
+def need_zone_itself(parts: Sequence[str]) -> None:
+    """Raise ValueError for a path inside of a mirror's landing zone, where none begins."""
+    zone = path_in_zone(parts)
+    if zone is not None and zone.below:
+        raise ValueError(
+            f"it lies inside the landing zone of the mirror {zone.mirror}, which ends in "
+            f"{'/'.join(ZONE)}"
+        )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from openmirror.errors import CannotStart, WrongRequest
 from openmirror.ports import FileStore
-from openmirror.ports.zone_url import ZoneUrl
+from openmirror.ports.zone_url import ZoneUrl, need_zone_itself
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import StorePath, landing_zone, path_in_zone
 
@@ -58,8 +58,12 @@ def zone_place(zone: str | Path, credential: ZoneCredential | None = None) -> Zo
 def _local(folder: Path) -> ZonePlace:
     """A folder; a mirror's own zone is reached from its root, under whose lock a mirror writes."""
     folder = folder.expanduser().resolve()
+    try:
+        need_zone_itself(folder.parts)
+    except ValueError as error:
+        raise WrongRequest(f"{folder} is no landing zone: {error}") from None
     zone = path_in_zone(folder.parts)
-    if zone is not None and not zone.below:
+    if zone is not None:
         return ZonePlace(LocalStore(Path(*zone.root)), landing_zone(zone.mirror), _nothing)
     if not folder.name:
         raise WrongRequest(f"{folder} is no landing zone: name a folder below the root")

@@ -94,7 +94,7 @@ def need_position(position: object) -> None:
     if isinstance(position, bool) or not isinstance(position, (int, str)):
         raise WrongRequest(f"position {position!r} is neither a whole number nor a text")
     if isinstance(position, str) and not is_unicode(position):
-        raise WrongRequest(f"position {position!r} is no Unicode text")
+        raise WrongRequest(f"position {position!r} is no Unicode text (PROTOCOL §13.2)")
 
 
 def still_to_land(

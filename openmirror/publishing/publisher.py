@@ -106,7 +106,7 @@ class Publisher:
         this publisher has the table, and for a source that is no Unicode text.
         """
         if not is_unicode(source):
-            raise WrongRequest(f"source {source!r} is no Unicode text")
+            raise WrongRequest(f"source {source!r} is no Unicode text (PROTOCOL §13.2)")
         path = table_path(name)
         if path in self._writers:
             raise WrongRequest(f"{name} is open already: one writer object a table")

