@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from enum import StrEnum
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -31,16 +32,30 @@ _SAYS = {
     "proxy": "it is led here by HTTPS_PROXY, which clients of other kinds than Azure's may not "
     "heed; all other hosts it reaches as before",
 }
+_PATIENCE = 10
+"""Seconds that a publisher has to finish what it is sending, once it was asked to stop."""
+_IDENTITY = "IDENTITY_HEADER"
+"""A variable whose value no other process has."""
 
 
-def run(onelake: OneLake, command: Sequence[str], by: RunBy, env: Mapping[str, str]) -> int:
-    """Start it, wait for its end, and answer its exit code as a shell has it."""
+def run(
+    onelake: OneLake,
+    command: Sequence[str],
+    by: RunBy,
+    env: Mapping[str, str],
+    heard: SimpleQueue[int | None],
+) -> int:
+    """Start it, wait for its end, and answer its exit code as a shell has it.
+
+    A SIGINT or SIGTERM in `heard`, however early, ends it and all that it has started.
+    """
     from openmirror.emulator.onelake.az import write_az
+    from openmirror.emulator.onelake.ending import Family, wait_for_end
     from openmirror.emulator.onelake.running import (
+        NotWanted,
         Surroundings,
         Way,
         environment_for,
-        exit_code,
         start,
     )
 
@@ -60,11 +75,21 @@ def run(onelake: OneLake, command: Sequence[str], by: RunBy, env: Mapping[str, s
         ),
         names=onelake.names,
     )
+
+    def stopping() -> None:
+        say(f"waiting up to {_PATIENCE} s for {command[0]} to end; once more kills it at once")
+
     ways = list(Way) if by is RunBy.AUTO else [Way(by.value)]
     with ExitStack() as parts:
-        started = start(command, around, ways, parts, onelake.answer_on, not_allowed)
+        try:
+            started = start(
+                command, around, ways, parts, onelake.answer_on, not_allowed, heard.empty
+            )
+        except NotWanted:
+            return 128 + (heard.get() or 0)
         say(f"{command[0]} runs by {started.way}: {_SAYS[started.way.value]}")
-        return exit_code(started.process)
+        family = Family(started.process, f"{_IDENTITY}={onelake.identity.header}".encode())
+        return wait_for_end(started.process, family, heard, _PATIENCE, stopping)
 
 
 def landing_zone(onelake: OneLake) -> str:

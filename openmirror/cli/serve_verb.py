@@ -19,7 +19,7 @@ from openmirror.cli.onelake_run import RunBy
 from openmirror.cli.onelake_run import run as run_command
 from openmirror.cli.options import RootOption, settings_for
 from openmirror.errors import CannotStart
-from openmirror.runtime.stop_signals import stop_signals
+from openmirror.runtime.stop_signals import heard_signals, stop_signals
 
 if TYPE_CHECKING:
     from openmirror.emulator.events import Sink
@@ -179,13 +179,14 @@ def _run(settings: Settings, mirrors: list[str], command: list[str], run_by: Run
     """Serve while the command runs; its exit code."""
     from openmirror import wiring
 
-    with wiring.onelake_served(
-        settings, os.environ, report_event, mirrors=mirrors, any_port=True
-    ) as onelake:
+    with (
+        heard_signals() as heard,
+        wiring.onelake_served(
+            settings, os.environ, report_event, mirrors=mirrors, any_port=True
+        ) as onelake,
+    ):
         say(WARNING)
-        # Ctrl-C goes to the command as well: it ends, and then we do.
-        with stop_signals():
-            return run_command(onelake, command, run_by, os.environ)
+        return run_command(onelake, command, run_by, os.environ, heard)
 
 
 def how_to_reach(settings: Settings, address: str, certificate: Path | None) -> str:

@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from queue import SimpleQueue
 from types import FrameType
 from typing import NoReturn
 
@@ -35,9 +36,6 @@ def stop_signals(*, message: bytes = b"", interrupt: bool = False) -> Iterator[t
     on some platforms, cannot hear of signals: then the event is never set.
     """
     stop = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stop
-        return
 
     def asked(number: int, frame: FrameType | None) -> None:
         del number, frame
@@ -49,11 +47,37 @@ def stop_signals(*, message: bytes = b"", interrupt: bool = False) -> Iterator[t
         if interrupt:
             raise KeyboardInterrupt
 
+    with _handled(asked):
+        yield stop
+
+
+@contextmanager
+def heard_signals() -> Iterator[SimpleQueue[int | None]]:
+    """The numbers of each SIGINT and SIGTERM that comes; nothing else is done about them.
+
+    For whoever waits for something else too, and puts that into the same queue. The same holds of
+    other threads as for `stop_signals`.
+    """
+    heard: SimpleQueue[int | None] = SimpleQueue()  # a handler may put into it at any time
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        del frame
+        heard.put(number)
+
+    with _handled(hear):
+        yield heard
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     for number in before:
-        signal.signal(number, asked)
+        signal.signal(number, handler)
     try:
-        yield stop
+        yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, former in before.items():
+            signal.signal(number, former)

@@ -7,8 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 import pytest
 from typer.testing import CliRunner
@@ -152,18 +154,74 @@ def test_it_refuses_machines_that_things_are_deployed_to(root: Path, name: str) 
         pass
 
 
-@pytest.mark.soak  # a Ctrl-C in the very moment in which the command starts was not heard, once
-def test_a_stopped_serve_leaves_no_publisher_behind(root: Path) -> None:
-    words = serve(root, "--onelake", "--run", "--", "sh", "-c", "echo started; sleep 600")
-    with subprocess.Popen(
-        words, env=ENV, stdout=subprocess.PIPE, start_new_session=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"started\n"
+@contextmanager
+def served(root: Path, by: str, script: str) -> Iterator[subprocess.Popen[str]]:
+    """`serve --run` of a shell's script in a session of its own, of which nobody stays behind."""
+    words = serve(root, "--onelake", "--run", "--run-by", by, "--", "sh", "-c", script)
+    given = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(words, env=ENV, start_new_session=True, **given) as process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def lines_until(stream: IO[str] | None, words: str) -> list[str]:
+    assert stream is not None
+    found = []
+    for line in stream:
+        found.append(line)
+        if words in line:
+            return found
+    raise AssertionError(f"{words!r} never came: {found}")
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and that nobody has waited for does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("by", ["auto", "proxy"])
+def test_a_stopped_serve_leaves_no_publisher_behind(root: Path, by: str) -> None:
+    with served(root, by, "echo $$; sleep 600") as process:
+        shell = int(lines_until(process.stdout, "\n")[0])
         os.killpg(process.pid, signal.SIGINT)
-        started = time.monotonic()
-        assert process.wait(30) == 130
-        assert time.monotonic() - started < 20
+        assert process.wait(60) == 130
+        assert not alive(shell)
+
+
+@pytest.mark.timeout(120)
+def test_a_publisher_that_does_not_heed_a_stop_is_ended_with_all_that_it_started(
+    root: Path,
+) -> None:
+    """In whatever session they are, and though their parents are gone; the second stop kills."""
+    script = "trap '' INT TERM; (setsid sleep 600 & echo $!); echo $$; echo all; sleep 600"
+    with served(root, "auto", script) as process:
+        pids = [int(line) for line in lines_until(process.stdout, "all")[:-1]]
+        process.send_signal(signal.SIGTERM)
+        lines_until(process.stderr, "once more kills")
+        assert [alive(pid) for pid in pids] == [True, True]
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 143
+        assert [alive(pid) for pid in pids] == [False, False]
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_before_the_command_begins_keeps_it_from_beginning(
+    root: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    with served(root, "auto", f"sleep 1; touch {tmp_path}/went-on; sleep 600") as process:
+        lines_until(process.stderr, "Entra ID is a stand-in")
+        os.killpg(process.pid, number)
+        assert process.wait(60) == 128 + number
+    assert not (tmp_path / "went-on").exists()
 
 
 def test_the_port_is_443_unless_another_is_chosen() -> None:

@@ -31,6 +31,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def main(control: socket.socket, command: list[str]) -> NoReturn:
     """Do what is answered; where something is not allowed, say what, and end with 1."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     answered = json.loads(control.recv(MOST_BYTES))
     try:
         sockets = _enter(answered)
@@ -45,7 +46,6 @@ def main(control: socket.socket, command: list[str]) -> NoReturn:
         os._exit(1)
     control.close()
     _libc.prctl(_DIE_WITH_PARENT, signal.SIGTERM)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)
     except OSError as error:

@@ -38,6 +38,10 @@ class NotAllowed(Exception):
     """This machine does not allow a way; the message says what failed."""
 
 
+class NotWanted(Exception):
+    """It was to be stopped before it began."""
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """What a command is started among."""
@@ -69,17 +73,21 @@ def start(
     parts: ExitStack,
     answer: Callable[..., None],
     not_allowed: Callable[[Way, str], None],
+    is_wanted: Callable[[], bool],
 ) -> StartedCommand:
     """Start it in the first of these ways that this machine allows.
 
     `answer` is handed the sockets that listen in a network of its own, before the command begins.
-    Raises CannotStart when no way is allowed.
+    Raises CannotStart when no way is allowed, and NotWanted where nothing runs because nobody
+    wants it any more.
     """
     for way in ways:
+        if not is_wanted():
+            raise NotWanted
         try:
             if way is Way.PROXY:
                 return _by_proxy(command, around, parts)
-            return _enclosed(command, around, way, answer)
+            return _enclosed(command, around, way, answer, is_wanted)
         except NotAllowed as error:
             not_allowed(way, str(error))
     raise CannotStart(
@@ -103,8 +111,9 @@ def _enclosed(
     around: Surroundings,
     way: Way,
     answer: Callable[..., None],
+    is_wanted: Callable[[], bool],
 ) -> StartedCommand:
-    """In namespaces of its own; raises NotAllowed."""
+    """In namespaces of its own; raises NotAllowed, and NotWanted."""
     if not sys.platform.startswith("linux"):
         raise NotAllowed(f"{sys.platform} has no namespaces")
     host, port = around.endpoint
@@ -128,6 +137,11 @@ def _enclosed(
         theirs.close()
         ours.send(json.dumps(answered).encode())
         message, sockets = _received(ours, len(addresses))
+        # Ctrl-C has ended the other side as well: then no other way is to be tried.
+        if not is_wanted():
+            ours.close()
+            process.wait()
+            raise NotWanted
         if "failed" in message or not message:
             process.wait()
             raise NotAllowed(str(message.get("failed", "the namespaces could not be made")))
@@ -167,12 +181,6 @@ def _files(folder: Path, address: str, names: tuple[str, ...]) -> dict[str, str]
         order.write_text("\n".join([*lines, ""]))
         found[str(switch)] = str(order)
     return found
-
-
-def exit_code(process: subprocess.Popen[bytes]) -> int:
-    """As a shell would say it."""
-    code = process.wait()
-    return 128 - code if code < 0 else code
 
 
 def environment_for(env: Mapping[str, str], *more: Mapping[str, str], path: Path) -> dict[str, str]:
