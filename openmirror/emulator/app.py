@@ -21,6 +21,7 @@ from openmirror.emulator.batches import answer_batch, is_batch
 from openmirror.emulator.bodies import Body
 from openmirror.emulator.calls import Call, FilePart, Reply
 from openmirror.emulator.errors import Fault, RefusedCall
+from openmirror.emulator.large_bodies import take_rest
 from openmirror.emulator.places import Naming
 from openmirror.emulator.refusals import log_refusal, refusal
 from openmirror.emulator.routing import speaks_dfs, verb_of
@@ -33,7 +34,9 @@ _VERSION = "2025-11-05"
 _PIECE = 1 << 20
 _SMALL = 1 << 18
 _LARGE = 100_000
-"""Bodies with more digits of bytes than this are written where they belong as they come."""
+"""Bodies of more bytes than this are written where they belong as they come."""
+_MOST_DIGITS = 18
+"""Of a length: more are no number that anything here could have."""
 _METHODS = ("GET", "HEAD", "PUT", "POST", "PATCH", "DELETE")
 
 
@@ -119,22 +122,25 @@ class Endpoint:
         return await run_in_threadpool(verb, self.account, call)
 
     async def _receive(self, request: Request, headers: Mapping[str, str], body: Body) -> None:
-        length = headers.get("content-length", "0")
-        if not (length.isascii() and length.isdigit()) or int(length) > self.most_bytes:
+        length = _length(headers)
+        if length is None or length > self.most_bytes:
             raise RefusedCall(Fault.TOO_LARGE, f"a request has at most {self.most_bytes} bytes")
         async for piece in request.stream():
             if body.size + len(piece) > self.most_bytes:
                 raise RefusedCall(Fault.TOO_LARGE, f"a request has at most {self.most_bytes} bytes")
             body.add(piece)
+            await take_rest(request.receive, body.add)
 
 
 def _is_large_append(call: Call) -> bool:
-    length = call.headers.get("content-length", "")
-    return (
-        call.dfs
-        and (call.method, call.query.get("action")) == ("PATCH", "append")
-        and len(length) > len(str(_LARGE))
-    )
+    is_append = (call.method, call.query.get("action")) == ("PATCH", "append")
+    return call.dfs and is_append and (_length(call.headers) or 0) > _LARGE
+
+
+def _length(headers: Mapping[str, str]) -> int | None:
+    """Of the body, as it was announced; 0 where it was not, and None where that is no number."""
+    text = headers.get("content-length", "0")
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else None
 
 
 def _headers(request: Request) -> dict[str, str]:

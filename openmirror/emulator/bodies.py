@@ -46,8 +46,8 @@ class Body:
         """Write all that comes to this place; before the first byte of it came."""
         self._reserved = reserved
 
-    def add(self, piece: bytes) -> None:
-        """The next bytes of it."""
+    def add(self, piece: bytes | memoryview) -> None:
+        """The next bytes of it; nothing refers to `piece` afterwards."""
         if self._reserved is None:
             self._file.write(piece)
         elif self.size + len(piece) > self._reserved.length:
@@ -92,7 +92,7 @@ class Body:
         return md5_of(self.pieces())
 
 
-def _write(fd: int, piece: bytes, offset: int) -> None:
+def _write(fd: int, piece: bytes | memoryview, offset: int) -> None:
     left = memoryview(piece)
     while left:
         done = os.pwrite(fd, left, offset)

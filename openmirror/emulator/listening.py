@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import threading
 import time
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import uvicorn
-from h11 import SEND_BODY, SEND_RESPONSE
 from starlette.types import ASGIApp
-from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from openmirror.errors import CannotStart
 
@@ -22,46 +18,6 @@ _KEEP_ALIVE_SECONDS = 75
 """Longer than clients keep an idle connection, or they would run into its end."""
 _STOP_SECONDS = 5
 _MOST_HEADER_BYTES = 64 << 10
-_PIECE = 1 << 20
-"""Bytes that are received at once, at most."""
-
-
-class _LargePieces(H11Protocol):
-    """HTTP that takes large bodies in large pieces, with few copies of each."""
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        if hasattr(transport, "max_size"):
-            transport.max_size = _PIECE
-        super().connection_made(transport)
-
-    def data_received(self, data: bytes) -> None:
-        """Pass a body on as it came: h11 would copy it four times to count its bytes."""
-        if not self._is_within_body(len(data)):
-            super().data_received(data)
-            return
-        reader: Any = self.conn._reader
-        reader._remaining -= len(data)
-        self.cycle.body += data
-        if len(self.cycle.body) > HIGH_WATER_LIMIT:
-            self.flow.pause_reading()
-        self.cycle.message_event.set()
-
-    def _is_within_body(self, size: int) -> bool:
-        """Whether so many bytes are all of a body whose length was announced, and not its last.
-
-        Of h11's insides this knows the counter and the buffer; where they are not what they are
-        today, everything goes through it.
-        """
-        reader, buffer = (getattr(self.conn, name, None) for name in ("_reader", "_receive_buffer"))
-        return (
-            type(reader).__name__ == "ContentLengthReader"
-            and size < getattr(reader, "_remaining", 0)
-            and buffer is not None
-            and not len(buffer)
-            and self.conn.their_state is SEND_BODY
-            and self.conn.our_state is SEND_RESPONSE
-            and not self.conn.they_are_waiting_for_100_continue
-        )
 
 
 class Listening:
@@ -85,7 +41,7 @@ class Listening:
                 server_header=False,
                 date_header=False,  # its own would be up to a second late
                 ws="none",
-                http=_LargePieces,
+                http="h11",
                 loop="asyncio",
                 timeout_keep_alive=_KEEP_ALIVE_SECONDS,
                 timeout_graceful_shutdown=_STOP_SECONDS,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
 import os
+import socket
+import ssl
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +17,9 @@ from h11._readers import ContentLengthReader
 from h11._receivebuffer import ReceiveBuffer
 
 from openmirror.emulator.bodies import Body, Reserved
+from openmirror.emulator.certificate import certificate
 from tests.emulator.conftest import Ask, T
-from tests.emulator_server import EndpointServer
+from tests.emulator_server import EndpointServer, endpoint_server
 
 LARGE = os.urandom(700_000)
 OTHER = os.urandom(700_000)
@@ -132,6 +136,75 @@ def test_large_bodies_are_not_copied_by_h11(
     landing.get_file_client(f"{T}/x").upload_data(content, overwrite=True)
     assert (server.root / "landing" / T / "x").read_bytes() == content
     assert 0 < sum(passed) < len(content) / 2
+
+
+@pytest.mark.parametrize(("size", "is_there"), [(100_001, True), (999_999, True), (99_999, False)])
+def test_a_large_append_is_written_where_it_belongs_as_it_comes(
+    ask: Ask, size: int, is_there: bool
+) -> None:
+    create(ask)
+    before = set(staged(ask))
+    with socket.create_connection(("127.0.0.1", ask.server.port), timeout=20) as connection:
+        connection.sendall(
+            f"PATCH /{ask.server.account}{FILE}?action=append&position=0 HTTP/1.1\r\nhost: x\r\n"
+            f"authorization: SharedKey {ask.server.account}:none\r\n"
+            f"content-length: {size:012}\r\nexpect: 100-continue\r\n\r\n".encode()
+        )
+        assert b" 100 " in connection.recv(1 << 16)
+        assert bool(set(staged(ask)) - before) == is_there
+        connection.sendall(LARGE[:size] if size <= len(LARGE) else (LARGE + OTHER)[:size])
+        assert b" 202 " in connection.recv(1 << 16)
+    assert flush(ask, size) == 200
+    assert content(ask) == (LARGE + OTHER)[:size]
+
+
+def test_a_full_disk_refuses_one_body_and_leaves_the_connection_usable(
+    ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(ask)
+    pwrite = os.pwrite
+
+    def full(fd: int, data: bytes | memoryview, offset: int) -> int:
+        if offset > 1 << 19:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return pwrite(fd, data, offset)
+
+    connection = http.client.HTTPConnection("127.0.0.1", ask.server.port, timeout=20)
+    headers = {"authorization": f"SharedKey {ask.server.account}:none"}
+    path = f"/{ask.server.account}{FILE}?action=append&position=0"
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pwrite", full)
+        connection.request("PATCH", path, bytes(1 << 20), headers)
+        response = connection.getresponse()
+        assert (response.status, bool(response.read())) == (500, True)
+    for body in (LARGE, OTHER):
+        connection.request("PATCH", path, body, headers)
+        response = connection.getresponse()
+        assert (response.status, response.read()) == (202, b"")
+    connection.close()
+    assert flush(ask, len(OTHER)) == 200
+    assert content(ask) == OTHER
+
+
+def test_over_https_a_large_body_comes_whole_and_the_next_request_after_it(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "landing/m/Files/LandingZone/T").mkdir(parents=True)
+    body = LARGE + OTHER
+    made = certificate(tmp_path, ["127.0.0.1"])
+    with endpoint_server(root, key=None, certificate=made) as server:
+        context = ssl.create_default_context(cafile=str(made[0]))
+        connection = http.client.HTTPSConnection("127.0.0.1", server.port, context=context)
+        path = f"/{server.account}/landing/m/Files/LandingZone/T/x"
+        headers = {
+            "authorization": f"SharedKey {server.account}:none",
+            "x-ms-blob-type": "BlockBlob",
+        }
+        for _ in range(3):
+            connection.request("PUT", path, body, headers)
+            response = connection.getresponse()
+            assert (response.status, response.read()) == (201, b"")
+        connection.close()
+    assert (root / "landing/m/Files/LandingZone/T/x").read_bytes() == body
 
 
 def test_a_body_goes_to_its_place_and_nowhere_else(tmp_path: Path) -> None:
