@@ -7,22 +7,25 @@ import os
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openmirror.cli.console import result_console, say
+from openmirror.cli.onelake_lines import how_to_reach_onelake
+from openmirror.cli.onelake_run import RunBy, begin, surroundings
 from openmirror.cli.options import Json, Mirrors, RootOption, settings_for
 from openmirror.runtime.stop_signals import stop_signals
 
 if TYPE_CHECKING:
     from openmirror.conformance.evidence import Evidence
     from openmirror.conformance.exchanges import InjectedFault
-    from openmirror.conformance.publisher import PublisherCommand
+    from openmirror.conformance.publisher import PublisherCommand, StartCommand
     from openmirror.conformance.rules import Assessed, RuleSeverity
     from openmirror.settings import Settings
     from openmirror.wiring.checking import ObservedAccount
@@ -57,9 +60,21 @@ def check(
         typer.Option(
             "--serve",
             help="Be the account that a publisher writes to, over --root or an empty folder; with "
-            "an https:// root stand in front of that account, and pass everything on.",
+            "an https:// root stand in front of that account, and pass everything on: then only "
+            "requests are assessed, never what lies in the zone.",
         ),
     ] = False,
+    onelake: Annotated[
+        bool | None,
+        typer.Option(
+            "--onelake",
+            help="With --serve: be OneLake, Entra ID and Fabric, as `serve --onelake` is, and "
+            "start COMMAND so that their names lead it here.",
+        ),
+    ] = None,
+    run_by: Annotated[
+        RunBy, typer.Option("--run-by", help="With --onelake: how, as in `serve --run`.")
+    ] = RunBy.AUTO,
     faults: Annotated[
         bool,
         typer.Option(
@@ -101,17 +116,24 @@ def check(
       openmirror check ./LandingZone
       openmirror check https://contoso.dfs.core.windows.net/landing/sales/Files/LandingZone
       openmirror check --serve --faults --junit check.xml -- python publish.py
+      openmirror check --serve --onelake --mirror sales -- python onelake_publisher.py
     """
     from openmirror.conformance.catalogue import CATALOGUE
     from openmirror.conformance.rules import RuleSeverity, assess
 
-    _refuse_wrong_options(what, serve=serve, faults=faults, port=port, https=https)
+    only_serving = faults or onelake or port is not None or https
+    _refuse_wrong_options(what, serve=serve, only_serving=bool(only_serving))
     begun = time.monotonic()
     if serve:
-        options = {"serve_port": port or 0, "serve_https": https}
+        any_port = None if onelake else 0
+        options = {
+            "serve_port": any_port if port is None else port,
+            "serve_https": https,
+            "serve_onelake": onelake,
+        }
         with _root(root) as over:
             settings = settings_for(over, options=options)
-            evidence = _seen(settings, what or [], mirror or [_MIRROR], faults=faults)
+            evidence = _seen(settings, what or [], mirror or [_MIRROR], run_by, faults=faults)
     else:
         evidence = _lying(settings_for(root), what or [], mirror or [])
     assessed = assess(CATALOGUE, evidence)
@@ -124,16 +146,9 @@ def check(
     _exit(assessed, evidence, least)
 
 
-def _refuse_wrong_options(
-    what: list[str] | None,
-    *,
-    serve: bool,
-    faults: bool,
-    port: int | None,
-    https: bool | None,
-) -> None:
-    if not serve and (faults or port is not None or https):
-        raise typer.BadParameter("--faults, --port and --https go with --serve")
+def _refuse_wrong_options(what: list[str] | None, *, serve: bool, only_serving: bool) -> None:
+    if not serve and only_serving:
+        raise typer.BadParameter("--faults, --onelake, --port and --https go with --serve")
     if not serve and what and len(what) > 1:
         raise typer.BadParameter("one landing zone at a time; a COMMAND goes with --serve")
 
@@ -168,24 +183,46 @@ def _lying(settings: Settings, what: Sequence[str], chosen: Sequence[str]) -> Ev
 
 
 def _seen(
-    settings: Settings, command: Sequence[str], chosen: Sequence[str], *, faults: bool
+    settings: Settings,
+    command: Sequence[str],
+    chosen: Sequence[str],
+    run_by: RunBy,
+    *,
+    faults: bool,
 ) -> Evidence:
     """What a publisher asks of an account, and what lies there afterwards."""
     from openmirror import wiring
     from openmirror.conformance.evidence import Evidence
     from openmirror.conformance.faults import RESTARTS, WITHOUT_COMMAND
+    from openmirror.conformance.publisher import beginning
     from openmirror.conformance.retracing import read_history
     from openmirror.ports.storage_account import AccountUrl
 
     remote = isinstance(settings.root_given(), AccountUrl)
     if faults and remote:
         raise typer.BadParameter("faults are never injected in front of a remote account")
+    if remote and settings.serve_onelake:
+        raise typer.BadParameter("--onelake is on this machine: its root is a folder")
     if not remote:
         _make_zones(settings.root_folder(), chosen)
     kinds = (*WITHOUT_COMMAND, *(RESTARTS if command else ())) if faults else ()
     publisher = _Publisher(command)
-    with wiring.observed_account(settings, kinds, publisher.restart) as account:
-        ended = _publish(settings, account, publisher, chosen[0])
+    with ExitStack() as parts:
+        if settings.serve_onelake:
+            account, onelake = parts.enter_context(
+                wiring.observed_onelake(settings, os.environ, kinds, publisher.restart, chosen)
+            )
+            around = surroundings(onelake, os.environ, chosen[0], _STDERR)
+            how = how_to_reach_onelake(onelake, settings.root)
+            start: StartCommand = partial(begin, onelake, command, run_by, around, parts)
+        else:
+            account = parts.enter_context(
+                wiring.observed_account(settings, kinds, publisher.restart)
+            )
+            env = environment(settings, account, zone_url(account.url, chosen[0]))
+            how = "\n".join(f"{name}={value}" for name, value in env.items())
+            start = beginning(command, {**os.environ, **env}, _STDERR)
+        ended = _publish(publisher, start, how)
         history = read_history(account.exchanges, account.before)
     zones = () if remote else wiring.zones_of(settings, ())
     return Evidence(zones=zones, history=history, ended=ended)
@@ -212,23 +249,16 @@ class _Publisher:
             self.running.restart(fault)
 
 
-def _publish(
-    settings: Settings, account: ObservedAccount, publisher: _Publisher, mirror: str
-) -> int | None:
+def _publish(publisher: _Publisher, start: StartCommand, how_to_reach: str) -> int | None:
     """Wait until the publisher is done: its command's exit code, or None after Ctrl-C."""
-    zone = zone_url(account.url, mirror)
     if publisher.command:
         from openmirror.conformance.publisher import PublisherCommand
 
-        env = environment(settings, account, zone)
-        publisher.running = PublisherCommand(
-            publisher.command, {**os.environ, **env}, output=_STDERR
-        )
+        publisher.running = PublisherCommand(start)
         ended = publisher.running.run()
         say(f"{publisher.command[0]} ended with exit code {ended}")
         return ended
-    for name, value in environment(settings, account, zone).items():
-        typer.echo(f"{name}={value}", err=True)
+    typer.echo(how_to_reach, err=True)
     say("publish there; Ctrl-C ends it and assesses what was seen")
     with stop_signals(message=_STOPPING) as stop:
         stop.wait()

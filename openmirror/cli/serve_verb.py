@@ -186,7 +186,8 @@ def _run(settings: Settings, mirrors: list[str], command: list[str], run_by: Run
         ) as onelake,
     ):
         say(WARNING)
-        return run_command(onelake, command, run_by, os.environ, heard)
+        to = mirrors[0] if mirrors else None
+        return run_command(onelake, command, run_by, os.environ, heard, to)
 
 
 def how_to_reach(settings: Settings, address: str, certificate: Path | None) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from openmirror.emulator.addresses import parse_folder, parse_path, parse_rename_source
+from openmirror.emulator.addresses import parse_folder
+from openmirror.emulator.places import Naming
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 
@@ -105,20 +106,21 @@ class Exchange:
 
 
 def read_request(
-    method: str, raw_path: str, query: Mapping[str, str], headers: Mapping[str, str], account: str
+    method: str, raw_path: str, query: Mapping[str, str], headers: Mapping[str, str], naming: Naming
 ) -> Asked:
     """What a request asks for; query and headers by name in lower case.
 
     Raises RefusedCall for a path that is none.
     """
-    address = parse_path(raw_path, account)
+    place = naming.place(raw_path, query)
+    address = place.address
     path = _landing(address.container, address.path)
     comp, action = query.get("comp", "").lower(), query.get("action", "").lower()
     source = None
     if "x-ms-rename-source" in headers:
-        old = parse_rename_source(headers["x-ms-rename-source"], account)
+        old = naming.rename_source(headers["x-ms-rename-source"])
         source = _landing(old.container, old.path)
-    listed = _listed(query, comp)
+    listed = _listed(place.query, comp)
     if listed is not None:
         below = parse_folder(listed, address.container).path or address.path
         path = _landing(address.container, below)

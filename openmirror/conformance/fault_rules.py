@@ -12,7 +12,14 @@ from openmirror.conformance.exchanges import (
 )
 from openmirror.conformance.history import Landing, PublisherHistory, Touch
 from openmirror.conformance.request_checks import NO_REQUESTS, breach, place_of
-from openmirror.conformance.rules import Basis, Breach, ConformanceRule, RuleSeverity, Untried
+from openmirror.conformance.rules import (
+    Basis,
+    Breach,
+    ConformanceRule,
+    RuleSeverity,
+    Untried,
+    rule,
+)
 from openmirror.ports.landing_events import Inside, location_of
 from openmirror.protocol.names import TableFolder
 
@@ -209,15 +216,8 @@ def _rule(
     assess: Callable[[Evidence], _Found],
     remedy: str,
 ) -> ConformanceRule:
-    return ConformanceRule(
-        id=id,
-        section=section,
-        says=says,
-        severity=severity,
-        basis=Basis.FAULTS,
-        remedy=remedy,
-        assess=_after_requests(assess),
-    )
+    tried = _after_requests(assess)
+    return rule(Basis.FAULTS, id, section, severity, says, tried, remedy)
 
 
 FAULT_RULES = (

@@ -26,6 +26,7 @@ from openmirror.conformance.exchanges import (
 )
 from openmirror.conformance.faults import FaultSchedule, lands
 from openmirror.emulator.errors import RefusedCall
+from openmirror.emulator.places import Naming
 from openmirror.table.layout import StorePath
 
 _MOST_KEPT = 64 << 10
@@ -93,7 +94,7 @@ class Observer:
     """The ASGI application in front of another one."""
 
     inner: ASGIApp
-    account: str
+    naming: Naming
     recorder: Recorder
     faults: FaultSchedule = field(default_factory=lambda: FaultSchedule(()))
     rows_of: RowsOf = rows_unknown
@@ -112,7 +113,7 @@ class Observer:
                 scope["raw_path"].decode("latin-1").partition("?")[0],
                 {name.lower(): value for name, value in request.query_params.multi_items()},
                 {name.lower(): value for name, value in request.headers.items()},
-                self.account,
+                self.naming,
             )
         except RefusedCall:
             await self.inner(scope, receive, send)  # which refuses it, in its own words

@@ -6,20 +6,38 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from openmirror.conformance.exchanges import InjectedFault
 from openmirror.errors import CannotStart
+
+StartCommand = Callable[[], subprocess.Popen[bytes]]
+"""Starts a command, which leads a session of its own. Raises CannotStart."""
+
+
+def beginning(command: Sequence[str], environment: Mapping[str, str], output: int) -> StartCommand:
+    """Starts it with this environment; what it prints goes to the file descriptor `output`."""
+
+    def begin() -> subprocess.Popen[bytes]:
+        try:
+            return subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise CannotStart(f"{command[0]} cannot be started: {error}") from error
+
+    return begin
 
 
 class PublisherCommand:
     """A command that is run until it ends by itself."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], output: int) -> None:
-        """What it prints goes to the file descriptor `output`."""
-        self._command = list(command)
-        self._environment = dict(environment)
-        self._output = output
+    def __init__(self, begin: StartCommand) -> None:
+        self._begin = begin
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._again = False
@@ -49,16 +67,7 @@ class PublisherCommand:
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self._lock:
-            try:
-                self._process = subprocess.Popen(
-                    self._command,
-                    env=self._environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=self._output,
-                    start_new_session=True,
-                )
-            except OSError as error:
-                raise CannotStart(f"{self._command[0]} cannot be started: {error}") from error
+            self._process = self._begin()
             return self._process
 
 

@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterable
 from openmirror.conformance import request_checks as checks
 from openmirror.conformance.evidence import Evidence
 from openmirror.conformance.history import PublisherHistory, Touch
-from openmirror.conformance.rules import Basis, Breach, ConformanceRule, RuleSeverity, Untried
+from openmirror.conformance.rules import (
+    Basis,
+    Breach,
+    ConformanceRule,
+    RuleSeverity,
+    Untried,
+    rule,
+)
 
 _ERROR, _WARNING, _ADVICE = RuleSeverity.ERROR, RuleSeverity.WARNING, RuleSeverity.ADVICE
 
@@ -25,15 +32,7 @@ def _rule(
             return checks.NO_REQUESTS
         return assess(evidence.history)
 
-    return ConformanceRule(
-        id=id,
-        section=section,
-        says=says,
-        severity=severity,
-        basis=Basis.REQUESTS,
-        remedy=remedy,
-        assess=of_requests,
-    )
+    return rule(Basis.REQUESTS, id, section, severity, says, of_requests, remedy)
 
 
 REQUEST_RULES = (

@@ -64,6 +64,10 @@ class Untried:
     why: str
 
 
+Assess = Callable[[Evidence], Iterable[Breach] | Untried]
+"""How a rule is assessed: its breaches, none where it is kept."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class ConformanceRule:
     """One rule that a publisher keeps, breaks or leaves untried."""
@@ -71,12 +75,33 @@ class ConformanceRule:
     id: str
     section: str
     """Of PROTOCOL.md: `3.7` is rule 7 of §3 where §3 has no such heading."""
+    severity: RuleSeverity
     says: str
     """What a publisher does that keeps it."""
-    severity: RuleSeverity
-    basis: Basis
+    assess: Assess
     remedy: str
-    assess: Callable[[Evidence], Iterable[Breach] | Untried]
+    basis: Basis
+
+
+def rule(
+    basis: Basis,
+    id: str,
+    section: str,
+    severity: RuleSeverity,
+    says: str,
+    assess: Assess,
+    remedy: str,
+) -> ConformanceRule:
+    """The rule, written as a line of a table: all tables of rules have this order."""
+    return ConformanceRule(
+        id=id,
+        section=section,
+        severity=severity,
+        says=says,
+        assess=assess,
+        remedy=remedy,
+        basis=basis,
+    )
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,13 @@
 """The one place where things are built from settings; a file for each form of the product."""
 
 from openmirror.wiring.azure import leases, work_queue
-from openmirror.wiring.checking import observed_account, zone_at, zone_in_folder, zones_of
+from openmirror.wiring.checking import (
+    observed_account,
+    observed_onelake,
+    zone_at,
+    zone_in_folder,
+    zones_of,
+)
 from openmirror.wiring.local import (
     history_reader,
     local_ports,
@@ -26,6 +32,7 @@ __all__ = [
     "local_root",
     "locked",
     "observed_account",
+    "observed_onelake",
     "onelake_served",
     "page_served",
     "root_engine",

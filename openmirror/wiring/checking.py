@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from openmirror.stores.local.store import LocalStore
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 from openmirror.wiring.azure import account_store
+from openmirror.wiring.onelake import onelake_served
 from openmirror.wiring.packages import optional_packages
 from openmirror.wiring.serving import served
 from openmirror.wiring.validating import mirror_observed
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from openmirror.conformance.observing import Recorder
     from openmirror.emulator.account import Account
     from openmirror.emulator.app import Endpoint
+    from openmirror.emulator.onelake.serving import OneLake
+    from openmirror.emulator.server import FrontOf
     from openmirror.operate.validate import FolderFinding
     from openmirror.plan import ObservedState
 
@@ -110,9 +113,7 @@ def observed_account(
     Faults are never injected in front of a remote account: raises CannotStart.
     """
     with optional_packages("observing a publisher needs", **_EXTRAS):
-        from openmirror.conformance.faults import FaultSchedule
-        from openmirror.conformance.observing import Observer, Recorder
-        from openmirror.conformance.row_hashes import rows_hash
+        from openmirror.conformance.observing import Recorder
 
     recorder = Recorder(heard)
     root = settings.root_given()
@@ -123,20 +124,57 @@ def observed_account(
             yield ObservedAccount(url, None, recorder, None)
         return
 
+    before = frozenset(_files(root))
+    with served(settings, front=_observer(root, recorder, faults, restart)) as server:
+        url = f"{server.url}/{settings.serve_account}"
+        yield ObservedAccount(url, server.certificate, recorder, before)
+
+
+@contextmanager
+def observed_onelake(
+    settings: Settings,
+    env: Mapping[str, str],
+    faults: Sequence[InjectedFault],
+    restart: Callable[[InjectedFault], None],
+    mirrors: Sequence[str],
+) -> Iterator[tuple[ObservedAccount, OneLake]]:
+    """A local root as OneLake, with these mirrors: all that `onelake_served` says holds here."""
+    with optional_packages("observing a publisher needs", **_EXTRAS):
+        from openmirror.conformance.observing import Recorder
+
+    recorder = Recorder()
+    root = settings.root_folder()
+    before = frozenset(_files(root))
+    front = _observer(root, recorder, faults, restart)
+    with onelake_served(settings, env, mirrors=mirrors, any_port=True, front=front) as onelake:
+        observed = ObservedAccount(onelake.server.url, onelake.trust.certificate, recorder, before)
+        yield observed, onelake
+
+
+def _observer(
+    root: Path,
+    recorder: Recorder,
+    faults: Sequence[InjectedFault],
+    restart: Callable[[InjectedFault], None],
+) -> FrontOf:
+    from openmirror.conformance.faults import FaultSchedule
+    from openmirror.conformance.observing import Observer
+    from openmirror.conformance.row_hashes import rows_hash
+
+    schedule = FaultSchedule(faults)
+
     def in_front(account: Account, endpoint: Endpoint) -> Observer:
+        del account
         return Observer(
             inner=endpoint,
-            account=account.name,
+            naming=endpoint.naming,
             recorder=recorder,
-            faults=FaultSchedule(faults),
+            faults=schedule,
             rows_of=lambda path: rows_hash(root / path),
             restart=restart,
         )
 
-    before = frozenset(_files(root))
-    with served(settings, front=in_front) as server:
-        url = f"{server.url}/{settings.serve_account}"
-        yield ObservedAccount(url, server.certificate, recorder, before)
+    return in_front
 
 
 @contextmanager
@@ -144,10 +182,12 @@ def _proxied(settings: Settings, account: AccountUrl, recorder: Recorder) -> Ite
     from openmirror.conformance.forwarding import Forwarder
     from openmirror.conformance.observing import Observer
     from openmirror.emulator.listening import Listening, listen
+    from openmirror.emulator.places import AccountNaming
 
     listening = listen(settings.serve_host, settings.serve_port)
     port = listening.getsockname()[1]
-    observer = Observer(inner=Forwarder(account), account=account.account, recorder=recorder)
+    naming = AccountNaming(account.account)
+    observer = Observer(inner=Forwarder(account), naming=naming, recorder=recorder)
     with Listening(observer, listening):
         # In the path only where the account has it there too, or signatures would not fit.
         name = f"/{account.account}" if account.in_path else ""

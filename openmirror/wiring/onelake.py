@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from openmirror.emulator.events import Sink
     from openmirror.emulator.onelake.items import Items
     from openmirror.emulator.onelake.serving import OneLake
+    from openmirror.emulator.server import FrontOf
 
 _DEPLOYED = ("WEBSITE_INSTANCE_ID", "FUNCTIONS_WORKER_RUNTIME", "DATABRICKS_RUNTIME_VERSION")
 """What Azure's and Databricks' own machines have in their environment."""
@@ -33,11 +34,13 @@ def onelake_served(
     *sinks: Sink,
     mirrors: Sequence[str] = (),
     any_port: bool = False,
+    front: FrontOf | None = None,
 ) -> Iterator[OneLake]:
     """The endpoint as OneLake, answering until the block ends.
 
     `mirrors` are made where they are not there. With `any_port` another port is taken where 443 is
-    not to be had and none was chosen. Raises CannotStart when it may not, or cannot, listen.
+    not to be had and none was chosen. `front` puts an application before its storage. Raises
+    CannotStart when it may not, or cannot, listen.
     """
     deployed = [name for name in _DEPLOYED if env.get(name)]
     if deployed:
@@ -72,6 +75,7 @@ def onelake_served(
                 region=settings.serve_region,
                 env=env,
                 sink=handed_to(settings, sinks, parts),
+                before=front,
             )
         )
 

@@ -1,5 +1,6 @@
 """A publisher that sends requests as they stand, to the account that its environment names.
 
+To OneLake over https, with a token of the managed identity; a proxy of the environment is heeded.
 Run as `python client.py HOW`: `right`, `careless` or `without-state`. Only the standard library:
 starting it costs little.
 """
@@ -29,12 +30,24 @@ class Account:
         parts = urlsplit(zone)
         self.host, self.zone = parts.netloc, parts.path
         self.account = self.zone.split("/")[1]
+        self.is_onelake = parts.scheme == "https"
+        self.authorization = _bearer() if self.is_onelake else f"SharedKey {self.account}:none"
+
+    def connection(self) -> http.client.HTTPConnection:
+        if not self.is_onelake:
+            return http.client.HTTPConnection(self.host, timeout=20)
+        if "HTTPS_PROXY" not in os.environ:
+            return http.client.HTTPSConnection(self.host, timeout=20)
+        proxy = urlsplit(os.environ["HTTPS_PROXY"]).netloc
+        connection = http.client.HTTPSConnection(proxy, timeout=20)
+        connection.set_tunnel(self.host, 443)
+        return connection
 
     def ask(
         self, method: str, path: str, body: bytes = b"", **headers: str
     ) -> tuple[int, dict[str, str], bytes]:
-        connection = http.client.HTTPConnection(self.host, timeout=20)
-        sent = {"authorization": f"SharedKey {self.account}:none", "user-agent": "storage-dfs"}
+        connection = self.connection()
+        sent = {"authorization": self.authorization, "user-agent": "storage-dfs"}
         sent |= {name.replace("_", "-"): value for name, value in headers.items()}
         try:
             connection.request(method, f"{self.zone}/{path}", body, sent)
@@ -66,8 +79,9 @@ class Account:
         self.must("PUT", path, x_ms_rename_source=quote(f"{self.zone}/{source}"), **headers)
 
     def numbers(self, table: str) -> list[int]:
-        container, below = self.zone.split("/", 3)[2:]
-        whole, self.zone = self.zone, f"/{self.account}/{container}"
+        at = 2 if self.is_onelake else 3
+        *first, below = self.zone.split("/", at)
+        whole, self.zone = self.zone, "/".join(first)
         try:
             query = f"?resource=filesystem&recursive=false&directory={below}/{table}"
             listed = json.loads(self.must("GET", query))
@@ -75,6 +89,14 @@ class Account:
             self.zone = whole
         names = [path["name"].rpartition("/")[2] for path in listed["paths"]]
         return sorted(int(name[:20]) for name in names if name[:20].isdigit())
+
+
+def _bearer() -> str:
+    url = urlsplit(os.environ["IDENTITY_ENDPOINT"])
+    connection = http.client.HTTPConnection(url.netloc, timeout=20)
+    sent = {"X-IDENTITY-HEADER": os.environ["IDENTITY_HEADER"]}
+    connection.request("GET", f"{url.path}?resource=https://storage.azure.com", headers=sent)
+    return f"Bearer {json.load(connection.getresponse())['access_token']}"
 
 
 def name(number: int) -> str:

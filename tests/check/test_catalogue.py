@@ -29,8 +29,8 @@ PAGE = (ROOT / "docs" / "PUBLISHERS.md").read_text()
 
 
 def test_every_code_of_a_publishers_mistake_belongs_to_a_rule() -> None:
-    source = (ROOT / "openmirror" / "conformance" / "zone_rules.py").read_text()
-    used = source.partition("ZONE_RULES = (")[2].partition("NOT_OF_PUBLISHERS")[0]
+    folder = ROOT / "openmirror" / "conformance"
+    used = "".join((folder / f"{name}_rules.py").read_text() for name in ("folder", "content"))
     named = {Code[name] for name in re.findall(r"\bCode\.([A-Z_]+)", used)}
     assert named == set(Code) - NOT_OF_PUBLISHERS
     assert len(ZONE_RULES) < len(CATALOGUE)

@@ -98,6 +98,40 @@ def test_a_publisher_that_keeps_no_state_repeats_itself_after_a_restart(tmp_path
     assert {"restart-repeats-nothing"} <= broken, result.stdout
 
 
+def test_a_publisher_for_onelake_is_observed_unmodified_through_every_fault(
+    tmp_path: Path,
+) -> None:
+    """Though it calls the mirror by other names, its requests and its files are the mirror's."""
+    files = contents(tmp_path, 7)
+    result = run(
+        "--serve", "--onelake", "--mirror", "sales", "--faults", "--json", "--fail-on", "advice",
+        "--", sys.executable, "-S", str(CLIENT), "right", str(files),
+    )  # fmt: skip
+    found = states(result)
+    assert (result.exit_code, found["broken"]) == (0, set()), result.stdout + result.stderr
+    of_faults = {rule["rule"] for rule in data(result) if rule["basis"] == "faults"}
+    assert of_faults | {"new-names-only", "no-gaps", "stays-in-zone"} <= found["kept"]
+
+
+def test_a_careless_publisher_for_onelake_is_found_out(tmp_path: Path) -> None:
+    result = run(
+        "--serve", "--onelake", "--run-by", "proxy", "--root", str(tmp_path), "--json",
+        "--", sys.executable, "-S", str(CLIENT), "careless", str(contents(tmp_path, 3)),
+    )  # fmt: skip
+    assert result.exit_code == 3
+    assert states(result)["broken"] == {
+        "appears-whole", "flush-closes", "new-names-only", "metadata-first", "metadata-spelt"
+    }  # fmt: skip
+    (late,) = (rule for rule in data(result) if rule["rule"] == "metadata-first")
+    assert late["breaches"][0]["place"] == f"check/Orders/{file_name(1)}"
+
+
+def test_onelake_is_refused_in_front_of_a_remote_account() -> None:
+    result = run("--serve", "--onelake", "--root", "https://contoso.dfs.core.windows.net")
+    assert result.exit_code == 2
+    assert "--onelake is on this machine" in result.output
+
+
 def test_a_command_that_fails_before_it_publishes_is_no_success() -> None:
     result = run("--serve", "--json", "--", sys.executable, "-S", "-c", "raise SystemExit(7)")
     assert result.exit_code == 1

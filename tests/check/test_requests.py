@@ -9,6 +9,7 @@ from openmirror.conformance.evidence import Evidence
 from openmirror.conformance.exchanges import Deed, InjectedFault, read_request
 from openmirror.conformance.faults import FaultSchedule
 from openmirror.conformance.rules import Basis, RuleState, assess
+from openmirror.emulator.places import AccountNaming
 from tests.check.script import ZONE, Script
 from tests.check.test_zones import broken, states
 from tests.check.wrong_requests import CASES, WrongRequests, begin, right
@@ -96,14 +97,14 @@ def test_a_reading_of_requests_has_each_deed_with_its_place() -> None:
     ):
         if "%20" in path:
             path = path.replace("work%20space", "workspace")  # a container's name, as here
-        asked = read_request(method, path, query, headers, "dev")
+        asked = read_request(method, path, query, headers, AccountNaming("dev"))
         assert (asked.deed, asked.path) == (deed, about), (method, path, query)
     renamed = read_request(
         "PUT",
         f"/{table}/{file_name(1)}",
         {"mode": "legacy"},
         {"x-ms-rename-source": f"https://host/dev/{table}/_1?mode=legacy", "if-none-match": '"*"'},
-        "dev",
+        AccountNaming("dev"),
     )
     assert (renamed.deed, renamed.source, renamed.new_only) == (Deed.RENAME, f"{table}/_1", True)
 

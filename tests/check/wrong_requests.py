@@ -38,6 +38,12 @@ def begin(script: Script) -> None:
     script.metadata()
 
 
+def second_file_meets(script: Script, fault: InjectedFault) -> None:
+    begin(script)
+    script.land(1, rows="a")
+    script.faulted(script.land(2, rows="b"), fault)
+
+
 def right(script: Script) -> None:
     """A publisher that does everything as it should, whatever happens to it."""
     begin(script)
@@ -263,101 +269,75 @@ def forgets_what_it_staged(script: Script) -> None:
 
 @breaks("retries-503", "leaves-nothing-staged", ended=1)
 def ends_with_an_error_after_503(script: Script) -> None:
-    begin(script)
-    script.land(1, rows="a")
-    script.faulted(script.land(2, rows="b"), InjectedFault.BUSY)
+    second_file_meets(script, InjectedFault.BUSY)
 
 
 @breaks("retries-503")
 def goes_on_with_the_next_batch_after_503(script: Script) -> None:
-    begin(script)
-    script.land(1, rows="a")
-    script.faulted(script.land(2, rows="b"), InjectedFault.BUSY)
+    second_file_meets(script, InjectedFault.BUSY)
     script.land(2, rows="c")
 
 
 @breaks("backs-off")
 def asks_again_at_once_after_503(script: Script) -> None:
-    begin(script)
-    script.land(1)
-    script.faulted(script.land(2), InjectedFault.BUSY)
+    second_file_meets(script, InjectedFault.BUSY)
     staged = script.path(f"_{file_name(2)}")
     script.rename(staged, file_name(2), new_only=True, wait=0.05)
 
 
 @breaks("retries-412", "leaves-nothing-staged")
 def takes_412_for_success(script: Script) -> None:
-    begin(script)
-    script.land(1, rows="a")
-    script.faulted(script.land(2, rows="b"), InjectedFault.CONDITION)
+    second_file_meets(script, InjectedFault.CONDITION)
 
 
 @breaks("new-names-only")
 def leaves_the_condition_out_after_412(script: Script) -> None:
-    begin(script)
-    script.land(1)
-    script.faulted(script.land(2), InjectedFault.CONDITION)
+    second_file_meets(script, InjectedFault.CONDITION)
     script.rename(script.path(f"_{file_name(2)}"), file_name(2))
 
 
 @breaks("retries-cut", "leaves-nothing-staged", ended=1)
 def ends_when_the_connection_breaks(script: Script) -> None:
-    begin(script)
-    script.land(1)
-    script.faulted(script.land(2), InjectedFault.CUT)
+    second_file_meets(script, InjectedFault.CUT)
 
 
 @breaks("survives-lost-answer")
 def publishes_once_more_what_was_lost_to_hear_of(script: Script) -> None:
-    begin(script)
-    script.land(1, rows="a")
-    script.faulted(script.land(2, rows="b"), InjectedFault.LOST)
+    second_file_meets(script, InjectedFault.LOST)
     script.land(3, rows="b")
 
 
 @breaks("survives-lost-answer", "never-deleted", "number-never-again")
 def deletes_what_was_lost_to_hear_of(script: Script) -> None:
-    begin(script)
-    script.land(1, rows="a")
-    script.faulted(script.land(2, rows="b"), InjectedFault.LOST)
+    second_file_meets(script, InjectedFault.LOST)
     script.ask(Deed.DELETE, file_name(2))
     script.land(2, rows="c")
 
 
 @breaks("survives-lost-answer", ended=1)
 def gives_up_when_an_answer_is_lost(script: Script) -> None:
-    begin(script)
-    script.land(1)
-    script.faulted(script.land(2), InjectedFault.LOST)
+    second_file_meets(script, InjectedFault.LOST)
 
 
 @breaks("restart-next-number", "never-overwritten", "restart-repeats-nothing", "new-names-only")
 def begins_from_1_after_a_restart(script: Script) -> None:
-    begin(script)
-    script.land(1, rows="a")
-    script.faulted(script.land(2, rows="b"), InjectedFault.RESTART_AFTER)
+    second_file_meets(script, InjectedFault.RESTART_AFTER)
     script.land(1, rows="a", new_only=False)
 
 
 @breaks("restart-next-number", "next-number")
 def skips_a_number_after_a_restart(script: Script) -> None:
-    begin(script)
-    script.land(1, rows="a")
-    script.faulted(script.land(2, rows="b"), InjectedFault.RESTART_AFTER)
+    second_file_meets(script, InjectedFault.RESTART_AFTER)
     script.land(4, rows="c")
 
 
 @breaks("restart-repeats-nothing")
 def publishes_everything_once_more_after_a_restart(script: Script) -> None:
-    begin(script)
-    script.land(1, rows="a")
-    script.faulted(script.land(2, rows="b"), InjectedFault.RESTART_AFTER)
+    second_file_meets(script, InjectedFault.RESTART_AFTER)
     script.land(3, rows="a")
     script.land(4, rows="b")
 
 
 @breaks("restart-loses-nothing", "leaves-nothing-staged")
 def forgets_what_it_was_about_to_publish(script: Script) -> None:
-    begin(script)
-    script.land(1, rows="a")
-    script.faulted(script.land(2, rows="b"), InjectedFault.RESTART_BEFORE)
+    second_file_meets(script, InjectedFault.RESTART_BEFORE)

@@ -13,14 +13,14 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 
 _PROCESSES = Path("/proc")
-_LOOK_SECONDS = 0.05
+_POLL_SECONDS = 0.05
 
-Signals = SimpleQueue[int | None]
+HeardSignals = SimpleQueue[int | None]
 """The numbers of signals that were heard; None stands for the command's end."""
 
 
 class Family:
-    """A command with all that it has started, wherever that lives by now."""
+    """A command with all that it has started, wherever that is by now."""
 
     def __init__(self, process: subprocess.Popen[bytes], mark: bytes) -> None:
         """`mark` is a NAME=value that stands in the environment of this command alone.
@@ -63,7 +63,7 @@ class Family:
 def wait_for_end(
     process: subprocess.Popen[bytes],
     family: Family,
-    heard: Signals,
+    heard: HeardSignals,
     patience: float,
     stopping: Callable[[], None],
 ) -> int:
@@ -85,7 +85,7 @@ def wait_for_end(
     return 128 + first if code < 0 else code
 
 
-def _end(family: Family, heard: Signals, patience: float) -> None:
+def _end(family: Family, heard: HeardSignals, patience: float) -> None:
     for number in (signal.SIGTERM, signal.SIGKILL):
         is_hurried = _wait(family, heard, patience)
         if not family.living():
@@ -95,17 +95,17 @@ def _end(family: Family, heard: Signals, patience: float) -> None:
             return
 
 
-def _wait(family: Family, heard: Signals, patience: float) -> bool:
+def _wait(family: Family, heard: HeardSignals, patience: float) -> bool:
     """Until nobody is left or the time is over; whether another signal cut it short."""
     until = time.monotonic() + patience
     while family.living() and time.monotonic() < until:
         with suppress(Empty):
-            if heard.get(timeout=_LOOK_SECONDS) is not None:
+            if heard.get(timeout=_POLL_SECONDS) is not None:
                 return True
     return False
 
 
-def _announce_end(process: subprocess.Popen[bytes], heard: Signals) -> None:
+def _announce_end(process: subprocess.Popen[bytes], heard: HeardSignals) -> None:
     process.wait()
     heard.put(None)
 

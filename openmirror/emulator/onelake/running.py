@@ -13,6 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from openmirror.emulator.onelake import inside
 from openmirror.emulator.onelake.hosts import HOSTS, METADATA_ADDRESS, hosts_lines
@@ -42,7 +43,7 @@ class NotWanted(Exception):
     """It was to be stopped before it began."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Surroundings:
     """What a command is started among."""
 
@@ -54,6 +55,16 @@ class Surroundings:
     """Where it is answered over http, on 127.0.0.1."""
     environment: Mapping[str, str]
     names: tuple[str, ...] = HOSTS
+    output: int | None = None
+    """The file descriptor that it prints to; it is then in a session of its own, and reads nothing.
+    None: as this process does."""
+
+    def begin(self, command: Sequence[str], **more: Any) -> subprocess.Popen[bytes]:
+        """Start a process, among them; raises OSError."""
+        given: dict[str, Any] = {"env": self.environment, **more}
+        if self.output is not None:
+            given |= {"stdin": subprocess.DEVNULL, "stdout": self.output, "start_new_session": True}
+        return subprocess.Popen(command, **given)
 
 
 @dataclass
@@ -100,7 +111,7 @@ def _by_proxy(command: Sequence[str], around: Surroundings, parts: ExitStack) ->
     proxy = parts.enter_context(Proxy(around.endpoint))
     environment = {**around.environment, **proxy.environment(around.environment)}
     try:
-        process = subprocess.Popen(command, env=environment)
+        process = around.begin(command, env=environment)
     except OSError as error:
         raise CannotStart(f"{command[0]} cannot be started: {error.strerror}") from error
     return StartedCommand(process, Way.PROXY, [])
@@ -129,11 +140,8 @@ def _enclosed(
     }
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
-        process = subprocess.Popen(
-            [sys.executable, "-IS", _INSIDE, str(theirs.fileno()), *command],
-            env=around.environment,
-            pass_fds=[theirs.fileno()],
-        )
+        words = [sys.executable, "-IS", str(_INSIDE), str(theirs.fileno()), *command]
+        process = around.begin(words, pass_fds=[theirs.fileno()])
         theirs.close()
         ours.send(json.dumps(answered).encode())
         message, sockets = _received(ours, len(addresses))

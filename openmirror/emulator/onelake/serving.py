@@ -9,6 +9,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from starlette.types import ASGIApp
+
 from openmirror.emulator.access import Credentials
 from openmirror.emulator.account import ENDPOINT_FOLDER, Account
 from openmirror.emulator.app import Endpoint
@@ -24,7 +26,7 @@ from openmirror.emulator.onelake.items import Items
 from openmirror.emulator.onelake.naming import OneLakeNaming
 from openmirror.emulator.onelake.tokens import KeyOrToken, OneLakeGate, Tokens
 from openmirror.emulator.onelake.trust import Trust, trust
-from openmirror.emulator.server import Options, Server
+from openmirror.emulator.server import FrontOf, Options, Server
 from openmirror.errors import CannotStart
 
 
@@ -68,9 +70,11 @@ def serving(
     region: str | None,
     env: Mapping[str, str],
     sink: Sink | None = None,
+    before: FrontOf | None = None,
 ) -> Iterator[OneLake]:
     """Answer until the block ends; `token_lifetime` in seconds, of `env` is taken what is trusted.
 
+    `before` puts something before what answers for storage, by whatever names.
     Raises CannotStart where others than this machine would reach it, or it cannot listen.
     """
     require_loopback(options.host)
@@ -79,9 +83,13 @@ def serving(
     tokens = Tokens(token_lifetime)
     gate = OneLakeGate(tokens)
 
-    def front(_: Account, endpoint: Endpoint) -> Front:
+    def storage(account: Account, endpoint: Endpoint) -> ASGIApp:
+        return before(account, endpoint) if before is not None else endpoint
+
+    def front(account: Account, endpoint: Endpoint) -> Front:
         onelake = replace(endpoint, gatekeeper=gate, naming=OneLakeNaming(items))
-        return Front(onelake, endpoint, Directory(tokens), Fabric(items, mirrors, tokens))
+        own, others = storage(account, endpoint), storage(account, onelake)
+        return Front(others, own, Directory(tokens), Fabric(items, mirrors, tokens))
 
     key = Credentials(options.account, options.key, is_https=True)
     chosen = replace(options, certificate=made, front=front, gatekeeper=KeyOrToken(key, gate))
