@@ -47,13 +47,7 @@ def run(
     now: datetime,
 ) -> list[Row]:
     """What a query answers at this time over these tables."""
-    known: dict[str, Rows] = {}
-    for name, schema in schemas.items():
-        whole = Rows(schema, [])
-        known[name] = Rows(
-            schema, [whole.absent() | _typed(row, schema) for row in tables.get(name, ())]
-        )
-    query = _Query(known, now)
+    query = _Query(_Tables(tables, schemas), now)
     answer: Rows | None = None
     for statement in elements(children(tree)[-1]):
         parts = children(statement)
@@ -66,6 +60,26 @@ def run(
     if answer is None:
         raise Unsupported("a query without an answer")
     return answer.rows
+
+
+class _Tables(dict[str, Rows]):
+    """Those that a query reads, and those that it makes: most read few of those that are there."""
+
+    def __init__(
+        self,
+        tables: Mapping[str, Iterable[Mapping[str, Any]]],
+        schemas: Mapping[str, Mapping[str, str]],
+    ) -> None:
+        super().__init__()
+        self._rows = tables
+        self._schemas = schemas
+
+    def __missing__(self, name: str) -> Rows:
+        schema = self._schemas[name]
+        absent = Rows(schema, []).absent()
+        rows = [absent | _typed(row, schema) for row in self._rows.get(name, ())]
+        self[name] = Rows(schema, rows)
+        return self[name]
 
 
 def _typed(row: Mapping[str, Any], schema: Mapping[str, str]) -> Row:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TypeVar
 
 import tree_sitter
@@ -31,6 +32,7 @@ _LANGUAGE = tree_sitter.Language(tree_sitter_bicep.language())
 _Declared = TypeVar("_Declared", Parameter, Variable, Resource, Module, Output)
 
 
+@cache
 def read(path: str, text: str) -> Template:
     """One file; `path` is only what its findings are listed under."""
     root = tree_sitter.Parser(_LANGUAGE).parse(text.encode()).root_node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import cache
 
 
 @dataclass(frozen=True)
@@ -285,12 +286,15 @@ class Template:
             yield from walk(resource.value)
 
 
+@cache
+def _parts(kind: type[Expression]) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if each.name != "resources")
+
+
 def children(expression: Expression) -> Iterator[Expression]:
     """What stands directly in an expression; nested resources are declarations of their own."""
-    for each in fields(expression):
-        if each.name == "resources":
-            continue
-        value = getattr(expression, each.name)
+    for name in _parts(type(expression)):
+        value = getattr(expression, name)
         for item in value if isinstance(value, tuple) else (value,):
             if isinstance(item, Expression):
                 yield item
