@@ -146,7 +146,7 @@ def _seen(mirror: Mirror, table: str) -> Observation:
     assert features or protocol["minWriterVersion"] == 2, protocol
     # deltalake opens no table that was widened in place.
     frame = mirror.spark.read.format("delta").load(str(path))
-    rows = mirror.rows(table) if table.startswith("plain") else frame.toArrow().to_pylist()
+    rows = frame.toArrow().to_pylist() if "typeWidening" in features else mirror.rows(table)
     counted = "delta.columnMapping.maxColumnId"
     return Observation(
         bag(rows),
