@@ -233,6 +233,8 @@ def _file(
         # A batch that was begun with other bytes can be ended by nobody.
         source = again if landed.open is not None else source
     if not request.is_plan:
+        if not read.rows and request.source is None:
+            position = None  # an empty export is no version of its file that a later one repeats
         with place.zone.table(request.table, request.key or None, source=source) as writer:
             send(writer, read, mode, position, lambda rows: progress.report("sending", rows))
     return Sent(given.name, read.rows), read.columns

@@ -149,14 +149,19 @@ _NEVER_ONE_TYPE = (str, bytes, datetime.datetime, datetime.date, datetime.time)
 """Arrow takes a list that has several of these for one of them, and values are others then: a
 time of day is cut off, a text becomes bytes. A datetime is a date to Python, so it comes first."""
 
+_MAY_HAVE_A_ZONE = (datetime.datetime, datetime.time)
+
 
 def _need_one_kind(name: str, values: Iterable[object]) -> None:
     """Raise WrongRequest for what must not stand in one column, though Arrow would take it."""
+    types = [kind for kind in set(map(type, values)) if issubclass(kind, _NEVER_ONE_TYPE)]
+    if len(types) < 2 and not any(issubclass(kind, _MAY_HAVE_A_ZONE) for kind in types):
+        return
     kinds: set[str] = set()
     for value in values:
         kind = next((kind for kind in _NEVER_ONE_TYPE if isinstance(value, kind)), None)
-        if kind in (datetime.datetime, datetime.time):
-            assert isinstance(value, (datetime.datetime, datetime.time))
+        if isinstance(value, _MAY_HAVE_A_ZONE):
+            assert kind is not None
             if value == value:  # pandas' NaT is a datetime, and NULL
                 zone = "with a zone" if value.tzinfo is not None else "without a zone"
                 kinds.add(f"{kind.__name__} {zone}")

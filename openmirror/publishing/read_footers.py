@@ -93,8 +93,8 @@ def identity_of(store: FileStore, path: StorePath) -> str | None:
 def footers(store: FileStore, files: Iterable[SizedFile]) -> Iterator[tuple[StorePath, ReadFooter]]:
     """Files with what their footers say, in this order; without those that have none.
 
-    The more are asked for, the more are read at once: behind a thousand files of another program
-    lies a thousand times the way to the store.
+    The more are asked for, the more are read at once: each is a request, and a folder of another
+    program may have thousands.
     """
     files, at_once = iter(files), 1
     while some := list(islice(files, at_once)):

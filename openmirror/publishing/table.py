@@ -130,7 +130,8 @@ class TableWriter:
         Positions are whole numbers, which grow, or texts, of which none comes twice. After a crash
         send everything behind `self.position` again, in the same order and the same batches: what
         landed of it, whole or in part, is not landed a second time, and a batch that this writer
-        took already is not taken again: a number not above the highest, or the same text. Raises
+        took already is not taken again: a number not above the highest, or the same text. A batch
+        without rows lands with the next file, or at `flush` in a file without rows. Raises
         OtherPublisher when another batch was begun and must be finished first, WrongRequest for a
         batch in a batch.
         """

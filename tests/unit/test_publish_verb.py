@@ -211,6 +211,19 @@ def _interrupted(writer: TableWriter) -> None:
         raise KeyboardInterrupt
 
 
+def test_an_export_without_rows_sends_nothing_unless_it_is_a_batch_of_a_source(place: Path) -> None:
+    (place / "orders.csv").write_text("id,name\n")
+    assert publish("orders.csv", "--mode", "insert").exit_code == 0
+    assert rows() == []
+    (place / "orders.csv").write_text(FIRST)
+    assert publish("orders.csv", "--mode", "insert").exit_code == 0
+    (place / "orders.csv").write_text("id,name\n")
+    batch = publish("orders.csv", "--source", "erp", "--position", "7")
+    assert batch.exit_code == 0, batch.output
+    assert len(list(Path("LandingZone/dbo.schema/orders").glob("0*.parquet"))) == 2
+    assert len(rows()) == 3
+
+
 def test_a_file_that_was_sent_in_part_and_has_changed_since_is_asked_about(place: Path) -> None:
     """Its batch can never be ended: the rows that are left of it are gone."""
     options = PublisherOptions(limits=BatchLimits(rows=1))
