@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,7 @@ def test_every_case_is_as_its_schema_says(case: Case) -> None:
         assert errors(_schema("step"), json.loads(step.read_text())) == []
 
 
+@cache
 def _schema(name: str) -> dict[str, object]:
     found: dict[str, object] = json.loads((HERE / f"{name}.schema.json").read_text())
     return found
