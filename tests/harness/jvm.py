@@ -2,8 +2,8 @@
 
 Much of the time of a JVM in the tests is the compiler that makes code fast which then runs a few
 times: a third of a session that makes four hundred commits. So these compile by C1 alone, and
-collect garbage with one thread: a cold drain took 25 s of CPU in place of 44. None of it changes
-what a program computes.
+collect garbage with one thread: a cold drain took 25 s of CPU in place of 44. Neither changes what
+a program computes.
 
 Spark's own environment variables say it, because each of its starters reads them, prints nothing
 about it, and hands them on to the processes which it starts.
@@ -15,8 +15,6 @@ from collections.abc import Mapping
 
 _QUICK = (
     "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData "
-    # Checking the bytes of classes takes seconds, and the jars are those of every other start.
-    "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
     # With C1 alone there are 48 MB for code, which a session of hundreds of tables fills: it would
     # then throw code away and compile it anew until it ends.
     "-XX:ReservedCodeCacheSize=256m"

@@ -15,4 +15,5 @@ FOR_SMALL_DATA = {
     # Or the files of a table that is not there yet are asked for, by a job.
     "spark.databricks.delta.allFilesInCrc.enabled": "false",
 }
-"""None of it changes a table. What test_runner_process starts goes without, as the product does."""
+"""None of it changes a table. The process that test_queue_kills kills goes without, as the product
+does: it reads, folds and commits with the settings of a process of its own."""

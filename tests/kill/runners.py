@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from openmirror.ports import Step
-from tests.harness.small_data import FOR_SMALL_DATA
 from tests.kill.driver import TRACE
 from tests.zone import Zone
 
@@ -31,14 +30,10 @@ def runner(
     zone: Zone, *words: str, env: Mapping[str, str] = ENVIRONMENT
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A process in a group of its own, with its JVM; none of it is left at the end."""
-    conf = zone.root / "conf"
-    conf.mkdir(exist_ok=True)
-    lines = [f"{name} {value}\n" for name, value in FOR_SMALL_DATA.items()]
-    (conf / "spark-defaults.conf").write_text("".join(lines))
     with (zone.root / "output").open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "-m", *words],
-            env={**env, "SPARK_CONF_DIR": str(conf)},
+            env=env,
             cwd=zone.root,
             stdin=subprocess.DEVNULL,
             stdout=output,
