@@ -87,6 +87,8 @@ def begin(
     ways = list(Way) if by is RunBy.AUTO else [Way(by.value)]
     started = start(command, around, ways, parts, onelake.answer_on, not_allowed, is_wanted)
     say(f"{command[0]} runs by {started.way}: {_SAYS[started.way.value]}")
+    if started.caveat:
+        say(started.caveat)
     return started.process
 
 

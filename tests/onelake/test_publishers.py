@@ -85,7 +85,7 @@ def test_node_publishes_by_each_of_its_credentials(tmp_path: Path, by: str) -> N
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("by", ["auto", "network"])
+@pytest.mark.parametrize("by", ["auto", "network", "proxy"])
 def test_java_publishes_by_each_of_its_credentials(tmp_path: Path, by: str) -> None:
     """By GUIDs: of a workspace with a blank in its name this SDK makes no URL."""
     if shutil.which("mvn") is None or shutil.which("javac") is None:

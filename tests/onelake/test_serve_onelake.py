@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import pytest
 from typer.testing import CliRunner
@@ -83,6 +83,31 @@ def test_a_command_sees_the_names_and_others_do_not(root: Path, tmp_path: Path) 
         hosts = (tmp_path / "hosts").read_text()
         assert "127.0.0.1 onelake.dfs.fabric.microsoft.com\n" in hosts
     assert "onelake" not in Path("/etc/hosts").read_text()
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_behind_a_proxy_java_finds_hosts_by_a_file_where_nobody_knows_them(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_known: bool
+) -> None:
+    look_up = socket.getaddrinfo
+
+    def answer(host: str, *more: Any, **named: Any) -> Any:
+        if host.endswith("fabric.microsoft.com"):
+            if not is_known:
+                raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+            host = "127.0.0.1"
+        return look_up(host, *more, **named)
+
+    monkeypatch.setattr(socket, "getaddrinfo", answer)
+    script = f"printenv JAVA_TOOL_OPTIONS > {tmp_path}/options"
+    done = CliRunner().invoke(app, run(root, "proxy", "sh", "-c", script))
+    assert done.exit_code == 0, done.stderr
+    hosts = root / ".endpoint/onelake/hosts"
+    option = f'-Djdk.net.hosts.file="{hosts}"'
+    assert (option in (tmp_path / "options").read_text()) is not is_known
+    assert ("in place of DNS" in done.stderr) is not is_known
+    if not is_known:
+        assert "127.0.0.1 onelake.dfs.fabric.microsoft.com\n" in hosts.read_text()
 
 
 @pytest.mark.parametrize(("by", "code"), [("auto", (1, 127)), ("proxy", (1,))])

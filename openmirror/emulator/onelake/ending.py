@@ -81,7 +81,10 @@ def wait_for_end(
     if first != signal.SIGINT:
         family.signal(first)
     _end(family, heard, patience)
-    code = process.wait()
+    try:
+        code = process.wait(patience)
+    except subprocess.TimeoutExpired:
+        return 128 + first  # by sudo it has become another user's, whom nobody here may end
     return 128 + first if code < 0 else code
 
 
@@ -111,7 +114,7 @@ def _announce_end(process: subprocess.Popen[bytes], heard: HeardSignals) -> None
 
 
 def _send(pid: int, number: int) -> None:
-    with suppress(ProcessLookupError):
+    with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, number)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import socket
+import threading
 from enum import Enum, auto
+from queue import Empty, SimpleQueue
 
 DFS = "onelake.dfs.fabric.microsoft.com"
 BLOB = "onelake.blob.fabric.microsoft.com"
@@ -25,6 +28,8 @@ CERTIFIED = (
 )
 """The names of the one certificate: with those of regions."""
 
+_PATIENCE = 3
+"""Seconds that DNS has for an answer."""
 _REGION = re.compile(r"[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _STORAGE = re.compile(r"[a-z0-9-]+\.(?:dfs|blob)\.fabric\.microsoft\.com")
 _REGIONAL_LOGIN = re.compile(r"[a-z0-9-]+\.login\.microsoft\.com")
@@ -78,6 +83,23 @@ def regional(region: str) -> tuple[str, ...]:
         f"{region}-{BLOB}",
         f"{region}.login.microsoft.com",
     )
+
+
+def is_known(host: str) -> bool:
+    """Whether this machine finds an address for a host, within a few seconds."""
+    found: SimpleQueue[bool] = SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            found.put(bool(socket.getaddrinfo(host, None)))
+        except OSError:
+            found.put(False)
+
+    threading.Thread(target=look_up, daemon=True).start()
+    try:
+        return found.get(timeout=_PATIENCE)
+    except Empty:
+        return False
 
 
 def hosts_lines(address: str, names: tuple[str, ...] = HOSTS) -> list[str]:

@@ -13,7 +13,7 @@ from openmirror.emulator.onelake.hosts import HostPart, part_of
 _PIECE = 1 << 16
 _MOST_HEAD = 1 << 14
 _DIRECT = "localhost,127.0.0.1,::1,169.254.169.254"
-_JAVA = "JAVA_TOOL_OPTIONS"
+JAVA_OPTIONS = "JAVA_TOOL_OPTIONS"
 
 
 class Proxy:
@@ -51,7 +51,7 @@ class Proxy:
             "NO_PROXY": _DIRECT,
             "no_proxy": _DIRECT,
             "NODE_USE_ENV_PROXY": "1",
-            _JAVA: f"{env.get(_JAVA, '')} {java} -Dhttp.nonProxyHosts="
+            JAVA_OPTIONS: f"{env.get(JAVA_OPTIONS, '')} {java} -Dhttp.nonProxyHosts="
             f"{_DIRECT.replace(',', '|')}".strip(),
         }
 

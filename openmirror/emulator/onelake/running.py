@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from openmirror.emulator.onelake import inside
-from openmirror.emulator.onelake.hosts import HOSTS, METADATA_ADDRESS, hosts_lines
-from openmirror.emulator.onelake.proxy import Proxy
+from openmirror.emulator.onelake.hosts import DFS, HOSTS, METADATA_ADDRESS, hosts_lines, is_known
+from openmirror.emulator.onelake.proxy import JAVA_OPTIONS, Proxy
 from openmirror.errors import CannotStart
 
 _INSIDE = Path(inside.__file__)
 _HTTPS, _HTTP = 443, 80
+_HOSTS_OF_JAVA = "jdk.net.hosts.file"
+"""A file that JVMs read in place of asking DNS."""
 
 
 class Way(StrEnum):
@@ -75,6 +77,8 @@ class StartedCommand:
     way: Way
     sockets: list[socket.socket]
     """To be answered as well: over https the first, over http all others."""
+    caveat: str = ""
+    """What whoever started it should know, where there is something."""
 
 
 def start(
@@ -110,11 +114,22 @@ def start(
 def _by_proxy(command: Sequence[str], around: Surroundings, parts: ExitStack) -> StartedCommand:
     proxy = parts.enter_context(Proxy(around.endpoint))
     environment = {**around.environment, **proxy.environment(around.environment)}
+    caveat = ""
+    options = environment[JAVA_OPTIONS]
+    if _HOSTS_OF_JAVA not in options and not is_known(DFS):
+        # Azure's SDK for Java looks a host up before it asks a proxy for it.
+        hosts = _write_hosts(around.folder, "127.0.0.1", around.names)
+        environment[JAVA_OPTIONS] = f'{options} -D{_HOSTS_OF_JAVA}="{hosts}"'
+        caveat = (
+            f"nobody here knows the address of {DFS}, which Azure's SDK for Java wants though it "
+            f"asks a proxy: JVMs are given {hosts} in place of DNS. If yours has to find other "
+            f"hosts by name, set JAVA_TOOL_OPTIONS=-D{_HOSTS_OF_JAVA}=FILE to one with all of them"
+        )
     try:
         process = around.begin(command, env=environment)
     except OSError as error:
         raise CannotStart(f"{command[0]} cannot be started: {error.strerror}") from error
-    return StartedCommand(process, Way.PROXY, [])
+    return StartedCommand(process, Way.PROXY, [], caveat)
 
 
 def _enclosed(
@@ -169,14 +184,20 @@ def _received(ours: socket.socket, most: int) -> tuple[dict[str, object], list[s
     return json.loads(text or b"{}"), [socket.socket(fileno=fd) for fd in descriptors]
 
 
-def _files(folder: Path, address: str, names: tuple[str, ...]) -> dict[str, str]:
-    """What stands in the place of the system's files, for this command alone."""
+def _write_hosts(folder: Path, address: str, names: tuple[str, ...]) -> Path:
+    """The system's /etc/hosts with these names in it, as a file of its own."""
     folder.mkdir(parents=True, exist_ok=True)
-    hosts, order, nothing = folder / "hosts", folder / "nsswitch.conf", folder / "nothing"
-    nothing.mkdir(exist_ok=True)
-    own = Path("/etc/hosts")
+    hosts, own = folder / "hosts", Path("/etc/hosts")
     before = own.read_text() if own.exists() else "127.0.0.1 localhost\n"
     hosts.write_text("\n".join([*hosts_lines(address, names), before]))
+    return hosts
+
+
+def _files(folder: Path, address: str, names: tuple[str, ...]) -> dict[str, str]:
+    """What stands in the place of the system's files, for this command alone."""
+    hosts = _write_hosts(folder, address, names)
+    order, nothing = folder / "nsswitch.conf", folder / "nothing"
+    nothing.mkdir(exist_ok=True)
     # A resolver in a process of its own would read the system's /etc/hosts.
     order.write_text("passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n")
     found = {"/etc/hosts": str(hosts), "/run/nscd": str(nothing)}
