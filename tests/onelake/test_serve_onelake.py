@@ -89,14 +89,14 @@ def test_a_command_sees_the_names_and_others_do_not(root: Path, tmp_path: Path) 
 def test_behind_a_proxy_java_finds_hosts_by_a_file_where_nobody_knows_them(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_known: bool
 ) -> None:
-    look_up = socket.getaddrinfo
+    resolve = socket.getaddrinfo
 
     def answer(host: str, *more: Any, **named: Any) -> Any:
         if host.endswith("fabric.microsoft.com"):
             if not is_known:
                 raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
             host = "127.0.0.1"
-        return look_up(host, *more, **named)
+        return resolve(host, *more, **named)
 
     monkeypatch.setattr(socket, "getaddrinfo", answer)
     script = f"printenv JAVA_TOOL_OPTIONS > {tmp_path}/options"

@@ -89,13 +89,13 @@ def is_known(host: str) -> bool:
     """Whether this machine finds an address for a host, within a few seconds."""
     found: SimpleQueue[bool] = SimpleQueue()
 
-    def look_up() -> None:
+    def resolve() -> None:
         try:
             found.put(bool(socket.getaddrinfo(host, None)))
         except OSError:
             found.put(False)
 
-    threading.Thread(target=look_up, daemon=True).start()
+    threading.Thread(target=resolve, daemon=True).start()
     try:
         return found.get(timeout=_PATIENCE)
     except Empty:

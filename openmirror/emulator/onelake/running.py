@@ -117,7 +117,7 @@ def _by_proxy(command: Sequence[str], around: Surroundings, parts: ExitStack) ->
     caveat = ""
     options = environment[JAVA_OPTIONS]
     if _HOSTS_OF_JAVA not in options and not is_known(DFS):
-        # Azure's SDK for Java looks a host up before it asks a proxy for it.
+        # Azure's SDK for Java resolves a host's name before it asks a proxy for it.
         hosts = _write_hosts(around.folder, "127.0.0.1", around.names)
         environment[JAVA_OPTIONS] = f'{options} -D{_HOSTS_OF_JAVA}="{hosts}"'
         caveat = (
