@@ -16,9 +16,8 @@ from h11 import SEND_BODY
 from starlette.types import Receive
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
-_PIECE = 1 << 18
-"""Bytes that are received at once, at most: so few that they are still in a processor's cache
-when they are written."""
+_PIECE = 1 << 20
+"""Bytes that are received at once, at most."""
 _WORTH_IT = 1 << 18
 
 

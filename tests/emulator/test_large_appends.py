@@ -186,6 +186,28 @@ def test_a_full_disk_refuses_one_body_and_leaves_the_connection_usable(
     assert content(ask) == OTHER
 
 
+@pytest.mark.parametrize("error", [errno.EOPNOTSUPP, errno.ENOSPC, None])
+def test_a_disk_that_allocates_nothing_beforehand_takes_what_it_has_room_for(
+    ask: Ask, error: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def allocate(fd: int, position: int, length: int) -> None:
+        asked.append((position, length))
+        raise OSError(error, os.strerror(error or 0))
+
+    if error is None:
+        monkeypatch.delattr(os, "posix_fallocate")
+    else:
+        monkeypatch.setattr(os, "posix_fallocate", allocate)
+    create(ask)
+    assert append(ask, 0, LARGE) == 202
+    assert append(ask, len(LARGE), OTHER) == 202
+    assert asked == ([(0, len(LARGE)), (len(LARGE), len(OTHER))] if error else [])
+    assert flush(ask, len(LARGE + OTHER)) == 200
+    assert content(ask) == LARGE + OTHER
+
+
 def test_over_https_a_large_body_comes_whole_and_the_next_request_after_it(tmp_path: Path) -> None:
     root = tmp_path / "root"
     (root / "landing/m/Files/LandingZone/T").mkdir(parents=True)
