@@ -165,7 +165,7 @@ def test_a_full_disk_refuses_one_body_and_leaves_the_connection_usable(
     pwrite = os.pwrite
 
     def full(fd: int, data: bytes | memoryview, offset: int) -> int:
-        if offset > 1 << 19:
+        if offset + len(data) > 1 << 19:
             raise OSError(errno.ENOSPC, "No space left on device")
         return pwrite(fd, data, offset)
 
