@@ -64,7 +64,9 @@ def mode_of(spool: Spool, given: Marker | None, *, has_key: bool) -> Marker | No
         )
     if has_markers:
         return None
-    return given or (Marker.UPSERT if has_key else Marker.INSERT)
+    if given is not None:
+        return given
+    return Marker.UPSERT if has_key else Marker.INSERT
 
 
 def send(

@@ -194,6 +194,16 @@ def test_rows_say_themselves_what_they_do(place: Path) -> None:
     assert "no snapshot" in publish("changes.csv", "--key", "id", "--snapshot", table="b").stderr
 
 
+def test_a_mode_decides_what_rows_do_in_a_table_with_a_key_too(place: Path) -> None:
+    publish("orders.csv", "--key", "id")
+    counted = {}
+    for mode in ("upsert", "update", "insert", "delete"):
+        (place / f"{mode}.csv").write_text("id,name\n001,Zed\n")
+        assert publish(f"{mode}.csv", "--key", "id", "--mode", mode).exit_code == 0
+        counted[mode] = [row["id"] for row in rows()].count("001")
+    assert counted == {"upsert": 1, "update": 1, "insert": 2, "delete": 0}
+
+
 def test_inserts_of_a_file_that_has_changed_are_asked_about(place: Path) -> None:
     words = ("orders.csv", "--mode", "insert")
     assert publish(*words).exit_code == 0
