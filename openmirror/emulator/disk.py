@@ -13,12 +13,13 @@ from openmirror.emulator.addresses import Address, check_container_name
 from openmirror.emulator.birth import Identity, identity_of
 from openmirror.emulator.errors import Fault, RefusedCall
 from openmirror.emulator.facts import Facts
-from openmirror.emulator.names import in_azures_words, is_hidden, is_text
+from openmirror.emulator.names import in_azures_words, is_hidden
 from openmirror.emulator.nodes import Node
 from openmirror.emulator.state import EndpointState
 from openmirror.emulator.ticks import Ticks
 from openmirror.emulator.trash import throw_away
 from openmirror.errors import AccessDenied, WrongRequest
+from openmirror.protocol.names import is_unicode
 from openmirror.stores.local.paths import OURS, place
 from openmirror.table.layout import StorePath
 
@@ -89,7 +90,8 @@ class Disk:
         """The names in a folder, in order; some of them may be hidden or gone by now."""
         try:
             names = [path.name for path in self.path_of(folder).iterdir()]
-            return sorted(filter(is_text, names))
+            # One in another encoding no answer can have.
+            return sorted(filter(is_unicode, names))
         except (FileNotFoundError, NotADirectoryError):
             return []
 

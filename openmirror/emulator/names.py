@@ -21,15 +21,6 @@ def is_hidden(name: str, *, is_folder: bool) -> bool:
     )
 
 
-def is_text(name: str) -> bool:
-    """Whether a name is UTF-8; in another encoding no answer can have it."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 @contextmanager
 def in_azures_words(address: Address) -> Iterator[None]:
     """Turn the system's errors about an address into Azure's."""

@@ -32,7 +32,10 @@ def fold_case(name: str) -> str:
 
 
 def is_unicode(text: str) -> bool:
-    """Whether a text has a form in UTF-8: half of a surrogate pair has none."""
+    """Whether a text has a form in UTF-8.
+
+    Half of a surrogate pair has none, nor has a name of the file system in another encoding.
+    """
     try:
         text.encode()
     except UnicodeEncodeError:
