@@ -106,6 +106,11 @@ LAYERS = (
         "the other side: sends changes into a landing zone, and needs no mirror",
     ),
     Layer(
+        "live databases",
+        _rooms(cdc="jpype psycopg pyarrow pyspark"),
+        "change streams of databases, published into a landing zone",
+    ),
+    Layer(
         "deployment",
         _rooms(deployment="azure pyarrow"),
         "`openmirror azure`: what a subscription has and must have",
@@ -157,6 +162,9 @@ SDK: Mapping[str, frozenset[str]] = {
     "publishing/from_spark": frozenset({"azure.core", "pyspark.sql"}),
     "publishing/spark_staging": frozenset({"pyarrow", "pyspark.sql"}),
     "publishing/": frozenset({"pyarrow"}),
+    "cdc/capture/": frozenset({"jpype", "psycopg", "pyarrow"}),
+    "cdc/decoding/": frozenset({"pyarrow", "pyspark.sql"}),
+    "cdc/": frozenset({"pyarrow"}),
     "databricks/": frozenset({"azure.core", "databricks.sdk"}),
     "stores/azure/": frozenset(
         {"azure.core", "azure.eventgrid", "azure.identity", "azure.storage"}

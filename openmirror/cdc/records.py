@@ -1,0 +1,71 @@
+"""Change records, as every source of them is read: one ordered run of bytes with their offsets."""
+
+from __future__ import annotations
+
+import re
+from typing import NewType, Protocol
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+Offset = NewType("Offset", int)
+"""A record's place in its stream, from 0."""
+
+RECORDS = pa.schema(
+    [
+        pa.field("offset", pa.int64(), nullable=False),
+        pa.field("topic", pa.string(), nullable=False),
+        pa.field("key", pa.binary()),
+        pa.field("value", pa.binary()),
+        pa.field(
+            "headers",
+            pa.list_(pa.struct([pa.field("name", pa.string()), pa.field("value", pa.binary())])),
+        ),
+    ]
+)
+"""Records in the order of their offsets.
+
+Key and value are what Kafka Connect's JSON converter writes with schemas: NULL is a record without
+a key, or a tombstone.
+"""
+
+_IDENTITY = re.compile(r"[0-9a-f]{32}\Z")
+
+
+class StreamIdentity(str):
+    """What a stream is called for its whole life: 32 hexadecimal digits.
+
+    A stream that is made anew counts its offsets from 0 again, so offsets of two identities have
+    nothing to do with each other. Raises ValueError for anything else.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> StreamIdentity:
+        if not _IDENTITY.match(text):
+            raise ValueError(f"{text!r} is no stream identity: 32 hexadecimal digits")
+        return super().__new__(cls, text)
+
+
+class RecordSource(Protocol):
+    """A stream that can be read from any offset that it still holds, as often as wanted."""
+
+    @property
+    def identity(self) -> StreamIdentity:
+        """Which stream it is."""
+        ...
+
+    def ends(self) -> tuple[Offset, Offset]:
+        """The first offset that can still be read, and the next one that will be written."""
+        ...
+
+    def read(self, start: Offset, most_records: int, most_bytes: int) -> pa.Table:
+        """Records (`RECORDS`) from `start` on, none where nothing is there yet.
+
+        At most so many records, and about so many bytes of keys and values, but at least one
+        record. Raises EventsLost where `start` lies before the first that can still be read.
+        """
+        ...
+
+    def forget(self, before: Offset) -> None:
+        """Nobody will read what lies before this offset again: it may be deleted."""
+        ...
