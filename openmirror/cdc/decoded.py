@@ -1,0 +1,92 @@
+"""What a batch of change records says, table by table: what the decoder gives and the relay takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from openmirror.cdc.records import Offset
+from openmirror.cdc.stops import Stop
+from openmirror.protocol.schema import ColumnType
+
+CONTROL = pa.schema(
+    [
+        pa.field("__offset", pa.int64(), nullable=False),
+        # c(reate), r(ead by a snapshot), u(pdate), d(elete), t(runcate)
+        pa.field("__op", pa.string(), nullable=False),
+        # As the envelope's source says it: first, true, last, incremental, false …
+        pa.field("__snapshot", pa.string()),
+        pa.field("__transaction", pa.string()),
+        # The source's own place, which compares number by number: PostgreSQL has [LSN of the last
+        # commit before, or -1; LSN].
+        pa.field("__position", pa.list_(pa.int64())),
+        pa.field("__key", pa.string()),
+        # newkey: a delete whose row goes on under another key, in the next record; oldkey: that one
+        pa.field("__pair", pa.string()),
+        pa.field("__ts_us", pa.int64()),
+    ]
+)
+"""The columns that stand before a table's own, in the order of the offsets.
+
+`__key` is the key's JSON as it came, to tell keys apart. No column of a table may begin so.
+"""
+
+
+@dataclass(frozen=True, order=True)
+class SourceTable:
+    """A table as its database calls it."""
+
+    database: str
+    schema: str
+    """Empty for databases that have none."""
+    table: str
+
+    def __str__(self) -> str:
+        return ".".join(part for part in (self.database, self.schema, self.table) if part)
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    """A column by the schema that its records declare."""
+
+    name: str
+    type: ColumnType
+    nullable: bool
+    has_default: bool
+
+
+@dataclass(frozen=True)
+class DecodedRows:
+    """Records of one table that declare one schema, in the order of their offsets."""
+
+    table: SourceTable
+    keys: tuple[str, ...]
+    """Key columns; none where records have no key."""
+    columns: tuple[SourceColumn, ...]
+    rows: pa.Table
+    """`CONTROL`, and then the columns in their tables' types.
+
+    A delete has its key columns alone, a truncate none.
+    """
+
+
+@dataclass(frozen=True)
+class Undecodable:
+    """A record that cannot be understood, so that its table stops before it."""
+
+    offset: Offset
+    topic: str
+    table: SourceTable | None
+    """None where the record does not say it: then its topic's tables stop."""
+    stop: Stop
+
+
+@dataclass(frozen=True)
+class Decoded:
+    """All that a batch says."""
+
+    tables: tuple[DecodedRows, ...]
+    undecodable: tuple[Undecodable, ...]
+    others: int
+    """Records about no row: heartbeats, ends of transactions, tombstones."""
