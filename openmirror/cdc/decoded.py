@@ -1,4 +1,4 @@
-"""What a batch of change records says, table by table: what the decoder gives and the relay takes."""
+"""What a batch of change records says: what the decoder gives, and the relay takes."""
 
 from __future__ import annotations
 
