@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.cdc.records import Offset
-from openmirror.cdc.stops import Stop
+from openmirror.cdc.stops import StopReason
 from openmirror.protocol.schema import ColumnType
 
 CONTROL = pa.schema(
@@ -29,7 +29,7 @@ CONTROL = pa.schema(
 )
 """The columns that stand before a table's own, in the order of the offsets.
 
-`__key` is the key's JSON as it came, to tell keys apart. No column of a table may begin so.
+`__key` is the key's JSON as it came, by which keys differ. No column of a table may begin so.
 """
 
 
@@ -72,14 +72,14 @@ class DecodedRows:
 
 
 @dataclass(frozen=True)
-class Undecodable:
+class UndecodableRecord:
     """A record that cannot be understood, so that its table stops before it."""
 
     offset: Offset
     topic: str
     table: SourceTable | None
     """None where the record does not say it: then its topic's tables stop."""
-    stop: Stop
+    stop: StopReason
 
 
 @dataclass(frozen=True)
@@ -87,6 +87,6 @@ class Decoded:
     """All that a batch says."""
 
     tables: tuple[DecodedRows, ...]
-    undecodable: tuple[Undecodable, ...]
+    undecodable: tuple[UndecodableRecord, ...]
     others: int
     """Records about no row: heartbeats, ends of transactions, tombstones."""

@@ -9,6 +9,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 Offset = NewType("Offset", int)
 """A record's place in its stream, from 0."""
+START = Offset(0)
 
 RECORDS = pa.schema(
     [
@@ -32,7 +33,7 @@ _IDENTITY = re.compile(r"[0-9a-f]{32}\Z")
 
 
 class StreamIdentity(str):
-    """What a stream is called for its whole life: 32 hexadecimal digits.
+    """What a stream is called from its first record to its last: 32 hexadecimal digits.
 
     A stream that is made anew counts its offsets from 0 again, so offsets of two identities have
     nothing to do with each other. Raises ValueError for anything else.

@@ -32,7 +32,7 @@ class StopCode(StrEnum):
 
 
 @dataclass(frozen=True)
-class Stop:
+class StopReason:
     """Where a table stopped, and what to do."""
 
     code: StopCode
@@ -42,6 +42,15 @@ class Stop:
 
 class EventsLost(OpenmirrorError):
     """The stream does not hold any more what is to be read next; the message has the remedy."""
+
+
+class StreamStopped(OpenmirrorError):
+    """A record that nobody can attribute to a table: the whole stream stops before it."""
+
+    def __init__(self, stop: StopReason, topic: str, offset: int) -> None:
+        super().__init__(f"record {offset} of topic {topic}: {stop.detail}. {stop.remedy}")
+        self.stop = stop
+        self.offset = offset
 
 
 class StreamReplaced(OpenmirrorError):

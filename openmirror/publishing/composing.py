@@ -62,6 +62,7 @@ class FileComposer:
             file=identity,
             previous=state.predecessor,
             sources={**carried.sources, self._source: now},
+            streams=carried.streams,
             columns=merged(carried.columns, columns),
             rows=carried.rows + count,
         )

@@ -42,6 +42,8 @@ class PublishedFooter:
     """None for the first file of a folder."""
     sources: Mapping[str, SourceProgress] = field(default_factory=dict)
     """Of every source that ever published into this incarnation of the folder."""
+    streams: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The same of every change stream: what it says is the relay's alone (PROTOCOL §13.4)."""
     columns: TableSchema = TableSchema()
     """Every column that any file had, with the type that holds them all."""
     rows: int = 0
@@ -55,6 +57,7 @@ class PublishedFooter:
             "previous": self.previous
             and {"sequence": self.previous.sequence, "file": self.previous.file},
             "sources": {name: _source_json(source) for name, source in self.sources.items()},
+            "streams": self.streams,
             "columns": [[column.name, column.type] for column in self.columns.columns],
             "rows": self.rows,
         }
@@ -75,6 +78,7 @@ def parse_published(text: bytes) -> PublishedFooter:
             file=document["file"],
             previous=previous and Predecessor(previous["sequence"], previous["file"]),
             sources={name: _source(of) for name, of in document["sources"].items()},
+            streams={name: dict(of) for name, of in document["streams"].items()},
             columns=TableSchema(
                 tuple(Column(name, ColumnType(kind)) for name, kind in document["columns"])
             ),

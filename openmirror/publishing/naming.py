@@ -29,12 +29,23 @@ def table_path(name: str) -> TablePath:
     """
     try:
         path = _read(name)
-        _need_possible(path)
     except ValueError as error:
-        remedy = "Write schema.table or table; a part with a dot goes in backquotes."
-        broken = Broken(Code.TABLE_NAME_INVALID, str(error), remedy)
-        raise PublishRefused(broken, "2.1") from error
+        raise _impossible(error) from error
+    need_possible(path)
     return path
+
+
+def need_possible(path: TablePath) -> None:
+    """Raise PublishRefused for a folder that no table can have."""
+    try:
+        _need_names(path)
+    except ValueError as error:
+        raise _impossible(error) from error
+
+
+def _impossible(error: ValueError) -> PublishRefused:
+    remedy = "Write schema.table or table; a part with a dot goes in backquotes."
+    return PublishRefused(Broken(Code.TABLE_NAME_INVALID, str(error), remedy), "2.1")
 
 
 def _read(name: str) -> TablePath:
@@ -46,7 +57,7 @@ def _read(name: str) -> TablePath:
     return TablePath(argument.name.schema, argument.name.table)
 
 
-def _need_possible(path: TablePath) -> None:
+def _need_names(path: TablePath) -> None:
     for part in (path.schema, path.table) if path.schema else (path.table,):
         if not part or part in (".", "..") or "/" in part or "\0" in part:
             raise ValueError(f"{part!r} is no name of a folder")

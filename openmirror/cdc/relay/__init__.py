@@ -1,0 +1,1 @@
+"""From a stream to change files: exactly the stream's changes, in order, once."""

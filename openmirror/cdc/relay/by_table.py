@@ -1,0 +1,48 @@
+"""What a batch has for each table."""
+
+from __future__ import annotations
+
+from openmirror.cdc.decoded import Decoded, DecodedRows
+from openmirror.cdc.records import Offset
+from openmirror.cdc.relay.folders import path_of
+from openmirror.cdc.relay.runs import before_offset
+from openmirror.cdc.relay.selecting import TableRecords
+from openmirror.cdc.stops import StopReason, StreamStopped
+from openmirror.protocol.names import TablePath
+
+
+def by_table(decoded: Decoded, end: Offset) -> dict[TablePath, TableRecords]:
+    """Each table's records below `end`.
+
+    Raises StreamStopped for a record that cannot be understood and names no table: nobody knows
+    then which table would miss it.
+    """
+    pieces: dict[TablePath, list[DecodedRows]] = {}
+    for rows in decoded.tables:
+        pieces.setdefault(path_of(rows.table), []).append(rows)
+    stops: dict[TablePath, tuple[Offset, StopReason]] = {}
+    for bad in sorted(decoded.undecodable, key=lambda one: one.offset):
+        if bad.table is None:
+            raise StreamStopped(bad.stop, bad.topic, bad.offset)
+        stops.setdefault(path_of(bad.table), (bad.offset, bad.stop))
+    found = {}
+    for path in {**pieces, **stops}:
+        own = tuple(pieces.get(path, ()))
+        keys = next((piece.keys for piece in own if piece.keys), ())
+        if path in stops:
+            at, stop = stops[path]
+            readable = tuple(before_offset(piece, at) for piece in own)
+            found[path] = TableRecords(readable, keys, at, stop)
+        else:
+            found[path] = TableRecords(own, keys, end)
+    return found
+
+
+def together(before: TableRecords | None, now: TableRecords | None, end: Offset) -> TableRecords:
+    """What waited of a table, and what came after it."""
+    if before is None or now is None:
+        found = before or now
+        assert found is not None
+        return found if now is not None else TableRecords(found.pieces, found.keys, end)
+    keys = before.keys or now.keys
+    return TableRecords((*before.pieces, *now.pieces), keys, now.end, now.stop)

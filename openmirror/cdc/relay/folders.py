@@ -1,0 +1,130 @@
+"""The table folders that a stream is landed in, and what keeps a table from going on there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from openmirror.cdc.decoded import SourceTable
+from openmirror.cdc.records import StreamIdentity
+from openmirror.cdc.relay.composing import StreamComposer
+from openmirror.cdc.relay.document import StoppedTable
+from openmirror.cdc.relay.runs import from_offset
+from openmirror.cdc.relay.selecting import Before, Selection, TableRecords, select
+from openmirror.cdc.stops import StopCode, StopReason
+from openmirror.errors import FolderReplaced, NotThere, OtherPublisher, PublishRefused
+from openmirror.ports import FileStore
+from openmirror.protocol.metadata import TableMetadata
+from openmirror.protocol.names import TablePath
+from openmirror.publishing.declaring import declared
+from openmirror.publishing.landing import Lander
+from openmirror.publishing.naming import need_own_name, need_possible
+from openmirror.publishing.tidying import tidy
+from openmirror.table.layout import StorePath, join
+
+_ANEW = "Take a new snapshot of the table."
+
+
+@dataclass(frozen=True)
+class LandedRecords:
+    """What became of one table's part of a batch."""
+
+    rows: int = 0
+    """Change rows that landed."""
+    stopped: StoppedTable | None = None
+    held: TableRecords | None = None
+    """What is to be landed together with records that follow."""
+
+
+@dataclass(frozen=True)
+class _OpenFolder:
+    metadata: TableMetadata
+    lander: Lander
+
+
+class RelayedFolders:
+    """Lands one stream's records in the tables of one zone."""
+
+    def __init__(
+        self,
+        store: FileStore,
+        zone: StorePath,
+        stream: str,
+        identity: StreamIdentity,
+        default_schema: str,
+    ) -> None:
+        self._store = store
+        self._zone = zone
+        self._stream = stream
+        self._identity = identity
+        self._default_schema = default_schema
+        self._open: dict[TablePath, _OpenFolder] = {}
+
+    def land(self, path: TablePath, records: TableRecords, *, is_known: bool) -> LandedRecords:
+        """Land what of these records has not landed; a table that cannot go on is an answer.
+
+        `is_known`: whether files of this stream landed in it before. Raises what the store does.
+        """
+        try:
+            return self._land(path, records, is_known=is_known)
+        except FolderReplaced as error:
+            self._open.pop(path, None)
+            stop = StopReason(StopCode.RESNAPSHOT_NEEDED, f"{path}: {error}", _ANEW)
+        except (PublishRefused, OtherPublisher) as error:
+            stop = StopReason(StopCode.CHANGE_REFUSED, f"{path}: {error}", _ANEW)
+        return LandedRecords(stopped=StoppedTable(records.first, stop))
+
+    def delete(self, path: TablePath) -> None:
+        """Delete a table's folder, so that the table begins anew."""
+        self._open.pop(path, None)
+        try:
+            self._store.delete_folder(self._folder(path))
+        except NotThere:
+            return
+
+    def _land(self, path: TablePath, records: TableRecords, *, is_known: bool) -> LandedRecords:
+        if not records.keys:
+            # It has no folder, and gets none.
+            return _ended(select(Before(), records), records, 0)
+        folder = self._opened(path, records.keys, is_known=is_known)
+        composer = StreamComposer(
+            self._stream,
+            self._identity,
+            records,
+            folder.metadata.default_marker,
+            is_known=is_known,
+        )
+        rows = 0
+        while folder.lander.land(composer.compose) is not None:
+            rows += composer.rows
+        return _ended(composer.selection, records, rows)
+
+    def _opened(self, path: TablePath, keys: tuple[str, ...], *, is_known: bool) -> _OpenFolder:
+        if path in self._open:
+            return self._open[path]
+        need_possible(path)
+        folder = self._folder(path)
+        if is_known and self._store.incarnation(folder) is None:
+            raise FolderReplaced("its folder was deleted, and with it what landed before")
+        need_own_name(self._store, self._zone, path, self._default_schema)
+        metadata = declared(self._store, folder, keys)
+        tidy(self._store, folder)
+        lander = Lander(self._store, folder, self._store.incarnation(folder))
+        made = self._open[path] = _OpenFolder(metadata, lander)
+        return made
+
+    def _folder(self, path: TablePath) -> StorePath:
+        return join(self._zone, *str(path).split("/"))
+
+
+def path_of(table: SourceTable) -> TablePath:
+    """The folder of a source's table; a database without schemas lands under its own name."""
+    return TablePath(table.schema or table.database, table.table)
+
+
+def _ended(selection: Selection, records: TableRecords, rows: int) -> LandedRecords:
+    stopped = None if selection.stop is None else StoppedTable(*selection.stop)
+    held = None
+    if selection.held is not None:
+        left = tuple(from_offset(piece, selection.held) for piece in records.pieces)
+        held = TableRecords(left, records.keys, records.end)
+    return LandedRecords(rows, stopped, held)

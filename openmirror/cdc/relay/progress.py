@@ -1,0 +1,48 @@
+"""How far one stream has landed in one table, as the footers of its files carry it forward."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from openmirror.cdc.records import Offset, StreamIdentity
+from openmirror.cdc.relay.source_order import SeenChanges
+from openmirror.errors import OtherPublisher
+
+
+@dataclass(frozen=True)
+class TableProgress:
+    """What the newest footer says of a stream."""
+
+    identity: StreamIdentity
+    through: Offset
+    """All records of this table below it have landed."""
+    seen: SeenChanges
+    columns: tuple[str, ...]
+    """The table's columns by the schema that its newest records declare."""
+
+    def as_json(self) -> dict[str, object]:
+        """As a footer has it (PROTOCOL §13.4)."""
+        return {
+            "identity": self.identity,
+            "through": self.through,
+            "seen": self.seen.as_json(),
+            "columns": list(self.columns),
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read it; raises OtherPublisher for what this version does not know."""
+        try:
+            return cls(
+                identity=StreamIdentity(document["identity"]),
+                through=Offset(int(document["through"])),
+                seen=SeenChanges.from_json(document["seen"]),
+                columns=tuple(document["columns"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise OtherPublisher(
+                f"a footer's progress of a stream cannot be read ({error!r}): another program "
+                "wrote it, or a newer version"
+            ) from error

@@ -1,0 +1,235 @@
+"""Which of a table's records become change files next, and where the table stops or has to wait.
+
+Pure: from what the newest footer says and the records of a batch to the files that follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from openmirror.cdc.decoded import CONTROL, DecodedRows
+from openmirror.cdc.records import START, Offset
+from openmirror.cdc.relay.runs import before_offset, from_offset, in_stream_order
+from openmirror.cdc.relay.source_order import SeenChanges, SourceChange, SourcePlace, new_changes
+from openmirror.cdc.relay.source_schema import changed_silently
+from openmirror.cdc.stops import StopCode, StopReason
+from openmirror.errors import PublishRefused
+from openmirror.protocol.names import ROW_MARKER_COLUMN
+from openmirror.protocol.rows import Marker
+from openmirror.protocol.rules import Broken
+from openmirror.protocol.schema import Column, TableSchema
+from openmirror.publishing.columns import merged
+from openmirror.publishing.encoding import MARKER_TYPE
+from openmirror.publishing.pieces import WaitingRows, columns_of
+
+_RESNAPSHOT = "Take a new snapshot of the table."
+_GIVE_A_KEY = (
+    "Give it a primary key, or leave it out of the tables that are captured. A connector can also "
+    "be told which columns are one (message.key.columns)."
+)
+_STREAMED = "false"
+_MARKERS = {"c": Marker.UPSERT, "r": Marker.UPSERT, "u": Marker.UPSERT, "d": Marker.DELETE}
+
+
+@dataclass(frozen=True)
+class TableRecords:
+    """All records of one table in a stretch of its stream."""
+
+    pieces: tuple[DecodedRows, ...]
+    keys: tuple[str, ...]
+    """The key columns that the table was made with."""
+    end: Offset
+    """There are no others before this offset."""
+    stop: StopReason | None = None
+    """Why the table cannot go on at `end`, where it cannot."""
+
+    @property
+    def first(self) -> Offset:
+        """The first of these records; the end where there is none."""
+        firsts = [p.rows.column("__offset")[0].as_py() for p in self.pieces if p.rows.num_rows]
+        return Offset(min([*firsts, self.end]))
+
+
+@dataclass(frozen=True)
+class Before:
+    """What landed in the table before."""
+
+    through: Offset = START
+    seen: SeenChanges = field(default_factory=SeenChanges)
+    columns: tuple[str, ...] | None = None
+    """By the newest schema; None for a table of which nothing landed."""
+    ever: TableSchema = TableSchema()
+    """Every column that the table has, also those that the source has dropped."""
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """The rows of one change file, and what is true once it has landed."""
+
+    pieces: tuple[WaitingRows, ...]
+    columns: TableSchema
+    after: Before
+    """`ever` stays as it was: it is the footer's own."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What follows for one table."""
+
+    files: tuple[FileRows, ...]
+    stop: tuple[Offset, StopReason] | None = None
+    """Where the table goes no further, and why."""
+    held: Offset | None = None
+    """A change of a key whose second half has not come: it is landed with that, or not at all."""
+
+
+def select(before: Before, records: TableRecords) -> Selection:
+    """The files that follow, oldest first; the same for the same records, however often asked."""
+    seen, columns, ever = before.seen, before.columns, before.ever
+    chosen: list[tuple[DecodedRows, SeenChanges]] = []
+    for piece in in_stream_order([from_offset(p, before.through) for p in records.pieces]):
+        new, seen = _without_repeated(piece, seen)
+        if not new.rows.num_rows:
+            continue
+        if refused := _refused(new, records.keys, columns, ever):
+            return _stopped(before, records, *refused)
+        chosen.append((new, seen))
+        columns = tuple(column.name for column in new.columns)
+        ever = merged(ever, _columns(new))
+    open_pair, is_lost = _open_pair([piece for piece, _ in chosen])
+    if open_pair is not None and is_lost:
+        detail = f"{chosen[0][0].table}: a row's key changed, and its row with the new key is lost"
+        return _stopped(
+            before, records, open_pair, StopReason(StopCode.EVENTS_LOST, detail, _RESNAPSHOT)
+        )
+    if open_pair is not None and records.stop is not None:
+        return _stopped(before, records, open_pair, records.stop)
+    if open_pair is not None:
+        return replace(select(before, _cut(records, open_pair)), held=open_pair)
+    stop = None if records.stop is None else (records.end, records.stop)
+    return Selection(_files(chosen, records.end), stop)
+
+
+def _stopped(before: Before, records: TableRecords, at: Offset, stop: StopReason) -> Selection:
+    """What comes before a record at which the table stops, chosen as if there were nothing else."""
+    return select(before, replace(_cut(records, at), stop=stop))
+
+
+def _cut(records: TableRecords, end: Offset) -> TableRecords:
+    pieces = tuple(before_offset(piece, end) for piece in records.pieces)
+    return replace(records, pieces=pieces, end=end, stop=None)
+
+
+def _without_repeated(piece: DecodedRows, seen: SeenChanges) -> tuple[DecodedRows, SeenChanges]:
+    rows = piece.rows
+    changes = [
+        SourceChange(
+            op, key, SourcePlace(tx, tuple(place)) if snapshot == _STREAMED and place else None
+        )
+        for op, key, tx, place, snapshot in zip(
+            rows.column("__op").to_pylist(),
+            rows.column("__key").to_pylist(),
+            rows.column("__transaction").to_pylist(),
+            rows.column("__position").to_pylist(),
+            rows.column("__snapshot").to_pylist(),
+            strict=True,
+        )
+    ]
+    new, then = new_changes(seen, changes)
+    if all(new):
+        return piece, then
+    return replace(piece, rows=rows.filter(pa.array(new, pa.bool_()))), then
+
+
+def _refused(
+    piece: DecodedRows,
+    keys: tuple[str, ...],
+    columns: tuple[str, ...] | None,
+    ever: TableSchema,
+) -> tuple[Offset, StopReason] | None:
+    """The first record that cannot be landed, and why."""
+    stop = _schema_refused(piece, keys, columns, ever)
+    if stop is not None:
+        return Offset(piece.rows.column("__offset")[0].as_py()), stop
+    truncates = piece.rows.filter(pc.equal(piece.rows.column("__op"), "t"))
+    if truncates.num_rows:
+        at = Offset(truncates.column("__offset")[0].as_py())
+        detail = f"{piece.table} was emptied (TRUNCATE)"
+        return at, StopReason(StopCode.TRUNCATE_UNSUPPORTED, detail, _RESNAPSHOT)
+    return None
+
+
+def _schema_refused(
+    piece: DecodedRows,
+    keys: tuple[str, ...],
+    columns: tuple[str, ...] | None,
+    ever: TableSchema,
+) -> StopReason | None:
+    if not piece.keys:
+        detail = f"{piece.table} has no key, so that its changes name no rows"
+        return StopReason(StopCode.SOURCE_KEY_MISSING, detail, _GIVE_A_KEY)
+    if set(piece.keys) != set(keys):
+        detail = f"{piece.table}: its key was {list(keys)} and is {list(piece.keys)} now"
+        return StopReason(StopCode.RESNAPSHOT_NEEDED, detail, _RESNAPSHOT)
+    if columns is not None and (why := changed_silently(columns, piece.columns, ever)):
+        return StopReason(StopCode.RESNAPSHOT_NEEDED, f"{piece.table}: {why}", _RESNAPSHOT)
+    try:
+        merged(ever, _columns(piece))
+    except PublishRefused as refused:
+        return StopReason(StopCode.CHANGE_REFUSED, f"{piece.table}: {refused}", _RESNAPSHOT)
+    return None
+
+
+def _open_pair(pieces: Sequence[DecodedRows]) -> tuple[Offset | None, bool]:
+    """A changed key whose row with the new key is not its neighbour; and whether it is lost.
+
+    Both halves are neighbours among the table's records. The connector can lose the second one when
+    it is stopped between them; where nothing follows, it may yet come.
+    """
+    open_at: Offset | None = None
+    for piece in pieces:
+        pairs = piece.rows.column("__pair")
+        if open_at is None and pairs.null_count == len(pairs):
+            continue
+        offsets = piece.rows.column("__offset").to_pylist()
+        for at, pair in zip(offsets, pairs.to_pylist(), strict=True):
+            if open_at is not None and pair != "oldkey":
+                return open_at, True
+            open_at = Offset(at) if pair == "newkey" else None
+    return open_at, False
+
+
+def _files(chosen: Sequence[tuple[DecodedRows, SeenChanges]], end: Offset) -> tuple[FileRows, ...]:
+    """Pieces of one type a column share a file; the last file speaks for all up to the end."""
+    files: list[FileRows] = []
+    for piece, seen in chosen:
+        rows = _waiting(piece)
+        names = tuple(column.name for column in piece.columns)
+        last = Offset(piece.rows.column("__offset")[-1].as_py())
+        after = Before(Offset(last + 1), seen, names)
+        together = (*files[-1].pieces, rows) if files else (rows,)
+        columns = columns_of(together)
+        if isinstance(columns, Broken):
+            files.append(FileRows((rows,), rows.columns, after))
+        else:
+            files[-1:] = [FileRows(together, columns, after)]
+    if files:
+        files[-1] = replace(files[-1], after=replace(files[-1].after, through=end))
+    return tuple(files)
+
+
+def _waiting(piece: DecodedRows) -> WaitingRows:
+    """Its rows with markers, and without what only the relay needs."""
+    ops = piece.rows.column("__op").combine_chunks().dictionary_encode()
+    values = [_MARKERS[op].value for op in ops.dictionary.to_pylist()]
+    markers = pc.take(pa.array(values, MARKER_TYPE), ops.indices)
+    rows = piece.rows.drop_columns(CONTROL.names).append_column(ROW_MARKER_COLUMN, markers)
+    return WaitingRows(rows=rows, marker=None, columns=_columns(piece))
+
+
+def _columns(piece: DecodedRows) -> TableSchema:
+    return TableSchema(tuple(Column(column.name, column.type) for column in piece.columns))

@@ -1,0 +1,206 @@
+"""A database whose changes are made up, and its stream as a restarted connector sends it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
+
+import pyarrow as pa
+
+from openmirror.cdc.decoded import (
+    CONTROL,
+    Decoded,
+    DecodedRows,
+    SourceColumn,
+    SourceTable,
+    UndecodableRecord,
+)
+from openmirror.cdc.records import RECORDS, START, Offset, StreamIdentity
+from openmirror.cdc.stops import EventsLost, StopCode, StopReason
+from openmirror.formats.arrow_types import arrow_type
+from openmirror.protocol.schema import ColumnType
+
+ID, TEXT = ColumnType("long"), ColumnType("string")
+COLUMNS = (SourceColumn("id", ID, False, False), SourceColumn("text", TEXT, True, False))
+
+
+@dataclass(frozen=True)
+class Event:
+    """One record about a row."""
+
+    table: str
+    op: str
+    id: int | None
+    text: str | None = None
+    place: tuple[int, ...] = ()
+    """Empty in a snapshot."""
+    transaction: int | None = None
+    pair: str | None = None
+    columns: tuple[SourceColumn, ...] = COLUMNS
+    more: tuple[object, ...] = ()
+    """Values of the columns behind the first two."""
+    keys: tuple[str, ...] = ("id",)
+    bad: StopCode | None = None
+    """Why it cannot be understood."""
+    nowhere: bool = False
+    """Whether it cannot be told which table it is of."""
+
+
+@dataclass
+class Stream:
+    """A stream in memory: what was sent into it, with the offsets that it got."""
+
+    identity: StreamIdentity = field(default_factory=lambda: StreamIdentity("0" * 32))
+    events: list[Event | None] = field(default_factory=list)
+    """None is a record about no row."""
+    earliest: Offset = START
+    reads: list[Offset] = field(default_factory=list)
+
+    def ends(self) -> tuple[Offset, Offset]:
+        return self.earliest, Offset(len(self.events))
+
+    def read(self, start: Offset, most_records: int, most_bytes: int) -> pa.Table:
+        del most_bytes
+        if start < self.earliest:
+            raise EventsLost(f"{start} is gone")
+        self.reads.append(start)
+        offsets = range(start, min(len(self.events), start + most_records))
+        rows = [
+            {"offset": o, "topic": "s.t", "key": None, "value": None, "headers": []}
+            for o in offsets
+        ]
+        return pa.Table.from_pylist(rows, RECORDS)
+
+    def forget(self, before: Offset) -> None:
+        self.earliest = max(self.earliest, before)
+
+    def decode(self, records: pa.Table) -> Decoded:
+        """What the records of this stream say."""
+        found: dict[tuple[str, tuple[SourceColumn, ...]], list[tuple[int, Event]]] = {}
+        undecodable, others = [], 0
+        for offset in records.column("offset").to_pylist():
+            event = self.events[offset]
+            if event is None:
+                others += 1
+            elif event.bad is not None:
+                table = None if event.nowhere else SourceTable("db", "app", event.table)
+                stop = StopReason(event.bad, "it is broken", "Mend it.")
+                undecodable.append(UndecodableRecord(Offset(offset), "s.t", table, stop))
+            else:
+                found.setdefault((event.table, event.columns), []).append((offset, event))
+        tables = tuple(
+            DecodedRows(
+                SourceTable("db", "app", table), events[0][1].keys, columns, _rows(columns, events)
+            )
+            for (table, columns), events in found.items()
+        )
+        return Decoded(tables, tuple(undecodable), others)
+
+
+def _rows(columns: Sequence[SourceColumn], events: Iterable[tuple[int, Event]]) -> pa.Table:
+    schema = pa.schema([*CONTROL, *(pa.field(c.name, arrow_type(c.type)) for c in columns)])
+    rows = []
+    for offset, event in events:
+        given = (event.id, event.text, *event.more)[: len(columns)]
+        values = dict(zip((column.name for column in columns), given, strict=True))
+        rows.append(
+            {
+                "__offset": offset,
+                "__op": event.op,
+                "__snapshot": "false" if event.place else "true",
+                "__transaction": None if event.transaction is None else str(event.transaction),
+                "__position": list(event.place),
+                "__key": json.dumps({"id": event.id}),
+                "__pair": event.pair,
+                "__ts_us": offset,
+                **({"id": event.id} if event.op == "d" else values),
+            }
+        )
+    return pa.Table.from_pylist(rows, schema)
+
+
+Rows = dict[int, str | None]
+
+
+@dataclass
+class Database:
+    """Tables of texts by number; knows what each of them held after each of its changes."""
+
+    random: Random
+    tables: tuple[str, ...] = ("one", "two")
+    history: dict[str, list[Rows]] = field(default_factory=dict)
+    _lsn: int = 100
+    _transaction: int = 1
+    _committed: int = -1
+
+    def __post_init__(self) -> None:
+        self.history = {table: [{}] for table in self.tables}
+
+    def now(self, table: str) -> Rows:
+        """What a table holds."""
+        return self.history[table][-1]
+
+    def snapshot(self) -> list[Event]:
+        """The rows of all tables, which become the first thing that each of them held."""
+        events = []
+        for table in self.tables:
+            for number in range(self.random.randint(0, 4)):
+                self.history[table].append({**self.now(table), number: f"s{number}"})
+                events.append(Event(table, "r", number, f"s{number}"))
+        return events
+
+    def transaction(self) -> list[Event]:
+        """Some changes that are committed together; places may go back from one to the next."""
+        self._transaction += 1
+        self._lsn += self.random.choice((-3, 5, 10))
+        events: list[Event] = []
+        for _ in range(self.random.randint(1, 6)):
+            self._lsn += self.random.choice((0, 1))
+            events += self._change(self.random.choice(self.tables))
+        self._committed = max(self._committed, self._lsn) + 1
+        self._lsn = max(self._lsn, self._committed) + 3
+        return events
+
+    def _change(self, table: str) -> list[Event]:
+        rows = dict(self.now(table))
+        text = f"v{self._lsn}-{self.random.randint(0, 99)}"
+        number = self.random.randint(0, 6)
+        event = Event(table, "u", number, text, (self._committed, self._lsn), self._transaction)
+        if number not in rows:
+            made = [replace(event, op="c")]
+            rows[number] = text
+        elif self.random.random() < 0.3:
+            made = [replace(event, op="d", text=None)]
+            del rows[number]
+        elif self.random.random() < 0.3 and (free := [n for n in range(9) if n not in rows]):
+            new = self.random.choice(free)
+            gone = replace(event, op="d", text=None, pair="newkey")
+            made = [gone, replace(event, op="c", id=new, pair="oldkey")]
+            del rows[number]
+            rows[new] = text
+        else:
+            made = [event]
+            rows[number] = text
+        # One place may be several changes', but not the same change twice.
+        self._lsn += 1
+        self.history[table].append(rows)
+        return made
+
+
+def stream_of(random: Random, database: Database, transactions: int) -> Stream:
+    """A database's stream; a connector that is restarted sends the last transactions again."""
+    sent: list[list[Event]] = [database.transaction() for _ in range(transactions)]
+    stream = Stream()
+    at = 0
+    while at < len(sent):
+        events = sent[at]
+        at += 1
+        if random.random() < 0.25:
+            # It was stopped inside of a transaction, and comes again from some transaction on.
+            stream.events += events[: random.randint(0, len(events))]
+            at = max(0, at - random.randint(1, 3))
+            continue
+        stream.events += [*events, *([None] if random.random() < 0.3 else [])]
+    return stream

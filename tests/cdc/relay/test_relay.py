@@ -1,0 +1,437 @@
+"""Whatever is killed, repeated or cut anywhere: what landed is the source's rows, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import pytest
+
+from openmirror.cdc.records import START, Offset, StreamIdentity
+from openmirror.cdc.relay import selecting
+from openmirror.cdc.relay.composing import StreamComposer
+from openmirror.cdc.relay.document import StreamDocument, document_path
+from openmirror.cdc.relay.folders import LandedRecords
+from openmirror.cdc.relay.relay import Relay, RelayOptions
+from openmirror.cdc.relay.selecting import Before, TableRecords
+from openmirror.cdc.relay.source_order import SeenChanges, SourceChange
+from openmirror.cdc.stops import EventsLost, StopCode, StreamReplaced, StreamStopped
+from openmirror.errors import WrongRequest
+from openmirror.ports import FileStore
+from openmirror.protocol.names import TablePath
+from openmirror.protocol.rows import interpret
+from openmirror.publishing.newest import ZoneState
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table.layout import StorePath, join
+from tests.cdc.relay.sources import COLUMNS, Database, Event, Rows, Stream, stream_of
+from tests.harness.dying import Killed
+from tests.harness.stores import Call, WatchedStore
+from tests.publishing.zones import ZONE, archive_applied, landed, memory, publisher
+
+ONE, TWO = TablePath("app", "one"), TablePath("app", "two")
+
+
+def folder(path: TablePath = ONE) -> StorePath:
+    return join(ZONE, *str(path).split("/"))
+
+
+def relay(store: FileStore, stream: Stream, records: int = 1000) -> Relay:
+    options = RelayOptions(most_records=records, idle_seconds=0)
+    return Relay(store, ZONE, "shop", stream, stream.decode, options)
+
+
+def drained(store: FileStore, stream: Stream, records: int = 1000) -> Relay:
+    """Open a relay, and land all that is there."""
+    made = relay(store, stream, records)
+    made.open()
+    while made.step().records:
+        pass
+    return made
+
+
+def document(store: FileStore) -> StreamDocument:
+    path = document_path(ZONE, "shop")
+    return StreamDocument.from_json(store.read(path).data, path)
+
+
+def states(store: FileStore, path: TablePath = ONE) -> list[Rows]:
+    """What the table holds after each file, from none on."""
+    files = landed(store, folder(path))
+    found = []
+    for many in range(len(files) + 1):
+        rows = interpret(files[:many], ["id"]).rows
+        found.append({int(str(row["id"])): row.get("text") for row in rows})
+    return found
+
+
+def assert_each_state_was_the_sources(store: FileStore, database: Database) -> None:
+    """Each file ends where the source was once, and none goes back; the last is the present."""
+    for table in database.tables:
+        history, at = database.history[table], 0
+        for state in states(store, TablePath("app", table)):
+            later = [n for n, rows in enumerate(history) if n >= at and rows == state]
+            assert later, f"{table}: {state} was not there after {history[at]}"
+            at = later[0]
+        assert states(store, TablePath("app", table))[-1] == database.now(table)
+
+
+class Dying:
+    """Dies before or after the n-th call of a store, counted over all its lives."""
+
+    def __init__(self, store: MemoryStore, random: Random) -> None:
+        self._random = random
+        self._left = random.randint(1, 150)
+        self.store = WatchedStore(store, self._count, self._count)
+
+    def _count(self, call: Call) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._left = self._random.randint(1, 150)
+            raise Killed(call)
+
+
+def lands_all_although_it_dies(seed: int) -> None:
+    """Raises AssertionError where what landed is not what the source had."""
+    random = Random(seed)
+    database = Database(random)
+    snapshot = database.snapshot()
+    stream = stream_of(random, database, random.randint(1, 12))
+    stream.events = [*snapshot, *stream.events]
+    store = memory()
+    dying = Dying(store, random)
+    for _ in range(1000):
+        made = relay(dying.store, stream, random.randint(1, 12))
+        try:
+            made.open()
+            while made.step().records:
+                if random.random() < 0.2:
+                    for path in (ONE, TWO):
+                        archive_applied(store, folder(path))
+            break
+        except Killed:
+            continue
+    assert_each_state_was_the_sources(store, database)
+    assert document(store).complete_to == len(stream.events)
+    assert not document(store).stopped
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_relay_that_dies_anywhere_lands_the_sources_rows_in_order_once(seed: int) -> None:
+    lands_all_although_it_dies(seed)
+
+
+def _all_new(seen: SeenChanges, changes: Sequence[SourceChange]) -> tuple[list[bool], SeenChanges]:
+    return [True] * len(changes), seen
+
+
+def _with_what_landed(composer: StreamComposer, state: ZoneState) -> Before:
+    before = _BEFORE(composer, state)
+    # Only of its own files, or it would land the same ones for ever.
+    return before if composer.rows else replace(before, through=START)
+
+
+def _with_nothing_seen(composer: StreamComposer, state: ZoneState) -> Before:
+    return replace(_BEFORE(composer, state), seen=SeenChanges())
+
+
+def _past_what_is_held(made: Relay, end: Offset, *given: Any, **named: Any) -> None:
+    made._held = {}
+    _ADVANCE(made, end, *given, **named)
+
+
+def _document_first(made: Relay, path: TablePath, records: TableRecords) -> LandedRecords:
+    made._write(lambda there: there.advanced(records.end, [], {}))
+    return _LAND(made, path, records)
+
+
+_BEFORE, _ADVANCE, _LAND = StreamComposer._before, Relay._advance, Relay._land
+MISTAKES: dict[str, tuple[object, str, object]] = {
+    "changes that come again are not dropped": (selecting, "new_changes", _all_new),
+    "what landed is not left out": (StreamComposer, "_before", _with_what_landed),
+    "what was seen is forgotten": (StreamComposer, "_before", _with_nothing_seen),
+    "half a change of key is landed": (selecting, "_open_pair", lambda pieces: (None, False)),
+    "what is held is passed over": (Relay, "_advance", _past_what_is_held),
+    "the document moves before the files": (Relay, "_land", _document_first),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_each_rule_is_missed_when_it_is_left_out(
+    mistake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(*MISTAKES[mistake])
+    for seed in range(40):
+        try:
+            lands_all_although_it_dies(seed)
+        except (AssertionError, EventsLost):
+            return
+    pytest.fail(f"nobody misses it: {mistake}")
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_two_relays_of_one_stream_land_each_change_once(seed: int) -> None:
+    random = Random(1000 + seed)
+    database = Database(random)
+    stream = stream_of(random, database, 8)
+    store = memory()
+    others = [relay(store, stream, random.randint(1, 9)) for _ in range(2)]
+    for other in others:
+        other.open()
+
+    def overtaken(call: Call) -> None:
+        if random.random() < 0.1:
+            others[0].step()
+
+    watched = WatchedStore(store, overtaken)
+    first = relay(watched, stream, random.randint(1, 9))
+    first.open()
+    while first.step().records or others[1].step().records:
+        pass
+    assert_each_state_was_the_sources(store, database)
+
+
+def test_a_document_that_is_lost_costs_reading_and_nothing_else() -> None:
+    random = Random(5)
+    database = Database(random)
+    stream = stream_of(random, database, 8)
+    store = memory()
+    drained(store, stream, 7)
+    before = states(store)
+    store.delete_file(document_path(ZONE, "shop"))
+    drained(store, stream, 5)
+    assert states(store) == before
+    assert document(store).complete_to == len(stream.events)
+
+
+def test_what_landed_is_forgotten_in_the_stream() -> None:
+    stream = Stream(events=[Event("one", "c", n, "x", (1, n), n) for n in range(9)])
+    drained(memory(), stream, 4)
+    assert stream.earliest == 9
+
+
+def test_records_about_no_row_move_the_stream_on() -> None:
+    store, stream = memory(), Stream(events=[None] * 5)
+    drained(store, stream)
+    assert document(store).complete_to == 5
+    assert not document(store).tables
+
+
+def test_a_changed_key_is_never_cut_in_two() -> None:
+    pair = [
+        Event("one", "d", 1, None, (1, 5), 2, "newkey"),
+        Event("one", "c", 2, "x", (1, 5), 2, "oldkey"),
+    ]
+    stream = Stream(events=[Event("one", "c", 1, "x", (0, 1), 1), pair[0]])
+    store = memory()
+    made = drained(store, stream, 1)
+    assert states(store) == [{}, {1: "x"}]
+    assert document(store).complete_to == 1, "a restart reads the first half again"
+    stream.events.append(pair[1])
+    made.step()
+    assert states(store) == [{}, {1: "x"}, {2: "x"}]
+    assert document(store).complete_to == 3
+
+
+def test_a_changed_key_is_whole_after_a_restart_between_its_halves() -> None:
+    stream = Stream(
+        events=[
+            Event("one", "c", 1, "x", (0, 1), 1),
+            Event("one", "d", 1, None, (1, 5), 2, "newkey"),
+        ]
+    )
+    store = memory()
+    drained(store, stream)
+    stream.events += [
+        stream.events[1],
+        Event("one", "c", 2, "x", (1, 5), 2, "oldkey"),
+    ]
+    drained(store, stream)
+    assert states(store) == [{}, {1: "x"}, {2: "x"}]
+
+
+def test_a_changed_key_whose_new_row_never_came_stops_the_table() -> None:
+    stream = Stream(
+        events=[
+            Event("one", "c", 1, "x", (0, 1), 1),
+            Event("one", "d", 1, None, (1, 5), 2, "newkey"),
+            Event("one", "c", 3, "y", (6, 9), 3),
+        ]
+    )
+    store = memory()
+    drained(store, stream)
+    (stopped,) = document(store).stopped.values()
+    assert (stopped.at, stopped.stop.code) == (1, StopCode.EVENTS_LOST)
+    assert states(store)[-1] == {1: "x"}
+
+
+STOPS: dict[StopCode, Event] = {
+    StopCode.TRUNCATE_UNSUPPORTED: Event("one", "t", None, None, (9, 99), 9),
+    StopCode.SOURCE_VALUE_INVALID: Event("one", "c", 1, bad=StopCode.SOURCE_VALUE_INVALID),
+    StopCode.RESNAPSHOT_NEEDED: Event(
+        "one",
+        "c",
+        7,
+        "x",
+        (9, 99),
+        9,
+        columns=(*COLUMNS, replace(COLUMNS[1], name="more", has_default=True)),
+        more=("default",),
+    ),
+    StopCode.CHANGE_REFUSED: Event(
+        "one",
+        "c",
+        7,
+        5,
+        (9, 99),
+        9,
+        columns=(COLUMNS[0], replace(COLUMNS[0], name="text")),  # type: ignore[arg-type]
+    ),
+}
+
+
+@pytest.mark.parametrize("code", STOPS)
+def test_a_table_that_cannot_go_on_stops_alone_and_before_that_record(code: StopCode) -> None:
+    rows = [Event("one", "c", n, "x", (0, n), n) for n in range(3)]
+    after = [Event(t, "c", 8, "later", (100, 100), 10) for t in ("one", "two")]
+    stream = Stream(events=[*rows, STOPS[code], *after])
+    store = memory()
+    drained(store, stream)
+    (stopped,) = document(store).stopped.items()
+    assert (stopped[0], stopped[1].at, stopped[1].stop.code) == (ONE, 3, code)
+    assert states(store)[-1] == {0: "x", 1: "x", 2: "x"}
+    assert states(store, TWO)[-1] == {8: "later"}
+    assert document(store).complete_to == 6
+    assert stream.earliest == 3, "what the table needs is kept"
+
+
+def test_a_table_without_a_key_gets_no_folder() -> None:
+    stream = Stream(events=[Event("one", "c", 1, "x", (0, 1), 1, keys=())])
+    store = memory()
+    drained(store, stream)
+    (stopped,) = document(store).stopped.values()
+    assert stopped.stop.code is StopCode.SOURCE_KEY_MISSING
+    assert store.incarnation(folder()) is None
+
+
+def test_a_record_of_no_known_table_stops_the_stream_before_it() -> None:
+    bad = Event("one", "c", 1, bad=StopCode.RECORD_UNDECODABLE, nowhere=True)
+    stream = Stream(events=[Event("one", "c", 1, "x", (0, 1), 1), bad])
+    store = memory()
+    made = relay(store, stream, 1)
+    made.open()
+    made.step()
+    with pytest.raises(StreamStopped, match=r"record 1 of topic s\.t: it is broken\. Mend it\."):
+        made.step()
+    assert document(store).complete_to == 1
+
+
+def test_a_column_that_is_added_empty_goes_on_by_itself() -> None:
+    more = (*COLUMNS, replace(COLUMNS[1], name="more"))
+    events = [
+        Event("one", "c", 1, "x", (0, 1), 1),
+        Event("one", "c", 2, "y", (1, 2), 2, columns=more, more=("z",)),
+    ]
+    store = memory()
+    drained(store, Stream(events=[*events]))
+    assert not document(store).stopped
+    rows = interpret(landed(store, folder()), ["id"]).rows
+    assert rows == [{"id": 1, "text": "x", "more": None}, {"id": 2, "text": "y", "more": "z"}]
+
+
+def test_a_column_that_is_renamed_needs_a_new_snapshot() -> None:
+    renamed = (COLUMNS[0], replace(COLUMNS[1], name="note"))
+    stream = Stream(
+        events=[
+            Event("one", "c", 1, "x", (0, 1), 1),
+            Event("one", "c", 2, "y", (1, 2), 2, columns=renamed),
+        ]
+    )
+    store = memory()
+    drained(store, stream)
+    (stopped,) = document(store).stopped.values()
+    assert stopped.stop.code is StopCode.RESNAPSHOT_NEEDED
+    assert "renamed" in stopped.stop.detail
+
+
+def test_a_column_that_is_dropped_and_added_again_needs_a_new_snapshot() -> None:
+    stream = Stream(events=[Event("one", "c", 1, "x", (0, 1), 1)])
+    store = memory()
+    drained(store, stream)
+    stream.events.append(Event("one", "c", 2, None, (2, 3), 3, columns=COLUMNS[:1]))
+    drained(store, stream)
+    assert not document(store).stopped
+    stream.events.append(Event("one", "c", 3, "back", (4, 5), 5))
+    drained(store, stream)
+    (stopped,) = document(store).stopped.values()
+    assert "added again" in stopped.stop.detail
+
+
+def test_a_folder_that_was_deleted_needs_a_new_snapshot_and_is_not_made_again() -> None:
+    stream = Stream(events=[Event("one", "c", 1, "x", (0, 1), 1)])
+    store = memory()
+    drained(store, stream)
+    store.delete_folder(folder())
+    stream.events.append(Event("one", "c", 2, "y", (1, 2), 2))
+    drained(store, stream)
+    (stopped,) = document(store).stopped.values()
+    assert stopped.stop.code is StopCode.RESNAPSHOT_NEEDED
+    assert store.incarnation(folder()) is None
+
+
+def test_a_folder_that_others_publish_into_is_left_alone() -> None:
+    store = memory()
+    with publisher(store) as other, other.table("app.one", key=["id"]) as table:
+        table.insert([{"id": 9, "text": "theirs"}])
+    drained(store, Stream(events=[Event("one", "c", 1, "x", (0, 1), 1)]))
+    (stopped,) = document(store).stopped.values()
+    assert stopped.stop.code is StopCode.CHANGE_REFUSED
+    assert states(store)[-1] == {9: "theirs"}
+
+
+OTHER = StreamIdentity("f" * 32)
+
+
+def test_a_stream_that_replaces_another_one_begins_only_when_asked() -> None:
+    store = memory()
+    drained(store, Stream(events=[Event("one", "c", 1, "x", (0, 1), 1)]))
+    after = Stream(OTHER, [Event("one", "r", 2, "y"), Event("one", "u", 2, "z", (0, 1), 1)])
+    with pytest.raises(StreamReplaced, match=r"--anew.*app\.schema/one"):
+        relay(store, after).open()
+    assert states(store)[-1] == {1: "x"}
+    made = relay(store, after)
+    made.open(anew=True)
+    made.step()
+    assert states(store)[-1] == {2: "z"}
+
+
+def test_a_first_snapshot_that_did_not_end_is_begun_anew_by_itself() -> None:
+    store = memory()
+    drained(store, Stream(events=[Event("one", "r", 1, "x"), Event("one", "r", 2, "x")]))
+    after = Stream(OTHER, [Event("one", "r", 2, "y"), Event("one", "u", 2, "z", (0, 1), 1)])
+    drained(store, after)
+    assert states(store)[-1] == {2: "z"}, "a row that was deleted meanwhile is gone"
+    with pytest.raises(StreamReplaced):
+        relay(store, Stream()).open()
+
+
+def test_a_stream_that_does_not_reach_back_is_said_to_have_lost_events() -> None:
+    store = memory()
+    stream = Stream(events=[Event("one", "c", n, "x", (0, n), n) for n in range(3)])
+    made = relay(store, stream, 1)
+    made.open()
+    made.step()
+    stream.earliest = Offset(2)
+    with pytest.raises(EventsLost, match="begins at record 2, and record 1 is needed"):
+        relay(store, stream).open()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"version": 2}', b'{"version": 1}'])
+def test_a_document_that_cannot_be_read_is_named_with_its_remedy(content: bytes) -> None:
+    if not content:
+        content = b"\0"
+    store = memory()
+    store.write(document_path(ZONE, "shop"), content)
+    with pytest.raises(WrongRequest, match=r"_streams/shop\.json cannot be read.*Remove it"):
+        relay(store, Stream()).open()
