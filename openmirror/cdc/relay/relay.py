@@ -24,7 +24,7 @@ from openmirror.cdc.relay.document import StoppedTable, StreamDocument, document
 from openmirror.cdc.relay.folders import LandedRecords, RelayedFolders
 from openmirror.cdc.relay.selecting import TableRecords
 from openmirror.cdc.stops import EventsLost, StreamReplaced
-from openmirror.errors import NotThere
+from openmirror.errors import NotThere, UnknownName
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
 from openmirror.publishing.documents import bring_to
@@ -162,6 +162,32 @@ class Relay:
             stopped={path: one.stopped for path, one in landed.items() if one.stopped},
             newest_ts_us=_newest(decoded),
         )
+
+    def retry(self, path: TablePath) -> BatchReport:
+        """Let a table that stopped go on from there, up to where the others are.
+
+        Where it stops again, nothing has changed but what landed before that. Raises UnknownName
+        for a table that has not stopped, and EventsLost where the stream does not reach back.
+        """
+        if path not in self._document.stopped:
+            raise UnknownName(f"{path} has not stopped")
+        at, read, rows = self._document.stopped[path].at, 0, 0
+        landed = LandedRecords()
+        while at < self._next and landed.stopped is None:
+            most = min(self._options.most_records, self._next - at)
+            records = self._source.read(at, most, self._options.most_bytes)
+            at = Offset(records.column("offset")[-1].as_py() + 1)
+            found = by_table(self._decode(records), at).get(path)
+            read += records.num_rows
+            if found is not None or landed.held is not None:
+                landed = self._land(path, together(landed.held, found, at))
+                rows += landed.rows
+        stopped = {path: landed.stopped} if landed.stopped is not None else {}
+        if landed.held is not None:
+            self._held[path] = landed.held
+        tables = [path] if rows else []
+        self._write(lambda d: d.resumed(path).advanced(d.complete_to, tables, stopped))
+        return BatchReport(read, at, {path: rows} if rows else {}, stopped)
 
     def _read_records(self) -> pa.Table:
         most_records, most_bytes = self._options.most_records, self._options.most_bytes

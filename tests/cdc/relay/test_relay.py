@@ -18,7 +18,7 @@ from openmirror.cdc.relay.relay import Relay, RelayOptions
 from openmirror.cdc.relay.selecting import Before, TableRecords
 from openmirror.cdc.relay.source_order import SeenChanges, SourceChange
 from openmirror.cdc.stops import EventsLost, StopCode, StreamReplaced, StreamStopped
-from openmirror.errors import WrongRequest
+from openmirror.errors import UnknownName, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import interpret
@@ -304,6 +304,26 @@ def test_a_table_that_cannot_go_on_stops_alone_and_before_that_record(code: Stop
     assert states(store, TWO)[-1] == {8: "later"}
     assert document(store).complete_to == 6
     assert stream.earliest == 3, "what the table needs is kept"
+
+
+def test_a_stopped_table_that_is_tried_again_lands_all_it_has_missed() -> None:
+    bad = Event("one", "c", 1, "mended", (0, 5), 2, bad=StopCode.SOURCE_VALUE_INVALID)
+    before, after = Event("one", "c", 0, "x", (0, 1), 1), Event("one", "u", 0, "y", (6, 7), 3)
+    stream = Stream(events=[before, bad, after, Event("two", "c", 1, "x", (8, 9), 4), None])
+    store = memory()
+    made = drained(store, stream, 1)
+    assert states(store)[-1] == {0: "x"}
+    made.retry(ONE)
+    assert document(store).stopped[ONE].at == 1, "nothing was mended"
+    stream.events[1] = replace(bad, bad=None)
+    drained(store, stream).retry(ONE)
+    assert not document(store).stopped
+    assert states(store)[-1] == {0: "y", 1: "mended"}
+
+
+def test_only_a_stopped_table_can_be_tried_again() -> None:
+    with pytest.raises(UnknownName, match="has not stopped"):
+        drained(memory(), Stream()).retry(ONE)
 
 
 def test_a_table_without_a_key_gets_no_folder() -> None:
