@@ -22,6 +22,7 @@ _PYTEST = (
 )
 _ALL = "not soak and not check_infra"
 WITH_SPARK = (
+    "tests/cdc/decoding",
     "tests/chain",
     "tests/conformance",
     "tests/contract",

@@ -1,0 +1,109 @@
+"""Kafka Connect's schemas: the JSON that stands before each payload, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+
+class MalformedSchema(ValueError):
+    """This is no schema of Kafka Connect."""
+
+
+class Kind(StrEnum):
+    """What a value is in JSON, before its schema's name gives it a meaning."""
+
+    INT8 = "int8"
+    INT16 = "int16"
+    INT32 = "int32"
+    INT64 = "int64"
+    FLOAT32 = "float"
+    FLOAT64 = "double"
+    BOOLEAN = "boolean"
+    STRING = "string"
+    BYTES = "bytes"
+    """Base64."""
+    ARRAY = "array"
+    MAP = "map"
+    STRUCT = "struct"
+
+
+@dataclass(frozen=True)
+class Schema:
+    """One schema, with all that it is made of."""
+
+    kind: Kind
+    optional: bool = False
+    name: str = ""
+    """The meaning, such as `io.debezium.time.Date`; empty where the JSON value is all."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    has_default: bool = False
+    fields: tuple[Field, ...] = ()
+    """Of a struct; no two have one name."""
+    items: Schema | None = None
+    """Of an array; of a map, its values."""
+    keys: Schema | None = None
+    """Of a map."""
+
+    def find(self, name: str) -> Schema | None:
+        """The schema of a struct's field."""
+        return next((field.schema for field in self.fields if field.name == name), None)
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a struct."""
+
+    name: str
+    schema: Schema
+
+
+def schema_from(tree: Any) -> Schema:
+    """A schema from its JSON. Raises MalformedSchema."""
+    if not isinstance(tree, dict):
+        raise MalformedSchema("a schema is a JSON object")
+    try:
+        kind = Kind(str(tree.get("type")))
+    except ValueError:
+        raise MalformedSchema(f"there is no type {tree.get('type')!r}") from None
+    name = tree.get("name")
+    parameters = tree.get("parameters")
+    if not (name is None or isinstance(name, str)) or not isinstance(parameters or {}, dict):
+        raise MalformedSchema("the name of a schema is text, and its parameters an object")
+    return Schema(
+        kind=kind,
+        optional=tree.get("optional") is True,
+        name=name or "",
+        parameters={str(key): str(value) for key, value in (parameters or {}).items()},
+        has_default=tree.get("default") is not None,
+        fields=_fields(tree) if kind is Kind.STRUCT else (),
+        items=_items(tree, kind),
+        keys=schema_from(tree.get("keys")) if kind is Kind.MAP else None,
+    )
+
+
+def _items(tree: dict[str, Any], kind: Kind) -> Schema | None:
+    if kind is Kind.ARRAY:
+        return schema_from(tree.get("items"))
+    if kind is Kind.MAP:
+        return schema_from(tree.get("values"))
+    return None
+
+
+def _fields(tree: dict[str, Any]) -> tuple[Field, ...]:
+    members = tree.get("fields")
+    if not isinstance(members, list):
+        raise MalformedSchema("a struct has a list of fields")
+    fields = []
+    for member in members:
+        schema = schema_from(member)
+        name = member.get("field")
+        if not isinstance(name, str):
+            raise MalformedSchema("a field of a struct has a name")
+        fields.append(Field(name, schema))
+    names = [field.name for field in fields]
+    if len(set(names)) < len(names):
+        raise MalformedSchema(f"two fields have one name among {names}")
+    return tuple(fields)

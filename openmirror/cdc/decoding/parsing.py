@@ -1,0 +1,136 @@
+"""Payloads to columns, in Spark: the one query of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa  # type: ignore[import-untyped]
+from pyspark.sql import Column, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from openmirror.cdc.decoding.connect import Kind, Schema
+from openmirror.cdc.decoding.envelopes import Envelope
+from openmirror.cdc.decoding.keys import Key
+from openmirror.cdc.decoding.types import Form, Reading
+
+UNREAD = "__unread"
+"""Where Spark puts a text that it cannot read whole. No column of a table begins so."""
+
+_PAYLOADS = pa.schema([("version", pa.int32()), ("value", pa.string()), ("key", pa.string())])
+_SOURCE = ("connector", "snapshot", "db", "schema", "table", "sequence")
+_NUMBERS_OF_SOURCE = ("txId", "lsn", "ts_us", "ts_ms")
+_TYPES: dict[Kind, type[DataType]] = {
+    # Of a byte, Spark takes 128 to 255 as well, and makes them negative.
+    Kind.INT8: ShortType,
+    Kind.INT16: ShortType,
+    Kind.INT32: IntegerType,
+    Kind.INT64: LongType,
+    Kind.FLOAT32: FloatType,
+    Kind.FLOAT64: DoubleType,
+    Kind.BOOLEAN: BooleanType,
+    Kind.BYTES: BinaryType,
+}
+"""Text for whatever is not here: of anything nested, Spark gives the JSON as it was written."""
+
+_SETTINGS = {
+    # Most batches are small, and compiling a plan takes longer than interpreting it.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Or payloads are parsed by the optimizer, which has one thread.
+    "spark.sql.execution.arrow.localRelationThreshold": "0",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "4000",
+    # What these decide is what is read of a payload, whatever the application's own settings.
+    "spark.sql.json.enablePartialResults": "true",
+    "spark.sql.json.enableExactStringParsing": "true",
+    "spark.sql.legacy.json.allowEmptyString.enabled": "false",
+}
+
+
+def session_for_parsing(spark: SparkSession) -> SparkSession:
+    """A session of the same application whose settings are the parser's alone."""
+    session = spark.newSession()
+    for name, value in _SETTINGS.items():
+        session.conf.set(name, value)
+    return session
+
+
+class Ask:
+    """What a query is asked for the records of one envelope and one key."""
+
+    def __init__(self, number: int, envelope: Envelope, key: Key | None) -> None:
+        self.number = number
+        """No other version of the decoder's has it."""
+        self.value_name = f"value{number}"
+        self.key_name = f"key{number}"
+        self.columns = [_parsed("value", _envelope_type(envelope), number).alias(self.value_name)]
+        if key is not None:
+            kind = _key_type(envelope, key)
+            self.columns.append(_parsed("key", kind, number).alias(self.key_name))
+
+
+def parse(
+    spark: SparkSession, asks: Sequence[Ask], versions: pa.Array, values: pa.Array, keys: pa.Array
+) -> pa.Table:
+    """Each row's value and key as structs, in the columns of its version alone.
+
+    Rows keep their order. A struct's last field is UNREAD, and NULL where all was read.
+    """
+    payloads = pa.Table.from_arrays([versions, values, keys], schema=_PAYLOADS)
+    columns = [column for ask in asks for column in ask.columns]
+    return spark.createDataFrame(payloads).select(*columns).toArrow()
+
+
+def _parsed(text: str, kind: StructType, number: int) -> Column:
+    wanted = StructType([*kind.fields, StructField(UNREAD, StringType())])
+    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": UNREAD}
+    return sf.when(sf.col("version") == number, sf.from_json(sf.col(text), wanted, options))
+
+
+def _envelope_type(envelope: Envelope) -> StructType:
+    """The row first, so that its columns are found by their place."""
+    source = envelope.schema.find("source")
+    row = envelope.schema.find("after")
+    assert source is not None
+    assert row is not None
+    columns = [
+        StructField(field.name, _json_type(field.schema, reading))
+        for field, reading in zip(row.fields, envelope.readings, strict=True)
+    ]
+    texts = [StructField(name, StringType()) for name in _SOURCE if source.find(name)]
+    numbers = [StructField(name, LongType()) for name in _NUMBERS_OF_SOURCE if source.find(name)]
+    return StructType(
+        [
+            StructField("after", StructType(columns)),
+            StructField("source", StructType([*texts, *numbers])),
+            StructField("op", StringType()),
+        ]
+    )
+
+
+def _key_type(envelope: Envelope, key: Key) -> StructType:
+    readings = dict(zip([c.name for c in envelope.columns], envelope.readings, strict=True))
+    return StructType(
+        [
+            StructField(field.name, _json_type(field.schema, readings[field.name]))
+            for field in key.schema.fields
+        ]
+    )
+
+
+def _json_type(schema: Schema, reading: Reading) -> DataType:
+    if reading.form is Form.VARIABLE_DECIMAL:
+        return StructType([StructField("scale", IntegerType()), StructField("value", BinaryType())])
+    return _TYPES.get(schema.kind, StringType)()

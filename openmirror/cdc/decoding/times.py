@@ -1,0 +1,108 @@
+"""Dates and times as Debezium writes them, in numbers or in text, to Arrow's."""
+
+from __future__ import annotations
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+_DAY = 86_400
+_MICROSECOND = 6
+_CLOCK = len("HH:mm:ss")
+FIRST_DAY = -719_162
+"""0001-01-01, in days since 1970."""
+LAST_DAY = 2_932_896
+"""9999-12-31."""
+
+_DATE = r"(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
+_TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
+ISO_DATE = rf"\A{_DATE}Z?\z"
+ISO_TIME = rf"\A{_TIME}Z?\z"
+ISO_TIMESTAMP = rf"\A{_DATE}T{_TIME}Z?\z"
+ZONED_TIMESTAMP = rf"\A{_DATE}T{_TIME}(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})\z"
+
+
+def days(raw: pa.Array) -> pa.Array:
+    """Which days since 1970 are in years 1 to 9999: outside, other readers see other dates."""
+    return _between(raw, FIRST_DAY, LAST_DAY)
+
+
+def timestamps(raw: pa.Array, digits: int) -> tuple[pa.Array, pa.Array]:
+    """Units since 1970, of which 10**digits are a second, in microseconds; and which have a place.
+
+    A place is had by what is in years 1 to 9999 and whole microseconds.
+    """
+    unit = 10**digits
+    fits = _between(raw, FIRST_DAY * _DAY * unit, (LAST_DAY + 1) * _DAY * unit - 1)
+    micros, whole = _in_microseconds(pc.if_else(fits, raw, None), digits)
+    return micros, pc.and_(fits, whole)
+
+
+def times_of_day(raw: pa.Array, digits: int) -> tuple[pa.Array, pa.Array]:
+    """Units since midnight as `HH:mm:ss`, with `.ffffff` unless that is zero; and which are a time.
+
+    Until 24:00:00, which PostgreSQL has.
+    """
+    fits = _between(raw, 0, _DAY * 10**digits)
+    micros, whole = _in_microseconds(pc.if_else(fits, raw.cast(pa.int64()), None), digits)
+    seconds = pc.divide(micros, 10**_MICROSECOND)
+    fraction = pc.subtract(micros, pc.multiply(seconds, 10**_MICROSECOND))
+    minutes = pc.divide(seconds, 60)
+    hours = pc.divide(minutes, 60)
+    clock = pc.binary_join_element_wise(
+        _padded(hours, 2),
+        _padded(pc.subtract(minutes, pc.multiply(hours, 60)), 2),
+        _padded(pc.subtract(seconds, pc.multiply(minutes, 60)), 2),
+        ":",
+    )
+    return _with_fraction(clock, _padded(fraction, _MICROSECOND)), pc.and_(fits, whole)
+
+
+def times_in_text(texts: pa.Array) -> pa.Array:
+    """Texts that match ISO_TIME as `times_of_day` has times."""
+    bare = pc.utf8_rtrim(texts, characters="Z")
+    clock = pc.utf8_slice_codeunits(bare, start=0, stop=_CLOCK)
+    digits = pc.utf8_slice_codeunits(bare, start=_CLOCK + 1)
+    return _with_fraction(clock, pc.utf8_rpad(digits, width=_MICROSECOND, padding="0"))
+
+
+def parsed(texts: pa.Array, pattern: str, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
+    """Texts that match a pattern as dates or timestamps, and which are one: no 30th of February."""
+    fits = pc.match_substring_regex(texts, pattern)
+    zoneless = getattr(kind, "tz", None) is None
+    trimmed = pc.utf8_rtrim(texts, characters="Z") if zoneless else texts
+    matching = pc.if_else(fits, trimmed, None)
+    try:
+        return matching.cast(kind), fits
+    except pa.ArrowInvalid:
+        values = [_one(text, kind) for text in matching]
+        return pa.array(values, kind), pa.array([value is not None for value in values])
+
+
+def _one(text: pa.StringScalar, kind: pa.DataType) -> pa.Scalar | None:
+    try:
+        return text.cast(kind) if text.is_valid else None
+    except pa.ArrowInvalid:
+        return None
+
+
+def _between(raw: pa.Array, least: int, most: int) -> pa.Array:
+    return pc.and_(pc.greater_equal(raw, least), pc.less_equal(raw, most))
+
+
+def _in_microseconds(raw: pa.Array, digits: int) -> tuple[pa.Array, pa.Array]:
+    if digits <= _MICROSECOND:
+        return pc.multiply(raw, 10 ** (_MICROSECOND - digits)), pc.is_valid(raw)
+    unit = 10 ** (digits - _MICROSECOND)
+    micros = pc.divide(raw, unit)
+    return micros, pc.equal(pc.multiply(micros, unit), raw)
+
+
+def _padded(numbers: pa.Array, width: int) -> pa.Array:
+    return pc.utf8_lpad(numbers.cast(pa.string()), width=width, padding="0")
+
+
+def _with_fraction(clock: pa.Array, micros: pa.Array) -> pa.Array:
+    fraction = pc.if_else(
+        pc.equal(micros, "0" * _MICROSECOND), "", pc.binary_join_element_wise("", micros, ".")
+    )
+    return pc.binary_join_element_wise(clock, fraction, "")
