@@ -9,7 +9,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
-from openmirror.cdc.decoded import Decoded, DecodedRows, Undecodable
+from openmirror.cdc.decoded import Decoded, DecodedRows, UndecodableRecord
 from openmirror.cdc.decoding.control import pairs
 from openmirror.cdc.decoding.envelopes import Envelope, WithoutRows, announced, no_envelope
 from openmirror.cdc.decoding.keys import Key, key_from
@@ -18,7 +18,7 @@ from openmirror.cdc.decoding.payloads import Payload, table_in
 from openmirror.cdc.decoding.placeholders import unavailable
 from openmirror.cdc.decoding.rows import Payloads, rows_of
 from openmirror.cdc.decoding.spans import Spans, split
-from openmirror.cdc.stops import Stop
+from openmirror.cdc.stops import StopReason
 
 _TRUNCATE = '"op":"t"'
 
@@ -50,8 +50,8 @@ class Decoder:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = session_for_parsing(spark)
-        self._announced: dict[str, Envelope | WithoutRows | Stop] = {}
-        self._versions: dict[tuple[str, str | None], _Version | Stop] = {}
+        self._announced: dict[str, Envelope | WithoutRows | StopReason] = {}
+        self._versions: dict[tuple[str, str | None], _Version | StopReason] = {}
         # A truncate has no key, but belongs to the table that other records give one.
         self._keys: dict[str, str] = {}
 
@@ -65,20 +65,25 @@ class Decoder:
             what = self._what(text)
             if isinstance(what, WithoutRows):
                 others += len(rows)
-            elif isinstance(what, Stop):
+            elif isinstance(what, StopReason):
                 stops.update(dict.fromkeys(rows.to_pylist(), what))
             else:
                 groups += self._by_key(batch, text, what, rows, stops)
         decoded = self._decode_groups(batch, groups, stops)
         return Decoded(tuple(decoded), _undecodable(batch, stops), others)
 
-    def _what(self, text: str) -> Envelope | WithoutRows | Stop:
+    def _what(self, text: str) -> Envelope | WithoutRows | StopReason:
         if text not in self._announced:
             self._announced[text] = announced(text)
         return self._announced[text]
 
     def _by_key(
-        self, batch: _Batch, text: str, envelope: Envelope, rows: pa.Array, stops: dict[int, Stop]
+        self,
+        batch: _Batch,
+        text: str,
+        envelope: Envelope,
+        rows: pa.Array,
+        stops: dict[int, StopReason],
     ) -> Iterator[tuple[_Version, pa.Array]]:
         """Records of one envelope by the schemas of their keys, without those that are no such."""
         schemas = batch.keys.schemas.take(rows)
@@ -90,16 +95,18 @@ class Decoder:
             _join_truncates(batch, by_key, self._keys[text])
         for key_text, members in by_key.items():
             version = self._version(text, key_text, envelope)
-            if isinstance(version, Stop):
+            if isinstance(version, StopReason):
                 stops.update(dict.fromkeys(members.to_pylist(), version))
             elif len(sound := _sound(batch, version, members, stops)):
                 yield version, sound
 
-    def _version(self, text: str, key_text: str | None, envelope: Envelope) -> _Version | Stop:
+    def _version(
+        self, text: str, key_text: str | None, envelope: Envelope
+    ) -> _Version | StopReason:
         known = self._versions.get((text, key_text))
         if known is None:
             key = None if key_text is None else key_from(key_text, envelope)
-            known = key if isinstance(key, Stop) else self._new_version(envelope, key)
+            known = key if isinstance(key, StopReason) else self._new_version(envelope, key)
             self._versions[text, key_text] = known
         return known
 
@@ -113,7 +120,7 @@ class Decoder:
         )
 
     def _decode_groups(
-        self, batch: _Batch, groups: list[tuple[_Version, pa.Array]], stops: dict[int, Stop]
+        self, batch: _Batch, groups: list[tuple[_Version, pa.Array]], stops: dict[int, StopReason]
     ) -> list[DecodedRows]:
         if not groups:
             return []
@@ -170,7 +177,9 @@ def _join_truncates(batch: _Batch, by_key: dict[str | None, pa.Array], key_text:
     by_key[None] = without.filter(pc.invert(truncates))
 
 
-def _sound(batch: _Batch, version: _Version, members: pa.Array, stops: dict[int, Stop]) -> pa.Array:
+def _sound(
+    batch: _Batch, version: _Version, members: pa.Array, stops: dict[int, StopReason]
+) -> pa.Array:
     """The members whose payload and key are what their schemas say, with nothing left out."""
     rows = members.to_pylist()
     wrong = {row: f"its key: {batch.keys.faults[row]}" for row in rows if row in batch.keys.faults}
@@ -191,9 +200,9 @@ def _without(members: pa.Array, rows: Iterable[int]) -> pa.Array:
     return members.filter(pc.invert(pc.is_in(members, pa.array(rows, members.type))))
 
 
-def _undecodable(batch: _Batch, stops: dict[int, Stop]) -> tuple[Undecodable, ...]:
+def _undecodable(batch: _Batch, stops: dict[int, StopReason]) -> tuple[UndecodableRecord, ...]:
     return tuple(
-        Undecodable(
+        UndecodableRecord(
             batch.offsets[row].as_py(),
             batch.topics[row].as_py(),
             table_in(batch.values.payloads[row].as_py()),

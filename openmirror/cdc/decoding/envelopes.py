@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from openmirror.cdc.decoded import SourceColumn
 from openmirror.cdc.decoding.connect import Kind, MalformedSchema, Schema, schema_from
 from openmirror.cdc.decoding.types import Reading, reading_of
-from openmirror.cdc.stops import Stop, StopCode
+from openmirror.cdc.stops import StopCode, StopReason
 from openmirror.protocol.schema import duplicate_column
 
 _ENVELOPE = ".Envelope"
@@ -33,7 +33,7 @@ class WithoutRows:
     """A heartbeat, an end of a transaction, a message or a notification."""
 
 
-def announced(text: str) -> Envelope | WithoutRows | Stop:
+def announced(text: str) -> Envelope | WithoutRows | StopReason:
     """What a record's schema (its JSON) announces, or why nobody can decode its payload."""
     try:
         schema = schema_from(json.loads(text))
@@ -51,9 +51,9 @@ def announced(text: str) -> Envelope | WithoutRows | Stop:
     return _with_columns(schema, row)
 
 
-def no_envelope(detail: str) -> Stop:
+def no_envelope(detail: str) -> StopReason:
     """A record that no connector writes with the settings of this product."""
-    return Stop(
+    return StopReason(
         StopCode.RECORD_UNDECODABLE,
         detail,
         "Let the connector write whole envelopes as JSON with schemas: no transforms that unwrap "
@@ -62,7 +62,7 @@ def no_envelope(detail: str) -> Stop:
     )
 
 
-def _with_columns(schema: Schema, row: Schema) -> Envelope | Stop:
+def _with_columns(schema: Schema, row: Schema) -> Envelope | StopReason:
     names = [field.name for field in row.fields]
     twice = duplicate_column(names)
     if twice is not None:
@@ -73,7 +73,7 @@ def _with_columns(schema: Schema, row: Schema) -> Envelope | Stop:
     readings = []
     for field in row.fields:
         reading = reading_of(field.name, field.schema)
-        if isinstance(reading, Stop):
+        if isinstance(reading, StopReason):
             return reading
         readings.append(reading)
     columns = tuple(
@@ -83,8 +83,8 @@ def _with_columns(schema: Schema, row: Schema) -> Envelope | Stop:
     return Envelope(schema, columns, tuple(readings))
 
 
-def _refused(detail: str) -> Stop:
-    return Stop(
+def _refused(detail: str) -> StopReason:
+    return StopReason(
         StopCode.CHANGE_REFUSED,
         detail,
         "Rename the column in the database, or leave it out with column.exclude.list.",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from openmirror.cdc.decoding.connect import Kind, MalformedSchema, Schema, schema_from
 from openmirror.cdc.decoding.envelopes import Envelope, no_envelope
 from openmirror.cdc.decoding.types import reading_of
-from openmirror.cdc.stops import Stop
+from openmirror.cdc.stops import StopReason
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Key:
     columns: tuple[str, ...]
 
 
-def key_from(text: str, envelope: Envelope) -> Key | Stop:
+def key_from(text: str, envelope: Envelope) -> Key | StopReason:
     """The key that a schema (its JSON) describes, of rows of an envelope."""
     try:
         schema = schema_from(json.loads(text))

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from openmirror.cdc.stops import Stop, StopCode
+from openmirror.cdc.stops import StopCode, StopReason
 
 _TEXT = "__debezium_unavailable_value"
 _BASE64 = "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="
@@ -19,7 +19,7 @@ _LISTS = ([_TEXT], [_BASE64], [_UUID], _NUMBERS)
 _ANYWHERE = "|".join((_TEXT, _BASE64.rstrip("="), _UUID, r"\[95(?:\.0)?,95(?:\.0)?,100"))
 
 
-def unavailable(payloads: pa.Array) -> dict[int, Stop]:
+def unavailable(payloads: pa.Array) -> dict[int, StopReason]:
     """Sound payloads whose row has such a value, by their place.
 
     A column that really holds the same text is taken for one: nothing says otherwise.
@@ -30,7 +30,7 @@ def unavailable(payloads: pa.Array) -> dict[int, Stop]:
         row = json.loads(payloads[place].as_py())["after"] or {}
         names = [name for name, value in row.items() if _is_placeholder(value)]
         if names:
-            stops[place] = Stop(
+            stops[place] = StopReason(
                 StopCode.VALUE_UNAVAILABLE,
                 f"the value of column {names[0]!r} is not in the source's log",
                 "ALTER TABLE … REPLICA IDENTITY FULL, so that the log has every value of a row; "

@@ -14,7 +14,7 @@ from openmirror.cdc.decoding.converting import convert
 from openmirror.cdc.decoding.envelopes import Envelope, no_envelope
 from openmirror.cdc.decoding.keys import Key
 from openmirror.cdc.decoding.parsing import UNREAD
-from openmirror.cdc.stops import Stop, StopCode
+from openmirror.cdc.stops import StopCode, StopReason
 from openmirror.formats.arrow_types import arrow_type
 
 _WITH_ROW = ("c", "r", "u")
@@ -41,7 +41,7 @@ class Payloads:
 
 def rows_of(
     envelope: Envelope, key: Key | None, payloads: Payloads
-) -> tuple[list[DecodedRows], dict[int, Stop]]:
+) -> tuple[list[DecodedRows], dict[int, StopReason]]:
     """The rows by table, and why records of the batch, by their row there, are none."""
     found = _Found(payloads.rows)
     operations = pc.struct_field(payloads.values, "op")
@@ -81,10 +81,10 @@ class _Found:
 
     def __init__(self, rows: pa.Array) -> None:
         self._rows = rows
-        self.stops: dict[int, Stop] = {}
+        self.stops: dict[int, StopReason] = {}
         self.sound = pa.repeat(pa.scalar(True), len(rows))
 
-    def add(self, wrong: pa.Array, stop: Stop) -> None:
+    def add(self, wrong: pa.Array, stop: StopReason) -> None:
         """Records for which `wrong` is true; NULL is not."""
         wrong = pc.fill_null(wrong, False)
         if not pc.any(wrong).as_py():
@@ -136,8 +136,8 @@ def _column(
     return converted.values
 
 
-def _invalid(column: SourceColumn) -> Stop:
-    return Stop(
+def _invalid(column: SourceColumn) -> StopReason:
+    return StopReason(
         StopCode.SOURCE_VALUE_INVALID,
         f"a value of column {column.name!r} has no place in {column.type}",
         "Correct the value in the database, or leave the column out with column.exclude.list; "

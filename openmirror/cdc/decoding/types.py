@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from openmirror.cdc.decoding.connect import Kind, Schema
-from openmirror.cdc.stops import Stop, StopCode
+from openmirror.cdc.stops import StopCode, StopReason
 from openmirror.protocol.schema import ColumnType
 
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
@@ -101,7 +101,7 @@ _BITS = (Kind.BYTES, "io.debezium.data.Bits")
 _SHAPES = "io.debezium.data.geometry."
 
 
-def reading_of(column: str, schema: Schema) -> Reading | Stop:
+def reading_of(column: str, schema: Schema) -> Reading | StopReason:
     """The one Delta type that holds every value of a column's schema, and how they get there."""
     if schema.name == _DECIMAL and schema.kind is Kind.BYTES:
         return _decimal(column, schema)
@@ -115,7 +115,7 @@ def reading_of(column: str, schema: Schema) -> Reading | Stop:
     return _unsupported(column, schema)
 
 
-def _decimal(column: str, schema: Schema) -> Reading | Stop:
+def _decimal(column: str, schema: Schema) -> Reading | StopReason:
     try:
         scale = int(schema.parameters["scale"])
         unstated = _MONEY_DIGITS if scale == _MONEY_SCALE else _MOST_DIGITS
@@ -163,7 +163,7 @@ _REMEDIES = {
 }
 
 
-def _unsupported(column: str, schema: Schema) -> Stop:
+def _unsupported(column: str, schema: Schema) -> StopReason:
     inner = schema
     while inner.items is not None:
         inner = inner.items
@@ -175,9 +175,9 @@ def _unsupported(column: str, schema: Schema) -> Stop:
     return _stop(column, f"{where}{what}", remedy)
 
 
-def _stop(column: str, what: str, remedy: str | None) -> Stop:
+def _stop(column: str, what: str, remedy: str | None) -> StopReason:
     leave_out = "leave the column out with column.exclude.list"
-    return Stop(
+    return StopReason(
         StopCode.SOURCE_TYPE_UNSUPPORTED,
         f"column {column!r} comes as {what}, whose values would not be exact",
         f"{remedy}, or {leave_out}." if remedy else f"{leave_out.capitalize()}.",

@@ -29,7 +29,7 @@ from openmirror.publishing.pieces import WaitingRows, columns_of
 _RESNAPSHOT = "Take a new snapshot of the table."
 _GIVE_A_KEY = (
     "Give it a primary key, or leave it out of the tables that are captured. A connector can also "
-    "be told which columns are one (message.key.columns)."
+    "be given columns that are one (message.key.columns)."
 )
 _STREAMED = "false"
 _MARKERS = {"c": Marker.UPSERT, "r": Marker.UPSERT, "u": Marker.UPSERT, "d": Marker.DELETE}

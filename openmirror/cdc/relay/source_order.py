@@ -1,7 +1,7 @@
 """The source's own order of changes, by which repeated ones are recognised.
 
 A connector that starts again sends the end of what it had sent once more, in the same order. Its
-records get new offsets, so only the place in the source's own log tells that they were there.
+records get new offsets, so only the place in the source's own log shows that they were there.
 
 The rule: of the changes of one table, one below the highest place that was seen is a repeated one,
 and so is one at that place if the same key had the same operation there. Only the changes at the
@@ -71,7 +71,7 @@ class SeenChanges:
 
 @dataclass(frozen=True)
 class SourceChange:
-    """What tells one change of a table from another one."""
+    """What makes one change of a table differ from another one."""
 
     op: str
     key: str | None

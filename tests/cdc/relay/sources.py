@@ -45,7 +45,7 @@ class Event:
     bad: StopCode | None = None
     """Why it cannot be understood."""
     nowhere: bool = False
-    """Whether it cannot be told which table it is of."""
+    """Whether it does not say which table it is of."""
 
 
 @dataclass

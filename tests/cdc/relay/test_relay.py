@@ -78,7 +78,7 @@ def assert_each_state_was_the_sources(store: FileStore, database: Database) -> N
 
 
 class Dying:
-    """Dies before or after the n-th call of a store, counted over all its lives."""
+    """Dies before or after the n-th call of a store, counted over all its starts."""
 
     def __init__(self, store: MemoryStore, random: Random) -> None:
         self._random = random
@@ -436,7 +436,7 @@ def test_a_first_snapshot_that_did_not_end_is_begun_anew_by_itself() -> None:
         relay(store, Stream()).open()
 
 
-def test_a_stream_that_does_not_reach_back_is_said_to_have_lost_events() -> None:
+def test_a_stream_that_does_not_reach_back_has_lost_events() -> None:
     store = memory()
     stream = Stream(events=[Event("one", "c", n, "x", (0, n), n) for n in range(3)])
     made = relay(store, stream, 1)
