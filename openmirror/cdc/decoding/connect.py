@@ -12,7 +12,7 @@ class MalformedSchema(ValueError):
     """This is no schema of Kafka Connect."""
 
 
-class Kind(StrEnum):
+class JsonKind(StrEnum):
     """What a value is in JSON, before its schema's name gives it a meaning."""
 
     INT8 = "int8"
@@ -34,7 +34,7 @@ class Kind(StrEnum):
 class Schema:
     """One schema, with all that it is made of."""
 
-    kind: Kind
+    kind: JsonKind
     optional: bool = False
     name: str = ""
     """The meaning, such as `io.debezium.time.Date`; empty where the JSON value is all."""
@@ -65,7 +65,7 @@ def schema_from(tree: Any) -> Schema:
     if not isinstance(tree, dict):
         raise MalformedSchema("a schema is a JSON object")
     try:
-        kind = Kind(str(tree.get("type")))
+        kind = JsonKind(str(tree.get("type")))
     except ValueError:
         raise MalformedSchema(f"there is no type {tree.get('type')!r}") from None
     name = tree.get("name")
@@ -78,16 +78,16 @@ def schema_from(tree: Any) -> Schema:
         name=name or "",
         parameters={str(key): str(value) for key, value in (parameters or {}).items()},
         has_default=tree.get("default") is not None,
-        fields=_fields(tree) if kind is Kind.STRUCT else (),
+        fields=_fields(tree) if kind is JsonKind.STRUCT else (),
         items=_items(tree, kind),
-        keys=schema_from(tree.get("keys")) if kind is Kind.MAP else None,
+        keys=schema_from(tree.get("keys")) if kind is JsonKind.MAP else None,
     )
 
 
-def _items(tree: dict[str, Any], kind: Kind) -> Schema | None:
-    if kind is Kind.ARRAY:
+def _items(tree: dict[str, Any], kind: JsonKind) -> Schema | None:
+    if kind is JsonKind.ARRAY:
         return schema_from(tree.get("items"))
-    if kind is Kind.MAP:
+    if kind is JsonKind.MAP:
         return schema_from(tree.get("values"))
     return None
 

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from openmirror.cdc.decoded import Decoded, DecodedRows, UndecodableRecord
 from openmirror.cdc.decoding.control import pairs
-from openmirror.cdc.decoding.envelopes import Envelope, WithoutRows, announced, no_envelope
+from openmirror.cdc.decoding.envelopes import ChangeEnvelope, WithoutRows, announced, no_envelope
 from openmirror.cdc.decoding.keys import Key, key_from
-from openmirror.cdc.decoding.parsing import Ask, parse, session_for_parsing
+from openmirror.cdc.decoding.parsing import VersionQuery, parse, session_for_parsing
 from openmirror.cdc.decoding.payloads import Payload, table_in
 from openmirror.cdc.decoding.placeholders import unavailable
 from openmirror.cdc.decoding.rows import Payloads, rows_of
@@ -27,11 +27,11 @@ _TRUNCATE = '"op":"t"'
 class _Version:
     """An envelope with a key: what a group of records is decoded by."""
 
-    envelope: Envelope
+    envelope: ChangeEnvelope
     value: Payload
     key: Key | None
     key_value: Payload | None
-    ask: Ask
+    query: VersionQuery
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Decoder:
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = session_for_parsing(spark)
-        self._announced: dict[str, Envelope | WithoutRows | StopReason] = {}
+        self._announced: dict[str, ChangeEnvelope | WithoutRows | StopReason] = {}
         self._versions: dict[tuple[str, str | None], _Version | StopReason] = {}
         # A truncate has no key, but belongs to the table that other records give one.
         self._keys: dict[str, str] = {}
@@ -72,7 +72,7 @@ class Decoder:
         decoded = self._decode_groups(batch, groups, stops)
         return Decoded(tuple(decoded), _undecodable(batch, stops), others)
 
-    def _what(self, text: str) -> Envelope | WithoutRows | StopReason:
+    def _what(self, text: str) -> ChangeEnvelope | WithoutRows | StopReason:
         if text not in self._announced:
             self._announced[text] = announced(text)
         return self._announced[text]
@@ -81,7 +81,7 @@ class Decoder:
         self,
         batch: _Batch,
         text: str,
-        envelope: Envelope,
+        envelope: ChangeEnvelope,
         rows: pa.Array,
         stops: dict[int, StopReason],
     ) -> Iterator[tuple[_Version, pa.Array]]:
@@ -101,7 +101,7 @@ class Decoder:
                 yield version, sound
 
     def _version(
-        self, text: str, key_text: str | None, envelope: Envelope
+        self, text: str, key_text: str | None, envelope: ChangeEnvelope
     ) -> _Version | StopReason:
         known = self._versions.get((text, key_text))
         if known is None:
@@ -110,13 +110,13 @@ class Decoder:
             self._versions[text, key_text] = known
         return known
 
-    def _new_version(self, envelope: Envelope, key: Key | None) -> _Version:
+    def _new_version(self, envelope: ChangeEnvelope, key: Key | None) -> _Version:
         return _Version(
             envelope,
             Payload(envelope.schema),
             key,
             None if key is None else Payload(key.schema),
-            Ask(len(self._versions), envelope, key),
+            VersionQuery(len(self._versions), envelope, key),
         )
 
     def _decode_groups(
@@ -126,11 +126,11 @@ class Decoder:
             return []
         rows = pa.concat_arrays([members for _, members in groups])
         numbers = pa.concat_arrays(
-            [pa.repeat(pa.scalar(v.ask.number, pa.int32()), len(m)) for v, m in groups]
+            [pa.repeat(pa.scalar(v.query.number, pa.int32()), len(m)) for v, m in groups]
         )
         values = batch.values.payloads.take(rows)
         keys = batch.keys.payloads.take(rows)
-        parsed = parse(self._spark, [version.ask for version, _ in groups], numbers, values, keys)
+        parsed = parse(self._spark, [version.query for version, _ in groups], numbers, values, keys)
         decoded: list[DecodedRows] = []
         begin = 0
         for version, members in groups:
@@ -139,8 +139,8 @@ class Decoder:
             payloads = Payloads(
                 rows=members,
                 offsets=batch.offsets.take(members),
-                values=part.column(version.ask.value_name).combine_chunks(),
-                keys=part.column(version.ask.key_name).combine_chunks() if version.key else None,
+                values=part.column(version.query.value_name).combine_chunks(),
+                keys=part.column(version.query.key_name).combine_chunks() if version.key else None,
                 key_texts=batch.keys.payloads.take(members),
                 pairs=batch.pairs.take(members),
             )

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 
 from openmirror.cdc.decoded import SourceColumn
-from openmirror.cdc.decoding.connect import Kind, MalformedSchema, Schema, schema_from
+from openmirror.cdc.decoding.connect import JsonKind, MalformedSchema, Schema, schema_from
 from openmirror.cdc.decoding.types import Reading, reading_of
 from openmirror.cdc.stops import StopCode, StopReason
 from openmirror.protocol.schema import duplicate_column
@@ -18,7 +18,7 @@ _RESERVED = "__"
 
 
 @dataclass(frozen=True)
-class Envelope:
+class ChangeEnvelope:
     """Changes of rows that have these columns."""
 
     schema: Schema
@@ -33,7 +33,7 @@ class WithoutRows:
     """A heartbeat, an end of a transaction, a message or a notification."""
 
 
-def announced(text: str) -> Envelope | WithoutRows | StopReason:
+def announced(text: str) -> ChangeEnvelope | WithoutRows | StopReason:
     """What a record's schema (its JSON) announces, or why nobody can decode its payload."""
     try:
         schema = schema_from(json.loads(text))
@@ -44,7 +44,7 @@ def announced(text: str) -> Envelope | WithoutRows | StopReason:
             return WithoutRows()
         return no_envelope(f"it is no envelope of Debezium: its schema is {schema.name!r}")
     row, source, operation = (schema.find(name) for name in ("after", "source", "op"))
-    if row is None or source is None or operation is None or row.kind is not Kind.STRUCT:
+    if row is None or source is None or operation is None or row.kind is not JsonKind.STRUCT:
         return no_envelope("its envelope has no after, source and op")
     if not all(source.find(name) for name in _SOURCE):
         return no_envelope(f"the source of its envelope does not have {', '.join(_SOURCE)}")
@@ -62,7 +62,7 @@ def no_envelope(detail: str) -> StopReason:
     )
 
 
-def _with_columns(schema: Schema, row: Schema) -> Envelope | StopReason:
+def _with_columns(schema: Schema, row: Schema) -> ChangeEnvelope | StopReason:
     names = [field.name for field in row.fields]
     twice = duplicate_column(names)
     if twice is not None:
@@ -80,7 +80,7 @@ def _with_columns(schema: Schema, row: Schema) -> Envelope | StopReason:
         SourceColumn(field.name, reading.type, field.schema.optional, field.schema.has_default)
         for field, reading in zip(row.fields, readings, strict=True)
     )
-    return Envelope(schema, columns, tuple(readings))
+    return ChangeEnvelope(schema, columns, tuple(readings))
 
 
 def _refused(detail: str) -> StopReason:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from openmirror.cdc.decoding.connect import Kind, MalformedSchema, Schema, schema_from
-from openmirror.cdc.decoding.envelopes import Envelope, no_envelope
+from openmirror.cdc.decoding.connect import JsonKind, MalformedSchema, Schema, schema_from
+from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.types import reading_of
 from openmirror.cdc.stops import StopReason
 
@@ -19,13 +19,13 @@ class Key:
     columns: tuple[str, ...]
 
 
-def key_from(text: str, envelope: Envelope) -> Key | StopReason:
+def key_from(text: str, envelope: ChangeEnvelope) -> Key | StopReason:
     """The key that a schema (its JSON) describes, of rows of an envelope."""
     try:
         schema = schema_from(json.loads(text))
     except MalformedSchema as error:
         return no_envelope(f"the schema of its key is none of Kafka Connect's: {error}")
-    if schema.kind is not Kind.STRUCT or not schema.fields:
+    if schema.kind is not JsonKind.STRUCT or not schema.fields:
         return no_envelope("its key is no struct of columns")
     readings = {
         column.name: reading

@@ -21,10 +21,10 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from openmirror.cdc.decoding.connect import Kind, Schema
-from openmirror.cdc.decoding.envelopes import Envelope
+from openmirror.cdc.decoding.connect import JsonKind, Schema
+from openmirror.cdc.decoding.envelopes import ChangeEnvelope
 from openmirror.cdc.decoding.keys import Key
-from openmirror.cdc.decoding.types import Form, Reading
+from openmirror.cdc.decoding.types import Reading, WrittenAs
 
 UNREAD = "__unread"
 """Where Spark puts a text that it cannot read whole. No column of a table begins so."""
@@ -32,16 +32,16 @@ UNREAD = "__unread"
 _PAYLOADS = pa.schema([("version", pa.int32()), ("value", pa.string()), ("key", pa.string())])
 _SOURCE = ("connector", "snapshot", "db", "schema", "table", "sequence")
 _NUMBERS_OF_SOURCE = ("txId", "lsn", "ts_us", "ts_ms")
-_TYPES: dict[Kind, type[DataType]] = {
+_TYPES: dict[JsonKind, type[DataType]] = {
     # Of a byte, Spark takes 128 to 255 as well, and makes them negative.
-    Kind.INT8: ShortType,
-    Kind.INT16: ShortType,
-    Kind.INT32: IntegerType,
-    Kind.INT64: LongType,
-    Kind.FLOAT32: FloatType,
-    Kind.FLOAT64: DoubleType,
-    Kind.BOOLEAN: BooleanType,
-    Kind.BYTES: BinaryType,
+    JsonKind.INT8: ShortType,
+    JsonKind.INT16: ShortType,
+    JsonKind.INT32: IntegerType,
+    JsonKind.INT64: LongType,
+    JsonKind.FLOAT32: FloatType,
+    JsonKind.FLOAT64: DoubleType,
+    JsonKind.BOOLEAN: BooleanType,
+    JsonKind.BYTES: BinaryType,
 }
 """Text for whatever is not here: of anything nested, Spark gives the JSON as it was written."""
 
@@ -67,10 +67,10 @@ def session_for_parsing(spark: SparkSession) -> SparkSession:
     return session
 
 
-class Ask:
+class VersionQuery:
     """What a query is asked for the records of one envelope and one key."""
 
-    def __init__(self, number: int, envelope: Envelope, key: Key | None) -> None:
+    def __init__(self, number: int, envelope: ChangeEnvelope, key: Key | None) -> None:
         self.number = number
         """No other version of the decoder's has it."""
         self.value_name = f"value{number}"
@@ -82,14 +82,18 @@ class Ask:
 
 
 def parse(
-    spark: SparkSession, asks: Sequence[Ask], versions: pa.Array, values: pa.Array, keys: pa.Array
+    spark: SparkSession,
+    queries: Sequence[VersionQuery],
+    versions: pa.Array,
+    values: pa.Array,
+    keys: pa.Array,
 ) -> pa.Table:
     """Each row's value and key as structs, in the columns of its version alone.
 
     Rows keep their order. A struct's last field is UNREAD, and NULL where all was read.
     """
     payloads = pa.Table.from_arrays([versions, values, keys], schema=_PAYLOADS)
-    columns = [column for ask in asks for column in ask.columns]
+    columns = [column for query in queries for column in query.columns]
     return spark.createDataFrame(payloads).select(*columns).toArrow()
 
 
@@ -99,7 +103,7 @@ def _parsed(text: str, kind: StructType, number: int) -> Column:
     return sf.when(sf.col("version") == number, sf.from_json(sf.col(text), wanted, options))
 
 
-def _envelope_type(envelope: Envelope) -> StructType:
+def _envelope_type(envelope: ChangeEnvelope) -> StructType:
     """The row first, so that its columns are found by their place."""
     source = envelope.schema.find("source")
     row = envelope.schema.find("after")
@@ -120,7 +124,7 @@ def _envelope_type(envelope: Envelope) -> StructType:
     )
 
 
-def _key_type(envelope: Envelope, key: Key) -> StructType:
+def _key_type(envelope: ChangeEnvelope, key: Key) -> StructType:
     readings = dict(zip([c.name for c in envelope.columns], envelope.readings, strict=True))
     return StructType(
         [
@@ -131,6 +135,6 @@ def _key_type(envelope: Envelope, key: Key) -> StructType:
 
 
 def _json_type(schema: Schema, reading: Reading) -> DataType:
-    if reading.form is Form.VARIABLE_DECIMAL:
+    if reading.form is WrittenAs.VARIABLE_DECIMAL:
         return StructType([StructField("scale", IntegerType()), StructField("value", BinaryType())])
     return _TYPES.get(schema.kind, StringType)()

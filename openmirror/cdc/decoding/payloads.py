@@ -19,10 +19,10 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import SourceTable
-from openmirror.cdc.decoding.connect import Kind, Schema
+from openmirror.cdc.decoding.connect import JsonKind, Schema
 from openmirror.protocol.names import is_unicode
 
-_SIGNED_BITS = {Kind.INT8: 8, Kind.INT16: 16, Kind.INT32: 32, Kind.INT64: 64}
+_SIGNED_BITS = {JsonKind.INT8: 8, JsonKind.INT16: 16, JsonKind.INT32: 32, JsonKind.INT64: 64}
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _LARGEST_FLOAT = 3.4028235677973366e38  # beyond it, the nearest 32-bit float is infinite
 
@@ -37,11 +37,11 @@ _TEXT = rf'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|{_ESCAPED})*"'
 _BASE64 = r'"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"'
 _SCALARS = {
     **dict.fromkeys(_SIGNED_BITS, _WHOLE),
-    Kind.FLOAT32: _REAL,
-    Kind.FLOAT64: _REAL,
-    Kind.BOOLEAN: "(?:true|false)",
-    Kind.STRING: _TEXT,
-    Kind.BYTES: _BASE64,
+    JsonKind.FLOAT32: _REAL,
+    JsonKind.FLOAT64: _REAL,
+    JsonKind.BOOLEAN: "(?:true|false)",
+    JsonKind.STRING: _TEXT,
+    JsonKind.BYTES: _BASE64,
 }
 
 
@@ -84,14 +84,14 @@ def pattern(schema: Schema) -> str:
 
 
 def _pattern(schema: Schema) -> str:
-    if schema.kind is Kind.STRUCT:
+    if schema.kind is JsonKind.STRUCT:
         fields = (f"{_literal(f.name)}:{_pattern(f.schema)}" for f in schema.fields)
         inner = rf"\{{{','.join(fields)}\}}"
-    elif schema.kind is Kind.ARRAY:
+    elif schema.kind is JsonKind.ARRAY:
         assert schema.items is not None
         item = _pattern(schema.items)
         inner = rf"\[(?:{item}(?:,{item})*)?\]"
-    elif schema.kind is Kind.MAP:
+    elif schema.kind is JsonKind.MAP:
         assert schema.items is not None
         member = f"{_TEXT}:{_pattern(schema.items)}"
         inner = rf"\{{(?:{member}(?:,{member})*)?\}}"
@@ -143,11 +143,11 @@ def _no_constant(text: str) -> Any:
 def _fault(value: Any, schema: Schema, where: str) -> str | None:
     if value is None:
         return None if schema.optional else f"{where or 'it'} is NULL, which its schema excludes"
-    if schema.kind is Kind.STRUCT:
+    if schema.kind is JsonKind.STRUCT:
         return _fault_of_struct(value, schema, where)
-    if schema.kind in (Kind.ARRAY, Kind.MAP):
+    if schema.kind in (JsonKind.ARRAY, JsonKind.MAP):
         assert schema.items is not None
-        if not isinstance(value, list if schema.kind is Kind.ARRAY else dict):
+        if not isinstance(value, list if schema.kind is JsonKind.ARRAY else dict):
             return f"{where} is no {schema.kind}"
         members: Iterable[Any] = value if isinstance(value, list) else value.values()
         found = (_fault(member, schema.items, f"an item of {where}") for member in members)
@@ -203,11 +203,11 @@ def _is_base64(value: Any) -> bool:
     return True
 
 
-_SCALAR_CHECKS: dict[Kind, Callable[[Any], bool]] = {
+_SCALAR_CHECKS: dict[JsonKind, Callable[[Any], bool]] = {
     **{kind: _is_whole(bits) for kind, bits in _SIGNED_BITS.items()},
-    Kind.FLOAT32: _is_real(_LARGEST_FLOAT),
-    Kind.FLOAT64: _is_real(math.inf),
-    Kind.BOOLEAN: lambda value: isinstance(value, bool),
-    Kind.STRING: _is_text,
-    Kind.BYTES: _is_base64,
+    JsonKind.FLOAT32: _is_real(_LARGEST_FLOAT),
+    JsonKind.FLOAT64: _is_real(math.inf),
+    JsonKind.BOOLEAN: lambda value: isinstance(value, bool),
+    JsonKind.STRING: _is_text,
+    JsonKind.BYTES: _is_base64,
 }

@@ -11,7 +11,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from openmirror.cdc.decoded import CONTROL, DecodedRows, SourceColumn, SourceTable
 from openmirror.cdc.decoding.control import positions
 from openmirror.cdc.decoding.converting import convert
-from openmirror.cdc.decoding.envelopes import Envelope, no_envelope
+from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.keys import Key
 from openmirror.cdc.decoding.parsing import UNREAD
 from openmirror.cdc.stops import StopCode, StopReason
@@ -40,7 +40,7 @@ class Payloads:
 
 
 def rows_of(
-    envelope: Envelope, key: Key | None, payloads: Payloads
+    envelope: ChangeEnvelope, key: Key | None, payloads: Payloads
 ) -> tuple[list[DecodedRows], dict[int, StopReason]]:
     """The rows by table, and why records of the batch, by their row there, are none."""
     found = _Found(payloads.rows)
@@ -121,7 +121,7 @@ def _column(
     found: _Found,
     index: int,
     column: SourceColumn,
-    envelope: Envelope,
+    envelope: ChangeEnvelope,
     key: Key | None,
     payloads: Payloads,
     operations: pa.Array,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from openmirror.cdc.decoding.connect import Kind, Schema
+from openmirror.cdc.decoding.connect import JsonKind, Schema
 from openmirror.cdc.stops import StopCode, StopReason
 from openmirror.protocol.schema import ColumnType
 
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
+_VARIABLE_SCALE = "io.debezium.data.VariableScaleDecimal"
 _PRECISION = "connect.decimal.precision"
 _MOST_DIGITS = 38
 _MOST_SCALE = 1000
@@ -18,7 +19,7 @@ _MONEY_SCALE = 2
 _MONEY_DIGITS = 19
 
 
-class Form(Enum):
+class WrittenAs(Enum):
     """How a value is written in JSON, where its Delta type does not say so already."""
 
     PLAIN = auto()
@@ -52,67 +53,67 @@ class Reading:
     """How a column's JSON values become values of its Delta type."""
 
     type: ColumnType
-    form: Form = Form.PLAIN
+    form: WrittenAs = WrittenAs.PLAIN
     scale: int = 0
     """Digits after the point, of a decimal; of a time, how many digits of a second a unit has."""
 
 
 _PLAIN = {
-    Kind.INT8: "byte",
-    Kind.INT16: "short",
-    Kind.INT32: "integer",
-    Kind.INT64: "long",
-    Kind.FLOAT32: "float",
-    Kind.FLOAT64: "double",
-    Kind.BOOLEAN: "boolean",
-    Kind.STRING: "string",
-    Kind.BYTES: "binary",
+    JsonKind.INT8: "byte",
+    JsonKind.INT16: "short",
+    JsonKind.INT32: "integer",
+    JsonKind.INT64: "long",
+    JsonKind.FLOAT32: "float",
+    JsonKind.FLOAT64: "double",
+    JsonKind.BOOLEAN: "boolean",
+    JsonKind.STRING: "string",
+    JsonKind.BYTES: "binary",
 }
 
 
-def _reading(kind: str, form: Form, scale: int = 0) -> Reading:
+def _reading(kind: str, form: WrittenAs, scale: int = 0) -> Reading:
     return Reading(ColumnType(kind), form, scale)
 
 
+def _zoneless(form: WrittenAs, digits: int = 0) -> Reading:
+    return _reading("timestamp_ntz", form, digits)
+
+
+_TIME = "io.debezium.time."
+_DATA = "io.debezium.data."
 _BY_NAME = {
-    (Kind.INT32, "io.debezium.time.Date"): _reading("date", Form.DAYS),
-    (Kind.INT32, "io.debezium.time.Time"): _reading("string", Form.TIME, 3),
-    (Kind.INT64, "io.debezium.time.MicroTime"): _reading("string", Form.TIME, 6),
-    (Kind.INT64, "io.debezium.time.NanoTime"): _reading("string", Form.TIME, 9),
-    (Kind.INT64, "io.debezium.time.Timestamp"): _reading("timestamp_ntz", Form.TIMESTAMP, 3),
-    (Kind.INT64, "io.debezium.time.MicroTimestamp"): _reading("timestamp_ntz", Form.TIMESTAMP, 6),
-    (Kind.INT64, "io.debezium.time.NanoTimestamp"): _reading("timestamp_ntz", Form.TIMESTAMP, 9),
-    (Kind.STRING, "io.debezium.time.ZonedTimestamp"): _reading("timestamp", Form.ZONED_TIMESTAMP),
-    (Kind.STRING, "io.debezium.time.IsoDate"): _reading("date", Form.ISO_DATE),
-    (Kind.STRING, "io.debezium.time.IsoTime"): _reading("string", Form.ISO_TIME),
-    (Kind.STRING, "io.debezium.time.IsoTimestamp"): _reading("timestamp_ntz", Form.ISO_TIMESTAMP),
-    (Kind.STRUCT, "io.debezium.data.VariableScaleDecimal"): _reading(
-        "string", Form.VARIABLE_DECIMAL
-    ),
+    (JsonKind.INT32, _TIME + "Date"): _reading("date", WrittenAs.DAYS),
+    (JsonKind.INT32, _TIME + "Time"): _reading("string", WrittenAs.TIME, 3),
+    (JsonKind.INT64, _TIME + "MicroTime"): _reading("string", WrittenAs.TIME, 6),
+    (JsonKind.INT64, _TIME + "NanoTime"): _reading("string", WrittenAs.TIME, 9),
+    (JsonKind.INT64, _TIME + "Timestamp"): _zoneless(WrittenAs.TIMESTAMP, 3),
+    (JsonKind.INT64, _TIME + "MicroTimestamp"): _zoneless(WrittenAs.TIMESTAMP, 6),
+    (JsonKind.INT64, _TIME + "NanoTimestamp"): _zoneless(WrittenAs.TIMESTAMP, 9),
+    (JsonKind.STRING, _TIME + "ZonedTimestamp"): _reading("timestamp", WrittenAs.ZONED_TIMESTAMP),
+    (JsonKind.STRING, _TIME + "IsoDate"): _reading("date", WrittenAs.ISO_DATE),
+    (JsonKind.STRING, _TIME + "IsoTime"): _reading("string", WrittenAs.ISO_TIME),
+    (JsonKind.STRING, _TIME + "IsoTimestamp"): _zoneless(WrittenAs.ISO_TIMESTAMP),
+    (JsonKind.STRUCT, _VARIABLE_SCALE): _reading("string", WrittenAs.VARIABLE_DECIMAL),
 }
 _ALREADY_TEXT = {
-    (Kind.STRING, f"io.debezium.{name}")
-    for name in (
-        *("data.Uuid", "data.Enum", "data.EnumSet", "data.Json", "data.Xml"),
-        *("data.Ltree", "data.Tsvector", "time.ZonedTime", "time.Interval"),
-    )
+    *(_DATA + name for name in ("Uuid", "Enum", "EnumSet", "Json", "Xml", "Ltree", "Tsvector")),
+    *(_TIME + name for name in ("ZonedTime", "Interval")),
 }
-_BITS = (Kind.BYTES, "io.debezium.data.Bits")
-_SHAPES = "io.debezium.data.geometry."
+_CLEAR_IN_JSON = {_TIME + name for name in ("ZonedTimestamp", "IsoDate", "IsoTime", "IsoTimestamp")}
+_BITS = _DATA + "Bits"
+_SHAPES = _DATA + "geometry."
 
 
 def reading_of(column: str, schema: Schema) -> Reading | StopReason:
     """The one Delta type that holds every value of a column's schema, and how they get there."""
-    if schema.name == _DECIMAL and schema.kind is Kind.BYTES:
+    if schema.name == _DECIMAL and schema.kind is JsonKind.BYTES:
         return _decimal(column, schema)
-    named = (schema.kind, schema.name)
-    if named in _BY_NAME:
-        return _BY_NAME[named]
-    if schema.kind in _PLAIN and (not schema.name or named in _ALREADY_TEXT or named == _BITS):
+    meaning = _BY_NAME.get((schema.kind, schema.name))
+    if meaning is not None:
+        return meaning
+    if schema.kind in _PLAIN and (not schema.name or schema.name in {*_ALREADY_TEXT, _BITS}):
         return Reading(ColumnType(_PLAIN[schema.kind]))
-    if _is_readable(schema):
-        return _reading("string", Form.JSON)
-    return _unsupported(column, schema)
+    return _reading("string", WrittenAs.JSON) if _is_clear(schema) else _unsupported(column, schema)
 
 
 def _decimal(column: str, schema: Schema) -> Reading | StopReason:
@@ -123,43 +124,34 @@ def _decimal(column: str, schema: Schema) -> Reading | StopReason:
     except (KeyError, ValueError):
         return _stop(column, "a decimal without a scale", _REMEDIES[_DECIMAL])
     if not 0 <= scale <= _MOST_SCALE:
-        return _stop(
-            column,
-            "a numeric with a negative scale",
-            "Set decimal.handling.mode=string in the connector",
-        )
+        return _stop(column, "a numeric with a negative scale", _DECIMALS_AS_TEXT)
     digits = max(digits, scale)
     if digits > _MOST_DIGITS:
-        return _reading("string", Form.LONG_DECIMAL, scale)
-    return _reading(f"decimal({digits},{scale})", Form.DECIMAL, scale)
+        return _reading("string", WrittenAs.LONG_DECIMAL, scale)
+    return _reading(f"decimal({digits},{scale})", WrittenAs.DECIMAL, scale)
 
 
-def _is_readable(schema: Schema) -> bool:
+def _is_clear(schema: Schema) -> bool:
     """Whether the JSON of a nested value says what it means without its schema."""
     if schema.name.startswith(_SHAPES):
         return True
+    if schema.kind in _PLAIN:
+        return not schema.name or schema.name in _ALREADY_TEXT or schema.name in _CLEAR_IN_JSON
     parts = [*(field.schema for field in schema.fields), schema.items, schema.keys]
-    if schema.kind in (Kind.ARRAY, Kind.MAP, Kind.STRUCT):
-        return not schema.name and all(_is_readable(part) for part in parts if part is not None)
-    named = (schema.kind, schema.name)
-    return not schema.name or named in _ALREADY_TEXT or named in _SELF_DESCRIBING
+    return not schema.name and all(_is_clear(part) for part in parts if part is not None)
 
 
-_SELF_DESCRIBING = {
-    (Kind.STRING, f"io.debezium.time.{name}")
-    for name in ("ZonedTimestamp", "IsoDate", "IsoTime", "IsoTimestamp")
-}
-_TIME_REMEDY = "Set time.precision.mode=isostring in the connector"
+_MICROSECONDS = "Set time.precision.mode=microseconds in the connector"
+_DECIMALS_AS_TEXT = "Set decimal.handling.mode=string in the connector"
+_INTERVALS_AS_TEXT = "Set interval.handling.mode=string in the connector"
 _REMEDIES = {
-    _DECIMAL: "Set decimal.handling.mode=string in the connector",
-    "io.debezium.data.VariableScaleDecimal": "Set decimal.handling.mode=string in the connector",
-    "io.debezium.time.MicroDuration": "Set interval.handling.mode=string in the connector",
-    "io.debezium.time.NanoDuration": "Set interval.handling.mode=string in the connector",
-    "org.apache.kafka.connect.data.Date": "Set time.precision.mode=microseconds in the connector",
-    "org.apache.kafka.connect.data.Time": "Set time.precision.mode=microseconds in the connector",
-    "org.apache.kafka.connect.data.Timestamp": (
-        "Set time.precision.mode=microseconds in the connector"
-    ),
+    _DECIMAL: _DECIMALS_AS_TEXT,
+    _VARIABLE_SCALE: _DECIMALS_AS_TEXT,
+    _TIME + "MicroDuration": _INTERVALS_AS_TEXT,
+    _TIME + "NanoDuration": _INTERVALS_AS_TEXT,
+    "org.apache.kafka.connect.data.Date": _MICROSECONDS,
+    "org.apache.kafka.connect.data.Time": _MICROSECONDS,
+    "org.apache.kafka.connect.data.Timestamp": _MICROSECONDS,
 }
 
 
@@ -170,8 +162,8 @@ def _unsupported(column: str, schema: Schema) -> StopReason:
     where = "" if inner is schema else f"an {schema.kind} of "
     what = f"{inner.kind} {inner.name}".strip()
     remedy = _REMEDIES.get(inner.name)
-    if remedy is None and inner.name.startswith("io.debezium.time."):
-        remedy = _TIME_REMEDY
+    if remedy is None and inner.name.startswith(_TIME):
+        remedy = "Set time.precision.mode=isostring in the connector"
     return _stop(column, f"{where}{what}", remedy)
 
 
