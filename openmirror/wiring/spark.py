@@ -39,14 +39,26 @@ def local_engine(settings: Settings, say: Say = say_nothing) -> Iterator[TableEn
 
     Raises CannotStart when it cannot be had.
     """
-    from openmirror.spark.places import local_spark_paths
+    with local_spark(settings, say) as spark:
+        yield engine_over(settings, spark)
 
-    spark_path = local_spark_paths(str(local_root(settings)))
+
+@contextmanager
+def local_spark(settings: Settings, say: Say = say_nothing) -> Iterator[SparkSession]:
+    """Spark in this process, stopped at the end; raises CannotStart when it cannot be had."""
+    local_root(settings)  # which is to be there before anything slow is begun
     spark = _start_here(settings, say, {})
     try:
-        yield _engine(settings, spark, spark_path)
+        yield spark
     finally:
         spark.stop()
+
+
+def engine_over(settings: Settings, spark: SparkSession) -> TableEngine:
+    """The engine of a local root, in a session that is there already."""
+    from openmirror.spark.places import local_spark_paths
+
+    return _engine(settings, spark, local_spark_paths(str(local_root(settings))))
 
 
 @contextmanager

@@ -153,8 +153,10 @@ class Relay:
         }
         self._held = {path: one.held for path, one in landed.items() if one.held is not None}
         self._next = end
-        if any(one.rows or one.stopped for one in landed.values()) or self._is_document_due():
-            self._advance(end, landed, snapshot=_snapshot_open(decoded))
+        snapshot = _snapshot_open(decoded)
+        has_ended = snapshot is False and self._document.is_snapshot_open
+        if has_ended or self._has_to_say(landed):
+            self._advance(end, landed, snapshot)
         return BatchReport(
             records=records.num_rows,
             end=end,
@@ -217,6 +219,11 @@ class Relay:
         self._write(lambda there: there.advanced(complete, tables, stopped, snapshot))
         self._source.forget(self._document.needed_from)
 
+    def _has_to_say(self, landed: Mapping[TablePath, LandedRecords]) -> bool:
+        """Whether the document has to move, and not only may."""
+        changed = any(one.rows or one.stopped for one in landed.values())
+        return changed or self._is_document_due()
+
     def _is_document_due(self) -> bool:
         waited = self._options.monotonic() - self._written_at
         return self._document.complete_to < self._next and waited >= self._options.idle_seconds
@@ -255,15 +262,19 @@ def _replaced(stream: str, there: StreamDocument, source: RecordSource) -> str:
 
 
 def _snapshot_open(decoded: Decoded) -> bool | None:
-    """Whether the first snapshot goes on behind a batch; None where the batch does not say."""
+    """Whether the first snapshot may go on behind a batch; None where the batch does not say.
+
+    The last row of a snapshot does not end it: only what comes behind shows that the connector has
+    gone on from there.
+    """
     newest: tuple[int, str | None] | None = None
     for piece in decoded.tables:
         if piece.rows.num_rows:
             last = piece.rows.slice(piece.rows.num_rows - 1).to_pylist()[0]
             newest = max(newest or (-1, None), (last["__offset"], last["__snapshot"]))
     if newest is None:
-        return None
-    return newest[1] not in ("false", "last", "incremental")
+        return False if decoded.others else None
+    return newest[1] not in ("false", "incremental")
 
 
 def _newest(decoded: Decoded) -> int | None:

@@ -1,0 +1,173 @@
+"""Debezium's embedded engine in this process, by JPype: its records go into a spool.
+
+Only the end of a whole transaction is acknowledged: a connector that is stopped between the two
+halves of a changed key, and goes on behind the first, never sends the second.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import jpype  # type: ignore[import-untyped]
+
+from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
+
+_JVM = (
+    "-Xmx512m",
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Xshare:auto",
+    "-Duser.timezone=UTC",
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+)
+PAIR_HEADERS = ("__debezium.newkey", "__debezium.oldkey")
+"""They make a delete and an insert one row's. Others say the same of every record."""
+_ENDED = '"status":"END"'
+_BEGUN = '"status":"BEGIN"'
+
+
+def start_jvm(class_path: str) -> None:
+    """Start this process's one JVM with Debezium's jars."""
+    jpype.startJVM(*_JVM, classpath=class_path.split(":"), interrupt=False)
+
+
+class Capture:
+    """One engine; `run` ends when it was asked to stop, or when the connector has failed."""
+
+    def __init__(self, properties: Mapping[str, str], writer: SpoolWriter) -> None:
+        self._writer = writer
+        self._transactions = f"{properties['topic.prefix']}.transaction"
+        self._is_inside = False
+        self._failure: str | None = None
+        self._spool_failure: Exception | None = None
+        self._stopping = threading.Event()
+        self._engine = self._made(properties)
+
+    def run(self) -> None:
+        """Capture; raises RuntimeError with the connector's own words, or what the spool raised."""
+        self._engine.run()
+        if self._spool_failure is not None:
+            raise self._spool_failure
+        if self._failure is not None and not self._stopping.is_set():
+            raise RuntimeError(self._failure)
+
+    def stop(self) -> None:
+        """End it; from another thread."""
+        self._stopping.set()
+        self._engine.close()
+
+    def _made(self, properties: Mapping[str, str]) -> Any:
+        form = jpype.JClass("io.debezium.engine.format.Json")
+        engine = jpype.JClass("io.debezium.engine.DebeziumEngine")
+        forms = jpype.JClass("io.debezium.engine.format.KeyValueHeaderChangeEventFormat")
+        given = jpype.JClass("java.util.Properties")()
+        for name, value in properties.items():
+            given.setProperty(name, value)
+        consumer = jpype.JProxy(
+            "io.debezium.engine.DebeziumEngine$ChangeConsumer",
+            dict={"handleBatch": self._take, "supportsTombstoneEvents": lambda: True},
+        )
+        completed = jpype.JProxy(
+            "io.debezium.engine.DebeziumEngine$CompletionCallback", dict={"handle": self._ended}
+        )
+        builder = engine.create(forms.of(form, form, form)).using(given)
+        return builder.using(completed).notifying(consumer).build()
+
+    def _take(self, events: Any, committer: Any) -> None:
+        """Make a batch last, then acknowledge what is whole of it."""
+        try:
+            records, whole = self._read(events)
+            source = self._writer.source if whole is None else _source(whole)
+            self._writer.append(records, source or b"")
+        except Exception as error:
+            # The engine says in its own words that its consumer has failed; this is why.
+            self._spool_failure = error
+            raise
+        if whole is not None:
+            committer.markProcessed(whole)
+            committer.markBatchFinished()
+
+    def _read(self, events: Any) -> tuple[list[SpooledRecord], Any]:
+        """A batch's records, and the last event up to which all transactions are whole."""
+        records, whole = [], None
+        for event in events:
+            topic = str(event.destination())
+            value = event.value()
+            text = None if value is None else str(value)
+            if topic == self._transactions and text is not None:
+                if _BEGUN in text:
+                    self._is_inside = True
+                elif _ENDED in text:
+                    self._is_inside = False
+            if not self._is_inside:
+                whole = event
+            key = event.key()
+            headers = tuple(
+                (name, _bytes(header.getValue()))
+                for header in event.headers()
+                if (name := str(header.getKey())) in PAIR_HEADERS
+            )
+            records.append(SpooledRecord(topic, _bytes(key), _bytes(text), headers))
+        return records, whole
+
+    def _ended(self, success: bool, message: Any, error: Any) -> None:
+        if not success:
+            cause = error
+            while cause is not None and cause.getCause() is not None:
+                cause = cause.getCause()
+            self._failure = str(cause.getMessage() if cause is not None else message)
+
+
+def _bytes(value: Any) -> bytes | None:
+    return None if value is None else str(value).encode("utf-8", "surrogatepass")
+
+
+def _source(event: Any) -> bytes:
+    """The source's own place, as the file of offsets has it."""
+    record = event.sourceRecord()
+    return json.dumps(
+        {"partition": _plain(record.sourcePartition()), "offset": _plain(record.sourceOffset())}
+    ).encode()
+
+
+def _plain(values: Any) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for entry in values.entrySet():
+        value = entry.getValue()
+        if value is None:
+            found[str(entry.getKey())] = None
+        elif isinstance(value, jpype.JClass("java.lang.Boolean")):
+            found[str(entry.getKey())] = bool(value)
+        elif isinstance(value, jpype.JClass("java.lang.Number")):
+            found[str(entry.getKey())] = int(value.longValue())
+        else:
+            found[str(entry.getKey())] = str(value)
+    return found
+
+
+def write_offsets(path: Path, name: str, source: bytes | None) -> None:
+    """The file from which Debezium goes on; none where it begins."""
+    path.unlink(missing_ok=True)
+    if not source:
+        return
+    place = json.loads(source)
+    key = json.dumps([name, place["partition"]], separators=(",", ":"))
+    value = json.dumps(place["offset"], separators=(",", ":"))
+    offsets = jpype.JClass("java.util.HashMap")()
+    to_bytes = jpype.JArray(jpype.JByte)
+    offsets.put(to_bytes(key.encode()), to_bytes(value.encode()))
+    files = jpype.JClass("java.io.FileOutputStream")(str(path))
+    stream = jpype.JClass("java.io.ObjectOutputStream")(files)
+    stream.writeObject(offsets)
+    stream.close()
+
+
+def is_in_snapshot(source: bytes | None) -> bool:
+    """Whether a stream ends inside of its first snapshot, which then is begun again."""
+    if not source:
+        return False
+    return json.loads(source)["offset"].get("snapshot_completed") is False

@@ -1,0 +1,108 @@
+"""The capturing process, as the one that starts it sees it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+
+from openmirror.cdc.capture.settings import CaptureSettings
+from openmirror.errors import CannotStart, OpenmirrorError
+
+
+class CaptureFailed(OpenmirrorError):
+    """The capturing process has ended; the message says why, and what to do."""
+
+
+class CaptureProcess:
+    """A process of its own, which may be killed at any time: what it has spooled is there.
+
+    It ends with the process that started it, however that ends.
+    """
+
+    def __init__(self, settings: CaptureSettings) -> None:
+        self._settings = settings
+        self._lines: SimpleQueue[dict[str, object] | None] = SimpleQueue()
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "openmirror.cdc.capture"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert self._process.stdin is not None
+        # Not as an argument, which every user of the machine could read: it holds the password.
+        self._process.stdin.write(settings.as_json() + "\n")
+        self._process.stdin.flush()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    def wait_ready(self, seconds: float, say: Callable[[str], None]) -> tuple[str, ...]:
+        """The tables that are captured, once it has begun; `say` hears of those that are not.
+
+        Raises CannotStart where it cannot begin.
+        """
+        try:
+            line = self._lines.get(timeout=seconds)
+        except Empty:
+            raise CannotStart(
+                f"{self._settings.url} was not captured within {seconds:g} s"
+            ) from None
+        if line is None or "error" in line:
+            raise CannotStart(self._why(line))
+        for note in _texts(line["notes"]):
+            say(note)
+        return _texts(line["ready"])
+
+    def check(self) -> None:
+        """Raise CaptureFailed if it has ended."""
+        if self._process.poll() is None:
+            return
+        try:
+            line = self._lines.get(timeout=1.0)
+        except Empty:
+            line = None
+        raise CaptureFailed(self._why(line))
+
+    def stop(self, seconds: float = 15.0) -> None:
+        """End it; it is killed where it does not end in time, which loses nothing."""
+        self._process.terminate()
+        try:
+            self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            stream.close()
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.wait()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for text in self._process.stdout:
+            try:
+                self._lines.put(json.loads(text))
+            except ValueError:  # what a library prints
+                continue
+        self._lines.put(None)
+
+    def _why(self, line: dict[str, object] | None) -> str:
+        said = str(line["error"]) if line is not None and "error" in line else ""
+        code = self._process.poll()
+        return said or f"the process that captures {self._settings.url} has ended ({code})"
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    assert isinstance(values, list)
+    return tuple(map(str, values))

@@ -1,0 +1,66 @@
+"""How Debezium's connector for PostgreSQL is configured, so that its records can be decoded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from openmirror.cdc.capture.settings import CaptureSettings
+
+_OFFSETS = "org.apache.kafka.connect.storage.FileOffsetBackingStore"
+
+
+def connector_properties(
+    settings: CaptureSettings, tables: Sequence[str], offsets: Path
+) -> dict[str, str]:
+    """Debezium's properties.
+
+    `tables` are the captured ones, as schema.table; `offsets` is the file from which it goes on.
+    """
+    url = settings.url
+    return {
+        "name": settings.stream,
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "offset.storage": _OFFSETS,
+        "offset.storage.file.filename": str(offsets),
+        # Whatever is acknowledged is in the spool already.
+        "offset.flush.interval.ms": "0",
+        "database.hostname": url.host,
+        "database.port": str(url.port),
+        "database.user": url.user,
+        "database.password": url.password,
+        "database.dbname": url.database,
+        "topic.prefix": settings.stream,
+        "plugin.name": "pgoutput",
+        "slot.name": settings.slot,
+        "publication.name": settings.slot,
+        # Its default publishes every table, and PostgreSQL then refuses updates of those that have
+        # no key.
+        "publication.autocreate.mode": "filtered",
+        "table.include.list": ",".join(map(_pattern, tables)),
+        # The first snapshot is whole, and the log goes on just behind it.
+        "snapshot.mode": "initial",
+        # Types that lose nothing, and say themselves what they are.
+        "decimal.handling.mode": "precise",
+        "time.precision.mode": "microseconds",
+        "binary.handling.mode": "base64",
+        "interval.handling.mode": "string",
+        "key.converter.schemas.enable": "true",
+        "value.converter.schemas.enable": "true",
+        # By default truncates are left out, and a table would keep its rows.
+        "skipped.operations": "none",
+        "tombstones.on.delete": "false",
+        # Where transactions end is where records may be acknowledged.
+        "provide.transaction.metadata": "true",
+        # A slot that nobody moves on keeps the database's log for ever.
+        "heartbeat.interval.ms": str(int(settings.heartbeat_seconds * 1000)),
+        "max.batch.size": "4096",
+        "max.queue.size": "16384",
+        "poll.interval.ms": "50",
+    }
+
+
+def _pattern(table: str) -> str:
+    """A name as one part of a list of regular expressions, which commas divide."""
+    return re.escape(table).replace(",", "\\x2c")
