@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 import openmirror
 from openmirror.cli import check_verb, read_verbs, request_verbs, run_verbs, serve_verb
 from openmirror.cli.azure_verbs import azure
+from openmirror.cli.cdc_verbs import cdc
 from openmirror.cli.console import say_error
 from openmirror.cli.publish_verb import publish
 from openmirror.errors import OpenmirrorError, RootLocked
@@ -107,3 +108,4 @@ app.command()(request_verbs.adopt)
 app.command()(run_verbs.clean)
 app.command()(run_verbs.demo)
 app.add_typer(azure, name="azure")
+app.add_typer(cdc, name="cdc")

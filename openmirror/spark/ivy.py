@@ -73,7 +73,7 @@ def fetch_with_ivy(jars: Sequence[Jar], folder: Path) -> None:
             *("-cache", str(Path(scratch, "cache"))),
             *("-ivy", str(module)),
             *("-retrieve", f"{folder}/[artifact]-[revision].[ext]"),
-            *("-types", "jar"),
+            *("-types", "jar", "bundle"),  # an OSGi bundle is a jar
         ]
         try:
             done = subprocess.run(
@@ -88,7 +88,7 @@ def fetch_with_ivy(jars: Sequence[Jar], folder: Path) -> None:
             )
         except subprocess.TimeoutExpired as error:
             raise JarsError(
-                f"fetching the Delta jars took longer than {_TIMEOUT} s. {NETWORK_REMEDY}"
+                f"fetching the jars took longer than {_TIMEOUT} s. {NETWORK_REMEDY}"
             ) from error
         except OSError as error:
             raise JarsError(f"cannot start Java: {error}. {_JAVA_REMEDY}") from error
@@ -96,7 +96,7 @@ def fetch_with_ivy(jars: Sequence[Jar], folder: Path) -> None:
         last = "\n".join(f"  {line}" for line in done.stdout.strip().splitlines()[-15:])
         distrust = "PKIX path building failed" in done.stdout
         remedy = _TRUST_REMEDY if distrust else NETWORK_REMEDY
-        raise JarsError(f"Ivy could not fetch the Delta jars; its last lines:\n{last}\n{remedy}")
+        raise JarsError(f"Ivy could not fetch the jars; its last lines:\n{last}\n{remedy}")
 
 
 def _ivy_module(jars: Sequence[Jar]) -> str:

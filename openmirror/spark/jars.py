@@ -89,9 +89,12 @@ def resolve(
     say: Callable[[str], None],
     *,
     jars: Sequence[Jar] = JARS,
+    what: str = "Spark",
     fetch: Fetch = fetch_with_ivy,
 ) -> tuple[Path, ...]:
     """Give the jars in the cache, in the order of `jars`; fetch them first if any is not as it was.
+
+    `what` they are for is said to people.
 
     `say` hears one line before anything slow. A cache that is whole is only checked (names and
     sizes), without network or lock. Runs side by side fetch once. Raises JarsError.
@@ -103,11 +106,11 @@ def resolve(
         try:
             with _locked(cache):
                 if not _is_whole(folder, jars):  # another process may have just done it
-                    say(f"fetching {len(jars)} jars for Spark into {folder}")
+                    say(f"fetching {len(jars)} jars for {what} into {folder}")
                     _fill(folder, jars, fetch)
         except OSError as error:
             raise JarsError(
-                f"cannot keep the Delta jars in {cache}: {error}. "
+                f"cannot keep the jars for {what} in {cache}: {error}. "
                 "Make that folder writable, or set OPENMIRROR_CACHE to one that is"
             ) from error
     return tuple(folder / jar.file for jar in jars)

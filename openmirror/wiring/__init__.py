@@ -21,15 +21,17 @@ from openmirror.wiring.page import page_served
 from openmirror.wiring.root import root_ports
 from openmirror.wiring.runner import runner
 from openmirror.wiring.serving import served, waking
-from openmirror.wiring.spark import local_engine, root_engine
+from openmirror.wiring.spark import engine_over, local_engine, local_spark, root_engine
 from openmirror.wiring.validating import validate_on_disk
 
 __all__ = [
+    "engine_over",
     "history_reader",
     "leases",
     "local_engine",
     "local_ports",
     "local_root",
+    "local_spark",
     "locked",
     "observed_account",
     "observed_onelake",

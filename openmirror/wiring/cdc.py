@@ -9,62 +9,94 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openmirror.cdc.capture.jars import capture_class_path
+from openmirror.cdc.capture.process import CaptureProcess
+from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
 from openmirror.cdc.decoding.decoder import Decoder
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.running import RunningRelay
 from openmirror.cdc.spool.reader import SpoolReader
-from openmirror.mirroring.document import DEFAULT_SCHEMA
 from openmirror.settings import Settings
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import LAKE, landing_zone
-from openmirror.wiring.local import local_root
+from openmirror.wiring.java import need_java
+from openmirror.wiring.local import Say, local_root
+from openmirror.wiring.spark import jar_cache
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_SECONDS_TO_BEGIN = 60.0
+_SECONDS_TO_STOP = 10.0
+
 
 @dataclass(frozen=True)
-class RelayPlan:
-    """What is relayed, and how."""
+class LocalStream:
+    """A database's stream into one mirror of a local root."""
 
+    settings: Settings
     mirror: str
-    stream: str
-    every: timedelta
-    """How long a relay waits for more records."""
-    anew: bool = False
-    """Whether tables of another stream are begun anew."""
+    name: str
+
+    @property
+    def spool(self) -> Path:
+        """Where it is kept until it has landed."""
+        streams = local_root(self.settings) / LAKE / self.mirror / "_openmirror" / "streams"
+        return streams / self.name
 
 
-def spool_folder(settings: Settings, mirror: str, stream: str) -> Path:
-    """Where a stream of a local root is kept until it has landed."""
-    return local_root(settings) / LAKE / mirror / "_openmirror" / "streams" / stream
+@contextmanager
+def capturing(
+    stream: LocalStream, url: DatabaseUrl, tables: tuple[str, ...], say: Say, *, anew: bool
+) -> Iterator[CaptureProcess]:
+    """A process that captures the database, once it has begun; stopped at the end.
+
+    Raises CannotStart where it cannot begin.
+    """
+    need_java()
+    settings = CaptureSettings(
+        url=url,
+        stream=stream.name,
+        spool=stream.spool,
+        class_path=capture_class_path(jar_cache(stream.settings), say),
+        tables=tables,
+        anew=anew,
+    )
+    capture = CaptureProcess(settings)
+    try:
+        capture.wait_ready(_SECONDS_TO_BEGIN, say)
+        yield capture
+    finally:
+        capture.stop()
 
 
 @contextmanager
 def relaying(
-    settings: Settings,
+    stream: LocalStream,
     spark: SparkSession,
-    plan: RelayPlan,
+    every: timedelta,
     report: Callable[[BatchReport], None],
-    trouble: Callable[[str], None],
+    trouble: Say,
+    *,
+    anew: bool,
 ) -> Iterator[RunningRelay]:
     """A relay of a stream that is captured on this machine, stopped at the end.
 
     Raises what `Relay.open` does.
     """
-    options = RelayOptions(default_schema=DEFAULT_SCHEMA)
+    options = RelayOptions()
     relay = Relay(
-        LocalStore(local_root(settings)),
-        landing_zone(plan.mirror),
-        plan.stream,
-        SpoolReader(spool_folder(settings, plan.mirror, plan.stream)),
+        LocalStore(local_root(stream.settings)),
+        landing_zone(stream.mirror),
+        stream.name,
+        SpoolReader(stream.spool),
         Decoder(spark).decode,
         options,
     )
-    relay.open(anew=plan.anew)
-    running = RunningRelay(relay, plan.every, options.most_records, report, trouble)
+    relay.open(anew=anew)
+    running = RunningRelay(relay, every, options.most_records, report, trouble)
     running.start()
     try:
         yield running
     finally:
-        running.stop(10.0)
+        running.stop(_SECONDS_TO_STOP)

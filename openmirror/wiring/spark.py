@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openmirror.errors import CannotStart
@@ -149,8 +150,7 @@ def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> S
     from openmirror.spark.jars import class_path
 
     need_java()
-    cache = settings.cache / "jars" if settings.cache else None
-    jars = class_path(cache, say)
+    jars = class_path(jar_cache(settings), say)
     retained = nullcontext(None) if settings.debug else java_output_captured()
     with retained as output, warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
@@ -166,6 +166,13 @@ def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> S
         except RuntimeError as error:
             reason = f"\n{last_words(output)}" if output else ""
             raise CannotStart(f"Spark does not start: {error}{reason}") from error
+
+
+def jar_cache(settings: Settings) -> Path:
+    """Where jars from Maven are kept."""
+    from openmirror.spark.jars import default_cache
+
+    return settings.cache / "jars" if settings.cache else default_cache()
 
 
 def _engine(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 
+from openmirror.cdc.relay.document import StoppedTable
 from openmirror.cdc.relay.relay import BatchReport, Relay
 from openmirror.errors import Unavailable
+from openmirror.protocol.names import TablePath
 
 _WAITS = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between attempts while a service is away."""
@@ -34,6 +36,11 @@ class RunningRelay:
         self._failure: Exception | None = None
         self._failures = 0
         self._thread = threading.Thread(target=self._work, name="relay", daemon=True)
+
+    @property
+    def stopped(self) -> Mapping[TablePath, StoppedTable]:
+        """Tables that have stopped, as far as is known now."""
+        return self._relay.document.stopped
 
     def start(self) -> None:
         """Begin."""

@@ -1,0 +1,225 @@
+"""The verbs of `openmirror cdc`: live databases as publishers."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openmirror import durations
+from openmirror.cli.console import progress_console, say
+from openmirror.cli.named_wait import NamedWait
+from openmirror.cli.options import RootOption, Verbose, settings_for
+from openmirror.errors import CannotStart, WrongRequest
+from openmirror.protocol.names import TableFolder
+from openmirror.runtime.stop_signals import AFTER_BATCHES, exit_now, stop_signals
+from openmirror.table.layout import landing_zone
+
+if TYPE_CHECKING:
+    from openmirror.cdc.capture.settings import DatabaseUrl
+    from openmirror.cdc.relay.relay import BatchReport
+    from openmirror.wiring.cdc import LocalStream
+
+_STARTING = "starting Spark, which the first batch waits for"
+_EXTRA = "openmirror[local,cdc]"
+_PACKAGES = ("jpype", "psycopg")
+_SHORTEST, _LONGEST = timedelta(seconds=0.2), timedelta(seconds=60)
+_SECONDS_TO_STOP = 10.0
+
+cdc = typer.Typer(
+    help="Live databases as publishers: what they commit is in Delta tables seconds later.\n\n"
+    "\\b\n"
+    "Example:\n"
+    "  openmirror cdc run postgresql://reader:secret@db.example/shop --root ~/mirrors",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@cdc.command()
+def run(
+    database: Annotated[
+        str,
+        typer.Argument(
+            metavar="URL",
+            help="postgresql://user:password@host:5432/database. The password may stand in "
+            "PGPASSWORD instead.",
+        ),
+    ],
+    root: RootOption = None,
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            "--mirror",
+            metavar="NAME",
+            help="The mirror that gets the tables, made where there is none. Default: the "
+            "database's name.",
+            show_default=False,
+        ),
+    ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--table",
+            metavar="SCHEMA.TABLE",
+            help="Only this table, * for any characters; may be repeated. Default: every table "
+            "that has a primary key.",
+        ),
+    ] = None,
+    stream: Annotated[
+        str | None,
+        typer.Option(
+            "--stream",
+            metavar="NAME",
+            help="What the replication slot is called by: openmirror_NAME. Default: the mirror's "
+            "name.",
+            show_default=False,
+        ),
+    ] = None,
+    trigger: Annotated[
+        str, typer.Option("--trigger", metavar="TIME", help="How often changes are landed.")
+    ] = "1s",
+    anew: Annotated[
+        bool,
+        typer.Option(
+            "--anew",
+            help="Give the stream up and begin with a new snapshot: the tables that it landed are "
+            "made anew, and changed in one commit each.",
+        ),
+    ] = False,
+    verbose: Verbose = False,
+) -> None:
+    """Mirror a database, until stopped: capture, landing zone and Delta tables in one command.
+
+    Takes a snapshot of the tables first, then follows the database's log. Everything may be
+    stopped or killed at any time, and goes on from there when it is run again.
+
+    The database needs wal_level = logical, and a user who may replicate and read the tables. It
+    gets a replication slot and a publication, called openmirror_NAME. While this does not run, the
+    slot keeps the database's log: drop both if it is never to run again.
+
+    \\b
+    Example:
+      openmirror cdc run postgresql://reader:secret@db.example/shop --root ~/mirrors
+      openmirror cdc run postgresql://reader@db.example/shop --table 'sales.*' --trigger 5s
+    """
+    _need_packages()
+    from openmirror.cdc.capture.settings import DatabaseUrl
+    from openmirror.wiring.cdc import LocalStream
+
+    settings = settings_for(root)
+    url = _with_password(DatabaseUrl.parse(database))
+    name = mirror or url.database
+    into = LocalStream(settings, name, stream or _stream_name(name))
+    _mirror(into, url, Wishes(tuple(table or ()), _interval(trigger), anew, verbose))
+    say("stopped")
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How a database is to be mirrored."""
+
+    tables: tuple[str, ...]
+    every: timedelta
+    anew: bool
+    verbose: bool
+
+
+def _mirror(stream: LocalStream, url: DatabaseUrl, wishes: Wishes) -> None:
+    from openmirror import wiring
+    from openmirror.cli.reporter import Reporter
+    from openmirror.cli.stream_lines import StreamLines
+    from openmirror.cli.tables import Names
+    from openmirror.wiring import cdc as wired
+
+    settings, mirror = stream.settings, stream.mirror
+    ports = wiring.local_ports(settings)
+    names = Names(ports.store)
+    reporter = Reporter(progress_console(), names, ports.clock, verbose=wishes.verbose)
+    lines = StreamLines(reporter.say, time.monotonic, time.time)
+    with wiring.locked(settings, say), ExitStack() as parts:
+        _make_zone(wiring.local_root(settings), mirror)
+        capture = parts.enter_context(
+            wired.capturing(stream, url, wishes.tables, say, anew=wishes.anew)
+        )
+        with NamedWait(_STARTING).named():
+            spark = parts.enter_context(wiring.local_spark(settings, say))
+        stop = parts.enter_context(stop_signals(message=AFTER_BATCHES))
+        running = parts.enter_context(
+            wiring.up(
+                settings,
+                replace(ports, emit=reporter),
+                wiring.engine_over(settings, spark),
+                mirrors=lambda: [mirror],
+                wanted=lambda name: name == mirror,
+            )
+        )
+
+        def landed(report: BatchReport) -> None:
+            for path in report.rows:
+                running.wake(TableFolder(mirror, path))
+            lines.landed(report)
+
+        relay = parts.enter_context(
+            wired.relaying(stream, spark, wishes.every, landed, lines.trouble, anew=wishes.anew)
+        )
+        lines.begin(relay.stopped)
+        reporter.say(f"mirroring {url} into {mirror}; Ctrl-C stops")
+        parts.enter_context(reporter.live())
+        while not stop.is_set():
+            running.serve(0.2)
+            relay.check()
+            capture.check()
+        relay.stop(_SECONDS_TO_STOP)
+        if running.stop():
+            say("abandoned a batch; the next run applies it, exactly once")
+            capture.stop()
+            # Spark would only be in the way of ending; a process may die anywhere.
+            exit_now(0)
+
+
+def _need_packages() -> None:
+    for package in _PACKAGES:
+        try:
+            import_module(package)
+        except ImportError as error:
+            raise CannotStart(f"this needs {package}: pip install '{_EXTRA}'") from error
+
+
+def _with_password(url: DatabaseUrl) -> DatabaseUrl:
+    """The password of the environment where the URL has none, as PostgreSQL's own programs do."""
+    return url if url.password else replace(url, password=os.environ.get("PGPASSWORD", ""))
+
+
+def _stream_name(mirror: str) -> str:
+    """A mirror's name as PostgreSQL lets a slot be called."""
+    name = re.sub(r"[^a-z0-9_]", "_", mirror.lower())[:40]
+    return name if name[:1].isalpha() else f"m{name}"[:40]
+
+
+def _interval(text: str) -> timedelta:
+    try:
+        every = durations.parse(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"--trigger {text}: {error}") from None
+    if not _SHORTEST <= every <= _LONGEST:
+        raise typer.BadParameter(f"--trigger {text}: between 0.2s and 60s")
+    return every
+
+
+def _make_zone(root: Path, mirror: str) -> None:
+    """A mirror begins with its landing zone."""
+    if "/" in mirror or mirror in (".", ".."):
+        raise WrongRequest(f"{mirror!r} cannot be a mirror's name: choose one with --mirror")
+    zone = root / landing_zone(mirror)
+    if not zone.is_dir():
+        zone.mkdir(parents=True)
+        say(f"made the landing zone {zone}")
