@@ -75,25 +75,28 @@ class VersionQuery:
         """No other version of the decoder's has it."""
         self.value_name = f"value{number}"
         self.key_name = f"key{number}"
-        self.columns = [_parsed("value", _envelope_type(envelope), number).alias(self.value_name)]
+        self._value = _parsed("value", _envelope_type(envelope), number).alias(self.value_name)
+        self._key = None
         if key is not None:
-            kind = _key_type(envelope, key)
-            self.columns.append(_parsed("key", kind, number).alias(self.key_name))
+            self._key = _parsed("key", _key_type(envelope, key), number).alias(self.key_name)
+
+    def columns(self, *, with_key: bool) -> list[Column]:
+        """The version's columns in a query: structs, NULL in the rows of other versions."""
+        return [self._value, self._key] if with_key and self._key is not None else [self._value]
 
 
 def parse(
     spark: SparkSession,
-    queries: Sequence[VersionQuery],
+    columns: Sequence[Column],
     versions: pa.Array,
     values: pa.Array,
     keys: pa.Array,
 ) -> pa.Table:
-    """Each row's value and key as structs, in the columns of its version alone.
+    """Columns of queries, of rows with the numbers of their versions; rows keep their order.
 
-    Rows keep their order. A struct's last field is UNREAD, and NULL where all was read.
+    A struct's last field is UNREAD, and NULL where all was read.
     """
     payloads = pa.Table.from_arrays([versions, values, keys], schema=_PAYLOADS)
-    columns = [column for query in queries for column in query.columns]
     return spark.createDataFrame(payloads).select(*columns).toArrow()
 
 

@@ -45,7 +45,7 @@ _SCALARS = {
 }
 
 
-class Payload:
+class PayloadCheck:
     """What payloads of one schema look like."""
 
     def __init__(self, schema: Schema) -> None:

@@ -36,7 +36,8 @@ def split(records: pa.Array) -> Spans:
     parts = pc.split_pattern(texts, pattern=_SEAM, max_splits=1)
     usual = pc.and_(pc.starts_with(texts, pattern=_BEGIN), pc.ends_with(texts, pattern=_END))
     usual = pc.fill_null(pc.and_(usual, pc.equal(pc.list_value_length(parts), 2)), False)
-    parts = pc.if_else(usual, parts, pa.scalar(["", _END], parts.type))
+    if not pc.all(usual).as_py():  # or all of them are copied
+        parts = pc.if_else(usual, parts, pa.scalar(["", _END], parts.type))
     heads = pc.list_element(parts, 0).dictionary_encode()
     distinct = heads.dictionary.to_pylist()
     sound = pa.array([_is_whole(head + _END) for head in distinct], pa.bool_())

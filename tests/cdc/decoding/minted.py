@@ -97,7 +97,7 @@ class MintedTable:
             "connector": "postgresql",
             "name": self.prefix,
             "ts_ms": 1795414440934,
-            "snapshot": "true" if op == "r" else "false",
+            "snapshot": "true" if op == "r" else None,
             "db": "shop",
             "sequence": '["100","200"]',
             "ts_us": 1795414440934028,

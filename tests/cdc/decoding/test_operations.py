@@ -92,11 +92,6 @@ def test_a_row_of_an_incremental_snapshot_has_no_position(decoder: Decoder) -> N
     assert found["__snapshot"] == "incremental"
 
 
-def test_without_a_word_about_a_snapshot_it_is_none(decoder: Decoder) -> None:
-    (found,) = rows(decoder, ITEMS.change("c", {"id": 1}, snapshot=None))
-    assert found["__snapshot"] == "false"
-
-
 def test_both_halves_of_a_changed_key_are_marked(decoder: Decoder) -> None:
     topic, old, delete, _ = ITEMS.change("d", {"id": 1})
     _, new, create, _ = ITEMS.change("c", {"id": 2})

@@ -1,0 +1,112 @@
+"""What is wrong with records that their schemas allow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
+
+from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
+from openmirror.cdc.decoding.keys import Key
+from openmirror.cdc.decoding.parsing import UNREAD
+from openmirror.cdc.stops import StopCode, StopReason
+
+DELETE = "d"
+NO_SNAPSHOT = "false"
+_WITH_ROW = ("c", "r", "u")
+_TRUNCATE = "t"
+_CONNECTOR = "postgresql"
+
+
+@dataclass(frozen=True)
+class Payloads:
+    """Records of one envelope and one key; all columns are equally long."""
+
+    rows: pa.Array
+    """Where in the batch each stands."""
+    offsets: pa.Array
+    values: pa.Array
+    """Structs, as Spark read them."""
+    keys: pa.Array | None
+    """Likewise; None where no record is a delete."""
+    key_texts: pa.Array
+    pairs: pa.Array
+
+    def of_source(self, name: str) -> pa.Array:
+        """A field of the envelope's source; all NULL where the source has none."""
+        source = pc.struct_field(self.values, "source")
+        if source.type.get_field_index(name) < 0:
+            return pa.nulls(len(source), pa.string())
+        return pc.struct_field(source, name)
+
+
+class Findings:
+    """What was found wrong so far, each record for its first reason."""
+
+    def __init__(self, rows: pa.Array) -> None:
+        self._rows = rows
+        self.stops: dict[int, StopReason] = {}
+        self.sound = pa.repeat(pa.scalar(True), len(rows))
+
+    def add(self, wrong: pa.Array, stop: StopReason) -> None:
+        """Records for which `wrong` is true; NULL is not."""
+        wrong = pc.fill_null(wrong, False)
+        if not pc.any(wrong).as_py():
+            return
+        for row in self._rows.filter(wrong).to_pylist():
+            self.stops.setdefault(row, stop)
+        self.sound = pc.and_(self.sound, pc.invert(wrong))
+
+
+def check(
+    findings: Findings, envelope: ChangeEnvelope, key: Key | None, payloads: Payloads
+) -> None:
+    """Find what cannot be taken for a change of a row."""
+    _check_reading(findings, payloads.values, "payload")
+    connector = payloads.of_source("connector")
+    findings.add(pc.fill_null(pc.not_equal(connector, _CONNECTOR), True), _OTHER_CONNECTOR)
+    operations = pc.struct_field(payloads.values, "op")
+    known = pc.is_in(operations, pa.array([*_WITH_ROW, DELETE, _TRUNCATE]))
+    findings.add(pc.invert(known), no_envelope("its op is none that is known"))
+    without = pc.is_null(pc.struct_field(payloads.values, "after"))
+    changed = pc.is_in(operations, pa.array(_WITH_ROW))
+    findings.add(pc.and_(changed, without), no_envelope("it has no row after its change"))
+    _check_defaults(findings, envelope, payloads)
+    if key is None:
+        return
+    keyless = pc.and_(pc.is_null(payloads.key_texts), pc.not_equal(operations, _TRUNCATE))
+    findings.add(keyless, no_envelope("it has no key, which other records of its table have"))
+    if payloads.keys is None:
+        findings.add(pc.equal(operations, DELETE), no_envelope("its op is written unusually"))
+    else:
+        _check_reading(findings, payloads.keys, "key")
+
+
+def _check_reading(findings: Findings, structs: pa.Array, what: str) -> None:
+    unread = pc.is_valid(pc.struct_field(structs, UNREAD))
+    findings.add(unread, no_envelope(f"its {what} is not what its schema says"))
+
+
+def _check_defaults(findings: Findings, envelope: ChangeEnvelope, payloads: Payloads) -> None:
+    """Refuse values of a converter that writes a column's default where the column is NULL.
+
+    The connector leaves `snapshot` NULL where there is none, and gives it a default: a converter
+    that writes the default there does so in columns as well.
+    """
+    unsure = [column.name for column in envelope.columns if column.nullable and column.has_default]
+    if unsure:
+        stop = StopReason(
+            StopCode.SOURCE_TYPE_UNSUPPORTED,
+            f"the converter writes the default of column {unsure[0]!r} where it is NULL",
+            "Set value.converter.replace.null.with.default=false and "
+            "key.converter.replace.null.with.default=false, then take a new snapshot of the table.",
+        )
+        findings.add(pc.equal(payloads.of_source("snapshot"), NO_SNAPSHOT), stop)
+
+
+_OTHER_CONNECTOR = StopReason(
+    StopCode.RECORD_UNDECODABLE,
+    f"it comes from another connector than {_CONNECTOR}'s",
+    "Records of Debezium's connector for PostgreSQL can be decoded, and no others yet.",
+)
