@@ -16,7 +16,7 @@ from openmirror.cdc.stops import StopReason
 
 
 @dataclass(frozen=True)
-class RecordColumns:
+class RecordsApart:
     """Records column by column; rows are counted from 0."""
 
     offsets: pa.Array
@@ -27,10 +27,10 @@ class RecordColumns:
     """Which half of a changed key a record is."""
 
 
-def taken_apart(records: pa.Table) -> RecordColumns:
+def taken_apart(records: pa.Table) -> RecordsApart:
     """The columns of `RECORDS`."""
     columns = {name: records.column(name).combine_chunks() for name in records.column_names}
-    return RecordColumns(
+    return RecordsApart(
         columns["offset"],
         columns["topic"],
         split(columns["value"]),
@@ -51,7 +51,7 @@ def without(rows: pa.Array, some: Iterable[int]) -> pa.Array:
 
 
 def undecodable(
-    batch: RecordColumns, stops: Mapping[int, StopReason], known: Mapping[str, SourceTable]
+    batch: RecordsApart, stops: Mapping[int, StopReason], known: Mapping[str, SourceTable]
 ) -> tuple[UndecodableRecord, ...]:
     """The stops of a batch's rows; `known` has tables of topics, for rows that do not name one."""
     found = []

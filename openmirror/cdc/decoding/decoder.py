@@ -9,7 +9,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from openmirror.cdc.decoded import Decoded, DecodedRows, SourceTable
-from openmirror.cdc.decoding.batches import RecordColumns, by_schema, taken_apart, undecodable
+from openmirror.cdc.decoding.batches import RecordsApart, by_schema, taken_apart, undecodable
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, WithoutRows, announced, no_envelope
 from openmirror.cdc.decoding.keys import key_from
 from openmirror.cdc.decoding.parsing import parse, session_for_parsing
@@ -59,7 +59,7 @@ class Decoder:
 
     def _by_key(
         self,
-        batch: RecordColumns,
+        batch: RecordsApart,
         text: str,
         envelope: ChangeEnvelope,
         rows: pa.Array,
@@ -93,7 +93,7 @@ class Decoder:
 
     def _decode_groups(
         self,
-        batch: RecordColumns,
+        batch: RecordsApart,
         groups: list[tuple[SchemaVersion, pa.Array]],
         stops: dict[int, StopReason],
     ) -> list[DecodedRows]:
@@ -128,9 +128,7 @@ class Decoder:
                     self._tables[topic] = table
 
 
-def _join_truncates(
-    batch: RecordColumns, by_key: dict[str | None, pa.Array], key_text: str
-) -> None:
+def _join_truncates(batch: RecordsApart, by_key: dict[str | None, pa.Array], key_text: str) -> None:
     """Truncates of a table that has a key go with its other records, in their order."""
     keyless = by_key[None]
     truncates = pc.match_substring(batch.values.payloads.take(keyless), pattern=_TRUNCATE)

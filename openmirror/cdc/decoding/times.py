@@ -6,6 +6,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 _DAY = 86_400
+_LARGEST = (1 << 63) - 1
 _MICROSECOND = 6
 _CLOCK = len("HH:mm:ss")
 FIRST_DAY = -719_162
@@ -86,6 +87,8 @@ def _one(text: pa.StringScalar, kind: pa.DataType) -> pa.Scalar | None:
 
 
 def _between(raw: pa.Array, least: int, most: int) -> pa.Array:
+    # Nanoseconds in 64 bits end in 2262, before the years do.
+    least, most = max(least, -_LARGEST - 1), min(most, _LARGEST)
     return pc.and_(pc.greater_equal(raw, least), pc.less_equal(raw, most))
 
 
@@ -94,7 +97,8 @@ def _in_microseconds(raw: pa.Array, digits: int) -> tuple[pa.Array, pa.Array]:
         return pc.multiply(raw, 10 ** (_MICROSECOND - digits)), pc.is_valid(raw)
     unit = 10 ** (digits - _MICROSECOND)
     micros = pc.divide(raw, unit)
-    return micros, pc.equal(pc.multiply(micros, unit), raw)
+    whole = pc.equal(pc.multiply(micros, unit), raw)
+    return pc.if_else(whole, micros, None), whole
 
 
 def _padded(numbers: pa.Array, width: int) -> pa.Array:

@@ -6,7 +6,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import DecodedRows
-from openmirror.cdc.decoding.batches import RecordColumns, without
+from openmirror.cdc.decoding.batches import RecordsApart, without
 from openmirror.cdc.decoding.checks import Payloads
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.keys import Key
@@ -30,7 +30,7 @@ class SchemaVersion:
         self.query = VersionQuery(number, envelope, key)
 
     def sound(
-        self, batch: RecordColumns, members: pa.Array, stops: dict[int, StopReason]
+        self, batch: RecordsApart, members: pa.Array, stops: dict[int, StopReason]
     ) -> pa.Array:
         """The members whose payload and key are what their schemas say, with nothing left out.
 
@@ -50,7 +50,7 @@ class SchemaVersion:
         stops.update({rows[place]: stop for place, stop in missing.items()})
         return without(sound, [rows[place] for place in missing])
 
-    def has_deletes(self, batch: RecordColumns, members: pa.Array) -> bool:
+    def has_deletes(self, batch: RecordsApart, members: pa.Array) -> bool:
         """Whether keys are to be read as well, since a delete has its columns there alone."""
         if self._key is None:
             return False
@@ -58,7 +58,7 @@ class SchemaVersion:
         return bool(pc.any(pc.match_substring_regex(payloads, _DELETE)).as_py())
 
     def decode(
-        self, batch: RecordColumns, members: pa.Array, parsed: pa.Table
+        self, batch: RecordsApart, members: pa.Array, parsed: pa.Table
     ) -> tuple[list[DecodedRows], dict[int, StopReason]]:
         """Sound members as rows, from what Spark read of each."""
         keys = None
