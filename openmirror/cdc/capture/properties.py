@@ -44,10 +44,14 @@ def connector_properties(
         # Types that lose nothing, and say themselves what they are.
         "decimal.handling.mode": "precise",
         "time.precision.mode": "microseconds",
-        "binary.handling.mode": "base64",
+        # As base64 they would come as text, which nothing then knows to be bytes.
+        "binary.handling.mode": "bytes",
         "interval.handling.mode": "string",
         "key.converter.schemas.enable": "true",
         "value.converter.schemas.enable": "true",
+        # By default the converter writes a column's default where the column is NULL.
+        "key.converter.replace.null.with.default": "false",
+        "value.converter.replace.null.with.default": "false",
         # By default truncates are left out, and a table would keep its rows.
         "skipped.operations": "none",
         "tombstones.on.delete": "false",
