@@ -30,6 +30,21 @@ class StopCode(StrEnum):
     CHANGE_REFUSED = "ChangeRefused"
     """The change breaks a rule of the landing zone."""
 
+    @property
+    def needs_snapshot(self) -> bool:
+        """Whether the records that follow are of no use, so that nobody has to keep them."""
+        return self in _NEED_SNAPSHOT
+
+
+_NEED_SNAPSHOT = frozenset(
+    {
+        StopCode.SOURCE_KEY_MISSING,
+        StopCode.TRUNCATE_UNSUPPORTED,
+        StopCode.RESNAPSHOT_NEEDED,
+        StopCode.EVENTS_LOST,
+    }
+)
+
 
 @dataclass(frozen=True)
 class StopReason:

@@ -26,6 +26,7 @@ from openmirror.table.layout import landing_zone
 if TYPE_CHECKING:
     from openmirror.cdc.capture.settings import DatabaseUrl
     from openmirror.cdc.relay.relay import BatchReport
+    from openmirror.protocol.names import TablePath
     from openmirror.wiring.cdc import LocalStream
 
 _STARTING = "starting Spark, which the first batch waits for"
@@ -95,6 +96,14 @@ def run(
             "made anew, and changed in one commit each.",
         ),
     ] = False,
+    retry: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--retry",
+            metavar="SCHEMA.TABLE",
+            help="Let this table, which has stopped, go on from there; may be repeated.",
+        ),
+    ] = None,
     verbose: Verbose = False,
 ) -> None:
     """Mirror a database, until stopped: capture, landing zone and Delta tables in one command.
@@ -113,13 +122,15 @@ def run(
     """
     _need_packages()
     from openmirror.cdc.capture.settings import DatabaseUrl
+    from openmirror.publishing.naming import table_path
     from openmirror.wiring.cdc import LocalStream
 
     settings = settings_for(root)
     url = _with_password(DatabaseUrl.parse(database))
     name = mirror or url.database
     into = LocalStream(settings, name, stream or _stream_name(name))
-    _mirror(into, url, Wishes(tuple(table or ()), _interval(trigger), anew, verbose))
+    again = tuple(map(table_path, retry or ()))
+    _mirror(into, url, Wishes(tuple(table or ()), _interval(trigger), anew, again, verbose))
     say("stopped")
 
 
@@ -130,6 +141,7 @@ class Wishes:
     tables: tuple[str, ...]
     every: timedelta
     anew: bool
+    retry: tuple[TablePath, ...]
     verbose: bool
 
 
@@ -169,7 +181,15 @@ def _mirror(stream: LocalStream, url: DatabaseUrl, wishes: Wishes) -> None:
             lines.landed(report)
 
         relay = parts.enter_context(
-            wired.relaying(stream, spark, wishes.every, landed, lines.trouble, anew=wishes.anew)
+            wired.relaying(
+                stream,
+                spark,
+                wishes.every,
+                landed,
+                lines.trouble,
+                anew=wishes.anew,
+                retry=wishes.retry,
+            )
         )
         lines.begin(relay.stopped)
         reporter.say(f"mirroring {url} into {mirror}; Ctrl-C stops")

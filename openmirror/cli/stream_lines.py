@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openmirror.protocol.names import TablePath
 
 _EVERY = 10.0
-"""Seconds between two lines about records, while nothing else is to be said."""
+"""Seconds between two lines about records, while nothing else happens."""
 
 
 class StreamLines:
@@ -26,7 +26,7 @@ class StreamLines:
         self._say = say
         self._monotonic = monotonic
         self._now = now
-        self._said_at = monotonic()
+        self._last_line_at = monotonic()
         self._rows = 0
 
     def begin(self, stopped: Mapping[TablePath, StoppedTable]) -> None:
@@ -39,8 +39,8 @@ class StreamLines:
         self._rows += sum(report.rows.values())
         for path, table in report.stopped.items():
             self._stopped(path, table)
-        if self._monotonic() - self._said_at >= _EVERY and self._rows:
-            self._said_at = self._monotonic()
+        if self._monotonic() - self._last_line_at >= _EVERY and self._rows:
+            self._last_line_at = self._monotonic()
             behind = ""
             if report.newest_ts_us is not None:
                 seconds = max(0.0, self._now() - report.newest_ts_us / 1e6)

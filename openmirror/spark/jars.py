@@ -94,7 +94,7 @@ def resolve(
 ) -> tuple[Path, ...]:
     """Give the jars in the cache, in the order of `jars`; fetch them first if any is not as it was.
 
-    `what` they are for is said to people.
+    `what` names their use to people.
 
     `say` hears one line before anything slow. A cache that is whole is only checked (names and
     sizes), without network or lock. Runs side by side fetch once. Raises JarsError.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +16,7 @@ from openmirror.cdc.decoding.decoder import Decoder
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.running import RunningRelay
 from openmirror.cdc.spool.reader import SpoolReader
+from openmirror.protocol.names import TablePath
 from openmirror.settings import Settings
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import LAKE, landing_zone
@@ -79,10 +80,11 @@ def relaying(
     trouble: Say,
     *,
     anew: bool,
+    retry: Iterable[TablePath] = (),
 ) -> Iterator[RunningRelay]:
     """A relay of a stream that is captured on this machine, stopped at the end.
 
-    Raises what `Relay.open` does.
+    Tables of `retry` go on first. Raises what `Relay.open` and `Relay.retry` do.
     """
     options = RelayOptions()
     relay = Relay(
@@ -94,6 +96,8 @@ def relaying(
         options,
     )
     relay.open(anew=anew)
+    for path in retry:
+        report(relay.retry(path))
     running = RunningRelay(relay, every, options.most_records, report, trouble)
     running.start()
     try:

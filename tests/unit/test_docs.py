@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from openmirror.cdc.stops import StopCode
 from openmirror.cli.app import app
 from openmirror.deployment.rules.findings import Check
 from openmirror.errors import SOLUTIONS
@@ -51,8 +52,16 @@ def test_every_code_has_a_row_in_operations_with_its_remedy(code: Code) -> None:
     assert SOLUTIONS[code]
 
 
+def test_each_code_of_a_stopped_table_of_a_stream_has_a_row_in_operations() -> None:
+    section = OPERATIONS.partition("\n## Streams of databases")[2].partition("\n## ")[0]
+    named = re.findall(r"^\| `(\w+)` \| .+ \| .+ \|$", section, re.MULTILINE)
+    assert named == [code.value for code in StopCode]
+
+
 def test_operations_names_no_code_that_does_not_exist() -> None:
     section = OPERATIONS.partition("\n## Problems")[2].partition("\n## Recipes")[0]
+    streams = section.partition("\n## Streams of databases")[2].partition("\n## ")[0]
+    section = section.replace(streams, "")
     named = re.findall(r"^\| `([A-Z]\w+)`", section, re.MULTILINE)
     words = {"Held", "Dropped", "Requested", "Retrying", "Skipped"}
     assert set(named) - words == {code.value for code in Code}

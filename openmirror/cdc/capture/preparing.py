@@ -36,7 +36,7 @@ _NO_SLOT_FREE = """
 
 
 @dataclass(frozen=True)
-class Prepared:
+class CapturedTables:
     """What is captured of a database that can be."""
 
     tables: tuple[str, ...]
@@ -53,7 +53,7 @@ class _Found:
     is_slot_used: bool
 
 
-def prepare(settings: CaptureSettings, *, is_begun: bool) -> Prepared:
+def prepare(settings: CaptureSettings, *, is_begun: bool) -> CapturedTables:
     """Make sure that the database can be captured.
 
     `is_begun`: whether the spool has a stream that goes on. One that begins takes no slot over: one
@@ -116,7 +116,7 @@ def _asked(connection: psycopg.Connection, settings: CaptureSettings) -> _Found:
     return _Found(tables, slot is not None, slot is not None and bool(slot[0]))
 
 
-def _chosen(settings: CaptureSettings, found: _Found, *, is_begun: bool) -> Prepared:
+def _chosen(settings: CaptureSettings, found: _Found, *, is_begun: bool) -> CapturedTables:
     """The tables that are captured: those of the snapshot, for as long as the stream goes on.
 
     A table without a key must not even be published: PostgreSQL would refuse its own updates.
@@ -142,7 +142,7 @@ def _chosen(settings: CaptureSettings, found: _Found, *, is_begun: bool) -> Prep
         raise CannotStart("\n".join((f"there is no table to capture in {settings.url}", *notes)))
     if not (is_begun and path.exists()):
         write_whole(settings.spool, _CAPTURED, json.dumps(keyed).encode())
-    return Prepared(tuple(keyed), tuple(notes))
+    return CapturedTables(tuple(keyed), tuple(notes))
 
 
 def _is_wanted(name: str, patterns: Sequence[str]) -> bool:

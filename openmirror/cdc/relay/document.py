@@ -46,7 +46,8 @@ class StreamDocument:
     @property
     def needed_from(self) -> Offset:
         """The first record that may have to be read again."""
-        return min([self.complete_to, *(table.at for table in self.stopped.values())])
+        kept = [t.at for t in self.stopped.values() if not t.stop.code.needs_snapshot]
+        return min([self.complete_to, *kept])
 
     def advanced(
         self,

@@ -24,7 +24,7 @@ from openmirror.cdc.relay.document import StoppedTable, StreamDocument, document
 from openmirror.cdc.relay.folders import LandedRecords, RelayedFolders
 from openmirror.cdc.relay.selecting import TableRecords
 from openmirror.cdc.stops import EventsLost, StreamReplaced
-from openmirror.errors import NotThere, UnknownName
+from openmirror.errors import NotThere, UnknownName, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
 from openmirror.publishing.documents import bring_to
@@ -169,11 +169,16 @@ class Relay:
         """Let a table that stopped go on from there, up to where the others are.
 
         Where it stops again, nothing has changed but what landed before that. Raises UnknownName
-        for a table that has not stopped, and EventsLost where the stream does not reach back.
+        for a table that has not stopped, WrongRequest for one that only a snapshot helps, and
+        EventsLost where the stream does not reach back.
         """
-        if path not in self._document.stopped:
+        stopped = self._document.stopped.get(path)
+        if stopped is None:
             raise UnknownName(f"{path} has not stopped")
-        at, read, rows = self._document.stopped[path].at, 0, 0
+        if stopped.stop.code.needs_snapshot:
+            why = f"{stopped.stop.detail}. {stopped.stop.remedy}"
+            raise WrongRequest(f"{path} cannot go on where it stopped: {why}")
+        at, read, rows = stopped.at, 0, 0
         landed = LandedRecords()
         while at < self._next and landed.stopped is None:
             most = min(self._options.most_records, self._next - at)
@@ -184,12 +189,12 @@ class Relay:
             if found is not None or landed.held is not None:
                 landed = self._land(path, together(landed.held, found, at))
                 rows += landed.rows
-        stopped = {path: landed.stopped} if landed.stopped is not None else {}
+        again = {path: landed.stopped} if landed.stopped is not None else {}
         if landed.held is not None:
             self._held[path] = landed.held
         tables = [path] if rows else []
-        self._write(lambda d: d.resumed(path).advanced(d.complete_to, tables, stopped))
-        return BatchReport(read, at, {path: rows} if rows else {}, stopped)
+        self._write(lambda d: d.resumed(path).advanced(d.complete_to, tables, again))
+        return BatchReport(read, at, {path: rows} if rows else {}, again)
 
     def _read_records(self) -> pa.Table:
         most_records, most_bytes = self._options.most_records, self._options.most_bytes

@@ -152,10 +152,12 @@ def _refused(
     ever: TableSchema,
 ) -> tuple[Offset, StopReason] | None:
     """The first record that cannot be landed, and why."""
-    stop = _schema_refused(piece, keys, columns, ever)
-    if stop is not None:
-        return Offset(piece.rows.column("__offset")[0].as_py()), stop
     truncates = piece.rows.filter(pc.equal(piece.rows.column("__op"), "t"))
+    # It has no key, and where it stands alone nobody knows the table's.
+    if truncates.num_rows < piece.rows.num_rows and (
+        stop := _schema_refused(piece, keys, columns, ever)
+    ):
+        return Offset(piece.rows.column("__offset")[0].as_py()), stop
     if truncates.num_rows:
         at = Offset(truncates.column("__offset")[0].as_py())
         detail = f"{piece.table} was emptied (TRUNCATE)"
