@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from bench.decoding import decoding
 from bench.event_filter import event_filter
 from bench.measuring import Measured, load, machine, medians, run_in_fresh_process
 from bench.publishing import publishing
@@ -133,6 +134,7 @@ app = typer.Typer(
 )
 app.callback(invoke_without_command=True)(bench)
 app.command()(event_filter)
+app.command()(decoding)
 app.command()(serving)
 app.command()(versioned)
 app.command()(publishing)

@@ -178,6 +178,15 @@ def test_records_about_no_row_are_counted(decoder: Decoder) -> None:
     assert (decoded.tables, decoded.undecodable, decoded.others) == ((), (), 4)
 
 
+def test_a_batch_of_many_parts_keeps_its_order(decoder: Decoder) -> None:
+    tables = [MintedTable(ITEMS.columns, name=f"many{number}") for number in range(2)]
+    records = [tables[n % 2].change("d" if n % 3 else "c", {"id": n}) for n in range(9_000)]
+    for table in decoder.decode(batch(records)).tables:
+        offsets = table.rows["__offset"].to_pylist()
+        assert offsets == list(range(offsets[0], 9_000, 2))
+        assert table.rows["id"].to_pylist() == offsets
+
+
 def test_no_records_say_nothing(decoder: Decoder) -> None:
     decoded = decoder.decode(batch([]))
     assert (decoded.tables, decoded.undecodable, decoded.others) == ((), (), 0)
