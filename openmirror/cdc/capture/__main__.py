@@ -45,7 +45,7 @@ def _capture(settings: CaptureSettings, writer: SpoolWriter) -> None:
     start_jvm(settings.class_path)
     offsets = settings.spool / _OFFSETS
     write_offsets(offsets, settings.stream, writer.source)
-    capture = Capture(connector_properties(settings, prepared.tables, offsets), writer)
+    capture = Capture(connector_properties(settings, prepared, offsets), writer)
     _say({"ready": prepared.tables, "notes": prepared.notes})
     _run(capture)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import jpype  # type: ignore[import-untyped]
 
+from openmirror.cdc.capture.failures import connector_failure
 from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
 
 _JVM = (
@@ -53,7 +54,7 @@ class Capture:
         if self._spool_failure is not None:
             raise self._spool_failure
         if self._failure is not None and not self._stopping.is_set():
-            raise RuntimeError(self._failure)
+            raise RuntimeError(connector_failure(self._failure))
 
     def stop(self) -> None:
         """End it; from another thread."""

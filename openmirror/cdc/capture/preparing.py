@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import LiteralString
@@ -17,8 +18,12 @@ from openmirror.errors import CannotStart
 _CAPTURED = "tables.json"
 _ANEW = "Begin the stream anew, from a new snapshot: --anew"
 _TABLES = """
-    SELECT n.nspname, c.relname, EXISTS (
-        SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)
+    SELECT n.nspname, c.relname,
+        EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary),
+        has_table_privilege(c.oid, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE'),
+        pg_has_role(current_user, c.relowner, 'USAGE'),
+        quote_ident(n.nspname) || '.' || quote_ident(c.relname),
+        quote_ident(current_user)
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND c.relpersistence = 'p'
       AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg\\_%'
@@ -30,6 +35,32 @@ _MAY_REPLICATE = """
           AND pg_has_role(current_user, r.oid, 'member'))
     FROM pg_roles WHERE rolname = current_user
 """
+_SLOT = """
+    SELECT active, coalesce(to_jsonb(s) ->> 'wal_status', '')  -- servers before 13 have none
+    FROM pg_replication_slots s WHERE slot_name = %s
+"""
+_PUBLICATION = """
+    SELECT pg_has_role(current_user, pubowner, 'USAGE'), puballtables,
+        ARRAY(SELECT schemaname || '.' || tablename FROM pg_publication_tables t
+              WHERE t.pubname = p.pubname)
+    FROM pg_publication p WHERE pubname = %s
+"""
+_MAY_CREATE = "SELECT has_database_privilege(current_database(), 'CREATE')"
+_SECONDS_FOR_A_READER_TO_END = 10.0
+"""A process that was killed reads its slot until the server notices."""
+_REMEDIES = (
+    ("password authentication failed", "Correct the user or the password"),
+    ("no password supplied", "Give the password, in the URL or in PGPASSWORD"),
+    ("fe_sendauth", "Give the password, in the URL or in PGPASSWORD"),
+    ("role .* does not exist", "Correct the user's name"),
+    ("database .* does not exist", "Correct the database's name"),
+    ("no pg_hba.conf entry", "Let this user in from this machine: pg_hba.conf, or the firewall"),
+    ("too many connections|remaining connection slots", "Raise max_connections"),
+    (
+        "refused|timeout|timed out|translate host|resolve host|No route|unreachable|starting up",
+        "Start the server, or correct host and port",
+    ),
+)
 _NO_SLOT_FREE = """
     SELECT count(*) >= current_setting('max_replication_slots')::int FROM pg_replication_slots
 """
@@ -43,14 +74,34 @@ class CapturedTables:
     """As schema.table."""
     notes: tuple[str, ...]
     """Tables that are left out, and why."""
+    may_publish: bool = True
+    """Whether the user may make and change the publication; else it is there as it has to be."""
+
+
+@dataclass(frozen=True)
+class _Table:
+    name: str
+    """As schema.table."""
+    is_keyed: bool
+    may_read: bool
+    is_owned: bool
+    quoted: str
+    user: str
+
+
+@dataclass(frozen=True)
+class _Publication:
+    is_owned: bool
+    has_all: bool
+    tables: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class _Found:
-    tables: tuple[tuple[str, bool], ...]
-    """Each table's name, and whether it has a primary key."""
+    tables: tuple[_Table, ...]
     has_slot: bool
-    is_slot_used: bool
+    publication: _Publication | None
+    may_create: bool
 
 
 def prepare(settings: CaptureSettings, *, is_begun: bool) -> CapturedTables:
@@ -76,16 +127,18 @@ def prepare(settings: CaptureSettings, *, is_begun: bool) -> CapturedTables:
                     f"the replication slot {settings.slot} of {url} is gone, and what was changed "
                     f"since it was dropped with it. {_ANEW}"
                 )
-            if found.is_slot_used:
-                raise CannotStart(
-                    f"another process reads the replication slot {settings.slot} of {url}. Stop "
-                    "it, or capture under another name: --stream"
-                )
+            prepared = _chosen(settings, found, is_begun=is_begun)
             if found.has_slot and not is_begun:
                 connection.execute("SELECT pg_drop_replication_slot(%s)", (settings.slot,))
     except psycopg.Error as error:
-        raise CannotStart(f"{url} cannot be captured: {_words(error)}") from error
-    return _chosen(settings, found, is_begun=is_begun)
+        words = _words(error)
+        remedy = next((then for sign, then in _REMEDIES if re.search(sign, words)), None)
+        raise CannotStart(
+            f"{url} cannot be captured: {words.rstrip('.')}. "
+            f"{remedy or 'Correct this, and begin again'}"
+        ) from error
+    _keep(settings, prepared, is_begun=is_begun)
+    return prepared
 
 
 def _asked(connection: psycopg.Connection, settings: CaptureSettings) -> _Found:
@@ -101,19 +154,40 @@ def _asked(connection: psycopg.Connection, settings: CaptureSettings) -> _Found:
     may = _one(connection, _MAY_REPLICATE)
     if not may:
         raise CannotStart(f"{url}: {url.user} may not replicate: ALTER ROLE {url.user} REPLICATION")
-    slot = connection.execute(
-        "SELECT active FROM pg_replication_slots WHERE slot_name = %s", (settings.slot,)
-    ).fetchone()
-    if slot is None:
+    has_slot = _has_free_slot(connection, settings)
+    if not has_slot:
         most = _one(connection, "SHOW max_replication_slots")
         if _one(connection, _NO_SLOT_FREE):
             raise CannotStart(
                 f"{url} has no free replication slot ({most} are used): drop one that nobody reads "
                 "(pg_drop_replication_slot), or raise max_replication_slots"
             )
-    rows = connection.execute(_TABLES).fetchall()
-    tables = tuple((f"{schema}.{table}", bool(keyed)) for schema, table, keyed in rows)
-    return _Found(tables, slot is not None, slot is not None and bool(slot[0]))
+    tables = tuple(_Table(f"{row[0]}.{row[1]}", *row[2:]) for row in connection.execute(_TABLES))
+    row = connection.execute(_PUBLICATION, (settings.slot,)).fetchone()
+    publication = None if row is None else _Publication(row[0], row[1], tuple(row[2]))
+    return _Found(tables, has_slot, publication, bool(_one(connection, _MAY_CREATE)))
+
+
+def _has_free_slot(connection: psycopg.Connection, settings: CaptureSettings) -> bool:
+    """Whether the slot is there; raises CannotStart where it cannot be read."""
+    until = time.monotonic() + _SECONDS_FOR_A_READER_TO_END
+    while slot := connection.execute(_SLOT, (settings.slot,)).fetchone():
+        is_used, state = slot
+        if state == "lost" and not settings.anew:
+            raise CannotStart(
+                f"{settings.url} has thrown away log that the replication slot {settings.slot} "
+                "still needed, since nobody read it for too long (max_slot_wal_keep_size). "
+                f"{_ANEW}"
+            )
+        if not is_used:
+            return True
+        if time.monotonic() > until:
+            raise CannotStart(
+                f"another process reads the replication slot {settings.slot} of {settings.url}. "
+                "Stop it, or capture under another name: --stream"
+            )
+        time.sleep(0.1)
+    return False
 
 
 def _chosen(settings: CaptureSettings, found: _Found, *, is_begun: bool) -> CapturedTables:
@@ -121,28 +195,67 @@ def _chosen(settings: CaptureSettings, found: _Found, *, is_begun: bool) -> Capt
 
     A table without a key must not even be published: PostgreSQL would refuse its own updates.
     """
-    there = dict(found.tables)
-    wanted = [name for name in there if _is_wanted(name, settings.tables)]
+    wanted = [table for table in found.tables if _is_wanted(table.name, settings.tables)]
     notes = [
-        f"{name} is left out: it has no primary key, so that its changes name no rows"
-        for name in wanted
-        if not there[name]
+        f"{table.name} is left out: it has no primary key, so that its changes name no rows"
+        for table in wanted
+        if not table.is_keyed
     ]
-    keyed = [name for name in wanted if there[name]]
+    chosen = [table for table in wanted if table.is_keyed]
     path = settings.spool / _CAPTURED
     if is_begun and path.exists():
         before = json.loads(path.read_bytes())
         notes += [
-            f"{name} is left out: it was not there when the snapshot was taken. {_ANEW}"
-            for name in keyed
-            if name not in before
+            f"{table.name} is left out: it was not there when the snapshot was taken. {_ANEW}"
+            for table in chosen
+            if table.name not in before
         ]
-        keyed = [name for name in keyed if name in before]
-    if not keyed:
+        chosen = [table for table in chosen if table.name in before]
+    if not chosen:
         raise CannotStart("\n".join((f"there is no table to capture in {settings.url}", *notes)))
-    if not (is_begun and path.exists()):
-        write_whole(settings.spool, _CAPTURED, json.dumps(keyed).encode())
-    return CapturedTables(tuple(keyed), tuple(notes))
+    _need_rights(settings, chosen)
+    names = tuple(table.name for table in chosen)
+    return CapturedTables(names, tuple(notes), _may_publish(settings, found, chosen))
+
+
+def _need_rights(settings: CaptureSettings, chosen: Sequence[_Table]) -> None:
+    hidden = [table for table in chosen if not table.may_read]
+    if hidden:
+        names = ", ".join(table.quoted for table in hidden)
+        raise CannotStart(
+            f"{settings.url}: {settings.url.user} may not read every table: GRANT SELECT ON TABLE "
+            f"{names} TO {hidden[0].user}, and GRANT USAGE on their schemas; or capture others: "
+            "--table"
+        )
+
+
+def _may_publish(settings: CaptureSettings, found: _Found, chosen: Sequence[_Table]) -> bool:
+    """Whether the connector makes the publication itself.
+
+    Who does not own all tables needs one that is there; raises CannotStart where it is not.
+    """
+    publication = found.publication
+    owns = all(table.is_owned for table in chosen)
+    if owns and (found.may_create if publication is None else publication.is_owned):
+        return True
+    names = ", ".join(table.quoted for table in chosen)
+    if publication is None:
+        raise CannotStart(
+            f"{settings.url}: {settings.url.user} may not publish these tables. Let their owner do "
+            f"it: CREATE PUBLICATION {settings.slot} FOR TABLE {names}"
+        )
+    if not publication.has_all and any(t.name not in publication.tables for t in chosen):
+        raise CannotStart(
+            f"{settings.url}: the publication {settings.slot} lacks tables that are captured, and "
+            f"{settings.url.user} may not add them. Let its owner do it: ALTER PUBLICATION "
+            f"{settings.slot} SET TABLE {names}"
+        )
+    return False
+
+
+def _keep(settings: CaptureSettings, prepared: CapturedTables, *, is_begun: bool) -> None:
+    if not (is_begun and (settings.spool / _CAPTURED).exists()):
+        write_whole(settings.spool, _CAPTURED, json.dumps(prepared.tables).encode())
 
 
 def _is_wanted(name: str, patterns: Sequence[str]) -> bool:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 
 from openmirror.cdc.capture.settings import CaptureSettings
@@ -37,12 +38,18 @@ class CaptureProcess:
         # Not as an argument, which every user of the machine could read: it holds the password.
         self._process.stdin.write(settings.as_json() + "\n")
         self._process.stdin.flush()
-        threading.Thread(target=self._listen, daemon=True).start()
+        self._listening = threading.Thread(target=self._listen, daemon=True)
+        self._listening.start()
 
     @property
     def pid(self) -> int:
         """Its number."""
         return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """Its exit code; None while it runs."""
+        return self._process.poll()
 
     def wait_ready(self, seconds: float, say: Callable[[str], None]) -> tuple[str, ...]:
         """The tables that are captured, once it has begun; `say` hears of those that are not.
@@ -74,19 +81,18 @@ class CaptureProcess:
     def stop(self, seconds: float = 15.0) -> None:
         """End it; it is killed where it does not end in time, which loses nothing."""
         self._process.terminate()
-        try:
+        with suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        self.kill()
+
+    def kill(self) -> None:
+        """End it at once, where it has not ended."""
+        self._process.kill()
+        self._process.wait()
+        self._listening.join()
         for stream in (self._process.stdin, self._process.stdout):
             assert stream is not None
             stream.close()
-
-    def kill(self) -> None:
-        """End it at once."""
-        self._process.kill()
-        self._process.wait()
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
@@ -98,9 +104,10 @@ class CaptureProcess:
         self._lines.put(None)
 
     def _why(self, line: dict[str, object] | None) -> str:
-        said = str(line["error"]) if line is not None and "error" in line else ""
+        if line is not None and "error" in line:
+            return str(line["error"])
         code = self._process.poll()
-        return said or f"the process that captures {self._settings.url} has ended ({code})"
+        return f"the process that captures {self._settings.url} has ended ({code})"
 
 
 def _texts(values: object) -> tuple[str, ...]:

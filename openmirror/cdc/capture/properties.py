@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
+from openmirror.cdc.capture.preparing import CapturedTables
 from openmirror.cdc.capture.settings import CaptureSettings
 
 _OFFSETS = "org.apache.kafka.connect.storage.FileOffsetBackingStore"
 
 
 def connector_properties(
-    settings: CaptureSettings, tables: Sequence[str], offsets: Path
+    settings: CaptureSettings, prepared: CapturedTables, offsets: Path
 ) -> dict[str, str]:
-    """Debezium's properties.
-
-    `tables` are the captured ones, as schema.table; `offsets` is the file from which it goes on.
-    """
+    """Debezium's properties; `offsets` is the file from which it goes on."""
     url = settings.url
     return {
         "name": settings.stream,
@@ -37,8 +34,8 @@ def connector_properties(
         "publication.name": settings.slot,
         # Its default publishes every table, and PostgreSQL then refuses updates of those that have
         # no key.
-        "publication.autocreate.mode": "filtered",
-        "table.include.list": ",".join(map(_pattern, tables)),
+        "publication.autocreate.mode": "filtered" if prepared.may_publish else "disabled",
+        "table.include.list": ",".join(map(_pattern, prepared.tables)),
         # The first snapshot is whole, and the log goes on just behind it.
         "snapshot.mode": "initial",
         # Types that lose nothing, and say themselves what they are.
@@ -59,6 +56,10 @@ def connector_properties(
         "provide.transaction.metadata": "true",
         # A slot that nobody moves on keeps the database's log for ever.
         "heartbeat.interval.ms": str(int(settings.heartbeat_seconds * 1000)),
+        # A server that is restarted is waited for, about a minute; by default that is for ever, and
+        # nobody would hear of it.
+        "errors.max.retries": "30",
+        "retriable.restart.connector.wait.ms": "2000",
         "max.batch.size": "4096",
         "max.queue.size": "16384",
         "poll.interval.ms": "50",

@@ -83,8 +83,8 @@ class CaptureSettings:
     def __post_init__(self) -> None:
         if not _STREAM.match(self.stream):
             raise WrongRequest(
-                f"stream {self.stream!r}: write small letters, digits and _, a letter first, 40 at "
-                "most: PostgreSQL's replication slot is called by it"
+                f"stream {self.stream!r}: write a to z, 0 to 9 and _, first one of a to z, "
+                "40 at most: PostgreSQL's replication slot is called by it"
             )
         for table in self.tables:
             if not _TABLE.match(table):

@@ -1,0 +1,280 @@
+"""Debezium's engine against a real server: what was committed is in the spool, whatever dies."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from openmirror.cdc.capture.jars import capture_class_path
+from openmirror.cdc.capture.process import CaptureFailed, CaptureProcess
+from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
+from openmirror.cdc.records import START, Offset
+from openmirror.cdc.spool.reader import SpoolReader
+from openmirror.errors import CannotStart
+from openmirror.spark.jars import default_cache
+from tests.cdc.postgres import PASSWORD, connected
+
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Change:
+    """One record about a row, as the spool has it."""
+
+    op: str
+    table: str
+    id: int | None
+    text: str | None
+    pair: str | None
+
+
+@pytest.fixture
+def settings(database: DatabaseUrl, tmp_path: Path) -> CaptureSettings:
+    return CaptureSettings(
+        url=database,
+        stream=database.database,
+        spool=tmp_path / "spool",
+        class_path=capture_class_path(default_cache(), lambda line: None),
+        heartbeat_seconds=0.5,
+    )
+
+
+@contextmanager
+def captured(settings: CaptureSettings) -> Iterator[CaptureProcess]:
+    """A capturing process that is ready; killed at the end, if it is still there."""
+    process = CaptureProcess(settings)
+    try:
+        process.wait_ready(_PATIENCE, lambda line: None)
+        yield process
+    finally:
+        process.kill()
+
+
+class Spooled:
+    """The changes of rows in a spool, in its order, read on from where they were read last."""
+
+    def __init__(self, folder: Path) -> None:
+        self._reader = SpoolReader(folder)
+        self._next = START
+        self.identity = self._reader.identity
+        self.changes: list[Change] = []
+
+    def until(self, enough: Callable[[list[Change]], bool]) -> list[Change]:
+        """All of them, once they are enough."""
+        ends = time.monotonic() + _PATIENCE
+        while not enough(self.changes):
+            assert time.monotonic() < ends, self.changes[-20:]
+            time.sleep(0.1)
+            self.read()
+        return self.changes
+
+    def read(self) -> None:
+        """What has come since."""
+        records = self._reader.read(self._next, 1 << 30, 1 << 40).to_pylist()
+        for record in records:
+            assert record["offset"] == self._next
+            self._next = Offset(self._next + 1)
+            payload = json.loads(record["value"])["payload"] if record["value"] else {}
+            if "op" in payload:
+                self.changes.append(_change(payload, record["headers"]))
+
+
+def _change(payload: dict[str, Any], headers: list[dict[str, Any]]) -> Change:
+    row = payload["after"] or payload["before"] or {}
+    pairs = [header["name"].rpartition(".")[2] for header in headers]
+    return Change(
+        payload["op"],
+        payload["source"]["table"],
+        row.get("id"),
+        row.get("text"),
+        pairs[0] if pairs else None,
+    )
+
+
+def check_until_it_ends(process: CaptureProcess) -> None:
+    ends = time.monotonic() + _PATIENCE
+    while time.monotonic() < ends:
+        process.check()
+        time.sleep(0.05)
+
+
+def replayed(found: list[Change]) -> dict[int, str | None]:
+    """The table `orders` that follows from all changes, one after the other."""
+    rows: dict[int, str | None] = {}
+    for change in found:
+        if change.table != "orders":
+            continue
+        if change.op == "t":
+            rows.clear()
+        elif change.op == "d":
+            rows.pop(change.id, None)  # type: ignore[arg-type]
+        else:
+            rows[change.id] = change.text  # type: ignore[index]
+    return rows
+
+
+def selected(connection: psycopg.Connection) -> dict[int, str | None]:
+    return dict(connection.execute("SELECT id, text FROM orders").fetchall())
+
+
+class Load:
+    """Transactions of several rows, changed keys among them, until it is stopped."""
+
+    def __init__(self, url: DatabaseUrl) -> None:
+        self._url = url
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._work)
+        self.committed = 0
+
+    def __enter__(self) -> Load:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _work(self) -> None:
+        with connected(self._url) as connection:
+            first = 1000
+            while not self._over.is_set():
+                with connection.transaction():
+                    connection.execute(
+                        "INSERT INTO orders"
+                        " SELECT n, 'new' FROM generate_series(%s::int, %s::int) n",
+                        (first, first + 9),
+                    )
+                    connection.execute(
+                        "UPDATE orders SET text = 'changed' WHERE id BETWEEN %s AND %s",
+                        (first, first + 3),
+                    )
+                    connection.execute(
+                        "UPDATE orders SET id = id + 1000000 WHERE id BETWEEN %s AND %s",
+                        (first + 2, first + 5),
+                    )
+                    connection.execute("DELETE FROM orders WHERE id = %s", (first + 9,))
+                first += 10
+                self.committed += 1
+                time.sleep(0.03)
+
+
+def test_every_row_is_in_the_spool_though_the_process_is_killed_amid_load(
+    settings: CaptureSettings,
+) -> None:
+    with connected(settings.url) as connection:
+        connection.execute("CREATE TABLE orders (id int PRIMARY KEY, text text)")
+        connection.execute("CREATE TABLE log (text text)")
+        connection.execute("INSERT INTO orders SELECT n, 'old' FROM generate_series(1, 100) n")
+        with Load(settings.url) as load:
+            with captured(settings) as process:
+                spooled = Spooled(settings.spool)
+                spooled.until(lambda found: any(c.pair == "newkey" for c in found))
+                enough = load.committed + 20
+                while load.committed < enough:
+                    time.sleep(0.01)
+                process.kill()
+            spooled.read()
+            at_the_kill = len(spooled.changes)
+            time.sleep(0.2)  # what is committed while nobody listens
+            with captured(settings) as process:
+                spooled.until(lambda found: len(found) > at_the_kill)
+                load.stop()
+                connection.execute("UPDATE log SET text = 'not published, so not refused'")
+                connection.execute("INSERT INTO orders VALUES (0, 'last')")
+                spooled.until(lambda found: found[-1].text == "last")
+                began = time.monotonic()
+                process.stop()
+                assert time.monotonic() - began < 8
+                assert process.returncode == 0
+        assert SpoolReader(settings.spool).identity == spooled.identity
+        assert replayed(spooled.changes) == selected(connection)
+        assert {change.table for change in spooled.changes} == {"orders"}
+        # Its log is let go of, as far as it is in the spool.
+        behind = connection.execute(
+            "SELECT pg_current_wal_lsn() - confirmed_flush_lsn FROM pg_replication_slots"
+            " WHERE slot_name = %s",
+            (settings.slot,),
+        ).fetchone()
+        assert behind is not None
+        assert behind[0] < 1_000_000
+
+
+def test_a_cut_connection_is_made_again_and_a_slot_that_is_gone_ends_it(
+    settings: CaptureSettings,
+) -> None:
+    with connected(settings.url) as connection:
+        connection.execute("CREATE TABLE orders (id int PRIMARY KEY, text text)")
+        with captured(settings) as process:
+            connection.execute("INSERT INTO orders VALUES (1, 'one')")
+            spooled = Spooled(settings.spool)
+            spooled.until(bool)
+            connection.execute("TRUNCATE orders")
+            spooled.until(lambda found: found[-1].op == "t")
+            second = CaptureProcess(settings)
+            with pytest.raises(CannotStart, match="another process captures into"):
+                second.wait_ready(_PATIENCE, lambda line: None)
+            second.kill()
+            cut_off(connection, settings)
+            connection.execute("INSERT INTO orders VALUES (2, 'two')")
+            spooled.until(lambda found: found[-1].text == "two")
+            process.check()
+            drop_slot(connection, settings)
+            with pytest.raises(CaptureFailed, match=r"slot is gone.*--anew"):
+                check_until_it_ends(process)
+            assert process.returncode == 1
+        again = CaptureProcess(settings)
+        with pytest.raises(CannotStart, match=r"slot .* is gone.*--anew"):
+            again.wait_ready(_PATIENCE, lambda line: None)
+        again.kill()
+
+
+def cut_off(connection: psycopg.Connection, settings: CaptureSettings) -> None:
+    connection.execute(
+        "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE slot_name = %s",
+        (settings.slot,),
+    )
+
+
+def drop_slot(connection: psycopg.Connection, settings: CaptureSettings) -> None:
+    """Its reader is ended first, and may be back before it is dropped."""
+    ends = time.monotonic() + _PATIENCE
+    while time.monotonic() < ends:
+        cut_off(connection, settings)
+        with suppress(psycopg.errors.ObjectInUse):
+            connection.execute("SELECT pg_drop_replication_slot(%s)", (settings.slot,))
+            return
+    raise AssertionError("its reader is always back")
+
+
+def test_a_wrong_password_ends_the_process_before_java_is_started(
+    settings: CaptureSettings,
+) -> None:
+    url = DatabaseUrl(
+        settings.url.host, settings.url.port, settings.url.database, "owner", "guessed"
+    )
+    process = CaptureProcess(
+        CaptureSettings(url=url, stream="shop", spool=settings.spool, class_path="")
+    )
+    with pytest.raises(CannotStart, match="Correct the user or the password"):
+        process.wait_ready(_PATIENCE, lambda line: None)
+    arguments = Path(f"/proc/{process.pid}/cmdline")
+    assert not arguments.exists() or b"guessed" not in arguments.read_bytes()
+    process.stop()
+    assert process.returncode == 1
+
+
+def test_settings_show_no_password(settings: CaptureSettings) -> None:
+    assert PASSWORD not in repr(settings)
+    assert PASSWORD not in str(settings.url)

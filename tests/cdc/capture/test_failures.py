@@ -1,0 +1,40 @@
+"""A connector's own words are for whoever wrote it; an operator gets what to do."""
+
+from __future__ import annotations
+
+import pytest
+
+from openmirror.cdc.capture.failures import connector_failure
+
+
+@pytest.mark.parametrize(
+    ("words", "remedy"),
+    [
+        (
+            "The connector is trying to read change stream starting at … , but this is no "
+            "longer available on the server. Reconfigure the connector to use a snapshot mode.",
+            "--anew",
+        ),
+        ('ERROR: replication slot "openmirror_shop" does not exist', "--anew"),
+        ('ERROR: publication "openmirror_shop" does not exist', "--anew"),
+        ('ERROR: replication slot "openmirror_shop" is active for PID 7', "--stream"),
+        ('ERROR: can no longer get changes from replication slot "openmirror_shop"', "--anew"),
+        ("ERROR: permission denied for table orders", "Grant what the server names"),
+        ("FATAL: terminating connection due to administrator command", "Begin again once it is"),
+        ("Connection to 127.0.0.1:5432 refused. Check that the hostname is correct", "Begin again"),
+        ("Java heap space", "--table"),
+    ],
+)
+def test_what_is_known_has_its_remedy_and_the_connectors_words(words: str, remedy: str) -> None:
+    failure = connector_failure(words)
+    meaning, _, own = failure.partition(" The connector's own words: ")
+    assert remedy in meaning
+    assert own == words
+
+
+def test_what_is_not_known_is_passed_on_in_one_line() -> None:
+    assert connector_failure("odd\n  thing") == (
+        "the connector has failed: odd thing. Correct this, and begin again: nothing is lost"
+    )
+    assert "it gave no reason" in connector_failure("")
+    assert len(connector_failure("x" * 100_000)) < 1000
