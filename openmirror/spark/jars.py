@@ -171,8 +171,16 @@ def _checked(jar: Jar, path: Path) -> dict[str, str | int]:
 
 def main() -> int:
     """Make the default cache ready and print the class path. Exit code 0, or 1 with the reason."""
+    return print_class_path(lambda say: class_path(say=say))
+
+
+def print_class_path(make: Callable[[Callable[[str], None]], str]) -> int:
+    """Print the class path that `make` gives, which may say what it does meanwhile.
+
+    Exit code 0, or 1 with the reason.
+    """
     try:
-        path = class_path(say=lambda line: _write_error(f"openmirror: {line}"))
+        path = make(lambda line: _write_error(f"openmirror: {line}"))
     except JarsError as error:
         _write_error(f"openmirror: {error}")
         return 1

@@ -2,16 +2,19 @@
 
 The connector for PostgreSQL is of 3.7.0: versions before it lose rows when they are stopped inside
 of a COPY. The embedded engine has no such release, and runs over that connector's own libraries.
+
+`python -m openmirror.cdc.capture.jars` makes the cache ready and prints their class path.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from openmirror.spark.ivy import Jar
-from openmirror.spark.jars import resolve
+from openmirror.spark.jars import default_cache, print_class_path, resolve
 
 # Of what their POMs name, what the engine loads: most of the rest is a web server of Connect's.
 JARS = (
@@ -153,3 +156,7 @@ JARS = (
 def capture_class_path(cache: Path, say: Callable[[str], None]) -> str:
     """The jars as Java wants them, fetched if they are missing; raises JarsError."""
     return os.pathsep.join(map(str, resolve(cache, say, jars=JARS, what="Debezium")))
+
+
+if __name__ == "__main__":
+    sys.exit(print_class_path(lambda say: capture_class_path(default_cache(), say)))

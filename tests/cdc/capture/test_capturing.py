@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ def settings(database: DatabaseUrl, tmp_path: Path) -> CaptureSettings:
         url=database,
         stream=database.database,
         spool=tmp_path / "spool",
-        class_path=capture_class_path(default_cache(), lambda line: None),
+        class_path="",
         heartbeat_seconds=0.5,
     )
 
@@ -51,7 +51,8 @@ def settings(database: DatabaseUrl, tmp_path: Path) -> CaptureSettings:
 @contextmanager
 def captured(settings: CaptureSettings) -> Iterator[CaptureProcess]:
     """A capturing process that is ready; killed at the end, if it is still there."""
-    process = CaptureProcess(settings)
+    jars = capture_class_path(default_cache(), lambda line: None)
+    process = CaptureProcess(replace(settings, class_path=jars))
     try:
         process.wait_ready(_PATIENCE, lambda line: None)
         yield process
@@ -170,6 +171,7 @@ class Load:
                 time.sleep(0.03)
 
 
+@pytest.mark.debezium
 def test_every_row_is_in_the_spool_though_the_process_is_killed_amid_load(
     settings: CaptureSettings,
 ) -> None:
@@ -211,6 +213,7 @@ def test_every_row_is_in_the_spool_though_the_process_is_killed_amid_load(
         assert behind[0] < 1_000_000
 
 
+@pytest.mark.debezium
 def test_a_cut_connection_is_made_again_and_a_slot_that_is_gone_ends_it(
     settings: CaptureSettings,
 ) -> None:
@@ -261,16 +264,13 @@ def drop_slot(connection: psycopg.Connection, settings: CaptureSettings) -> None
 def test_a_wrong_password_ends_the_process_before_java_is_started(
     settings: CaptureSettings,
 ) -> None:
-    url = DatabaseUrl(
-        settings.url.host, settings.url.port, settings.url.database, "owner", "guessed"
-    )
-    process = CaptureProcess(
-        CaptureSettings(url=url, stream="shop", spool=settings.spool, class_path="")
-    )
+    wrong = replace(settings.url, password="guessed")
+    process = CaptureProcess(replace(settings, url=wrong))
+    arguments = Path(f"/proc/{process.pid}/cmdline").read_bytes()
+    assert b"openmirror.cdc.capture" in arguments
+    assert b"guessed" not in arguments
     with pytest.raises(CannotStart, match="Correct the user or the password"):
         process.wait_ready(_PATIENCE, lambda line: None)
-    arguments = Path(f"/proc/{process.pid}/cmdline")
-    assert not arguments.exists() or b"guessed" not in arguments.read_bytes()
     process.stop()
     assert process.returncode == 1
 
