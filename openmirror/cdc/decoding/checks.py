@@ -13,8 +13,9 @@ from openmirror.cdc.decoding.parsing import UNREAD
 from openmirror.cdc.stops import StopCode, StopReason
 
 DELETE = "d"
+READ = "r"
 NO_SNAPSHOT = "false"
-_WITH_ROW = ("c", "r", "u")
+_WITH_ROW = ("c", READ, "u")
 _TRUNCATE = "t"
 _CONNECTOR = "postgresql"
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+MOST_LEVELS = 50
+"""Far more than columns have, and far fewer than would be too many for this process."""
+
 
 class MalformedSchema(ValueError):
     """This is no schema of Kafka Connect."""
@@ -60,8 +63,10 @@ class Field:
     schema: Schema
 
 
-def schema_from(tree: Any) -> Schema:
-    """A schema from its JSON. Raises MalformedSchema."""
+def schema_from(tree: Any, levels: int = MOST_LEVELS) -> Schema:
+    """A schema from its JSON, of so many levels at most. Raises MalformedSchema."""
+    if not levels:
+        raise MalformedSchema("it is nested too deeply")
     if not isinstance(tree, dict):
         raise MalformedSchema("a schema is a JSON object")
     try:
@@ -78,27 +83,27 @@ def schema_from(tree: Any) -> Schema:
         name=name or "",
         parameters={str(key): str(value) for key, value in (parameters or {}).items()},
         has_default=tree.get("default") is not None,
-        fields=_fields(tree) if kind is JsonKind.STRUCT else (),
-        items=_items(tree, kind),
-        keys=schema_from(tree.get("keys")) if kind is JsonKind.MAP else None,
+        fields=_fields(tree, levels - 1) if kind is JsonKind.STRUCT else (),
+        items=_items(tree, kind, levels - 1),
+        keys=schema_from(tree.get("keys"), levels - 1) if kind is JsonKind.MAP else None,
     )
 
 
-def _items(tree: dict[str, Any], kind: JsonKind) -> Schema | None:
+def _items(tree: dict[str, Any], kind: JsonKind, levels: int) -> Schema | None:
     if kind is JsonKind.ARRAY:
-        return schema_from(tree.get("items"))
+        return schema_from(tree.get("items"), levels)
     if kind is JsonKind.MAP:
-        return schema_from(tree.get("values"))
+        return schema_from(tree.get("values"), levels)
     return None
 
 
-def _fields(tree: dict[str, Any]) -> tuple[Field, ...]:
+def _fields(tree: dict[str, Any], levels: int) -> tuple[Field, ...]:
     members = tree.get("fields")
     if not isinstance(members, list):
         raise MalformedSchema("a struct has a list of fields")
     fields = []
     for member in members:
-        schema = schema_from(member)
+        schema = schema_from(member, levels)
         name = member.get("field")
         if not isinstance(name, str):
             raise MalformedSchema("a field of a struct has a name")

@@ -45,6 +45,12 @@ _TYPES: dict[JsonKind, type[DataType]] = {
 }
 """Text for whatever is not here: of anything nested, Spark gives the JSON as it was written."""
 
+_OPTIONS = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": UNREAD,
+    # Or a text of more than 20,000,000 characters cannot be read.
+    "maxStringLen": str((1 << 31) - 1),
+}
 _SETTINGS = {
     # Most batches are small, and compiling a plan takes longer than interpreting it.
     "spark.sql.codegen.wholeStage": "false",
@@ -102,8 +108,8 @@ def parse(
 
 def _parsed(text: str, kind: StructType, number: int) -> Column:
     wanted = StructType([*kind.fields, StructField(UNREAD, StringType())])
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": UNREAD}
-    return sf.when(sf.col("version") == number, sf.from_json(sf.col(text), wanted, options))
+    read = sf.from_json(sf.col(text), wanted, _OPTIONS)
+    return sf.when(sf.col("version") == number, read)
 
 
 def _envelope_type(envelope: ChangeEnvelope) -> StructType:

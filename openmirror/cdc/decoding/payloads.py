@@ -27,8 +27,15 @@ _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _LARGEST_FLOAT = 3.4028235677973366e38  # beyond it, the nearest 32-bit float is infinite
 
 _WHOLE = r"-?(?:0|[1-9][0-9]*)"
-# Exponents of three digits, and a half of a surrogate pair alone, are left to the exact reader.
-_REAL = rf'(?:{_WHOLE}(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{{1,2}})?|"(?:NaN|-?Infinity)")'
+
+
+def _real(exponents: str) -> str:
+    """As Java writes it, and small enough: one that is too large, Spark reads as infinite."""
+    plain = r"-?(?:0|[1-9][0-9]{0,19})(?:\.[0-9]+)?"
+    scientific = rf"-?[0-9](?:\.[0-9]+)?[eE][+-]?(?:{exponents})"
+    return rf'(?:{scientific}|{plain}|"(?:NaN|-?Infinity)")'
+
+
 _ESCAPED = (
     r"\\u(?:[0-9a-cA-CefEF][0-9a-fA-F]{3}|[dD][0-7][0-9a-fA-F]{2}"
     r"|[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -37,8 +44,8 @@ _TEXT = rf'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|{_ESCAPED})*"'
 _BASE64 = r'"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"'
 _SCALARS = {
     **dict.fromkeys(_SIGNED_BITS, _WHOLE),
-    JsonKind.FLOAT32: _REAL,
-    JsonKind.FLOAT64: _REAL,
+    JsonKind.FLOAT32: _real("[0-9]|[12][0-9]|3[0-7]"),
+    JsonKind.FLOAT64: _real("[0-9]{1,2}"),
     JsonKind.BOOLEAN: "(?:true|false)",
     JsonKind.STRING: _TEXT,
     JsonKind.BYTES: _BASE64,

@@ -8,7 +8,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import CONTROL, DecodedRows, SourceColumn, SourceTable
-from openmirror.cdc.decoding.checks import DELETE, NO_SNAPSHOT, Findings, Payloads, check
+from openmirror.cdc.decoding.checks import DELETE, NO_SNAPSHOT, READ, Findings, Payloads, check
 from openmirror.cdc.decoding.control import positions
 from openmirror.cdc.decoding.converting import convert
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
@@ -46,6 +46,11 @@ def rows_of(
 def _control(findings: Findings, payloads: Payloads) -> list[pa.Array]:
     place, misplaced = positions(payloads.of_source("sequence"), payloads.of_source("lsn"))
     findings.add(misplaced, no_envelope("its source's sequence is not two log positions"))
+    # A row that was read by an incremental snapshot has no place; a change without one could not be
+    # known again when it is sent twice.
+    changed = pc.not_equal(pc.struct_field(payloads.values, "op"), READ)
+    nowhere = no_envelope("it does not say where it stands in the log of its source")
+    findings.add(pc.and_(pc.is_null(place), changed), nowhere)
     milliseconds = payloads.of_source("ts_ms").cast(pa.int64())
     microseconds = payloads.of_source("ts_us").cast(pa.int64())
     return [

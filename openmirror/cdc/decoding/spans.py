@@ -56,6 +56,8 @@ def split(records: pa.Array) -> Spans:
             schemas[row], exact[row] = _members(texts[row].as_py())
         except ValueError as error:
             faults[row] = str(error)
+        except RecursionError:
+            faults[row] = "it is nested too deeply"
     encoded = pa.array(schemas, pa.string()).dictionary_encode()
     return Spans(encoded, pa.array(exact, pa.string()), faults)
 
@@ -79,7 +81,7 @@ def _texts(records: pa.Array) -> tuple[pa.Array, dict[int, str]]:
 def _is_whole(text: str) -> bool:
     try:
         return isinstance(json.loads(text), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
 
 

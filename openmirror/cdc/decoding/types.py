@@ -125,7 +125,7 @@ def _decimal(column: str, schema: Schema) -> Reading | StopReason:
         return _stop(column, "a decimal without a scale", _REMEDIES[_DECIMAL])
     if not 0 <= scale <= _MOST_SCALE:
         return _stop(column, "a numeric with a negative scale", _DECIMALS_AS_TEXT)
-    digits = max(digits, scale)
+    digits = max(digits, scale, 1)
     if digits > _MOST_DIGITS:
         return _reading("string", WrittenAs.LONG_DECIMAL, scale)
     return _reading(f"decimal({digits},{scale})", WrittenAs.DECIMAL, scale)

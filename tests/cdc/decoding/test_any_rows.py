@@ -145,7 +145,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @given(case=cases())
-@settings(max_examples=examples(10), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(6), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_any_rows_are_decoded_as_they_were(decoder: Decoder, case: Case) -> None:
     decoded = decoder.decode(batch(case.records))
     assert decoded.undecodable == ()

@@ -238,6 +238,13 @@ def test_an_instant_beyond_the_years_or_without_an_offset_has_no_place() -> None
     assert invalid([*bad, "2026-11-20T01:02:03Z"], pa.string(), how) == [True] * 9 + [False]
 
 
+@pytest.mark.parametrize("form", [WrittenAs.DECIMAL, WrittenAs.LONG_DECIMAL])
+def test_no_decimals_are_no_decimals(form: WrittenAs) -> None:
+    kind = "decimal(5,2)" if form is WrittenAs.DECIMAL else "string"
+    assert converted([], pa.binary(), reading(kind, form, 2)) == []
+    assert converted([None, None], pa.binary(), reading(kind, form, 2)) == [None, None]
+
+
 def test_a_byte_is_no_larger_than_a_byte() -> None:
     how = reading("byte")
     assert converted([-128, 127, None], pa.int16(), how) == [-128, 127, None]
