@@ -86,20 +86,29 @@ def identity_of(folder: Path) -> StreamIdentity:
 
 def segments(folder: Path) -> list[Segment]:
     """All segments, in order; raises SpoolDamaged where they do not follow each other."""
+    before: list[Segment] | None = None
+    while True:
+        found = _listed(folder)
+        gap = next((pair for pair in pairwise(found) if pair[0].next != pair[1].first), None)
+        if gap is None:
+            return found
+        # A listing may miss what comes or goes meanwhile: only a gap that is there twice is one.
+        if found == before:
+            raise SpoolDamaged(
+                f"{folder / gap[1].name} does not follow {gap[0].name}: a file is missing, or does "
+                f"not belong there. {_ANEW}"
+            )
+        before = found
+
+
+def _listed(folder: Path) -> list[Segment]:
     names = [path.name for path in folder.iterdir()]
     flush(folder)
-    found = sorted(
+    return sorted(
         Segment(Offset(int(match[1])), Offset(int(match[2])))
         for match in map(_NAME.match, names)
         if match
     )
-    for before, after in pairwise(found):
-        if before.next != after.first:
-            raise SpoolDamaged(
-                f"{folder / after.name} does not follow {before.name}: a file is missing, or does "
-                f"not belong there. {_ANEW}"
-            )
-    return found
 
 
 def write_whole(folder: Path, name: str, content: bytes | memoryview) -> None:

@@ -214,6 +214,28 @@ def test_every_row_is_in_the_spool_though_the_process_is_killed_amid_load(
 
 
 @pytest.mark.debezium
+def test_a_snapshot_that_was_cut_short_begins_anew(settings: CaptureSettings) -> None:
+    rows = 20_000
+    with connected(settings.url) as connection:
+        connection.execute("CREATE TABLE orders (id int PRIMARY KEY, text text)")
+        connection.execute(
+            "INSERT INTO orders SELECT n, 'old' FROM generate_series(1, %s::int) n", (rows,)
+        )
+        with captured(settings) as process:
+            spooled = Spooled(settings.spool)
+            while SpoolReader(settings.spool).ends()[1] == START:
+                time.sleep(0.001)
+            process.kill()
+        assert 0 < SpoolReader(settings.spool).ends()[1] < rows
+        connection.execute("DELETE FROM orders WHERE id = 1")
+        with captured(settings):
+            again = Spooled(settings.spool)
+            assert again.identity != spooled.identity
+            again.until(lambda found: len(found) >= rows - 1)
+        assert replayed(again.changes) == selected(connection)
+
+
+@pytest.mark.debezium
 def test_a_cut_connection_is_made_again_and_a_slot_that_is_gone_ends_it(
     settings: CaptureSettings,
 ) -> None:

@@ -174,6 +174,18 @@ def test_a_hole_is_named(tmp_path: Path) -> None:
         keys(tmp_path, 0)
 
 
+def test_a_listing_that_missed_a_segment_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled(tmp_path, 3, 2, 1)
+    whole = list(tmp_path.iterdir())
+    missed = [path for path in whole if path.name != SECOND]
+    listings = iter([missed, whole])
+    reader = SpoolReader(tmp_path)
+    monkeypatch.setattr(Path, "iterdir", lambda folder: next(listings))
+    assert reader.ends() == (0, 6)
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"{", b"[]", b'{"version": 2, "identity": "x"}', b'{"version": 1}']
 )
