@@ -29,18 +29,27 @@ def main() -> int:
     try:
         with SpoolWriter(settings.spool) as writer:
             _capture(settings, writer)
-    except (OpenmirrorError, OSError, RuntimeError) as error:
+    except OSError as error:
+        _say(
+            {
+                "error": f"the spool {settings.spool} takes no records: {error}. Make room there, "
+                "or make it writable, and begin again: nothing is lost, but the database keeps its "
+                "log meanwhile"
+            }
+        )
+        return 1
+    except (OpenmirrorError, RuntimeError) as error:
         _say({"error": str(error) or type(error).__name__})
         return 1
     return 0
 
 
 def _capture(settings: CaptureSettings, writer: SpoolWriter) -> None:
-    if settings.anew or is_in_snapshot(writer.source):
-        writer.begin_anew()
-    prepared = prepare(settings, is_begun=bool(writer.source))
-    if not writer.source and writer.next:
-        # Records, but no place to go on from: the snapshot is taken again, from its beginning.
+    # Without a place behind a whole snapshot to go on from, that is taken again from its beginning.
+    is_begun = bool(writer.source) and not settings.anew and not is_in_snapshot(writer.source)
+    # Before anything is given up: a wrong password must not cost the stream that is there.
+    prepared = prepare(settings, is_begun=is_begun)
+    if settings.anew or (writer.next and not is_begun):
         writer.begin_anew()
     start_jvm(settings.class_path)
     offsets = settings.spool / _OFFSETS

@@ -19,6 +19,7 @@ from openmirror.cdc.capture.process import CaptureFailed, CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
 from openmirror.cdc.records import START, Offset
 from openmirror.cdc.spool.reader import SpoolReader
+from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
 from openmirror.errors import CannotStart
 from openmirror.spark.jars import default_cache
 from tests.cdc.postgres import PASSWORD, connected
@@ -295,6 +296,30 @@ def test_a_wrong_password_ends_the_process_before_java_is_started(
         process.wait_ready(_PATIENCE, lambda line: None)
     process.stop()
     assert process.returncode == 1
+
+
+def test_a_wrong_password_costs_no_stream(settings: CaptureSettings) -> None:
+    with SpoolWriter(settings.spool) as writer:
+        place = b'{"partition": {}, "offset": {"lsn": 7}}'
+        writer.append([SpooledRecord("t", None, None)], place)
+        identity = writer.identity
+    wrong = replace(settings, url=replace(settings.url, password="guessed"), anew=True)
+    process = CaptureProcess(wrong)
+    with pytest.raises(CannotStart, match="password"):
+        process.wait_ready(_PATIENCE, lambda line: None)
+    process.kill()
+    with SpoolWriter(settings.spool) as writer:
+        assert (writer.identity, writer.next, writer.source) == (identity, 1, place)
+
+
+def test_a_spool_that_takes_no_records_is_named_with_the_remedy(
+    settings: CaptureSettings,
+) -> None:
+    settings.spool.write_text("not a folder")
+    process = CaptureProcess(settings)
+    with pytest.raises(CannotStart, match=r"takes no records.*Make room there.*nothing is lost"):
+        process.wait_ready(_PATIENCE, lambda line: None)
+    process.kill()
 
 
 def test_settings_show_no_password(settings: CaptureSettings) -> None:
