@@ -23,6 +23,7 @@ _PYTEST = (
 _ALL = "not soak and not check_infra"
 WITH_SPARK = (
     "tests/cdc/decoding",
+    "tests/cdc/test_database.py",
     "tests/chain",
     "tests/conformance",
     "tests/contract",

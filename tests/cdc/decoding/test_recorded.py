@@ -57,7 +57,7 @@ FIRST = {
     "huge": Decimal("-9999999999999999999999999999.9999999999"),
     "longer": "1234567890123456789012345678901234567890",
     "below": Decimal("0.00123"),
-    # A snapshot has it without its last zero; the stream and text have it.
+    # A snapshot has it without its last zero; as text it has it.
     "any_scale": "123.456789",
     "day": date(2026, 11, 20),
     "clock": "01:02:03.456789",
