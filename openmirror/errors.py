@@ -354,6 +354,10 @@ SOLUTIONS: dict[Code, str] = {
         "Move it into its table folder below landing/<mirror>/Files/LandingZone, or give what is "
         "no change a name that starts with _."
     ),
+    Code.STREAM_TABLE_STOPPED: (
+        "Mend what its reason names; then begin the stream anew (openmirror cdc run … --anew), or "
+        "let the table go on from there (--retry), as docs/OPERATIONS.md says of the reason's code."
+    ),
     Code.FILE_FORMAT_ASSUMED: (
         "Declare FileFormat in _metadata.json, with SchemaDefinition if columns have other types "
         "than text."

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from openmirror.cdc.records import Offset
-from openmirror.cdc.stops import StopReason
 from openmirror.protocol.schema import ColumnType
+from openmirror.protocol.streams import Offset, StopReason
 
 CONTROL = pa.schema(
     [

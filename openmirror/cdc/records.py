@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from typing import NewType, Protocol
+from typing import Protocol
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-Offset = NewType("Offset", int)
-"""A record's place in its stream, from 0."""
-START = Offset(0)
+from openmirror.protocol.streams import Offset, StreamIdentity
 
 RECORDS = pa.schema(
     [
@@ -28,23 +25,6 @@ RECORDS = pa.schema(
 Key and value are what Kafka Connect's JSON converter writes with schemas: NULL is a record without
 a key, or a tombstone.
 """
-
-_IDENTITY = re.compile(r"[0-9a-f]{32}\Z")
-
-
-class StreamIdentity(str):
-    """What a stream is called from its first record to its last: 32 hexadecimal digits.
-
-    A stream that is made anew counts its offsets from 0 again, so offsets of two identities have
-    nothing to do with each other. Raises ValueError for anything else.
-    """
-
-    __slots__ = ()
-
-    def __new__(cls, text: str) -> StreamIdentity:
-        if not _IDENTITY.match(text):
-            raise ValueError(f"{text!r} is no stream identity: 32 hexadecimal digits")
-        return super().__new__(cls, text)
 
 
 class RecordSource(Protocol):

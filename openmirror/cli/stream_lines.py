@@ -9,9 +9,9 @@ from openmirror import durations
 from openmirror.protocol.counts import counted
 
 if TYPE_CHECKING:
-    from openmirror.cdc.relay.document import StoppedTable
     from openmirror.cdc.relay.relay import BatchReport
     from openmirror.protocol.names import TablePath
+    from openmirror.protocol.streams import StoppedTable
 
 _EVERY = 10.0
 """Seconds between two lines about records, while nothing else happens."""

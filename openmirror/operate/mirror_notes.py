@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from openmirror.errors import SOLUTIONS, is_of_one_place
+from openmirror.errors import SOLUTIONS, NotThere, is_of_one_place
 from openmirror.ports import Entry, FileStore
 from openmirror.protocol.names import (
     PARTNER_EVENTS_FILE,
@@ -15,6 +15,7 @@ from openmirror.protocol.names import (
 from openmirror.protocol.naming_scheme import NamingScheme, may_hold_changes
 from openmirror.protocol.partner import Partner, parse_partner_events
 from openmirror.protocol.rules import Code
+from openmirror.protocol.streams import STREAMS_FOLDER, StreamDocument
 from openmirror.status import MirrorNotes, Warn
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
@@ -27,7 +28,8 @@ def mirror_notes(store: FileStore, mirror: str) -> MirrorNotes:
     by_reason: dict[str, list[StorePath]] = {}
     for path, reason in _misplaced(store, mirror):
         by_reason.setdefault(reason, []).append(path)
-    warnings = tuple(_warning(reason, paths) for reason, paths in by_reason.items())
+    misplaced = (_warning(reason, paths) for reason, paths in by_reason.items())
+    warnings = (*misplaced, *_stopped_tables(store, mirror))
     return MirrorNotes(mirror=mirror, partner=partner_of(store, mirror), warnings=warnings)
 
 
@@ -62,6 +64,28 @@ def _warning(reason: str, paths: list[StorePath]) -> Warn:
     more = f", like {len(paths) - 1} more" if len(paths) > 1 else ""
     code = Code.FILE_MISPLACED
     return Warn(code, f"feeds no table{more}: {reason}", SOLUTIONS[code], paths[0])
+
+
+def _stopped_tables(store: FileStore, mirror: str) -> Iterator[Warn]:
+    """Tables of databases' streams that are landed no further, and documents that nobody can read.
+
+    Their mirror has applied all that landed, so nothing else shows that rows are missing.
+    """
+    code = Code.STREAM_TABLE_STOPPED
+    folder = layout.join(layout.landing_zone(mirror), STREAMS_FOLDER)
+    for entry in _listed(store, folder):
+        path = layout.join(folder, entry.name)
+        try:
+            document = StreamDocument.from_json(store.read(path).data)
+        except NotThere:
+            continue
+        except ValueError as error:
+            yield Warn(code, str(error), SOLUTIONS[code], path)
+            continue
+        for table, stopped in sorted(document.stopped.items()):
+            stop = stopped.stop
+            why = f"{table} is landed no further ({stop.code}): {stop.detail}. {stop.remedy}"
+            yield Warn(code, why, SOLUTIONS[code], path)
 
 
 def _misplaced(store: FileStore, mirror: str) -> Iterator[_Found]:

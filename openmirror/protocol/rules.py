@@ -43,6 +43,7 @@ class Code(StrEnum):
     FILE_NAME_INVALID = "FileNameInvalid"
     FILE_NEVER_READ = "FileNeverRead"
     FILE_MISPLACED = "FileMisplaced"
+    STREAM_TABLE_STOPPED = "StreamTableStopped"
     FILE_FORMAT_ASSUMED = "FileFormatAssumed"
     METADATA_REPAIRED = "MetadataRepaired"
     METADATA_KEY_UNKNOWN = "MetadataKeyUnknown"
@@ -61,6 +62,7 @@ WARNINGS = frozenset(
         Code.FILE_NAME_INVALID,
         Code.FILE_NEVER_READ,
         Code.FILE_MISPLACED,
+        Code.STREAM_TABLE_STOPPED,
         Code.FILE_FORMAT_ASSUMED,
         Code.METADATA_REPAIRED,
         Code.METADATA_KEY_UNKNOWN,

@@ -16,11 +16,12 @@ from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.process import CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
 from openmirror.cdc.decoding.decoder import Decoder
-from openmirror.cdc.relay.document import StreamDocument, document_path
+from openmirror.cdc.relay.document import document_path, read_document
 from openmirror.cdc.relay.relay import Relay, RelayOptions
 from openmirror.cdc.spool.reader import SpoolReader
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
+from openmirror.protocol.streams import StreamDocument
 from openmirror.spark.jars import default_cache
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import landing_zone
@@ -120,7 +121,7 @@ class Site:
 
     def document(self) -> StreamDocument:
         path = document_path(_ZONE, "shop")
-        return StreamDocument.from_json(self._store.read(path).data, path)
+        return read_document(self._store.read(path).data, path)
 
     def _dies(self, call: Call) -> None:
         self._calls += 1

@@ -22,6 +22,14 @@ import pyarrow.parquet as pq
 from openmirror.operate import requests
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.rules import Code
+from openmirror.protocol.streams import (
+    START,
+    StopCode,
+    StoppedTable,
+    StopReason,
+    StreamDocument,
+    StreamIdentity,
+)
 from openmirror.reconcile.clean import clean_table
 from openmirror.reconcile.registration import record_registration
 from openmirror.reconcile.root_ports import RootPorts
@@ -148,6 +156,18 @@ class Breach:
 
 def of_second_file(code: Code, breaks: Deed, names: str, remedy: Deed = mend) -> Breach:
     return Breach(code=code, breaks=breaks, names=names, remedy=remedy, file=file_name(2))
+
+
+def _stream(scene: Scene, *, stopped: bool) -> None:
+    """The document that a relay writes when a table of its stream stops, or goes on."""
+    table = TablePath.parse(TABLE)
+    reason = StopReason(StopCode.VALUE_UNAVAILABLE, "a large value is missing", "Begin anew.")
+    document = StreamDocument(
+        StreamIdentity("0" * 32), stopped={table: StoppedTable(START, reason)}
+    )
+    path = scene.zone / "_streams" / "shop.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes((document if stopped else document.resumed(table)).as_json())
 
 
 def _marked(*rows: tuple[int, int]) -> dict[str, Any]:
@@ -415,6 +435,13 @@ BREACHES = [
         file=f"{layout.landing_zone('FileMisplaced')}/{file_name(2)}",
         names="lies in a table folder, not beside them",
         remedy=lambda scene: (scene.zone / file_name(2)).rename(scene.folder / file_name(2)),
+    ),
+    Breach(
+        code=Code.STREAM_TABLE_STOPPED,
+        breaks=lambda scene: _stream(scene, stopped=True),
+        file=f"{layout.landing_zone('StreamTableStopped')}/_streams/shop.json",
+        names=f"{TABLE} is landed no further (ValueUnavailable)",
+        remedy=lambda scene: (_stream(scene, stopped=False), scene.rows(2, 2)),
     ),
     Breach(
         code=Code.FILE_FORMAT_ASSUMED,

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from openmirror.cdc.stops import StopCode
 from openmirror.cli.app import app
 from openmirror.deployment.rules.findings import Check
 from openmirror.errors import SOLUTIONS
 from openmirror.plan.decisions import WaitKind
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.rules import Code
+from openmirror.protocol.streams import StopCode
 from openmirror.settings import Settings
 from release import __main__ as release
 from tests.infra.commands.shell import simple_commands

@@ -7,6 +7,16 @@ from datetime import UTC, datetime
 import pytest
 
 from openmirror.operate.mirror_notes import all_notes, mirror_notes
+from openmirror.protocol.names import TablePath
+from openmirror.protocol.rules import Code
+from openmirror.protocol.streams import (
+    Offset,
+    StopCode,
+    StoppedTable,
+    StopReason,
+    StreamDocument,
+    StreamIdentity,
+)
 from openmirror.status import publisher_text
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
@@ -40,6 +50,29 @@ def test_what_lies_where_it_belongs_is_not_mentioned(store: MemoryStore) -> None
     ):
         store.write(StorePath(path), b"{}")
     assert warned(store) == []
+
+
+def test_a_table_of_a_stream_that_has_stopped_is_named_with_its_reason_and_remedy(
+    store: MemoryStore,
+) -> None:
+    path = StorePath(f"{ZONE}/_streams/shop.json")
+    reason = StopReason(StopCode.TRUNCATE_UNSUPPORTED, "it was emptied", "Begin anew.")
+    stopped = {TablePath("app", "orders"): StoppedTable(Offset(7), reason)}
+    document = StreamDocument(StreamIdentity("0" * 32), stopped=stopped)
+    store.write(path, document.as_json())
+    (warning,) = mirror_notes(store, "m").warnings
+    assert (warning.code, warning.file) == (Code.STREAM_TABLE_STOPPED, path)
+    named = "app.schema/orders is landed no further (TruncateUnsupported): it was emptied. Begin"
+    assert named in warning.detail
+    store.write(path, document.resumed(TablePath("app", "orders")).as_json())
+    assert warned(store) == []
+
+
+def test_a_document_of_a_stream_that_cannot_be_read_is_named(store: MemoryStore) -> None:
+    store.write(StorePath(f"{ZONE}/_streams/shop.json"), b"{")
+    ((file, detail),) = warned(store)
+    assert file == f"{ZONE}/_streams/shop.json"
+    assert "no document of a stream" in detail
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from openmirror.cdc.decoded import SourceTable, UndecodableRecord
 from openmirror.cdc.decoding.control import pairs
 from openmirror.cdc.decoding.payloads import table_in
 from openmirror.cdc.decoding.spans import Spans, split
-from openmirror.cdc.stops import StopReason
+from openmirror.protocol.streams import StopReason
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.keys import Key
 from openmirror.cdc.decoding.parsing import UNREAD
-from openmirror.cdc.stops import StopCode, StopReason
+from openmirror.protocol.streams import StopCode, StopReason
 
 DELETE = "d"
 READ = "r"

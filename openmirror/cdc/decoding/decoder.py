@@ -14,7 +14,7 @@ from openmirror.cdc.decoding.envelopes import ChangeEnvelope, WithoutRows, annou
 from openmirror.cdc.decoding.keys import key_from
 from openmirror.cdc.decoding.parsing import parse, session_for_parsing
 from openmirror.cdc.decoding.versions import SchemaVersion
-from openmirror.cdc.stops import StopReason
+from openmirror.protocol.streams import StopReason
 
 _TRUNCATE = '"op":"t"'
 

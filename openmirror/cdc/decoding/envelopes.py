@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from openmirror.cdc.decoded import SourceColumn
 from openmirror.cdc.decoding.connect import JsonKind, MalformedSchema, Schema, schema_from
 from openmirror.cdc.decoding.types import Reading, reading_of
-from openmirror.cdc.stops import StopCode, StopReason
 from openmirror.protocol.schema import duplicate_column
+from openmirror.protocol.streams import StopCode, StopReason
 
 _ENVELOPE = ".Envelope"
 _OF_CONNECTORS = "io.debezium.connector."

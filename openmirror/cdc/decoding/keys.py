@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from openmirror.cdc.decoding.connect import JsonKind, MalformedSchema, Schema, schema_from
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.types import reading_of
-from openmirror.cdc.stops import StopReason
+from openmirror.protocol.streams import StopReason
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from openmirror.cdc.stops import StopCode, StopReason
+from openmirror.protocol.streams import StopCode, StopReason
 
 _TEXT = "__debezium_unavailable_value"
 _BASE64 = "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="

@@ -13,8 +13,8 @@ from openmirror.cdc.decoding.control import positions
 from openmirror.cdc.decoding.converting import convert
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.keys import Key
-from openmirror.cdc.stops import StopCode, StopReason
 from openmirror.formats.arrow_types import arrow_type
+from openmirror.protocol.streams import StopCode, StopReason
 
 _NAMES = ("db", "schema", "table")
 

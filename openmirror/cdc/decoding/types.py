@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from openmirror.cdc.decoding.connect import JsonKind, Schema
-from openmirror.cdc.stops import StopCode, StopReason
 from openmirror.protocol.schema import ColumnType
+from openmirror.protocol.streams import StopCode, StopReason
 
 _DECIMAL = "org.apache.kafka.connect.data.Decimal"
 _VARIABLE_SCALE = "io.debezium.data.VariableScaleDecimal"

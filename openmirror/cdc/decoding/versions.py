@@ -14,7 +14,7 @@ from openmirror.cdc.decoding.parsing import VersionQuery
 from openmirror.cdc.decoding.payloads import PayloadCheck
 from openmirror.cdc.decoding.placeholders import unavailable
 from openmirror.cdc.decoding.rows import rows_of
-from openmirror.cdc.stops import StopReason
+from openmirror.protocol.streams import StopReason
 
 _DELETE = r'"op"\s*:\s*"d"'
 

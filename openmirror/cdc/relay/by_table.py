@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from openmirror.cdc.decoded import Decoded, DecodedRows
-from openmirror.cdc.records import Offset
 from openmirror.cdc.relay.folders import path_of
 from openmirror.cdc.relay.runs import before_offset
 from openmirror.cdc.relay.selecting import TableRecords
-from openmirror.cdc.stops import StopReason, StreamStopped
+from openmirror.cdc.stops import StreamStopped
 from openmirror.protocol.names import TablePath
+from openmirror.protocol.streams import Offset, StopReason
 
 
 def by_table(decoded: Decoded, end: Offset) -> dict[TablePath, TableRecords]:

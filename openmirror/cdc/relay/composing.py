@@ -6,12 +6,12 @@ from uuid import uuid4
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from openmirror.cdc.records import StreamIdentity
 from openmirror.cdc.relay.progress import TableProgress
 from openmirror.cdc.relay.selecting import Before, FileRows, Selection, TableRecords, select
 from openmirror.cdc.stops import StreamReplaced
 from openmirror.errors import FolderReplaced, OtherPublisher
 from openmirror.protocol.rows import Marker
+from openmirror.protocol.streams import StreamIdentity
 from openmirror.publishing.columns import merged
 from openmirror.publishing.encoding import encoded, one_table
 from openmirror.publishing.footer import PublishedFooter, with_footer

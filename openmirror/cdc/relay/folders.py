@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from openmirror.cdc.decoded import SourceTable
-from openmirror.cdc.records import StreamIdentity
 from openmirror.cdc.relay.composing import StreamComposer
-from openmirror.cdc.relay.document import StoppedTable
 from openmirror.cdc.relay.runs import from_offset
 from openmirror.cdc.relay.selecting import Before, Selection, TableRecords, select
-from openmirror.cdc.stops import StopCode, StopReason
 from openmirror.errors import FolderReplaced, NotThere, OtherPublisher, PublishRefused
 from openmirror.ports import FileStore
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import TablePath
+from openmirror.protocol.streams import StopCode, StoppedTable, StopReason, StreamIdentity
 from openmirror.publishing.declaring import declared
 from openmirror.publishing.landing import Lander
 from openmirror.publishing.naming import need_own_name, need_possible

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from openmirror.cdc.records import Offset, StreamIdentity
 from openmirror.cdc.relay.source_order import SeenChanges
 from openmirror.errors import OtherPublisher
+from openmirror.protocol.streams import Offset, StreamIdentity
 
 
 @dataclass(frozen=True)

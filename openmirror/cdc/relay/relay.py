@@ -18,15 +18,16 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import Decoded
-from openmirror.cdc.records import Offset, RecordSource
+from openmirror.cdc.records import RecordSource
 from openmirror.cdc.relay.by_table import by_table, together
-from openmirror.cdc.relay.document import StoppedTable, StreamDocument, document_path
+from openmirror.cdc.relay.document import document_path, read_document
 from openmirror.cdc.relay.folders import LandedRecords, RelayedFolders
 from openmirror.cdc.relay.selecting import TableRecords
 from openmirror.cdc.stops import EventsLost, StreamReplaced
 from openmirror.errors import NotThere, UnknownName, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
+from openmirror.protocol.streams import Offset, StoppedTable, StreamDocument
 from openmirror.publishing.documents import bring_to
 from openmirror.table.layout import StorePath
 
@@ -108,12 +109,12 @@ class Relay:
         """Find out from where to read on.
 
         A stream that replaces another one makes its tables anew, with `anew`, or where the other
-        one had not ended its first snapshot: their folders are deleted first. Raises StreamReplaced
-        otherwise, and EventsLost where the stream does not reach back.
+        one had not ended its first snapshot or landed nothing: their folders are deleted first.
+        Raises StreamReplaced otherwise, and EventsLost where the stream does not reach back.
         """
         there = self._read()
         if there is not None and there.identity != self._source.identity:
-            if not (anew or there.is_snapshot_open):
+            if not (anew or there.is_snapshot_open or not there.tables):
                 raise StreamReplaced(_replaced(self._stream, there, self._source))
             for path in sorted(there.tables):
                 self._folders.delete(path)
@@ -239,7 +240,7 @@ class Relay:
             content = self._store.read(path)
         except NotThere:
             return None
-        return StreamDocument.from_json(content.data, path)
+        return read_document(content.data, path)
 
     def _write(self, change: Callable[[StreamDocument], StreamDocument]) -> None:
         path = document_path(self._zone, self._stream)
@@ -247,7 +248,7 @@ class Relay:
         def wanted(content: bytes) -> bytes | None:
             there = StreamDocument(self._source.identity)
             if content:
-                there = StreamDocument.from_json(content, path)
+                there = read_document(content, path)
             if there.identity != self._source.identity:
                 raise StreamReplaced(_replaced(self._stream, there, self._source))
             self._document = change(there)

@@ -6,10 +6,10 @@ import threading
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 
-from openmirror.cdc.relay.document import StoppedTable
 from openmirror.cdc.relay.relay import BatchReport, Relay
 from openmirror.errors import Unavailable
 from openmirror.protocol.names import TablePath
+from openmirror.protocol.streams import StoppedTable
 
 _WAITS = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between attempts while a service is away."""

@@ -9,7 +9,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import DecodedRows
-from openmirror.cdc.records import Offset
+from openmirror.protocol.streams import Offset
 
 
 def in_stream_order(pieces: Sequence[DecodedRows]) -> Iterator[DecodedRows]:

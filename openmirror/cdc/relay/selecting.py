@@ -12,16 +12,15 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import CONTROL, DecodedRows
-from openmirror.cdc.records import START, Offset
 from openmirror.cdc.relay.runs import before_offset, from_offset, in_stream_order
 from openmirror.cdc.relay.source_order import SeenChanges, SourceChange, SourcePlace, new_changes
 from openmirror.cdc.relay.source_schema import changed_silently
-from openmirror.cdc.stops import StopCode, StopReason
 from openmirror.errors import PublishRefused
 from openmirror.protocol.names import ROW_MARKER_COLUMN
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import Column, TableSchema
+from openmirror.protocol.streams import START, Offset, StopCode, StopReason
 from openmirror.publishing.columns import merged
 from openmirror.publishing.encoding import MARKER_TYPE
 from openmirror.publishing.pieces import WaitingRows, columns_of

@@ -21,8 +21,8 @@ from itertools import pairwise
 from pathlib import Path
 from uuid import uuid4
 
-from openmirror.cdc.records import Offset, StreamIdentity
 from openmirror.errors import OpenmirrorError
+from openmirror.protocol.streams import Offset, StreamIdentity
 
 IDENTITY = "spool.json"
 _VERSION = 1
@@ -51,10 +51,11 @@ class Segment:
 def made_or_found(folder: Path) -> StreamIdentity:
     """The identity of the spool in a folder, which is made where there is none.
 
-    Segments without an identity are of a stream that was given up: they go first.
+    Segments without an identity are of a stream that was given up: they go first. An identity
+    without segments may have had some, which would be counted from 0 again: it is another one then.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    if (folder / IDENTITY).exists():
+    if (folder / IDENTITY).exists() and segments(folder):
         return identity_of(folder)
     for path in list(folder.iterdir()):
         if _NAME.match(path.name):

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from openmirror.cdc.records import RECORDS, START, Offset, StreamIdentity
+from openmirror.cdc.records import RECORDS
 from openmirror.cdc.spool.folder import Segment, SpoolDamaged, flush, identity_of, segments
 from openmirror.cdc.stops import EventsLost, StreamReplaced
+from openmirror.protocol.streams import START, Offset, StreamIdentity
 
 
 class SpoolReader:

@@ -11,10 +11,11 @@ from typing import Self
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
-from openmirror.cdc.records import RECORDS, START, Offset, StreamIdentity
+from openmirror.cdc.records import RECORDS
 from openmirror.cdc.spool.folder import given_up, made_or_found, segments, write_whole
 from openmirror.cdc.spool.reader import read_segment
 from openmirror.errors import RootLocked
+from openmirror.protocol.streams import START, Offset, StreamIdentity
 
 SOURCE = b"openmirror.source"
 """The key in a segment's schema under which the source's own place stands."""

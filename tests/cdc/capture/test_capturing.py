@@ -17,10 +17,10 @@ import pytest
 from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.process import CaptureFailed, CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
-from openmirror.cdc.records import START, Offset
 from openmirror.cdc.spool.reader import SpoolReader
 from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
 from openmirror.errors import CannotStart
+from openmirror.protocol.streams import START, Offset
 from openmirror.spark.jars import default_cache
 from tests.cdc.postgres import PASSWORD, connected
 

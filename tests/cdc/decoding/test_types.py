@@ -8,7 +8,7 @@ import pytest
 
 from openmirror.cdc.decoding.connect import schema_from
 from openmirror.cdc.decoding.types import Reading, reading_of
-from openmirror.cdc.stops import StopCode, StopReason
+from openmirror.protocol.streams import StopCode, StopReason
 from tests.cdc.decoding.minted import Tree, column
 
 DECIMAL = "org.apache.kafka.connect.data.Decimal"

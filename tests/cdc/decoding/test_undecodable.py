@@ -11,7 +11,7 @@ import pytest
 
 from openmirror.cdc.decoded import Decoded, SourceTable, UndecodableRecord
 from openmirror.cdc.decoding.decoder import Decoder
-from openmirror.cdc.stops import StopCode
+from openmirror.protocol.streams import StopCode
 from tests.cdc.decoding.minted import (
     MintedTable,
     Record,

@@ -17,10 +17,11 @@ from openmirror.cdc.decoded import (
     SourceTable,
     UndecodableRecord,
 )
-from openmirror.cdc.records import RECORDS, START, Offset, StreamIdentity
-from openmirror.cdc.stops import EventsLost, StopCode, StopReason
+from openmirror.cdc.records import RECORDS
+from openmirror.cdc.stops import EventsLost
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.protocol.schema import ColumnType
+from openmirror.protocol.streams import START, Offset, StopCode, StopReason, StreamIdentity
 
 ID, TEXT = ColumnType("long"), ColumnType("string")
 COLUMNS = (SourceColumn("id", ID, False, False), SourceColumn("text", TEXT, True, False))

@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from openmirror.cdc.records import START, Offset, StreamIdentity
 from openmirror.cdc.relay import selecting
 from openmirror.cdc.relay.composing import StreamComposer
-from openmirror.cdc.relay.document import StreamDocument, document_path
+from openmirror.cdc.relay.document import document_path, read_document
 from openmirror.cdc.relay.folders import LandedRecords
 from openmirror.cdc.relay.relay import Relay, RelayOptions
 from openmirror.cdc.relay.selecting import Before, TableRecords
 from openmirror.cdc.relay.source_order import SeenChanges, SourceChange
-from openmirror.cdc.stops import EventsLost, StopCode, StreamReplaced, StreamStopped
+from openmirror.cdc.stops import EventsLost, StreamReplaced, StreamStopped
 from openmirror.errors import UnknownName, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import interpret
+from openmirror.protocol.streams import START, Offset, StopCode, StreamDocument, StreamIdentity
 from openmirror.publishing.newest import ZoneState
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.layout import StorePath, join
@@ -53,7 +53,7 @@ def drained(store: FileStore, stream: Stream, records: int = 1000) -> Relay:
 
 def document(store: FileStore) -> StreamDocument:
     path = document_path(ZONE, "shop")
-    return StreamDocument.from_json(store.read(path).data, path)
+    return read_document(store.read(path).data, path)
 
 
 def states(store: FileStore, path: TablePath = ONE) -> list[Rows]:
@@ -441,6 +441,13 @@ def test_a_first_snapshot_that_did_not_end_is_begun_anew_by_itself() -> None:
     assert states(store)[-1] == {2: "z"}, "a row that was deleted meanwhile is gone"
     with pytest.raises(StreamReplaced):
         relay(store, Stream()).open()
+
+
+def test_a_stream_of_which_nothing_landed_is_replaced_by_itself() -> None:
+    store = memory()
+    drained(store, Stream(events=[None]))
+    drained(store, Stream(OTHER, [Event("one", "r", 1, "x")]))
+    assert states(store)[-1] == {1: "x"}
 
 
 def test_a_stream_that_does_not_reach_back_has_lost_events() -> None:

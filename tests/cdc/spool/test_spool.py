@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from openmirror.cdc.records import RECORDS, Offset
+from openmirror.cdc.records import RECORDS
 from openmirror.cdc.spool.folder import SpoolDamaged
 from openmirror.cdc.spool.reader import SpoolReader
 from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
 from openmirror.cdc.stops import EventsLost, StreamReplaced
 from openmirror.errors import RootLocked
+from openmirror.protocol.streams import Offset
 
 MOST = (1000, 1 << 30)
 
@@ -107,6 +108,16 @@ def test_a_stream_that_begins_anew_is_another_one(tmp_path: Path) -> None:
     with pytest.raises(StreamReplaced, match="begun anew"):
         reader.read(Offset(0), *MOST)
     assert keys(tmp_path, 0) == []
+
+
+def test_a_spool_that_has_lost_all_its_segments_is_another_stream(tmp_path: Path) -> None:
+    filled(tmp_path, 2)
+    before = SpoolReader(tmp_path)
+    for segment in tmp_path.glob("*.arrow"):
+        segment.unlink()
+    filled(tmp_path, 5)
+    with pytest.raises(StreamReplaced):
+        before.read(Offset(2), *MOST)
 
 
 def test_a_stream_that_was_being_given_up_is_given_up_at_the_next_start(tmp_path: Path) -> None:

@@ -1,0 +1,198 @@
+"""Streams of a database's changes in a landing zone, and the document of each (PROTOCOL §13.4).
+
+`_streams/<stream>.json`, written under its ETag, so that several relays of one stream agree. A
+table's own files say what of it has landed; this says only what need not be read again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any, NewType, Self
+
+from openmirror.protocol.names import TablePath
+
+STREAMS_FOLDER = "_streams"
+Offset = NewType("Offset", int)
+"""A record's place in its stream, from 0."""
+START = Offset(0)
+_IDENTITY = re.compile(r"[0-9a-f]{32}\Z")
+
+
+class StreamIdentity(str):
+    """What a stream is called from its first record to its last: 32 hexadecimal digits.
+
+    A stream that is made anew counts its offsets from 0 again, so offsets of two identities have
+    nothing to do with each other. Raises ValueError for anything else.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, text: str) -> StreamIdentity:
+        if not _IDENTITY.match(text):
+            raise ValueError(f"{text!r} is no stream identity: 32 hexadecimal digits")
+        return super().__new__(cls, text)
+
+
+class StopCode(StrEnum):
+    """What is wrong; each has its row in OPERATIONS."""
+
+    RECORD_UNDECODABLE = "RecordUndecodable"
+    """A record is no change envelope, or contradicts the schema that it declares."""
+    SOURCE_VALUE_INVALID = "SourceValueInvalid"
+    """A value has no place in its column's type."""
+    SOURCE_TYPE_UNSUPPORTED = "SourceTypeUnsupported"
+    """A column's type cannot be mirrored as the connector is configured."""
+    VALUE_UNAVAILABLE = "ValueUnavailable"
+    """The source's log does not have a value, and the connector sent its placeholder."""
+    SOURCE_KEY_MISSING = "SourceKeyMissing"
+    """The table has no key."""
+    TRUNCATE_UNSUPPORTED = "TruncateUnsupported"
+    """The source emptied the table."""
+    RESNAPSHOT_NEEDED = "ResnapshotNeeded"
+    """The source changed rows without an event for them."""
+    EVENTS_LOST = "EventsLost"
+    """Records are missing that the table needs."""
+    CHANGE_REFUSED = "ChangeRefused"
+    """The change breaks a rule of the landing zone."""
+
+    @property
+    def needs_snapshot(self) -> bool:
+        """Whether the records that follow are of no use, so that nobody has to keep them."""
+        return self in _NEED_SNAPSHOT
+
+
+_NEED_SNAPSHOT = frozenset(
+    {
+        StopCode.SOURCE_KEY_MISSING,
+        StopCode.TRUNCATE_UNSUPPORTED,
+        StopCode.RESNAPSHOT_NEEDED,
+        StopCode.EVENTS_LOST,
+    }
+)
+
+
+@dataclass(frozen=True)
+class StopReason:
+    """Where a table stopped, and what to do."""
+
+    code: StopCode
+    detail: str
+    remedy: str
+
+
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class StoppedTable:
+    """Where a table stopped."""
+
+    at: Offset
+    """Its first record that did not land."""
+    stop: StopReason
+
+
+@dataclass(frozen=True)
+class StreamDocument:
+    """What every relay of the stream agrees on."""
+
+    identity: StreamIdentity
+    complete_to: Offset = START
+    """Every record below it has landed, but for those of tables that stopped."""
+    tables: frozenset[TablePath] = frozenset()
+    """Those that files of this stream landed in."""
+    stopped: Mapping[TablePath, StoppedTable] = field(default_factory=dict)
+    is_snapshot_open: bool = False
+    """Whether rows of a first snapshot have landed, and its end has not."""
+
+    @property
+    def needed_from(self) -> Offset:
+        """The first record that may have to be read again."""
+        kept = [t.at for t in self.stopped.values() if not t.stop.code.needs_snapshot]
+        return min([self.complete_to, *kept])
+
+    def advanced(
+        self,
+        complete_to: Offset,
+        tables: Iterable[TablePath],
+        stopped: Mapping[TablePath, StoppedTable],
+        is_snapshot_open: bool | None = None,
+    ) -> Self:
+        """After a batch: nothing that another relay has written goes back by it.
+
+        With `is_snapshot_open` of None that stays as it is.
+        """
+        earliest = dict(stopped)
+        for path, there in self.stopped.items():
+            if path not in earliest or there.at <= earliest[path].at:
+                earliest[path] = there
+        return replace(
+            self,
+            complete_to=max(self.complete_to, complete_to),
+            tables=self.tables.union(tables),
+            stopped=earliest,
+            is_snapshot_open=(
+                self.is_snapshot_open if is_snapshot_open is None else is_snapshot_open
+            ),
+        )
+
+    def resumed(self, path: TablePath) -> Self:
+        """A table goes on."""
+        return replace(self, stopped={p: s for p, s in self.stopped.items() if p != path})
+
+    def as_json(self) -> bytes:
+        """The document's content."""
+        document = {
+            "version": _VERSION,
+            "identity": self.identity,
+            "completeTo": self.complete_to,
+            "snapshotOpen": self.is_snapshot_open,
+            "tables": sorted(map(_path_json, self.tables)),
+            "stopped": [
+                {
+                    "table": _path_json(path),
+                    "at": table.at,
+                    "code": table.stop.code,
+                    "detail": table.stop.detail,
+                    "remedy": table.stop.remedy,
+                }
+                for path, table in sorted(self.stopped.items(), key=lambda item: str(item[0]))
+            ],
+        }
+        return json.dumps(document, indent=2, ensure_ascii=False).encode()
+
+    @classmethod
+    def from_json(cls, content: bytes) -> Self:
+        """Read it; raises ValueError for what this version does not know."""
+        try:
+            document = json.loads(content)
+            if document["version"] == _VERSION:
+                return cls(
+                    identity=StreamIdentity(document["identity"]),
+                    complete_to=Offset(int(document["completeTo"])),
+                    tables=frozenset(map(_path, document["tables"])),
+                    stopped={_path(of["table"]): _stopped(of) for of in document["stopped"]},
+                    is_snapshot_open=bool(document["snapshotOpen"]),
+                )
+            why = f"version {document['version']!r}"
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            why = str(error)
+        raise ValueError(f"it is no document of a stream that this version reads ({why})")
+
+
+def _path_json(path: TablePath) -> list[str]:
+    return [path.schema, path.table]
+
+
+def _path(document: list[str]) -> TablePath:
+    schema, table = document
+    return TablePath(schema, table)
+
+
+def _stopped(document: Mapping[str, Any]) -> StoppedTable:
+    stop = StopReason(StopCode(document["code"]), str(document["detail"]), str(document["remedy"]))
+    return StoppedTable(Offset(int(document["at"])), stop)
