@@ -45,7 +45,7 @@ SOURCES = (
 )
 NOT_IN_THE_APP = tuple(
     f"openmirror/{part}/"
-    for part in ("cli", "conformance", "demo", "deployment", "emulator", "spark")
+    for part in ("cdc", "cli", "conformance", "demo", "deployment", "emulator", "spark")
 )
 
 
