@@ -19,7 +19,7 @@ from openmirror.cli.console import progress_console, say
 from openmirror.cli.named_wait import NamedWait
 from openmirror.cli.options import RootOption, Verbose, settings_for
 from openmirror.errors import CannotStart, WrongRequest
-from openmirror.protocol.names import TableFolder
+from openmirror.protocol.names import TableFolder, is_reserved
 from openmirror.runtime.stop_signals import AFTER_BATCHES, exit_now, stop_signals
 from openmirror.table.layout import landing_zone
 
@@ -147,21 +147,28 @@ class Wishes:
 
 def _mirror(stream: LocalStream, url: DatabaseUrl, wishes: Wishes) -> None:
     from openmirror import wiring
+    from openmirror.cdc.capture.settings import CaptureSettings
     from openmirror.cli.reporter import Reporter
     from openmirror.cli.stream_lines import StreamLines
     from openmirror.cli.tables import Names
     from openmirror.wiring import cdc as wired
 
     settings, mirror = stream.settings, stream.mirror
+    _need_mirror_name(mirror)
+    wanted = CaptureSettings(
+        url=url,
+        stream=stream.name,
+        spool=stream.spool,
+        tables=wishes.tables,
+        anew=wishes.anew,
+    )
     ports = wiring.local_ports(settings)
     names = Names(ports.store)
     reporter = Reporter(progress_console(), names, ports.clock, verbose=wishes.verbose)
     lines = StreamLines(reporter.say, time.monotonic, time.time)
     with wiring.locked(settings, say), ExitStack() as parts:
         _make_zone(wiring.local_root(settings), mirror)
-        capture = parts.enter_context(
-            wired.capturing(stream, url, wishes.tables, say, anew=wishes.anew)
-        )
+        capture = parts.enter_context(wired.capturing(settings, wanted, say))
         with NamedWait(_STARTING).named():
             spark = parts.enter_context(wiring.local_spark(settings, say))
         stop = parts.enter_context(stop_signals(message=AFTER_BATCHES))
@@ -235,10 +242,14 @@ def _interval(text: str) -> timedelta:
     return every
 
 
+def _need_mirror_name(mirror: str) -> None:
+    """Raise WrongRequest for what cannot be a folder."""
+    if "/" in mirror or mirror in ("", ".", "..") or is_reserved(mirror):
+        raise WrongRequest(f"{mirror!r} cannot be a mirror's name: choose one with --mirror")
+
+
 def _make_zone(root: Path, mirror: str) -> None:
     """A mirror begins with its landing zone."""
-    if "/" in mirror or mirror in (".", ".."):
-        raise WrongRequest(f"{mirror!r} cannot be a mirror's name: choose one with --mirror")
     zone = root / landing_zone(mirror)
     if not zone.is_dir():
         zone.mkdir(parents=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.process import CaptureProcess
-from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
+from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.cdc.decoding.decoder import Decoder
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.running import RunningRelay
@@ -47,23 +47,14 @@ class LocalStream:
 
 
 @contextmanager
-def capturing(
-    stream: LocalStream, url: DatabaseUrl, tables: tuple[str, ...], say: Say, *, anew: bool
-) -> Iterator[CaptureProcess]:
-    """A process that captures the database, once it has begun; stopped at the end.
+def capturing(settings: Settings, wanted: CaptureSettings, say: Say) -> Iterator[CaptureProcess]:
+    """A process that captures a database, once it has begun; stopped at the end.
 
-    Raises CannotStart where it cannot begin.
+    Debezium's jars are found, or fetched. Raises CannotStart where it cannot begin.
     """
     need_java()
-    settings = CaptureSettings(
-        url=url,
-        stream=stream.name,
-        spool=stream.spool,
-        class_path=capture_class_path(jar_cache(stream.settings), say),
-        tables=tables,
-        anew=anew,
-    )
-    capture = CaptureProcess(settings)
+    jars = capture_class_path(jar_cache(settings), say)
+    capture = CaptureProcess(replace(wanted, class_path=jars))
     try:
         capture.wait_ready(_SECONDS_TO_BEGIN, say)
         yield capture

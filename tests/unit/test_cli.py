@@ -21,9 +21,10 @@ from tests.harness.publishing import parquet, table
 VERBS = [
     *("up", "drain", "serve", "status", "history", "validate", "check", "publish", "pause"),
     *("resume", "retry", "skip", "reseed", "undrop", "confirm-drops", "adopt", "clean", "demo"),
-    "azure",
+    *("azure", "cdc"),
 ]
 OF_AZURE = ["preflight", "verify", "outputs", "publish"]
+OF_CDC = ["run"]
 ORDERS = table("m", "Sales.schema/Orders")
 ITEMS = table("m", "Items")
 
@@ -31,7 +32,10 @@ ITEMS = table("m", "Items")
 # --- Help and usage -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verb", [*VERBS, *(f"azure {verb}" for verb in OF_AZURE)])
+@pytest.mark.parametrize(
+    "verb",
+    [*VERBS, *(f"azure {verb}" for verb in OF_AZURE), *(f"cdc {verb}" for verb in OF_CDC)],
+)
 def test_the_help_of_every_verb_teaches_with_an_example(verb: str) -> None:
     shown = run(*verb.split(), "--help")
     assert shown.exit_code == 0
@@ -44,6 +48,8 @@ def test_help_lists_every_verb_and_no_other() -> None:
     assert [line.split()[0] for line in listed if line.strip()] == VERBS
     listed = run("azure", "--help").stdout.partition("Commands:")[2].splitlines()
     assert [line.split()[0] for line in listed if line.strip()] == OF_AZURE
+    listed = run("cdc", "--help").stdout.partition("Commands:")[2].splitlines()
+    assert [line.split()[0] for line in listed if line.strip()] == OF_CDC
 
 
 @pytest.mark.parametrize(

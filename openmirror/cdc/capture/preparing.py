@@ -78,7 +78,7 @@ class CapturedTables:
     """Whether the user may make and change the publication; else it is there as it has to be."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Table:
     name: str
     """As schema.table."""
@@ -162,7 +162,17 @@ def _asked(connection: psycopg.Connection, settings: CaptureSettings) -> _Found:
                 f"{url} has no free replication slot ({most} are used): drop one that nobody reads "
                 "(pg_drop_replication_slot), or raise max_replication_slots"
             )
-    tables = tuple(_Table(f"{row[0]}.{row[1]}", *row[2:]) for row in connection.execute(_TABLES))
+    tables = tuple(
+        _Table(
+            name=f"{schema}.{table}",
+            is_keyed=is_keyed,
+            may_read=may_read,
+            is_owned=is_owned,
+            quoted=quoted,
+            user=user,
+        )
+        for schema, table, is_keyed, may_read, is_owned, quoted, user in connection.execute(_TABLES)
+    )
     row = connection.execute(_PUBLICATION, (settings.slot,)).fetchone()
     publication = None if row is None else _Publication(row[0], row[1], tuple(row[2]))
     return _Found(tables, has_slot, publication, bool(_one(connection, _MAY_CREATE)))

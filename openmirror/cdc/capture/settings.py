@@ -64,7 +64,7 @@ class DatabaseUrl:
         return f"{self.host}:{self.port}/{self.database}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CaptureSettings:
     """One capture of one database."""
 
@@ -72,7 +72,7 @@ class CaptureSettings:
     stream: str
     """What the replication slot and the publication are called by: openmirror_<stream>."""
     spool: Path
-    class_path: str = field(repr=False)
+    class_path: str = field(default="", repr=False)
     """Debezium's jars."""
     tables: tuple[str, ...] = ()
     """`schema.table`, where `*` stands for any characters; none means all."""

@@ -20,7 +20,7 @@ _TRUNCATE = "t"
 _CONNECTOR = "postgresql"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Payloads:
     """Records of one envelope and one key; all columns are equally long."""
 

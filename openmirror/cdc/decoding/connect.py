@@ -33,7 +33,7 @@ class JsonKind(StrEnum):
     STRUCT = "struct"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Schema:
     """One schema, with all that it is made of."""
 

@@ -173,6 +173,7 @@ class Load:
 
 
 @pytest.mark.debezium
+@pytest.mark.soak  # tests/cdc/test_database.py kills one as well, and compares all that follows
 def test_every_row_is_in_the_spool_though_the_process_is_killed_amid_load(
     settings: CaptureSettings,
 ) -> None:
