@@ -20,13 +20,14 @@ from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
 _JVM = (
     "-Xmx512m",
     "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
     "-Xshare:auto",
     "-Duser.timezone=UTC",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
 )
 PAIR_HEADERS = ("__debezium.newkey", "__debezium.oldkey")
 """They make a delete and an insert one row's. Others say the same of every record."""
+_OF_PAIRS = ('"op":"d"', '"op":"c"')
+"""Every delete and every insert has one of these somewhere in its text."""
 _ENDED = '"status":"END"'
 _BEGUN = '"status":"BEGIN"'
 
@@ -57,9 +58,16 @@ class Capture:
             raise RuntimeError(connector_failure(self._failure))
 
     def stop(self) -> None:
-        """End it; from another thread."""
+        """End it; from another thread.
+
+        One that is just beginning cannot be asked to: it ends with its process, and has spooled
+        nothing that it was not sure of.
+        """
         self._stopping.set()
-        self._engine.close()
+        try:
+            self._engine.close()
+        except jpype.JClass("java.lang.IllegalStateException"):
+            return
 
     def _made(self, properties: Mapping[str, str]) -> Any:
         form = jpype.JClass("io.debezium.engine.format.Json")
@@ -106,13 +114,10 @@ class Capture:
                     self._is_inside = False
             if not self._is_inside:
                 whole = event
-            key = event.key()
-            headers = tuple(
-                (name, _bytes(header.getValue()))
-                for header in event.headers()
-                if (name := str(header.getKey())) in PAIR_HEADERS
-            )
-            records.append(SpooledRecord(topic, _bytes(key), _bytes(text), headers))
+            # Each header costs as much as all the rest of a record, and few records can have one.
+            is_half = text is not None and any(op in text for op in _OF_PAIRS)
+            headers = _pair_headers(event) if is_half else ()
+            records.append(SpooledRecord(topic, _bytes(event.key()), _bytes(text), headers))
         return records, whole
 
     def _ended(self, success: bool, message: Any, error: Any) -> None:
@@ -121,6 +126,14 @@ class Capture:
             while cause is not None and cause.getCause() is not None:
                 cause = cause.getCause()
             self._failure = str(cause.getMessage() if cause is not None else message)
+
+
+def _pair_headers(event: Any) -> tuple[tuple[str, bytes | None], ...]:
+    return tuple(
+        (name, _bytes(header.getValue()))
+        for header in event.headers()
+        if (name := str(header.getKey())) in PAIR_HEADERS
+    )
 
 
 def _bytes(value: Any) -> bytes | None:
