@@ -18,8 +18,11 @@ from openmirror.errors import CannotStart
 _CAPTURED = "tables.json"
 _ANEW = "Begin the stream anew, from a new snapshot: --anew"
 _TABLES = """
-    SELECT n.nspname, c.relname,
+    SELECT n.nspname, c.relname, c.oid::bigint,
         EXISTS (SELECT FROM pg_index i WHERE i.indrelid = c.oid AND i.indisprimary),
+        c.relkind = 'p',
+        EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND NOT a.attisdropped
+                AND coalesce(to_jsonb(a) ->> 'attgenerated', '') <> ''),  -- before 12 none
         has_table_privilege(c.oid, 'SELECT') AND has_schema_privilege(n.oid, 'USAGE'),
         pg_has_role(current_user, c.relowner, 'USAGE'),
         quote_ident(n.nspname) || '.' || quote_ident(c.relname),
@@ -82,11 +85,26 @@ class CapturedTables:
 class _Table:
     name: str
     """As schema.table."""
+    oid: int
+    """Another one for a table that was made again under its name."""
     is_keyed: bool
+    is_partitioned: bool
+    has_generated: bool
     may_read: bool
     is_owned: bool
     quoted: str
     user: str
+
+    @property
+    def unfit(self) -> str | None:
+        """Why its changes cannot be followed."""
+        if not self.is_keyed:
+            return "it has no primary key, so that its changes name no rows"
+        if self.is_partitioned:
+            return "it is partitioned, and its changes come under the names of its partitions"
+        if self.has_generated:
+            return "it has a generated column, whose values PostgreSQL does not send"
+        return None
 
 
 @dataclass(frozen=True)
@@ -127,7 +145,9 @@ def prepare(settings: CaptureSettings, *, is_begun: bool) -> CapturedTables:
                     f"the replication slot {settings.slot} of {url} is gone, and what was changed "
                     f"since it was dropped with it. {_ANEW}"
                 )
-            prepared = _chosen(settings, found, is_begun=is_begun)
+            chosen, notes = _chosen(settings, found, is_begun=is_begun)
+            _need_rights(settings, chosen)
+            may_publish = _may_publish(settings, found, chosen)
             if found.has_slot and not is_begun:
                 connection.execute("SELECT pg_drop_replication_slot(%s)", (settings.slot,))
     except psycopg.Error as error:
@@ -137,8 +157,8 @@ def prepare(settings: CaptureSettings, *, is_begun: bool) -> CapturedTables:
             f"{url} cannot be captured: {words.rstrip('.')}. "
             f"{remedy or 'Correct this, and begin again'}"
         ) from error
-    _keep(settings, prepared, is_begun=is_begun)
-    return prepared
+    _keep(settings, chosen)
+    return CapturedTables(tuple(table.name for table in chosen), notes, may_publish)
 
 
 def _asked(connection: psycopg.Connection, settings: CaptureSettings) -> _Found:
@@ -164,14 +184,17 @@ def _asked(connection: psycopg.Connection, settings: CaptureSettings) -> _Found:
             )
     tables = tuple(
         _Table(
-            name=f"{schema}.{table}",
-            is_keyed=is_keyed,
-            may_read=may_read,
-            is_owned=is_owned,
-            quoted=quoted,
-            user=user,
+            name=f"{row[0]}.{row[1]}",
+            oid=row[2],
+            is_keyed=row[3],
+            is_partitioned=row[4],
+            has_generated=row[5],
+            may_read=row[6],
+            is_owned=row[7],
+            quoted=row[8],
+            user=row[9],
         )
-        for schema, table, is_keyed, may_read, is_owned, quoted, user in connection.execute(_TABLES)
+        for row in connection.execute(_TABLES)
     )
     row = connection.execute(_PUBLICATION, (settings.slot,)).fetchone()
     publication = None if row is None else _Publication(row[0], row[1], tuple(row[2]))
@@ -200,32 +223,35 @@ def _has_free_slot(connection: psycopg.Connection, settings: CaptureSettings) ->
     return False
 
 
-def _chosen(settings: CaptureSettings, found: _Found, *, is_begun: bool) -> CapturedTables:
+def _chosen(
+    settings: CaptureSettings, found: _Found, *, is_begun: bool
+) -> tuple[list[_Table], tuple[str, ...]]:
     """The tables that are captured: those of the snapshot, for as long as the stream goes on.
 
-    A table without a key must not even be published: PostgreSQL would refuse its own updates.
+    A table without a key must not even be published: PostgreSQL would refuse its own updates. One
+    that was left out for a while has missed changes, and stays out.
     """
     wanted = [table for table in found.tables if _is_wanted(table.name, settings.tables)]
-    notes = [
-        f"{table.name} is left out: it has no primary key, so that its changes name no rows"
-        for table in wanted
-        if not table.is_keyed
-    ]
-    chosen = [table for table in wanted if table.is_keyed]
+    notes = [f"{t.name} is left out: {t.unfit}" for t in wanted if t.unfit]
+    chosen = [table for table in wanted if not table.unfit]
     path = settings.spool / _CAPTURED
     if is_begun and path.exists():
         before = json.loads(path.read_bytes())
+        later = [table for table in chosen if before.get(table.name) != table.oid]
+        chosen = [table for table in chosen if table not in later]
+        kept = {table.name for table in chosen}
         notes += [
-            f"{table.name} is left out: it was not there when the snapshot was taken. {_ANEW}"
-            for table in chosen
-            if table.name not in before
+            f"{table.name} is left out: it was not there when the snapshot was taken, or was not "
+            f"captured for a while. {_ANEW}"
+            for table in later
         ]
-        chosen = [table for table in chosen if table.name in before]
+        notes += [
+            f"{name} is captured no longer: what changes from now on is missing in its table"
+            for name in sorted(before.keys() - kept - {table.name for table in later})
+        ]
     if not chosen:
         raise CannotStart("\n".join((f"there is no table to capture in {settings.url}", *notes)))
-    _need_rights(settings, chosen)
-    names = tuple(table.name for table in chosen)
-    return CapturedTables(names, tuple(notes), _may_publish(settings, found, chosen))
+    return chosen, tuple(notes)
 
 
 def _need_rights(settings: CaptureSettings, chosen: Sequence[_Table]) -> None:
@@ -263,9 +289,9 @@ def _may_publish(settings: CaptureSettings, found: _Found, chosen: Sequence[_Tab
     return False
 
 
-def _keep(settings: CaptureSettings, prepared: CapturedTables, *, is_begun: bool) -> None:
-    if not (is_begun and (settings.spool / _CAPTURED).exists()):
-        write_whole(settings.spool, _CAPTURED, json.dumps(prepared.tables).encode())
+def _keep(settings: CaptureSettings, chosen: Sequence[_Table]) -> None:
+    oids = {table.name: table.oid for table in chosen}
+    write_whole(settings.spool, _CAPTURED, json.dumps(oids).encode())
 
 
 def _is_wanted(name: str, patterns: Sequence[str]) -> bool:

@@ -11,6 +11,7 @@ from openmirror.cdc.relay.selecting import Before, FileRows, Selection, TableRec
 from openmirror.cdc.stops import StreamReplaced
 from openmirror.errors import FolderReplaced, OtherPublisher
 from openmirror.protocol.rows import Marker
+from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.streams import StreamIdentity
 from openmirror.publishing.columns import merged
 from openmirror.publishing.encoding import encoded, one_table
@@ -76,7 +77,9 @@ class StreamComposer:
     def _file(self, rows: FileRows, state: ZoneState) -> ComposedFile:
         carried = state.carried or PublishedFooter(file="", previous=None)
         after = rows.after
-        progress = TableProgress(self._identity, after.through, after.seen, after.columns or ())
+        progress = TableProgress(
+            self._identity, after.through, after.seen, after.columns or TableSchema()
+        )
         table: pa.Table = one_table(rows.pieces, rows.columns, self._default)
         footer = PublishedFooter(
             file=uuid4().hex,

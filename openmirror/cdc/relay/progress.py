@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from openmirror.cdc.relay.source_order import SeenChanges
 from openmirror.errors import OtherPublisher
+from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.streams import Offset, StreamIdentity
 
 
@@ -19,7 +20,7 @@ class TableProgress:
     through: Offset
     """All records of this table below it have landed."""
     seen: SeenChanges
-    columns: tuple[str, ...]
+    columns: TableSchema
     """The table's columns by the schema that its newest records declare."""
 
     def as_json(self) -> dict[str, object]:
@@ -28,7 +29,7 @@ class TableProgress:
             "identity": self.identity,
             "through": self.through,
             "seen": self.seen.as_json(),
-            "columns": list(self.columns),
+            "columns": [[column.name, column.type] for column in self.columns.columns],
         }
 
     @classmethod
@@ -39,7 +40,9 @@ class TableProgress:
                 identity=StreamIdentity(document["identity"]),
                 through=Offset(int(document["through"])),
                 seen=SeenChanges.from_json(document["seen"]),
-                columns=tuple(document["columns"]),
+                columns=TableSchema(
+                    tuple(Column(name, ColumnType(kind)) for name, kind in document["columns"])
+                ),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise OtherPublisher(

@@ -59,7 +59,7 @@ class Before:
 
     through: Offset = START
     seen: SeenChanges = field(default_factory=SeenChanges)
-    columns: tuple[str, ...] | None = None
+    columns: TableSchema | None = None
     """By the newest schema; None for a table of which nothing landed."""
     ever: TableSchema = TableSchema()
     """Every column that the table has, also those that the source has dropped."""
@@ -97,7 +97,7 @@ def select(before: Before, records: TableRecords) -> Selection:
         if refused := _refused(new, records.keys, columns, ever):
             return _stopped(before, records, *refused)
         chosen.append((new, seen))
-        columns = tuple(column.name for column in new.columns)
+        columns = _columns(new)
         ever = merged(ever, _columns(new))
     open_pair, is_lost = _open_pair([piece for piece, _ in chosen])
     if open_pair is not None and is_lost:
@@ -147,7 +147,7 @@ def _without_repeated(piece: DecodedRows, seen: SeenChanges) -> tuple[DecodedRow
 def _refused(
     piece: DecodedRows,
     keys: tuple[str, ...],
-    columns: tuple[str, ...] | None,
+    columns: TableSchema | None,
     ever: TableSchema,
 ) -> tuple[Offset, StopReason] | None:
     """The first record that cannot be landed, and why."""
@@ -167,7 +167,7 @@ def _refused(
 def _schema_refused(
     piece: DecodedRows,
     keys: tuple[str, ...],
-    columns: tuple[str, ...] | None,
+    columns: TableSchema | None,
     ever: TableSchema,
 ) -> StopReason | None:
     if not piece.keys:
@@ -209,9 +209,8 @@ def _files(chosen: Sequence[tuple[DecodedRows, SeenChanges]], end: Offset) -> tu
     files: list[FileRows] = []
     for piece, seen in chosen:
         rows = _waiting(piece)
-        names = tuple(column.name for column in piece.columns)
         last = Offset(piece.rows.column("__offset")[-1].as_py())
-        after = Before(Offset(last + 1), seen, names)
+        after = Before(Offset(last + 1), seen, _columns(piece))
         together = (*files[-1].pieces, rows) if files else (rows,)
         columns = columns_of(together)
         if isinstance(columns, Broken):

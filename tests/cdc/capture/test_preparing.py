@@ -52,6 +52,34 @@ def test_tables_with_a_key_are_captured_and_others_are_named(
     assert [note.partition(":")[0] for note in prepared.notes] == ["public.log is left out"]
 
 
+def test_tables_whose_changes_do_not_come_whole_are_left_out(
+    settings: CaptureSettings, owner: psycopg.Connection
+) -> None:
+    owner.execute("CREATE TABLE parts (id int PRIMARY KEY) PARTITION BY RANGE (id)")
+    owner.execute("CREATE TABLE part1 PARTITION OF parts FOR VALUES FROM (0) TO (9)")
+    owner.execute("CREATE TABLE made (id int PRIMARY KEY, b int GENERATED ALWAYS AS (id) STORED)")
+    prepared = prepare(settings, is_begun=False)
+    assert prepared.tables == ("public.orders",)
+    assert [note.partition(" ")[0] for note in prepared.notes] == ["public.made", "public.parts"]
+
+
+def test_a_table_that_missed_changes_stays_out(
+    settings: CaptureSettings, owner: psycopg.Connection
+) -> None:
+    owner.execute("CREATE TABLE a (id int PRIMARY KEY); CREATE TABLE b (id int PRIMARY KEY)")
+    prepare(settings, is_begun=False)
+    make_slot(owner, settings)
+    owner.execute("DROP TABLE a; CREATE TABLE a (id int PRIMARY KEY)")
+    without = prepare(replace(settings, tables=("public.orders",)), is_begun=True)
+    assert without.tables == ("public.orders",)
+    prepared = prepare(settings, is_begun=True)
+    assert prepared.tables == ("public.orders",)
+    assert [note.partition(":")[0] for note in prepared.notes] == [
+        "public.a is left out",
+        "public.b is left out",
+    ]
+
+
 @pytest.mark.parametrize(
     ("patterns", "tables"),
     [

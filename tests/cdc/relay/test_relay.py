@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
 from random import Random
 from typing import Any
 
 import pytest
 
+from openmirror.cdc.decoded import SourceColumn
 from openmirror.cdc.relay import selecting
 from openmirror.cdc.relay.composing import StreamComposer
 from openmirror.cdc.relay.document import document_path, read_document
@@ -21,6 +23,7 @@ from openmirror.errors import UnknownName, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import interpret
+from openmirror.protocol.schema import ColumnType
 from openmirror.protocol.streams import START, Offset, StopCode, StreamDocument, StreamIdentity
 from openmirror.publishing.newest import ZoneState
 from openmirror.stores.memory.files import MemoryStore
@@ -365,6 +368,29 @@ def test_a_column_that_is_added_empty_goes_on_by_itself() -> None:
     assert not document(store).stopped
     rows = interpret(landed(store, folder()), ["id"]).rows
     assert rows == [{"id": 1, "text": "x", "more": None}, {"id": 2, "text": "y", "more": "z"}]
+
+
+def test_a_type_that_has_become_narrower_needs_a_new_snapshot() -> None:
+    narrow = (
+        COLUMNS[0],
+        COLUMNS[1],
+        SourceColumn("price", ColumnType("decimal(12,2)"), True, False),
+    )
+    wide = (*COLUMNS, replace(narrow[2], type=ColumnType("decimal(14,3)")))
+    events = [
+        Event("one", "c", 1, "x", (0, 1), 1, columns=narrow, more=(Decimal("1.25"),)),
+        Event("one", "c", 2, "x", (1, 2), 2, columns=wide, more=(Decimal("1.125"),)),
+        Event("one", "c", 3, "x", (3, 4), 3, columns=wide, more=(Decimal("1.125"),)),
+    ]
+    store = memory()
+    stream = Stream(events=[*events])
+    drained(store, stream, 1)
+    assert not document(store).stopped, "a wider type goes on by itself"
+    stream.events.append(replace(events[0], id=4, place=(5, 6), transaction=4))
+    drained(store, stream)
+    (stopped,) = document(store).stopped.values()
+    assert (stopped.at, stopped.stop.code) == (3, StopCode.RESNAPSHOT_NEEDED)
+    assert "'price' was decimal(14,3) and is decimal(12,2) now" in stopped.stop.detail
 
 
 def test_a_column_that_is_renamed_needs_a_new_snapshot() -> None:
