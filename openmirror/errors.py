@@ -272,6 +272,11 @@ SOLUTIONS: dict[Code, str] = {
         "Replace the file, under the same name, by one whose __rowMarker__ is 0, 1, 2 or 4 in "
         "every row, or `openmirror skip` it."
     ),
+    Code.NO_ROW_TO_UPDATE: (
+        "Rows are missing that the publisher had: take a new snapshot of the table "
+        "(`openmirror cdc resnapshot`, or a new initial load in a re-created folder), or replace "
+        "the file, under the same name, by one with whole rows, or `openmirror skip` it."
+    ),
     Code.FILE_INCOMPLETE: (
         "Finish the upload, or replace the file under the same name; write under a name that "
         "starts with _ and rename when it is complete."

@@ -246,9 +246,9 @@ def _zone(to: str) -> str | Path:
 
 
 def _mode(text: str | None) -> Marker | None:
-    from openmirror.protocol.rows import Marker
+    from openmirror.protocol.rows import PUBLISHED
 
-    modes = {marker.name.lower(): marker for marker in Marker}
+    modes = {marker.name.lower(): marker for marker in sorted(PUBLISHED)}
     if text is not None and text not in modes:
         raise typer.BadParameter(f"--mode is {text!r}; it must be {_MODES}")
     return None if text is None else modes[text]

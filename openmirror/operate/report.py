@@ -24,6 +24,7 @@ from openmirror.plan import plan
 from openmirror.ports import FileStore, HistoryReader
 from openmirror.protocol.names import TableFolder, TableName, TablePath, table_name
 from openmirror.protocol.partner import Partner
+from openmirror.protocol.rows import EXTENSION_NAMES
 from openmirror.protocol.rules import Broken, Code
 from openmirror.reconcile.concurrently import side_by_side
 from openmirror.reconcile.discovery import Discovered, explore, has_zone
@@ -218,6 +219,7 @@ def _write_replicator(
         "status": "Running",
         "errorCode": trouble.code if trouble else None,
         "errorMessage": f"{trouble.detail}. {trouble.solution}" if trouble else None,
+        "extensions": list(EXTENSION_NAMES.values()),
     }
     now = ports.clock()
     before = _stored(ports.store, path) or {}

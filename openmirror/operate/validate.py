@@ -22,6 +22,7 @@ from openmirror.plan.rules import frozen_rules, table_rules
 from openmirror.plan.times import is_ahead
 from openmirror.plan.transitions.incarnations import with_record
 from openmirror.ports import Entry, FileStore, Inspector, RowReader
+from openmirror.protocol.marker_rules import MarkerRules, shown
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import (
     ARCHIVE_FOLDER,
@@ -32,7 +33,6 @@ from openmirror.protocol.names import (
     TablePath,
 )
 from openmirror.protocol.naming_scheme import NamingScheme
-from openmirror.protocol.rows import Marker, read_marker
 from openmirror.protocol.rules import WARNINGS, Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import LAST_SEQUENCE, START, Sequence, file_stem, next_sequence
@@ -374,14 +374,18 @@ class _Check:
                 yield from (_found(broken.code, broken.detail, file.name) for broken in found)
                 if any(broken.code is Code.FILE_UNREADABLE for broken in found):
                     continue  # its markers are not to be had either
-                keyed = bool(frozen.key_columns) or not knows_keys
-                yield from self._marker_values(file, file.facts, how, has_keys=keyed)
+                markers = MarkerRules(
+                    frozen.key_columns if knows_keys else frozen.key_columns or None,
+                    file.facts.schema.names,
+                    frozen.version_column,
+                )
+                yield from self._marker_values(file, file.facts, how, markers)
         if schema is not None and not schema.columns:
             detail = "no file has a typed column yet, so no table could be created"
             yield FolderFinding(WaitKind.SCHEMA, detail, "Publish a file with the table's columns.")
 
     def _marker_values(
-        self, file: LandedFile, facts: FileFacts, how: ReadRules, *, has_keys: bool
+        self, file: LandedFile, facts: FileFacts, how: ReadRules, rules: MarkerRules
     ) -> Iterator[FolderFinding]:
         """The first wrong marker of a file; a writer that is wrong once is wrong throughout."""
         column = facts.marker
@@ -390,23 +394,12 @@ class _Check:
         try:
             markers = self.rows.markers(file.path, facts, how)
             for number, value in enumerate(markers, start=1):
-                where = f"row {number} has {column} = {_shown(value)}"
-                marker = read_marker(value)
-                if marker is None:
-                    detail = f"{where}; allowed are 0, 1, 2 and 4"
-                    yield _found(Code.ROW_MARKER_INVALID, detail, file.name)
-                    return
-                if marker is not Marker.INSERT and not has_keys:
-                    detail = f"{where}, but no keyColumns are declared"
-                    yield _found(Code.KEY_COLUMNS_UNDECLARED, detail, file.name)
+                read = rules.read(value, f"row {number} has {column} = {shown(value)}")
+                if isinstance(read, Broken):
+                    yield _found(read.code, read.detail, file.name)
                     return
         except ValueError as error:
             yield _found(Code.FILE_UNREADABLE, f"{column} cannot be read: {error}", file.name)
-
-
-def _shown(value: object) -> str:
-    """A marker in words: text in quotes, numbers as they are."""
-    return "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
 
 
 def _found(code: Code, detail: str, file: str | None) -> FolderFinding:

@@ -32,6 +32,7 @@ def problem_of(observed: ObservedState, broken: Broken, file: LandedFile | None 
 FOUND_BY_APPLYING = frozenset(
     {
         Code.ROW_MARKER_INVALID,
+        Code.NO_ROW_TO_UPDATE,
         Code.KEY_COLUMNS_UNDECLARED,
         Code.FILE_UNREADABLE,
         Code.VALUE_INVALID,

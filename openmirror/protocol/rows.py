@@ -27,20 +27,44 @@ class Marker(IntEnum):
     """Removes every row that has the key, or nothing."""
     UPSERT = 4
     """The same as UPDATE."""
+    TRUNCATE = 100
+    """Removes every row of the table; its own row says nothing else (PROTOCOL §5.7)."""
+    PARTIAL_UPDATE = 101
+    """Replaces every row that has the key, but for its absent columns (PROTOCOL §5.7)."""
 
 
+PUBLISHED = frozenset({Marker.INSERT, Marker.UPDATE, Marker.DELETE, Marker.UPSERT})
+"""What every mirror takes."""
+EXTENSION_NAMES = {Marker.TRUNCATE: "truncate", Marker.PARTIAL_UPDATE: "partialUpdate"}
+"""What mirrors take that say so by these names (PROTOCOL §10)."""
+WITHOUT_KEY = frozenset({Marker.INSERT, Marker.TRUNCATE})
+"""What tables without key columns take."""
+UPDATES = (Marker.UPDATE, Marker.UPSERT, Marker.PARTIAL_UPDATE)
+_MOST_DIGITS = 3
+_NUMBERS = {marker.value: marker for marker in PUBLISHED | {Marker.TRUNCATE}}
 _WHOLE = re.compile(r"[\x00-\x20]*([+-]?[0-9]+)(?:\.0*)?[\x00-\x20]*\Z")
 
 
 def read_marker(value: object) -> Marker | None:
     """A marker as files have it: a number that is whole, or text of one; None for any other."""
     if isinstance(value, (float, Decimal)):
-        return next((marker for marker in Marker if value == marker.value), None)
+        return next((marker for number, marker in _NUMBERS.items() if value == number), None)
     match = _WHOLE.match(str(value))
     digits = match[1].lstrip("+-0") if match else ""
-    if match is None or len(digits) > 1 or (digits and match[1].startswith("-")):
+    if match is None or len(digits) > _MOST_DIGITS or (digits and match[1].startswith("-")):
         return None
-    return next((marker for marker in Marker if marker.value == int(digits or "0")), None)
+    return _NUMBERS.get(int(digits or "0"))
+
+
+class NoRowToUpdate(Exception):
+    """A partial update whose key no row has: its absent columns would have no value.
+
+    `row` is the place of the change in its file, counted from 0.
+    """
+
+    def __init__(self, row: int) -> None:
+        super().__init__(f"row {row + 1} leaves columns as they are, and no row has its key")
+        self.row = row
 
 
 @dataclass(frozen=True)
@@ -49,6 +73,8 @@ class Change:
 
     marker: Marker
     row: Row
+    absent: frozenset[str] = frozenset()
+    """Columns of a partial update, case-folded, that keep their values."""
 
 
 @dataclass(frozen=True)
@@ -101,12 +127,13 @@ def interpret(
 def apply_file(table: Table, file: ChangeFile) -> None:
     """Apply one file to the table in place, row by row.
 
-    Raises ValueError for a marker that needs a key on a table without key columns.
+    Raises ValueError for a marker that needs a key on a table without key columns, and
+    NoRowToUpdate; what came before in the file has been applied then.
     """
     known = {fold_case(column) for column in table.columns}
     table.columns += [column for column in file.columns if fold_case(column) not in known]
-    for change in file.changes:
-        if change.marker is not Marker.INSERT and not table.key_columns:
+    for at, change in enumerate(file.changes):
+        if change.marker not in WITHOUT_KEY and not table.key_columns:
             raise ValueError(f"row marker {change.marker.value} needs key columns")
         key = tuple(_comparable(change.row.get(name)) for name in table.key_columns)
         rows = table._rows.setdefault(key, [])
@@ -118,8 +145,18 @@ def apply_file(table: Table, file: ChangeFile) -> None:
                     change.row if counts_for(change, row, table.version_column) else row
                     for row in rows
                 ] or [change.row]
+            case Marker.TRUNCATE:
+                table._rows.clear()
+            case Marker.PARTIAL_UPDATE:
+                if not rows:
+                    raise NoRowToUpdate(at)
+                rows[:] = [_updated(row, change) for row in rows]
             case Marker.DELETE:
                 rows[:] = [row for row in rows if not counts_for(change, row, table.version_column)]
+
+
+def _updated(row: Row, change: Change) -> Row:
+    return {**change.row, **{name: row.get(name) for name in change.absent}}
 
 
 def counts_for(change: Change, row: Row, version_column: str | None) -> bool:

@@ -20,6 +20,7 @@ class Code(StrEnum):
     KEY_COLUMNS_UNDECLARED = "KeyColumnsUndeclared"
     KEY_COLUMN_MISSING = "KeyColumnMissing"
     ROW_MARKER_INVALID = "RowMarkerInvalid"
+    NO_ROW_TO_UPDATE = "NoRowToUpdate"
     FILE_INCOMPLETE = "FileIncomplete"
     FILE_UNREADABLE = "FileUnreadable"
     VALUE_INVALID = "ValueInvalid"

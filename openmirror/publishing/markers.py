@@ -9,7 +9,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.errors import PublishRefused
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
-from openmirror.protocol.rows import Marker, read_marker
+from openmirror.protocol.rows import PUBLISHED, Marker, read_marker
 from openmirror.protocol.rules import Broken, Code
 from openmirror.publishing.encoding import MARKER_TYPE
 
@@ -35,7 +35,7 @@ def with_plain_markers(rows: pa.Table) -> tuple[pa.Table, frozenset[Marker]]:
     read: dict[object, Marker] = {}
     for value in pc.unique(found).to_pylist():
         marker = None if value is None or isinstance(value, bool) else read_marker(value)
-        if marker is None:
+        if marker not in PUBLISHED:
             wrong = next(
                 i
                 for i, v in enumerate(found.to_pylist(), start=1)
@@ -44,6 +44,7 @@ def with_plain_markers(rows: pa.Table) -> tuple[pa.Table, frozenset[Marker]]:
             detail = f"row {wrong}: {ROW_MARKER_COLUMN} is {value!r}"
             remedy = "It must be 0 (insert), 1 (update), 2 (delete) or 4 (upsert) in every row."
             raise PublishRefused(Broken(Code.ROW_MARKER_INVALID, detail, remedy), "5.1")
+        assert marker is not None
         read[value] = marker
     where = pc.index_in(found, pa.array(list(read), found.type))
     plain = pc.take(pa.array([m.value for m in read.values()], MARKER_TYPE), where)

@@ -23,6 +23,7 @@ from openmirror.ports import (
 from openmirror.ports.telemetry.table_operation import commit_of, identity
 from openmirror.progress.tables import BatchCommitted
 from openmirror.protocol.checksums import Checksum
+from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Sequence
 from openmirror.reconcile.checksums import checksums_of
 from openmirror.reconcile.documents import Documents
@@ -46,6 +47,8 @@ def apply_batch(
     started = ports.clock()
     read = engine.read(batch)
     if isinstance(read, BadFile):
+        if read.broken.code is Code.NO_ROW_TO_UPDATE and _is_committed(ports, batch):
+            return None  # by another runner, meanwhile: what the rows were updated to may be gone
         file = next(file for file in batch.files if file.name == read.name)
         return problem_of(seen.observed, read.broken, file)
     try:
@@ -58,6 +61,12 @@ def apply_batch(
     finally:
         read.release()
     return None
+
+
+def _is_committed(ports: RootPorts, batch: Batch) -> bool:
+    log = ports.logs.read(batch.table)
+    live = log.live if isinstance(log, TableLog) else None
+    return live is not None and live[0] == batch.epoch and live[1] >= batch.last
 
 
 def is_as_planned(ports: RootPorts, batch: Batch) -> bool:

@@ -18,6 +18,7 @@ from openmirror.spark.altering import properties_in_sql, set_properties
 from openmirror.spark.features import TYPE_WIDENING, column_mapping, needs_mapping
 from openmirror.spark.folding import PLAIN_INSERT, UPDATE
 from openmirror.spark.frames import (
+    ABSENT,
     KIND,
     MAY_INSERT,
     named,
@@ -52,6 +53,25 @@ def replace(
     )
 
 
+def begin_anew(
+    session: SparkSession,
+    rows: DataFrame,
+    batch: Batch,
+    table: str,
+    transaction: Transaction,
+    batch_record: str,
+) -> dict[str, str]:
+    """Make the table these rows in place of all that it has, as a truncate asks; never creates one.
+
+    Returns the properties that are still to be set, as `rewrite` does.
+    """
+    schema = batch.union.schema
+    properties = {**_properties(session, table), **column_mapping(schema.names)}
+    return _create_or_replace(
+        named(rows, schema), batch, table, transaction, batch_record, properties
+    )
+
+
 def merge(
     session: SparkSession, folded: DataFrame, batch: Batch, table: str, *, evolves: bool
 ) -> None:
@@ -59,6 +79,7 @@ def merge(
     schema = batch.union.schema
     # Delta adds a column, or widens one, only when the source has it under the table's own name.
     kind, may_insert = _free_name(KIND, schema), _free_name(MAY_INSERT, schema)
+    absent = _free_name(ABSENT, schema) if ABSENT in folded.columns else None
     source = folded.select(
         *(
             F.col(position).alias(column.name)
@@ -68,6 +89,7 @@ def merge(
         ),
         F.col(KIND).alias(kind),
         F.col(MAY_INSERT).alias(may_insert),
+        *((F.col(ABSENT).alias(absent),) if absent else ()),
     )
     sets = {quoted(column.name): f"s.{quoted(column.name)}" for column in schema.columns}
     matches = " AND ".join(
@@ -91,12 +113,25 @@ def merge(
     deletes, updates = matches_that_count(f"s.{kind}", name)
     (
         builder.whenMatchedDelete(deletes)
-        .whenMatchedUpdate(updates, dict(sets))
+        .whenMatchedUpdate(updates, {**sets, **_kept(batch, absent)})
         .whenNotMatchedInsert(
             f"s.{kind} = '{PLAIN_INSERT}' OR (s.{kind} = '{UPDATE}' AND s.{may_insert})", dict(sets)
         )
         .execute()
     )
+
+
+def _kept(batch: Batch, absent: str | None) -> dict[str, str]:
+    """What an update sets columns to that it may leave as they are; new ones have no value yet."""
+    schema = batch.union.schema
+    free = {fold_case(name) for name in batch.frozen.key_columns}
+    free |= {fold_case(column.name) for column in batch.union.added}
+    return {
+        (name := quoted(column.name)): f"CASE WHEN array_contains(s.{absent}, '{position}') "
+        f"THEN t.{name} ELSE s.{name} END"
+        for position, column in zip(positional(len(schema.columns)), schema.columns, strict=True)
+        if absent is not None and fold_case(column.name) not in free
+    }
 
 
 def _free_name(name: str, schema: TableSchema) -> str:
@@ -260,9 +295,16 @@ def _changed(
         same_key = same_key & F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}"))
     joined = old.alias("t").join(changes.alias("s"), same_key, "left")
     deletes, updates = matches_that_count(f"s.{KIND}", version_column)
+
+    def after(column: str) -> Column:
+        changes_it = updates
+        if ABSENT in changes.columns:
+            changes_it = updates & ~F.array_contains(F.col(f"s.{ABSENT}"), column)
+        return F.when(changes_it, F.col(f"s.{column}")).otherwise(F.col(f"t.{column}"))
+
     # NULL, where no change has the key or one does not count, is neither.
     kept = joined.where(~F.coalesce(deletes, F.lit(False))).select(
-        *(F.when(updates, F.col(f"s.{c}")).otherwise(F.col(f"t.{c}")).alias(c) for c in data)
+        *(after(column).alias(column) for column in data)
     )
     new = changes.where((F.col(KIND) == UPDATE) & F.col(MAY_INSERT)).alias("s")
     unmatched = new.join(old.alias("t"), same_key, "left_anti").select(*data)

@@ -13,18 +13,29 @@ from openmirror.plan import Batch
 from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared, Transaction
 from openmirror.protocol.checksums import Checksum
+from openmirror.protocol.rows import NoRowToUpdate
+from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import Sequence as Number
 from openmirror.spark import committing
 from openmirror.spark.altering import set_features, set_properties
+from openmirror.spark.base_rows import first_without_base
 from openmirror.spark.converting import Parts, converted
 from openmirror.spark.failures import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
 from openmirror.spark.folding import PLAIN_INSERT, UPDATE, fold
 from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
 from openmirror.spark.interpreting import interpreted
-from openmirror.spark.markers import count_markers, counts_without_reading
-from openmirror.spark.pieces import pieces
+from openmirror.spark.markers import (
+    MarkedRows,
+    RowPlace,
+    after_last_truncate,
+    counts_without_reading,
+    file_with,
+    read_markers,
+)
+from openmirror.spark.partial_folding import fold_partial
+from openmirror.spark.pieces import Piece, pieces
 from openmirror.spark.places import SparkPaths
 from openmirror.spark.reading import read_changes
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
@@ -43,8 +54,13 @@ class SparkPrepared:
 
     session: SparkSession
     changes: DataFrame
-    counts: Counts
+    marked: MarkedRows
     checksums: Mapping[Number, Checksum]
+
+    @property
+    def counts(self) -> Counts:
+        """Rows by kind."""
+        return self.marked.counts
 
     @property
     def only_inserts(self) -> bool:
@@ -96,13 +112,41 @@ class SparkEngine:
             held = changes.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
         if failed.file is not None:
             return failed.file
+        marked = self._marked(session, held, batch, read)
+        if isinstance(marked, BadFile):
+            SparkPrepared(session, held, MarkedRows(Counts()), {}).release()
+            return marked
+        counts = replace(marked.counts, first_truncated=parts.truncated)
+        return SparkPrepared(session, held, replace(marked, counts=counts), parts.checksums)
+
+    def _marked(
+        self, session: SparkSession, held: DataFrame, batch: Batch, read: list[Piece]
+    ) -> MarkedRows | BadFile:
         known = counts_without_reading(batch)
-        counts = known or count_markers(session, self._spark_path, held, batch, read)
-        if isinstance(counts, BadFile):
-            SparkPrepared(session, held, Counts(), {}).release()
-            return counts
-        counts = replace(counts, first_truncated=parts.truncated)
-        return SparkPrepared(session, held, counts, parts.checksums)
+        if known is not None:
+            return MarkedRows(known)
+        marked = read_markers(session, self._spark_path, held, batch, read)
+        if isinstance(marked, BadFile) or not marked.absent:
+            return marked
+        with storage_answers(batch.table), commit_outcome():
+            # A table that is gone is found by the commit, which then does not happen.
+            without = self._without_base(session, held, marked, batch)
+            if without is not None:
+                sequence, row = without
+                detail = str(NoRowToUpdate(row))
+                return BadFile(
+                    file_with(batch, sequence).name, Broken(Code.NO_ROW_TO_UPDATE, detail)
+                )
+        return marked
+
+    def _without_base(
+        self, session: SparkSession, held: DataFrame, marked: MarkedRows, batch: Batch
+    ) -> RowPlace | None:
+        schema, present = batch.union.schema, None
+        if batch.kind is BatchKind.EXTEND:
+            present = committing.present_rows(session, self._spark_path(batch.table), schema)
+        keys = positions_of(schema, batch.frozen.key_columns)
+        return first_without_base(held, marked, keys, present)
 
     def commit(
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
@@ -121,6 +165,11 @@ class SparkEngine:
             if batch.kind is BatchKind.REPLACE:
                 rows = _as_first_rows(self._folded(prepared, batch))
                 deferred = committing.replace(rows, batch, table, transaction, batch_record)
+            elif prepared.marked.truncates:
+                rows = _as_first_rows(self._folded(prepared, batch))
+                deferred = committing.begin_anew(
+                    session, rows, batch, table, transaction, batch_record
+                )
             elif rewrites:
                 folded = self._folded(prepared, batch, table)
                 deferred = committing.rewrite(
@@ -167,7 +216,8 @@ class SparkEngine:
 
     def _folded(self, prepared: SparkPrepared, batch: Batch, table: str | None = None) -> DataFrame:
         """The merge rows of a batch; `table` is what they are merged into, if anything."""
-        schema, changes = batch.union.schema, prepared.changes
+        schema, marked = batch.union.schema, prepared.marked
+        changes = after_last_truncate(prepared.changes, marked)
         data = positional(len(schema.columns))
         if prepared.only_inserts:
             return changes.select(
@@ -177,6 +227,8 @@ class SparkEngine:
             # The rows of a key then lie together as they are: no shuffle, and one file of few rows.
             changes = changes.coalesce(1)
         keys = positions_of(schema, batch.frozen.key_columns)
+        if marked.absent:
+            return fold_partial(changes, marked.absent, data, keys)
         column = version_column_of(batch)
         if column is None:
             return fold(changes, data, keys)

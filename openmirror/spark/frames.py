@@ -17,6 +17,8 @@ from openmirror.protocol.schema import ColumnType, TableSchema
 SEQUENCE = "sequence"
 ROW = "row"
 MARKER = "marker"
+ABSENT = "absent"
+"""Of a partial update: its marker's own text, and once folded, the positions that keep values."""
 KIND = "kind"
 MAY_INSERT = "may_insert"
 

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
+from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile, Counts
-from openmirror.protocol.rows import Marker, read_marker
-from openmirror.protocol.rules import Broken, Code
-from openmirror.spark.frames import MARKER, ROW, SEQUENCE, quoted
+from openmirror.protocol.marker_rules import MarkerRules, shown
+from openmirror.protocol.partial_updates import absent_columns
+from openmirror.protocol.rows import UPDATES, WITHOUT_KEY, Marker
+from openmirror.protocol.rules import Broken
+from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, positions_of, quoted
 from openmirror.spark.pieces import Piece
 from openmirror.spark.places import SparkPaths
 from openmirror.spark.reading import open_pieces
+
+RowPlace = tuple[int, int]
+"""Sequence and row."""
+
+
+@dataclass(frozen=True)
+class MarkedRows:
+    """What the markers of a batch say."""
+
+    counts: Counts
+    truncates: tuple[RowPlace, ...] = ()
+    """Where the table is emptied, in order."""
+    absent: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Of each marker of partial updates, the absent columns' positions, such as c3."""
 
 
 def counts_without_reading(batch: Batch) -> Counts | None:
@@ -28,33 +46,93 @@ def counts_without_reading(batch: Batch) -> Counts | None:
     return Counts(inserts=sum(file.facts.rows for file in batch.files if file.facts))
 
 
-def count_markers(
+def read_markers(
     session: SparkSession,
     spark_path: SparkPaths,
     changes: DataFrame,
     batch: Batch,
     read: Sequence[Piece],
-) -> Counts | BadFile:
+) -> MarkedRows | BadFile:
     """Rows by kind, or the first file with a row that the table's rules refuse.
 
     `changes` are the rows of the pieces that were `read`, which must still be there.
     """
-    marker = F.col(MARKER)
-    allowed = [kind.value for kind in Marker] if batch.frozen.key_columns else [Marker.INSERT.value]
-    refused = F.when(marker.isNull() | ~marker.isin(*allowed), F.struct(SEQUENCE, ROW))
+    marker, place = F.col(MARKER), F.struct(SEQUENCE, ROW)
+    allowed = Marker if batch.frozen.key_columns else WITHOUT_KEY
+    refused = marker.isNull() | ~marker.isin([kind.value for kind in allowed])
+    truncates = marker == Marker.TRUNCATE.value
     # Not by file: rows of one partition are then counted where they are, without a shuffle.
     [counted] = changes.agg(
         F.count_if(marker == Marker.INSERT.value).alias("inserts"),
-        F.count_if(marker.isin(Marker.UPDATE.value, Marker.UPSERT.value)).alias("updates"),
-        F.count_if(marker == Marker.DELETE.value).alias("deletes"),
-        F.min(refused).alias("refused"),
+        F.count_if(marker.isin([kind.value for kind in UPDATES])).alias("updates"),
+        F.count_if((marker == Marker.DELETE.value) | truncates).alias("deletes"),
+        F.count(ABSENT).alias("partial"),
+        F.collect_list(F.when(truncates, place)).alias("truncates"),
+        F.min(F.when(refused, place)).alias("refused"),
     ).collect()
-    if counted["refused"] is not None:
-        sequence, row = counted["refused"]
-        file = next(file for file in batch.files if file.sequence == sequence)
-        of_file = [piece for piece in read if piece.file is file]
-        return BadFile(file.name, _broken(session, spark_path, of_file, row, allowed))
-    return Counts(counted["inserts"], counted["updates"], counted["deletes"])
+    first: RowPlace | None = counted["refused"] and tuple(counted["refused"])
+    counts = Counts(counted["inserts"], counted["updates"], counted["deletes"])
+    marked = MarkedRows(counts, tuple(sorted(map(tuple, counted["truncates"]))))
+    if counted["partial"]:
+        absent, wrong = _absent(changes, batch)
+        first = min(filter(None, (first, wrong)), default=None)
+        marked = MarkedRows(counts, marked.truncates, absent)
+    if first is None:
+        return marked
+    sequence, row = first
+    file = file_with(batch, sequence)
+    of_file = [piece for piece in read if piece.file is file]
+    return BadFile(file.name, _broken(session, spark_path, of_file, row, _rules(batch, file)))
+
+
+def file_with(batch: Batch, sequence: int) -> LandedFile:
+    """The file of a batch with a sequence that some row of it has."""
+    return next(file for file in batch.files if file.sequence == sequence)
+
+
+def after_last_truncate(changes: DataFrame, marked: MarkedRows) -> DataFrame:
+    """The rows that anything comes of."""
+    return changes.where(_place() > _literal(marked.truncates[-1])) if marked.truncates else changes
+
+
+def truncates_before(marked: MarkedRows) -> Column:
+    """How often the table was emptied before a row."""
+    emptied = F.lit(0)
+    for place in marked.truncates:
+        emptied = emptied + (_place() > _literal(place)).cast("int")
+    return emptied
+
+
+def _place() -> Column:
+    return F.struct(F.col(SEQUENCE), F.col(ROW))
+
+
+def _literal(place: RowPlace) -> Column:
+    sequence, row = place
+    return F.struct(F.lit(sequence).cast("long"), F.lit(row).cast("long"))
+
+
+def _rules(batch: Batch, file: LandedFile) -> MarkerRules:
+    assert file.facts is not None
+    frozen = batch.frozen
+    return MarkerRules(frozen.key_columns, file.facts.schema.names, frozen.version_column)
+
+
+def _absent(
+    changes: DataFrame, batch: Batch
+) -> tuple[Mapping[str, tuple[str, ...]], RowPlace | None]:
+    """What partial updates leave out, and the first that may not."""
+    place = F.min(F.struct(SEQUENCE, ROW)).alias("first")
+    partial = changes.where(F.col(ABSENT).isNotNull())
+    absent: dict[str, tuple[str, ...]] = {}
+    wrong: list[RowPlace] = []
+    for sequence, text, first in partial.groupBy(SEQUENCE, ABSENT).agg(place).collect():
+        rules = _rules(batch, file_with(batch, sequence))
+        if isinstance(rules.read(text, ""), Broken):
+            wrong.append(tuple(first))
+        else:
+            absent[text] = tuple(positions_of(batch.union.schema, absent_columns(text) or ()))
+    return absent, min(wrong, default=None)
 
 
 def _broken(
@@ -62,7 +140,7 @@ def _broken(
     spark_path: SparkPaths,
     read: Sequence[Piece],
     row: int,
-    allowed: list[int],
+    rules: MarkerRules,
 ) -> Broken:
     """Which rule a row breaks; `read` are the pieces of its file."""
     piece = max((p for p in read if p.first_row <= row), key=lambda p: p.first_row)
@@ -75,8 +153,7 @@ def _broken(
         wrong = frame.where(at == row - piece.first_row)
         found = wrong.select(F.col(quoted(facts.marker))).first()
         value = found[0] if found else None
-    shown = "NULL" if value is None else repr(value) if isinstance(value, str) else str(value)
-    where = f"row {row + 1} has {facts.marker or 'the default marker'} = {shown}"
-    if len(allowed) == 1 and read_marker(value) is not None:
-        return Broken(Code.KEY_COLUMNS_UNDECLARED, f"{where}, but no keyColumns are declared")
-    return Broken(Code.ROW_MARKER_INVALID, f"{where}; allowed are 0, 1, 2 and 4")
+    where = f"row {row + 1} has {facts.marker or 'the default marker'} = {shown(value)}"
+    broken = rules.read(value if facts.marker else 0, where)
+    assert isinstance(broken, Broken), where  # Spark refused it by the same rules
+    return broken

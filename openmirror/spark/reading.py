@@ -11,9 +11,10 @@ from pyspark.sql.types import StructType
 from openmirror.plan import Batch
 from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.protocol.names import fold_case
+from openmirror.protocol.partial_updates import PARTIAL_UPDATE
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import TableSchema
-from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional, quoted, sql_type
+from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, positional, quoted, sql_type
 from openmirror.spark.pieces import MOST_LISTED, LocatedBy, Piece, row_of, sequence_of
 from openmirror.spark.places import SparkPaths
 
@@ -33,7 +34,9 @@ _Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None, LocatedBy, i
 def read_changes(
     session: SparkSession, spark_path: SparkPaths, batch: Batch, read: Sequence[Piece]
 ) -> DataFrame:
-    """Every row of a batch's files as c0…, sequence, row, marker; lazy. `read` is their pieces.
+    """Every row of a batch's files as c0…, sequence, row, marker, absent; lazy.
+
+    `read` is their pieces. `absent` is the marker's text in partial updates, and NULL elsewhere.
 
     Files of one shape are read together, each shape with its own types: Spark's own widening on
     read covers only some type pairs, a cast after the read covers all. A column that a file lacks
@@ -75,6 +78,7 @@ def _read_shape(
         sequence_of(session, spark_path, read, metadata).alias(SEQUENCE),
         row_of(read[0].located_by, metadata).alias(ROW),
         marker.alias(MARKER),
+        _absent(facts).alias(ABSENT),
     )
 
 
@@ -132,15 +136,28 @@ def _marker(facts: FileFacts, batch: Batch) -> Column:
     return F.when(marker == Marker.INSERT.value, batch.insert_marker.value).otherwise(marker)
 
 
+def _absent(facts: FileFacts) -> Column:
+    """The markers of partial updates, which only text can be."""
+    if facts.marker is None or facts.marker_type != "string":
+        return F.lit(None).cast("string")
+    marker = F.col(quoted(facts.marker))
+    return F.when(marker.startswith(PARTIAL_UPDATE), marker)
+
+
 def _whole(marker: Column, facts: FileFacts) -> Column:
-    """A marker as a whole number; NULL for what is none (`protocol.rows.read_marker`)."""
-    kind = str(facts.marker_type)
+    """A marker as a whole number; NULL for what is none (`protocol.marker_rules`)."""
+    kind, text = str(facts.marker_type), marker
     if kind == "string":
         marker = F.regexp_replace(marker, r"\.0*[\x00-\x20]*\z", "")
     elif kind in ("float", "double") or kind.startswith("decimal"):
         # Compared with a whole number, a decimal would lose its last digits to their common type.
         marker = F.when(marker % 1 == 0, marker)
-    return marker.try_cast("int")
+    # A partial update names its columns: a number alone is none.
+    number = marker.try_cast("int")
+    number = F.when(number != Marker.PARTIAL_UPDATE.value, number)
+    if kind != "string":
+        return number
+    return F.when(text.startswith(PARTIAL_UPDATE), Marker.PARTIAL_UPDATE.value).otherwise(number)
 
 
 def _facts(file: LandedFile) -> FileFacts:

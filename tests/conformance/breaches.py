@@ -285,6 +285,11 @@ BREACHES = [
     ),
     of_second_file(Code.KEY_COLUMN_MISSING, second({"v": ["x"]}), "'id'"),
     of_second_file(Code.ROW_MARKER_INVALID, second(_marked((0, 2), (3, 3))), "= 3"),
+    of_second_file(
+        Code.NO_ROW_TO_UPDATE,
+        second({"id": [2], "v": ["x"], "__rowMarker__": ['101 ["v"]']}),
+        "row 1 ",
+    ),
     of_second_file(Code.FILE_INCOMPLETE, _left_empty_long_ago, "empty"),
     of_second_file(
         Code.FILE_UNREADABLE,

@@ -7,6 +7,7 @@ of its plans, folds and commits. Rows come from pyarrow.
 from __future__ import annotations
 
 import io
+import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,7 @@ from openmirror.protocol.rows import (
     Change,
     ChangeFile,
     Marker,
+    NoRowToUpdate,
     Row,
     Table,
     apply_file,
@@ -342,18 +344,29 @@ class Interpreter:
             rows = list(_read(file, facts, union.schema, losing))
         except NotWhole as error:
             raise _pause(Code.VALUE_INVALID, file.name) from error
-        for marker, _ in rows:
+        for marker, absent, _ in rows:
             if marker not in set(Marker):
                 raise _pause(Code.ROW_MARKER_INVALID, file.name)
-            if marker != Marker.INSERT and not rules.key_columns:
+            if marker not in (Marker.INSERT, Marker.TRUNCATE) and not rules.key_columns:
                 raise _pause(Code.KEY_COLUMNS_UNDECLARED, file.name)
+            known = {fold_case(name) for name in facts.schema.names}
+            known -= {fold_case(name) for name in rules.key_columns}
+            if absent is not None and (rules.version_column or not absent or absent - known):
+                raise _pause(Code.ROW_MARKER_INVALID, file.name)
         table = table_in(folder.table, union.schema, rules.key_columns, rules.version_column)
         upserts = folder.policy.insert is InsertPolicy.UPSERT and rules.key_columns
         changes = [
-            Change(Marker.UPSERT if upserts and marker == 0 else Marker(marker), row)  # type: ignore[arg-type]
-            for marker, row in rows
+            Change(
+                Marker.UPSERT if upserts and marker == 0 else Marker(marker),  # type: ignore[arg-type]
+                row,
+                absent or frozenset(),
+            )
+            for marker, absent, row in rows
         ]
-        apply_file(table, ChangeFile(facts.schema.names, changes))
+        try:
+            apply_file(table, ChangeFile(facts.schema.names, changes))
+        except NoRowToUpdate:
+            raise _pause(Code.NO_ROW_TO_UPDATE, file.name) from None
         folder.schema, folder.table = union.schema, table
         folder.has_lost |= losing.has_lost
 
@@ -564,11 +577,14 @@ def _typed(value: Any, kind: ColumnType) -> Any:
 
 def _read(
     file: Path, facts: FileFacts, schema: TableSchema, losing: Losing
-) -> Iterator[tuple[int | None, Row]]:
+) -> Iterator[tuple[int | None, frozenset[str] | None, Row]]:
     rules = losing.rules
     for row in _read_text(file, rules.text, losing) if rules.text else _read_parquet(file, losing):
-        marker = rules.default_marker if facts.marker is None else marker_of(row.pop(facts.marker))
-        yield marker, row_in(row, schema)
+        marker: int | None = rules.default_marker
+        absent = None
+        if facts.marker is not None:
+            marker, absent = marker_of(row.pop(facts.marker))
+        yield marker, absent, row_in(row, schema)
 
 
 def _read_text(file: Path, text: TextFormat, losing: Losing) -> Iterator[dict[str, Any]]:
@@ -622,10 +638,19 @@ def parquet_rows(table: pa.Table, losing: Losing | None = None) -> Iterator[dict
         }
 
 
-def marker_of(value: Any) -> int | None:
-    """A marker of a file as a whole number; None for what is none."""
+def marker_of(value: Any) -> tuple[int | None, frozenset[str] | None]:
+    """A marker of a file as a whole number, None for what is none; and the columns it leaves."""
+    if isinstance(value, str) and value.startswith("101 "):
+        try:
+            names = json.loads(value[4:])
+        except ValueError:
+            return None, None
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return None, None
+        return Marker.PARTIAL_UPDATE, frozenset(map(fold_case, names))
     try:
         number = Decimal(str(value).strip())
     except InvalidOperation:
-        return None
-    return int(number) if number.is_finite() and number == int(number) else None
+        return None, None
+    whole = number.is_finite() and number == int(number) and number != Marker.PARTIAL_UPDATE
+    return (int(number) if whole else None), None

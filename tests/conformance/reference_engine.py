@@ -19,7 +19,16 @@ from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile, CommitResult, Counts, Prepared, Transaction
 from openmirror.protocol.checksums import Checksum
-from openmirror.protocol.rows import Change, ChangeFile, Marker, Table, apply_file, empty_table
+from openmirror.protocol.marker_rules import MarkerRules
+from openmirror.protocol.rows import (
+    Change,
+    ChangeFile,
+    Marker,
+    NoRowToUpdate,
+    Table,
+    apply_file,
+    empty_table,
+)
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import Sequence
@@ -29,7 +38,7 @@ from openmirror.stores.local.store import LocalStore
 from openmirror.table.control import BatchKind, Truncated
 from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
-from tests.conformance.interpreter import marker_of, open_parquet, parquet_rows, row_in, table_in
+from tests.conformance.interpreter import open_parquet, parquet_rows, row_in, table_in
 from tests.harness.paper import PaperEngine
 
 
@@ -75,6 +84,13 @@ class ReferenceEngine(PaperEngine):
                 if isinstance(read, BadFile):
                     return read
                 files.append(read)
+        if any(change.absent for file in files for change in file.changes):
+            now = self._before(batch)
+            for file, read in zip(batch.files, files, strict=True):
+                try:
+                    apply_file(now, read)
+                except NoRowToUpdate as error:
+                    return BadFile(file.name, Broken(Code.NO_ROW_TO_UPDATE, str(error)))
         return _Read(files, parts.truncated, parts.checksums)
 
     def _changes(
@@ -82,21 +98,20 @@ class ReferenceEngine(PaperEngine):
     ) -> ChangeFile | BadFile:
         facts, changes = file.facts, list[Change]()
         assert facts is not None
-        allowed = set(Marker) if batch.frozen.key_columns else {Marker.INSERT}
+        frozen = batch.frozen
+        rules = MarkerRules(frozen.key_columns, facts.schema.names, frozen.version_column)
         try:
             tables = [open_parquet(io.BytesIO(self._store.read(p.path).data)) for p in read]
         except (pa.ArrowException, OSError) as error:
             return BadFile(file.name, Broken(Code.FILE_UNREADABLE, str(error)))
         for row in (row for table in tables for row in parquet_rows(table)):
             text = batch.frozen.default_marker if facts.marker is None else row.pop(facts.marker)
-            number = marker_of(text)
-            marker = Marker(number) if number in set(Marker) else None
-            if marker not in allowed:
-                undeclared = marker is not None and not batch.frozen.key_columns
-                code = Code.KEY_COLUMNS_UNDECLARED if undeclared else Code.ROW_MARKER_INVALID
-                return BadFile(file.name, Broken(code, f"{facts.marker} is {text}"))
+            read_marker = rules.read(text, f"{facts.marker} is {text}")
+            if isinstance(read_marker, Broken):
+                return BadFile(file.name, read_marker)
+            marker, absent = read_marker.marker, read_marker.absent
             kind = batch.insert_marker if marker is Marker.INSERT else marker
-            changes.append(Change(kind, row_in(row, batch.union.schema)))
+            changes.append(Change(kind, row_in(row, batch.union.schema), absent))
         return ChangeFile(facts.schema.names, changes)
 
     def commit(
@@ -107,14 +122,21 @@ class ReferenceEngine(PaperEngine):
         result = super().commit(batch, prepared, transaction, batch_record)
         after = self._log(batch.table)
         if after is not None and (before is None or before.version < after.version):
-            keys, version_column = batch.frozen.key_columns, batch.frozen.version_column
-            old = None if batch.kind is BatchKind.REPLACE or before is None else before
-            table = self._tables.get(old.table_id) if old else None
-            now = table_in(table or empty_table(()), batch.union.schema, keys, version_column)
+            now = self._as_before(batch, before)
             for file in prepared.files:
                 apply_file(now, file)
             self._tables[after.table_id] = now
         return result
+
+    def _before(self, batch: Batch) -> Table:
+        return self._as_before(batch, self._log(batch.table))
+
+    def _as_before(self, batch: Batch, log: TableLog | None) -> Table:
+        """The table that a batch is applied to, in the types that it has after it."""
+        keys, version_column = batch.frozen.key_columns, batch.frozen.version_column
+        old = None if batch.kind is BatchKind.REPLACE or log is None else log
+        table = self._tables.get(old.table_id) if old else None
+        return table_in(table or empty_table(()), batch.union.schema, keys, version_column)
 
     def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None

@@ -61,6 +61,7 @@ class Observation:
 IN_SPARK = (
     Code.KEY_COLUMNS_UNDECLARED,
     Code.ROW_MARKER_INVALID,
+    Code.NO_ROW_TO_UPDATE,
     Code.APPLY_FAILED,
     Code.RESEED_INCOMPLETE,
     Code.TABLE_LOG_BROKEN,

@@ -235,7 +235,11 @@ TAKEN_ANYWAY = (
     "tables/undropped-with-its-folder",
 )
 """Of these groups: paths as Spark spells them, and each kind of commit that opens an epoch."""
-FOUND_IN_ROWS = (Code.ROW_MARKER_INVALID, Code.KEY_COLUMNS_UNDECLARED)
+FOUND_IN_ROWS = (
+    Code.ROW_MARKER_INVALID,
+    Code.KEY_COLUMNS_UNDECLARED,
+    Code.NO_ROW_TO_UPDATE,
+)
 """Problems that Spark finds; all others stop a file by its footer, or while it is converted."""
 
 

@@ -11,7 +11,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from openmirror.protocol.names import ARCHIVE_FOLDER, ROW_MARKER_COLUMN
-from openmirror.protocol.rows import Change, ChangeFile, Marker, interpret
+from openmirror.protocol.rows import PUBLISHED, Change, ChangeFile, Marker, interpret
 from tests.zone import Zone
 
 _ROWS = 20
@@ -67,7 +67,7 @@ class Published:
         )
 
     def _change(self, columns: list[str]) -> Change:
-        marker = self._draw.choice(list(Marker)) if self._keyed else Marker.INSERT
+        marker = self._draw.choice(sorted(PUBLISHED)) if self._keyed else Marker.INSERT
         key = self._draw.randrange(_KEYS)
         row = {"id": key, "value": f"{self._draw.random()}", "later": self._draw.randrange(99)}
         return Change(marker, {name: row[name] for name in columns})

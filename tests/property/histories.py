@@ -11,7 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
-from openmirror.protocol.rows import Change, ChangeFile, Marker, Table, interpret
+from openmirror.protocol.partial_updates import marker_of_partial_update
+from openmirror.protocol.rows import PUBLISHED, Change, ChangeFile, Marker, Table, interpret
 
 GROWTH = {
     pa.int8(): pa.int16(),
@@ -33,6 +34,7 @@ VALUE_TYPES = [
     pa.timestamp("ms"),
 ]
 MARKER_TYPES = [pa.int8(), pa.int32(), pa.int64(), pa.string(), pa.uint8()]
+_PUBLISHED = sorted(PUBLISHED)
 _NAMES = ["id", "Name", "value", "a.b", "grün", "c d", "x`y", "ROW", "kind", "sequence", "c0"]
 
 
@@ -85,23 +87,34 @@ def _grown(change: Change, times: set[str]) -> Change:
         else value
         for name, value in change.row.items()
     }
-    return Change(change.marker, row)
+    return Change(change.marker, row, change.absent)
 
 
 def random_history(
-    seed: int, keys: int = 300, files: int = 6, rows: int = 500, *, versioned: bool = False
+    seed: int,
+    keys: int = 300,
+    files: int = 6,
+    rows: int = 500,
+    *,
+    versioned: bool = False,
+    extended: bool = False,
 ) -> History:
-    """A history in which hundreds of keys change side by side, each many times."""
+    """A history in which hundreds of keys change side by side, each many times.
+
+    One that is `extended` empties its table now and then, and updates leave columns as they are.
+    """
     draw = random.Random(seed)
     columns = _first_columns(draw)
     history = History(seed, [column.name for column in columns if column.is_key])
     if versioned:
         history.version_column = _version_column(draw, columns)
     pool = [_key(draw, columns) for _ in range(draw.choice([3, keys // 10, keys]))]
+    live: set[tuple[object, ...]] = set()
     for number in range(draw.randint(2, files)):
         if number:
             _evolve(draw, columns)
-        _add_file(draw, history, columns, pool, rows if number else rows // 3)
+        few = rows if number else rows // 3
+        _add_file(draw, history, columns, pool, few, live if extended else None)
     return history
 
 
@@ -150,34 +163,70 @@ def _add_file(
     columns: list[_Column],
     pool: list[dict[str, Any]],
     rows: int,
+    live: set[tuple[object, ...]] | None,
 ) -> None:
+    """`live` has the keys that are in the table, for histories with extensions."""
     has_marker = draw.random() < 0.85
+    extended = live is not None and has_marker and draw.random() < 0.8
     absent = {c.name for c in columns if not c.is_key and draw.random() < 0.15}
     present = [column for column in columns if column.name not in absent]
     null_typed = {c.name for c in present if not c.is_key and draw.random() < 0.08}
     weights = draw.choice([(1, 1, 1, 1), (6, 1, 1, 1), (1, 6, 3, 1), (0, 1, 1, 6), (1, 0, 0, 0)])
     changes = []
     for _ in range(draw.choice([0, 1, rows, rows])):
-        kind = draw.choices(list(Marker), weights)[0] if has_marker else Marker.INSERT
+        kind = draw.choices(_PUBLISHED, weights)[0] if has_marker else Marker.INSERT
         row = dict(draw.choice(pool))
         for column in present:
             if not column.is_key and column.name not in null_typed:
                 row[column.name] = None if draw.random() < 0.1 else _value(draw, column.type)
         if history.version_column and kind is Marker.DELETE and draw.random() < 0.4:
             row = {name: v for name, v in row.items() if name in history.key_columns}
-        changes.append((kind, row))
+        left: list[str] = []
+        if live is not None:
+            key = tuple(_same(row[name]) for name in history.key_columns)
+            leaves = [c.name for c in present if not c.is_key and c.name not in null_typed]
+            if extended and key in live and leaves and draw.random() < 0.3:
+                kind, left = (
+                    Marker.PARTIAL_UPDATE,
+                    draw.sample(leaves, draw.randint(1, len(leaves))),
+                )
+            elif extended and draw.random() < 1 / 400:
+                kind = Marker.TRUNCATE
+            _follow(live, key, kind)
+        changes.append((kind, row, left))
     history.files.append(_arrow(draw, changes, present, null_typed, has_marker))
     history.changes.append(
         ChangeFile(
             tuple(c.name for c in present if c.name not in null_typed),
-            [Change(kind, {fold_case(k): v for k, v in row.items()}) for kind, row in changes],
+            [
+                Change(
+                    kind, {fold_case(k): v for k, v in row.items()}, frozenset(map(fold_case, left))
+                )
+                for kind, row, left in changes
+            ],
         )
     )
 
 
+def _same(value: Any) -> object:
+    """A key's value such that equal ones are equal here."""
+    if isinstance(value, float):
+        return "NaN" if value != value else value + 0.0
+    return value
+
+
+def _follow(live: set[tuple[object, ...]], key: tuple[object, ...], kind: Marker) -> None:
+    if kind is Marker.TRUNCATE:
+        live.clear()
+    elif kind is Marker.DELETE:
+        live.discard(key)
+    else:
+        live.add(key)
+
+
 def _arrow(
     draw: random.Random,
-    changes: list[tuple[Marker, dict[str, Any]]],
+    changes: list[tuple[Marker, dict[str, Any], list[str]]],
     present: list[_Column],
     null_typed: set[str],
     has_marker: bool,
@@ -186,16 +235,22 @@ def _arrow(
     for column in present:
         name = column.name.upper() if draw.random() < 0.1 else column.name
         kind = pa.null() if column.name in null_typed else column.type
-        values = [row.get(column.name) for _, row in changes]
+        values = [row.get(column.name) for _, row, _ in changes]
         arrays.append((name, pa.array(values, kind)))
     if has_marker:
         kind = draw.choice(MARKER_TYPES)
-        codes = [marker.value for marker, _ in changes]
-        texts = [str(code) for code in codes] if kind == pa.string() else codes
+        codes = [marker.value for marker, _, _ in changes]
+        if any(left for _, _, left in changes):
+            kind = pa.string()
+        texts = [_text(code, left) for code, _, left in changes] if kind == pa.string() else codes
         name = draw.choice([ROW_MARKER_COLUMN, ROW_MARKER_COLUMN.upper()])
         arrays.append((name, pa.array(texts, kind)))
     draw.shuffle(arrays)
     return pa.Table.from_arrays([array for _, array in arrays], [name for name, _ in arrays])
+
+
+def _text(code: Marker, left: list[str]) -> str:
+    return marker_of_partial_update(left) if left else str(code.value)
 
 
 def _value(draw: random.Random, kind: pa.DataType) -> Any:

@@ -13,7 +13,7 @@ from openmirror.operate.overview import mirror_head, table_page
 from openmirror.operate.requests import Operator, hold
 from openmirror.ports import BadFile, Counts
 from openmirror.protocol.names import ROW_MARKER_COLUMN, TableFolder
-from openmirror.protocol.rows import Marker
+from openmirror.protocol.rows import PUBLISHED, Marker
 from openmirror.protocol.rules import Broken, Code
 from openmirror.runtime.sweeping import publish_all
 from openmirror.statuspage import GivenUp, MirrorView, Undelivered, mirror_view
@@ -52,7 +52,7 @@ def _wrong_marker(name: str, data: bytes) -> BadFile | None:
     """The file as bad if its first row has a marker that the protocol does not know."""
     columns = pq.read_table(io.BytesIO(data)).to_pydict()
     marker = columns.get(ROW_MARKER_COLUMN, [Marker.INSERT])[0]
-    if marker in list(Marker):
+    if marker in PUBLISHED:
         return None
     detail = f"row 1 has {ROW_MARKER_COLUMN} = {marker}; allowed are 0, 1, 2 and 4"
     return BadFile(name, Broken(Code.ROW_MARKER_INVALID, detail))

@@ -251,6 +251,7 @@ def test_the_status_files_have_fabrics_shape(world: Logged) -> None:
         "status": "Running",
         "errorCode": None,
         "errorMessage": None,
+        "extensions": ["truncate", "partialUpdate"],
         "lastHeartbeatTime": "2026-03-01T12:00:00Z",
     }
     orders, items = sorted(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.vectors.catalogue import (
     columns,
+    extensions,
     metadata,
     naming,
     policy,
@@ -46,6 +47,7 @@ CASES: list[Vector] = [
         text,
         rows,
         version_columns,
+        extensions,
         schema,
         columns,
         policy,
