@@ -23,6 +23,8 @@ CONTROL = pa.schema(
         pa.field("__key", pa.string()),
         # newkey: a delete whose row goes on under another key, in the next record; oldkey: that one
         pa.field("__pair", pa.string()),
+        # A JSON list of the columns that the source's log does not have: large, and not changed
+        pa.field("__absent", pa.string()),
         pa.field("__ts_us", pa.int64()),
     ]
 )

@@ -17,6 +17,7 @@ from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.running import RunningRelay
 from openmirror.cdc.spool.reader import SpoolReader
 from openmirror.protocol.names import TablePath
+from openmirror.protocol.rows import EXTENSION_NAMES
 from openmirror.settings import Settings
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import LAKE, landing_zone
@@ -77,7 +78,7 @@ def relaying(
 
     Tables of `retry` go on first. Raises what `Relay.open` and `Relay.retry` do.
     """
-    options = RelayOptions()
+    options = RelayOptions(takes=frozenset(EXTENSION_NAMES))
     relay = Relay(
         LocalStore(local_root(stream.settings)),
         landing_zone(stream.mirror),

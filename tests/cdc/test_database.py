@@ -21,15 +21,16 @@ from openmirror.cdc.relay.relay import Relay, RelayOptions
 from openmirror.cdc.spool.reader import SpoolReader
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
+from openmirror.protocol.rows import EXTENSION_NAMES, Marker
 from openmirror.protocol.streams import StreamDocument
 from openmirror.spark.jars import default_cache
 from openmirror.stores.local.store import LocalStore
-from openmirror.table.layout import landing_zone
+from openmirror.table.layout import StorePath, join, landing_zone
 from tests.cdc.postgres import connected
 from tests.cdc.workload import TABLES, Workload
 from tests.harness.dying import Killed
 from tests.harness.stores import Call, WatchedStore
-from tests.publishing.zones import mirrored
+from tests.publishing.zones import landed, mirrored
 from tests.zone import MIRROR, Mirror, bag
 
 _PATIENCE = 60.0
@@ -82,7 +83,10 @@ class Site:
         if self._relay is None:
             store = WatchedStore(self._store, self._dies, self._dies)
             source = SpoolReader(self._settings.spool)
-            options = RelayOptions(most_records=self.random.choice((40, 200, 10_000)))
+            options = RelayOptions(
+                most_records=self.random.choice((40, 200, 10_000)),
+                takes=frozenset(EXTENSION_NAMES),
+            )
             relay = Relay(store, _ZONE, "shop", source, self._decoder.decode, options)
             self._relay = relay
             try:
@@ -116,8 +120,12 @@ class Site:
 
     def landed(self, table: str, keys: tuple[str, ...]) -> list[Mapping[str, object]]:
         """What the landed files say, by the interpreter."""
-        folder = document_path(_ZONE, "x").rpartition("/_streams")[0] + f"/public.schema/{table}"
-        return list(mirrored(self._store, keys, folder).rows)  # type: ignore[arg-type]
+        return list(mirrored(self._store, keys, _folder(table)).rows)
+
+    def markers(self, table: str) -> set[Marker]:
+        """What the landed rows of a table do."""
+        files = landed(self._store, _folder(table))
+        return {change.marker for file in files for change in file.changes}
 
     def document(self) -> StreamDocument:
         path = document_path(_ZONE, "shop")
@@ -128,6 +136,10 @@ class Site:
         if self.random.random() < 0.02:
             self.deaths += 1
             raise Killed(call)
+
+
+def _folder(table: str) -> StorePath:
+    return join(_ZONE, *str(TablePath("public", table)).split("/"))
 
 
 @contextmanager
@@ -181,11 +193,13 @@ def assert_followed(
             here.end_capture(ending)
             workload.transactions(4)
             workload.add_column()
+            workload.empty()
             here.capture()
             workload.transactions(8)
             here.land_until(workload.mark())
         assert here.document().stopped == {}
         assert here.deaths
+        assert here.markers("pages") >= set(EXTENSION_NAMES)
     mirror.reconcile_all()
     for table in (*TABLES, "marks"):
         path = str(TablePath("public", table))

@@ -7,7 +7,7 @@ from random import Random
 
 import psycopg
 
-TABLES = {"orders": ("id",), "lines": ("order_id", "no")}
+TABLES = {"orders": ("id",), "lines": ("order_id", "no"), "pages": ("id",)}
 
 _DDL = """
 CREATE TABLE orders (
@@ -16,6 +16,9 @@ ALTER TABLE orders REPLICA IDENTITY FULL;
 CREATE TABLE lines (
     order_id bigint, no int, ok boolean, day date, ratio float8, data bytea, doc jsonb,
     PRIMARY KEY (order_id, no));
+CREATE TABLE pages (id bigint PRIMARY KEY, title text, body text, notes bytea);
+-- Or it would be compressed so well that it stays in its row.
+ALTER TABLE pages ALTER COLUMN body SET STORAGE EXTERNAL;
 CREATE TABLE log (line text);
 CREATE TABLE marks (id int PRIMARY KEY);
 """
@@ -59,6 +62,16 @@ class Workload:
         self.columns += 1
         self.connection.execute(f"ALTER TABLE orders ADD COLUMN more_{self.columns} int")  # type: ignore[call-overload]
 
+    def empty(self) -> None:
+        """Two tables lose all rows, amid others of one transaction; then a title is changed."""
+        with self.connection.transaction():
+            for number in range(3):
+                self._pages(number)
+            self.connection.execute("TRUNCATE lines, pages")
+            self._pages(3)
+            self._lines(4)
+        self.connection.execute("UPDATE pages SET title = 'after'")
+
     def _change(self) -> None:
         number = self.random.randint(0, 60)
         self.random.choice(
@@ -71,6 +84,8 @@ class Workload:
                 self._lines,
                 self._copied,
                 self._logged,
+                self._pages,
+                self._pages,
             )
         )(number)
 
@@ -109,6 +124,22 @@ class Workload:
             "AND NOT EXISTS (SELECT FROM orders b WHERE b.id = a.id - 100)",
             (number + 100,),
         )
+
+    def _pages(self, number: int) -> None:
+        """Updates of rows whose large values did not change: the log does not have them."""
+        page, body = number % 12, str(number) * _LARGE
+        notes = self.random.choice((None, b"\0" * number))
+        self.connection.execute(
+            "INSERT INTO pages VALUES (%s, 'new', %s, %s) ON CONFLICT (id) DO UPDATE "
+            "SET title = 't' || %s, notes = excluded.notes",
+            (page, body, notes, number),
+        )
+        if self.random.random() < 0.2:
+            self.connection.execute(
+                "UPDATE pages SET body = %s WHERE id = %s", (body[: _LARGE // 2], page)
+            )
+        if self.random.random() < 0.1:
+            self.connection.execute("DELETE FROM pages WHERE id = %s", (page,))
 
     def _lines(self, number: int) -> None:
         for no in range(self.random.randint(1, 3)):

@@ -10,8 +10,10 @@ import pyarrow.parquet as pq
 
 from openmirror.errors import NotThere
 from openmirror.ports import FileStore
+from openmirror.protocol.marker_rules import MarkerRules
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
-from openmirror.protocol.rows import Change, ChangeFile, Marker, Table, interpret, read_marker
+from openmirror.protocol.rows import Change, ChangeFile, Marker, Table, interpret
+from openmirror.protocol.rules import Broken
 from openmirror.protocol.sequence import ChangeFileName, parse_change_file
 from openmirror.publishing import BatchLimits, Patience, Publisher, PublisherOptions
 from openmirror.stores.memory.files import MemoryStore
@@ -50,12 +52,14 @@ def change_file(data: bytes) -> ChangeFile:
     marker = next(
         (n for n in table.column_names if fold_case(n) == fold_case(ROW_MARKER_COLUMN)), ""
     )
+    rules = MarkerRules(None, tuple(name for name in table.column_names if name != marker))
     changes = []
     for row in table.to_pylist():
         given = row.pop(marker, Marker.INSERT)
-        read = read_marker(given)
-        assert read is not None, given
-        changes.append(Change(read, {fold_case(name): value for name, value in row.items()}))
+        read = rules.read(given, "")
+        assert not isinstance(read, Broken), given
+        values = {fold_case(name): value for name, value in row.items()}
+        changes.append(Change(read.marker, values, read.absent))
     return ChangeFile(tuple(n for n in table.column_names if n != marker), changes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -33,6 +34,8 @@ class Payloads:
     """Likewise; None where no record is a delete."""
     key_texts: pa.Array
     pairs: pa.Array
+    absent: Mapping[int, tuple[str, ...]]
+    """The columns whose values the source's log does not have, of each record that lacks some."""
 
     def of_source(self, name: str) -> pa.Array:
         """A field of the envelope's source; all NULL where the source has none."""

@@ -8,8 +8,6 @@ from typing import Any
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from openmirror.protocol.streams import StopCode, StopReason
-
 _TEXT = "__debezium_unavailable_value"
 _BASE64 = "X19kZWJleml1bV91bmF2YWlsYWJsZV92YWx1ZQ=="
 _NUMBERS = list(_TEXT.encode())
@@ -19,24 +17,19 @@ _LISTS = ([_TEXT], [_BASE64], [_UUID], _NUMBERS)
 _ANYWHERE = "|".join((_TEXT, _BASE64.rstrip("="), _UUID, r"\[95(?:\.0)?,95(?:\.0)?,100"))
 
 
-def unavailable(payloads: pa.Array) -> dict[int, StopReason]:
-    """Sound payloads whose row has such a value, by their place.
+def absent_columns_of(payloads: pa.Array) -> dict[int, tuple[str, ...]]:
+    """The columns that have such a value, of each sound payload that has some, by its place.
 
     A column that really holds the same text is taken for one: nothing says otherwise.
     """
     suspects = pc.indices_nonzero(pc.match_substring_regex(payloads, _ANYWHERE)).to_pylist()
-    stops = {}
+    found = {}
     for place in suspects:
         row = json.loads(payloads[place].as_py())["after"] or {}
-        names = [name for name, value in row.items() if _is_placeholder(value)]
+        names = tuple(name for name, value in row.items() if _is_placeholder(value))
         if names:
-            stops[place] = StopReason(
-                StopCode.VALUE_UNAVAILABLE,
-                f"the value of column {names[0]!r} is not in the source's log",
-                "ALTER TABLE … REPLICA IDENTITY FULL, so that the log has every value of a row; "
-                "then take a new snapshot of the table.",
-            )
-    return stops
+            found[place] = names
+    return found
 
 
 def _is_placeholder(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -61,13 +62,22 @@ def _control(findings: Findings, payloads: Payloads) -> list[pa.Array]:
         place,
         payloads.key_texts,
         payloads.pairs,
+        pa.array([_listed(payloads.absent.get(at)) for at in range(len(place))], pa.string()),
         pc.coalesce(microseconds, pc.multiply(milliseconds, 1000)),
     ]
+
+
+def _listed(names: tuple[str, ...] | None) -> str | None:
+    return None if names is None else json.dumps(names, ensure_ascii=False)
 
 
 def _raw(index: int, column: SourceColumn, key: Key | None, payloads: Payloads) -> pa.Array:
     """A column as Spark read it; of a delete the key's, since a row before it may be made up."""
     raw = pc.struct_field(payloads.values, [0, index])
+    absent = [at for at, names in payloads.absent.items() if column.name in names]
+    if absent:
+        is_absent = pc.is_in(pa.array(range(len(raw))), pa.array(absent))
+        raw = pc.if_else(is_absent, pa.scalar(None, raw.type), raw)
     if key is None or payloads.keys is None or column.name not in key.columns:
         return raw
     of_key = pc.struct_field(payloads.keys, [key.columns.index(column.name)])

@@ -12,7 +12,7 @@ from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.keys import Key
 from openmirror.cdc.decoding.parsing import VersionQuery
 from openmirror.cdc.decoding.payloads import PayloadCheck
-from openmirror.cdc.decoding.placeholders import unavailable
+from openmirror.cdc.decoding.placeholders import absent_columns_of
 from openmirror.cdc.decoding.rows import rows_of
 from openmirror.protocol.streams import StopReason
 
@@ -44,11 +44,7 @@ class SchemaVersion:
             found |= self._key_check.faults(batch.keys.payloads.take(members), "its key")
         wrong |= {rows[place]: why for place, why in found.items()}
         stops.update({row: no_envelope(why) for row, why in wrong.items()})
-        sound = without(members, wrong)
-        missing = unavailable(batch.values.payloads.take(sound))
-        rows = sound.to_pylist()
-        stops.update({rows[place]: stop for place, stop in missing.items()})
-        return without(sound, [rows[place] for place in missing])
+        return without(members, wrong)
 
     def has_deletes(self, batch: RecordsApart, members: pa.Array) -> bool:
         """Whether keys are to be read as well, since a delete has its columns there alone."""
@@ -71,5 +67,6 @@ class SchemaVersion:
             keys=keys,
             key_texts=batch.keys.payloads.take(members),
             pairs=batch.pairs.take(members),
+            absent=absent_columns_of(batch.values.payloads.take(members)),
         )
         return rows_of(self._envelope, self._key, payloads)

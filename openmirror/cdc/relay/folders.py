@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import SourceTable
 from openmirror.cdc.relay.composing import StreamComposer
@@ -12,6 +14,7 @@ from openmirror.errors import FolderReplaced, NotThere, OtherPublisher, PublishR
 from openmirror.ports import FileStore
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import TablePath
+from openmirror.protocol.rows import Marker
 from openmirror.protocol.streams import StopCode, StoppedTable, StopReason, StreamIdentity
 from openmirror.publishing.declaring import declared
 from openmirror.publishing.landing import Lander
@@ -49,7 +52,10 @@ class RelayedFolders:
         stream: str,
         identity: StreamIdentity,
         default_schema: str,
+        takes: frozenset[Marker],
     ) -> None:
+        """`takes`: what the zone's mirror takes beyond the published markers."""
+        self._takes = takes
         self._store = store
         self._zone = zone
         self._stream = stream
@@ -80,10 +86,20 @@ class RelayedFolders:
             return
 
     def _land(self, path: TablePath, records: TableRecords, *, is_known: bool) -> LandedRecords:
-        if not records.keys:
-            # It has no folder, and gets none.
+        if not records.keys and not is_known:
+            # It has no folder, and gets none; a truncate of an empty table needs none.
+            rows = [
+                piece.rows.filter(pc.not_equal(piece.rows["__op"], "t")) for piece in records.pieces
+            ]
+            if not any(map(len, rows)) and records.stop is None:
+                return LandedRecords()
             return _ended(select(Before(), records), records, 0)
-        folder = self._opened(path, records.keys, is_known=is_known)
+        # A truncate has no key, and may be the first record that is seen of a table.
+        folder = self._opened(path, records.keys or None, is_known=is_known)
+        keys, takes = records.keys or folder.metadata.key_columns, self._takes
+        if folder.metadata.version_column is not None:
+            takes -= {Marker.PARTIAL_UPDATE}
+        records = replace(records, keys=keys, takes=takes)
         composer = StreamComposer(
             self._stream,
             self._identity,
@@ -96,7 +112,9 @@ class RelayedFolders:
             rows += composer.rows
         return _ended(composer.selection, records, rows)
 
-    def _opened(self, path: TablePath, keys: tuple[str, ...], *, is_known: bool) -> _OpenFolder:
+    def _opened(
+        self, path: TablePath, keys: tuple[str, ...] | None, *, is_known: bool
+    ) -> _OpenFolder:
         if path in self._open:
             return self._open[path]
         need_possible(path)

@@ -27,6 +27,7 @@ from openmirror.cdc.stops import EventsLost, StreamReplaced
 from openmirror.errors import NotThere, UnknownName, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
+from openmirror.protocol.rows import Marker
 from openmirror.protocol.streams import Offset, StoppedTable, StreamDocument
 from openmirror.publishing.documents import bring_to
 from openmirror.table.layout import StorePath
@@ -40,7 +41,7 @@ class Decode(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RelayOptions:
     """How a relay works."""
 
@@ -51,6 +52,8 @@ class RelayOptions:
     idle_seconds: float = 10.0
     """How long the document may stay behind while nothing is landed."""
     default_schema: str = "dbo"
+    takes: frozenset[Marker] = frozenset()
+    """What the zone's mirror takes beyond the published markers (PROTOCOL §5.7)."""
     monotonic: Callable[[], float] = time.monotonic
 
 
@@ -93,7 +96,12 @@ class Relay:
         self._decode = decode
         self._options = options or RelayOptions()
         self._folders = RelayedFolders(
-            store, zone, stream, source.identity, self._options.default_schema
+            store,
+            zone,
+            stream,
+            source.identity,
+            self._options.default_schema,
+            self._options.takes,
         )
         self._document = StreamDocument(source.identity)
         self._next = Offset(0)

@@ -5,6 +5,7 @@ Pure: from what the newest footer says and the records of a batch to the files t
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -17,6 +18,7 @@ from openmirror.cdc.relay.source_order import SeenChanges, SourceChange, SourceP
 from openmirror.cdc.relay.source_schema import changed_silently
 from openmirror.errors import PublishRefused
 from openmirror.protocol.names import ROW_MARKER_COLUMN
+from openmirror.protocol.partial_updates import PARTIAL_UPDATE
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import Column, TableSchema
@@ -30,8 +32,18 @@ _GIVE_A_KEY = (
     "Give it a primary key, or leave it out of the tables that are captured. A connector can also "
     "be given columns that are one (message.key.columns)."
 )
+_FULL = (
+    "ALTER TABLE … REPLICA IDENTITY FULL, so that the log has every value of a row; then take a "
+    "new snapshot of the table."
+)
 _STREAMED = "false"
-_MARKERS = {"c": Marker.UPSERT, "r": Marker.UPSERT, "u": Marker.UPSERT, "d": Marker.DELETE}
+_MARKERS = {
+    "c": Marker.UPSERT,
+    "r": Marker.UPSERT,
+    "u": Marker.UPSERT,
+    "d": Marker.DELETE,
+    "t": Marker.TRUNCATE,
+}
 
 
 @dataclass(frozen=True)
@@ -45,6 +57,8 @@ class TableRecords:
     """There are no others before this offset."""
     stop: StopReason | None = None
     """Why the table cannot go on at `end`, where it cannot."""
+    takes: frozenset[Marker] = frozenset()
+    """What its mirror takes beyond the published markers."""
 
     @property
     def first(self) -> Offset:
@@ -94,7 +108,7 @@ def select(before: Before, records: TableRecords) -> Selection:
         new, seen = _without_repeated(piece, seen)
         if not new.rows.num_rows:
             continue
-        if refused := _refused(new, records.keys, columns, ever):
+        if refused := _refused(new, records, columns, ever):
             return _stopped(before, records, *refused)
         chosen.append((new, seen))
         columns = _columns(new)
@@ -146,22 +160,43 @@ def _without_repeated(piece: DecodedRows, seen: SeenChanges) -> tuple[DecodedRow
 
 def _refused(
     piece: DecodedRows,
-    keys: tuple[str, ...],
+    records: TableRecords,
     columns: TableSchema | None,
     ever: TableSchema,
 ) -> tuple[Offset, StopReason] | None:
     """The first record that cannot be landed, and why."""
-    truncates = piece.rows.filter(pc.equal(piece.rows.column("__op"), "t"))
+    truncates = pc.equal(piece.rows.column("__op"), "t")
     # It has no key, and where it stands alone nobody knows the table's.
-    if truncates.num_rows < piece.rows.num_rows and (
-        stop := _schema_refused(piece, keys, columns, ever)
+    if not pc.all(truncates).as_py() and (
+        stop := _schema_refused(piece, records.keys, columns, ever)
     ):
         return Offset(piece.rows.column("__offset")[0].as_py()), stop
-    if truncates.num_rows:
-        at = Offset(truncates.column("__offset")[0].as_py())
-        detail = f"{piece.table} was emptied (TRUNCATE)"
-        return at, StopReason(StopCode.TRUNCATE_UNSUPPORTED, detail, _RESNAPSHOT)
-    return None
+    found = []
+    if Marker.TRUNCATE not in records.takes:
+        found += [(at, _emptied(piece)) for at in _first_offset(piece, truncates)]
+    absent = pc.is_valid(piece.rows.column("__absent"))
+    if Marker.PARTIAL_UPDATE in records.takes:
+        # A row that is made, also one of a changed key, has no values to keep.
+        absent = pc.and_(absent, pc.not_equal(piece.rows.column("__op"), "u"))
+    found += [(at, _unavailable(piece, at)) for at in _first_offset(piece, absent)]
+    return min(found, key=lambda one: one[0], default=None)
+
+
+def _first_offset(piece: DecodedRows, rows: pa.ChunkedArray) -> list[Offset]:
+    """The offset of the first of these rows, where there is one."""
+    return [Offset(at) for at in piece.rows.column("__offset").filter(rows).slice(0, 1).to_pylist()]
+
+
+def _emptied(piece: DecodedRows) -> StopReason:
+    detail = f"{piece.table} was emptied (TRUNCATE), which its mirror does not take"
+    return StopReason(StopCode.TRUNCATE_UNSUPPORTED, detail, _RESNAPSHOT)
+
+
+def _unavailable(piece: DecodedRows, at: Offset) -> StopReason:
+    row = piece.rows.filter(pc.equal(piece.rows.column("__offset"), at))
+    names = json.loads(row.column("__absent")[0].as_py())
+    detail = f"{piece.table}: the value of column {names[0]!r} is not in the source's log"
+    return StopReason(StopCode.VALUE_UNAVAILABLE, detail, _FULL)
 
 
 def _schema_refused(
@@ -207,8 +242,9 @@ def _open_pair(pieces: Sequence[DecodedRows]) -> tuple[Offset | None, bool]:
 def _files(chosen: Sequence[tuple[DecodedRows, SeenChanges]], end: Offset) -> tuple[FileRows, ...]:
     """Pieces of one type a column share a file; the last file speaks for all up to the end."""
     files: list[FileRows] = []
+    as_text = any(len(pc.drop_null(piece.rows.column("__absent"))) for piece, _ in chosen)
     for piece, seen in chosen:
-        rows = _waiting(piece)
+        rows = _waiting(piece, as_text=as_text)
         last = Offset(piece.rows.column("__offset")[-1].as_py())
         after = Before(Offset(last + 1), seen, _columns(piece))
         together = (*files[-1].pieces, rows) if files else (rows,)
@@ -222,11 +258,18 @@ def _files(chosen: Sequence[tuple[DecodedRows, SeenChanges]], end: Offset) -> tu
     return tuple(files)
 
 
-def _waiting(piece: DecodedRows) -> WaitingRows:
-    """Its rows with markers, and without what only the relay needs."""
+def _waiting(piece: DecodedRows, *, as_text: bool) -> WaitingRows:
+    """Its rows with markers, and without what only the relay needs.
+
+    `as_text`: whether markers are text, as those of partial updates have to be.
+    """
     ops = piece.rows.column("__op").combine_chunks().dictionary_encode()
     values = [_MARKERS[op].value for op in ops.dictionary.to_pylist()]
     markers = pc.take(pa.array(values, MARKER_TYPE), ops.indices)
+    if as_text:
+        absent = piece.rows.column("__absent").combine_chunks()
+        partial = pc.binary_join_element_wise(PARTIAL_UPDATE, absent, "")
+        markers = pc.coalesce(partial, markers.cast(pa.string()))
     rows = piece.rows.drop_columns(CONTROL.names).append_column(ROW_MARKER_COLUMN, markers)
     return WaitingRows(rows=rows, marker=None, columns=_columns(piece))
 

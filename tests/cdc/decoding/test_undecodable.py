@@ -213,15 +213,14 @@ def test_a_value_that_the_log_does_not_have_is_never_taken_for_one(decoder: Deco
     records = [
         LARGE.change("u", {"id": 1, "words": f"no {PLACEHOLDER}"}),
         *(LARGE.change("u", {"id": 1, name: value}) for name, value in PLACEHOLDERS.items()),
+        LARGE.change("u", {"id": 1, **PLACEHOLDERS}),
     ]
-    decoded = decoder.decode(batch(records))
-    assert offsets(decoded) == [0]
-    assert [found.stop.code for found in decoded.undecodable] == [StopCode.VALUE_UNAVAILABLE] * len(
-        PLACEHOLDERS
-    )
-    for name, found in zip(PLACEHOLDERS, decoded.undecodable, strict=True):
-        assert f"'{name}'" in found.stop.detail
-        assert "REPLICA IDENTITY FULL" in found.stop.remedy
+    (table,) = decoder.decode(batch(records)).tables
+    absent = [json.loads(names) if names else [] for names in table.rows["__absent"].to_pylist()]
+    assert absent == [[], *([name] for name in PLACEHOLDERS), list(PLACEHOLDERS)]
+    for row, names in zip(table.rows.to_pylist(), absent, strict=True):
+        assert [row[name] for name in names] == [None] * len(names)
+    assert table.rows["words"][0].as_py() == f"no {PLACEHOLDER}"
 
 
 def test_a_column_of_a_type_without_a_meaning_stops_its_table_alone(decoder: Decoder) -> None:

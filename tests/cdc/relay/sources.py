@@ -43,6 +43,8 @@ class Event:
     more: tuple[object, ...] = ()
     """Values of the columns behind the first two."""
     keys: tuple[str, ...] = ("id",)
+    absent: tuple[str, ...] = ()
+    """Columns whose values the log does not have."""
     bad: StopCode | None = None
     """Why it cannot be understood."""
     nowhere: bool = False
@@ -113,10 +115,11 @@ def _rows(columns: Sequence[SourceColumn], events: Iterable[tuple[int, Event]]) 
                 "__snapshot": "false" if event.place else "true",
                 "__transaction": None if event.transaction is None else str(event.transaction),
                 "__position": list(event.place),
-                "__key": json.dumps({"id": event.id}),
+                "__key": None if event.op == "t" else json.dumps({"id": event.id}),
                 "__pair": event.pair,
+                "__absent": json.dumps(event.absent) if event.absent else None,
                 "__ts_us": offset,
-                **({"id": event.id} if event.op == "d" else values),
+                **(values if event.op not in "dt" else {"id": event.id}),
             }
         )
     return pa.Table.from_pylist(rows, schema)
@@ -169,9 +172,14 @@ class Database:
         text = f"v{self._lsn}-{self.random.randint(0, 99)}"
         number = self.random.randint(0, 6)
         event = Event(table, "u", number, text, (self._committed, self._lsn), self._transaction)
-        if number not in rows:
+        if self.random.random() < 0.03:
+            made = [replace(event, op="t", id=None, text=None)]
+            rows = {}
+        elif number not in rows:
             made = [replace(event, op="c")]
             rows[number] = text
+        elif self.random.random() < 0.1:
+            made = [replace(event, text=self.random.choice((None, "made up")), absent=("text",))]
         elif self.random.random() < 0.3:
             made = [replace(event, op="d", text=None)]
             del rows[number]

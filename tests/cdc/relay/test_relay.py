@@ -22,7 +22,7 @@ from openmirror.cdc.stops import EventsLost, StreamReplaced, StreamStopped
 from openmirror.errors import UnknownName, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
-from openmirror.protocol.rows import interpret
+from openmirror.protocol.rows import EXTENSION_NAMES, Marker, interpret
 from openmirror.protocol.schema import ColumnType
 from openmirror.protocol.streams import START, Offset, StopCode, StreamDocument, StreamIdentity
 from openmirror.publishing.newest import ZoneState
@@ -40,14 +40,21 @@ def folder(path: TablePath = ONE) -> StorePath:
     return join(ZONE, *str(path).split("/"))
 
 
-def relay(store: FileStore, stream: Stream, records: int = 1000) -> Relay:
-    options = RelayOptions(most_records=records, idle_seconds=0)
+EXTENDED = frozenset(EXTENSION_NAMES)
+
+
+def relay(
+    store: FileStore, stream: Stream, records: int = 1000, takes: frozenset[Marker] = EXTENDED
+) -> Relay:
+    options = RelayOptions(most_records=records, idle_seconds=0, takes=takes)
     return Relay(store, ZONE, "shop", stream, stream.decode, options)
 
 
-def drained(store: FileStore, stream: Stream, records: int = 1000) -> Relay:
+def drained(
+    store: FileStore, stream: Stream, records: int = 1000, takes: frozenset[Marker] = EXTENDED
+) -> Relay:
     """Open a relay, and land all that is there."""
-    made = relay(store, stream, records)
+    made = relay(store, stream, records, takes)
     made.open()
     while made.step().records:
         pass
@@ -271,6 +278,7 @@ def test_a_changed_key_whose_new_row_never_came_stops_the_table() -> None:
 
 STOPS: dict[StopCode, Event] = {
     StopCode.TRUNCATE_UNSUPPORTED: Event("one", "t", None, None, (9, 99), 9),
+    StopCode.VALUE_UNAVAILABLE: Event("one", "u", 1, None, (9, 99), 9, absent=("text",)),
     StopCode.SOURCE_VALUE_INVALID: Event("one", "c", 1, bad=StopCode.SOURCE_VALUE_INVALID),
     StopCode.RESNAPSHOT_NEEDED: Event(
         "one",
@@ -300,7 +308,7 @@ def test_a_table_that_cannot_go_on_stops_alone_and_before_that_record(code: Stop
     after = [Event(t, "c", 8, "later", (100, 100), 10) for t in ("one", "two")]
     stream = Stream(events=[*rows, STOPS[code], *after])
     store = memory()
-    drained(store, stream)
+    drained(store, stream, takes=frozenset())
     (stopped,) = document(store).stopped.items()
     assert (stopped[0], stopped[1].at, stopped[1].stop.code) == (ONE, 3, code)
     assert states(store)[-1] == {0: "x", 1: "x", 2: "x"}
@@ -331,9 +339,47 @@ def test_only_a_stopped_table_can_be_tried_again() -> None:
 
 
 def test_a_table_that_only_a_snapshot_helps_is_not_tried_again() -> None:
-    made = drained(memory(), Stream(events=[STOPS[StopCode.TRUNCATE_UNSUPPORTED]]))
+    filled = Event("one", "c", 1, "x", (0, 1), 1)
+    emptied = Stream(events=[filled, STOPS[StopCode.TRUNCATE_UNSUPPORTED]])
+    made = drained(memory(), emptied, takes=frozenset())
     with pytest.raises(WrongRequest, match=r"was emptied.*new snapshot"):
         made.retry(ONE)
+
+
+def test_a_row_that_is_made_with_values_that_the_log_lacks_stops_its_table() -> None:
+    gone = Event("one", "d", 1, None, (2, 3), 2, pair="newkey")
+    made = Event("one", "c", 2, None, (2, 4), 2, pair="oldkey", absent=("text",))
+    store = memory()
+    drained(store, Stream(events=[Event("one", "c", 1, "x", (0, 1), 1), gone, made]))
+    (stopped,) = document(store).stopped.values()
+    assert (stopped.at, stopped.stop.code) == (1, StopCode.VALUE_UNAVAILABLE)
+    assert "REPLICA IDENTITY FULL" in stopped.stop.remedy
+    assert states(store)[-1] == {1: "x"}
+
+
+def test_an_update_whose_values_the_log_lacks_keeps_them() -> None:
+    before = Event("one", "c", 1, "large", (0, 1), 1)
+    update = Event("one", "u", 1, None, (2, 3), 2, absent=("text",))
+    store = memory()
+    drained(store, Stream(events=[before, replace(before, id=2), update]))
+    assert states(store)[-1] == {1: "large", 2: "large"}
+    assert not document(store).stopped
+
+
+def test_an_empty_table_that_is_emptied_gets_no_folder() -> None:
+    store = memory()
+    truncate = Event("one", "t", None, None, (9, 99), 9, keys=())
+    drained(store, Stream(events=[truncate, Event("two", "c", 1, "x", (0, 1), 1)]))
+    assert store.incarnation(folder()) is None
+    assert not document(store).stopped
+
+
+def test_a_truncate_whose_record_comes_alone_empties_its_table() -> None:
+    rows = [Event("one", "c", n, "x", (0, n), n) for n in range(3)]
+    truncate = Event("one", "t", None, None, (9, 99), 9, keys=())
+    store = memory()
+    drained(store, Stream(events=[*rows, truncate]), 3)
+    assert states(store)[-1] == {}
 
 
 def test_a_table_without_a_key_gets_no_folder() -> None:
