@@ -37,7 +37,7 @@ def first_without_base(
         same_key = F.lit(True)
         for key in keys:
             same_key = same_key & F.col(f"s.{key}").eqNullSafe(F.col(f"t.{key}"))
-        # A table is larger than a batch: its rows are looked through where they lie.
+        # A table is larger than a batch: its rows are searched where they lie.
         wanted = needy.where(from_table).select(*keys).distinct()
         found = (
             present.select(*keys)

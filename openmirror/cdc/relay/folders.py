@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from openmirror.cdc.decoded import SourceTable
+from openmirror.cdc.decoded import DecodedRows, SourceTable
 from openmirror.cdc.relay.composing import StreamComposer
 from openmirror.cdc.relay.runs import from_offset
 from openmirror.cdc.relay.selecting import Before, Selection, TableRecords, select
@@ -88,10 +88,7 @@ class RelayedFolders:
     def _land(self, path: TablePath, records: TableRecords, *, is_known: bool) -> LandedRecords:
         if not records.keys and not is_known:
             # It has no folder, and gets none; a truncate of an empty table needs none.
-            rows = [
-                piece.rows.filter(pc.not_equal(piece.rows["__op"], "t")) for piece in records.pieces
-            ]
-            if not any(map(len, rows)) and records.stop is None:
+            if records.stop is None and all(map(_is_of_truncates, records.pieces)):
                 return LandedRecords()
             return _ended(select(Before(), records), records, 0)
         # A truncate has no key, and may be the first record that is seen of a table.
@@ -130,6 +127,10 @@ class RelayedFolders:
 
     def _folder(self, path: TablePath) -> StorePath:
         return join(self._zone, *str(path).split("/"))
+
+
+def _is_of_truncates(piece: DecodedRows) -> bool:
+    return bool(pc.all(pc.equal(piece.rows["__op"], "t")).as_py())
 
 
 def path_of(table: SourceTable) -> TablePath:
