@@ -360,8 +360,9 @@ SOLUTIONS: dict[Code, str] = {
         "no change a name that starts with _."
     ),
     Code.STREAM_TABLE_STOPPED: (
-        "Mend what its reason names; then begin the stream anew (openmirror cdc run … --anew), or "
-        "let the table go on from there (--retry), as docs/OPERATIONS.md says of the reason's code."
+        "Mend what its reason names; then take a new snapshot of the table (openmirror cdc "
+        "resnapshot), or let it go on from there (openmirror cdc run … --retry), as "
+        "docs/OPERATIONS.md says of the reason's code."
     ),
     Code.FILE_FORMAT_ASSUMED: (
         "Declare FileFormat in _metadata.json, with SchemaDefinition if columns have other types "

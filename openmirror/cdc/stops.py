@@ -5,6 +5,9 @@ from __future__ import annotations
 from openmirror.errors import OpenmirrorError
 from openmirror.protocol.streams import StopReason
 
+TAKE_SNAPSHOT = "Take a new snapshot of the table: openmirror cdc resnapshot."
+"""The remedy where rows are missing, or differ."""
+
 
 class EventsLost(OpenmirrorError):
     """The stream does not hold any more what is to be read next; the message has the remedy."""

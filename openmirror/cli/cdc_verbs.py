@@ -134,6 +134,51 @@ def run(
     say("stopped")
 
 
+@cdc.command()
+def resnapshot(
+    table: Annotated[
+        str,
+        typer.Argument(metavar="SCHEMA.TABLE", help="A table that this stream has landed."),
+    ],
+    mirror: Annotated[
+        str, typer.Option("--mirror", metavar="NAME", help="The mirror that has the table.")
+    ],
+    root: RootOption = None,
+    stream: Annotated[
+        str | None,
+        typer.Option(
+            "--stream",
+            metavar="NAME",
+            help="The stream's name. Default: the mirror's name.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Take a new snapshot of one table, which then begins anew from it.
+
+    For a table that has stopped and needs one, or whose rows are in doubt. `cdc run` takes it, now
+    or when it is run again, beside the changes of all tables; other tables do not wait. The table
+    itself changes no more until all its rows have come, and then in one commit: no reader ever sees
+    half of it.
+
+    The connector reads the table once, in portions, and writes nothing into the database.
+
+    \b
+    Example:
+      openmirror cdc resnapshot public.orders --mirror shop --root ~/mirrors
+    """
+    _need_packages()
+    from openmirror.publishing.naming import table_path
+    from openmirror.wiring.cdc import LocalStream, want_snapshot
+
+    into = LocalStream(settings_for(root), mirror, stream or _stream_name(mirror))
+    path = table_path(table)
+    if want_snapshot(into, path):
+        say(f"a new snapshot of {table} is asked for: `openmirror cdc run` takes it")
+    else:
+        say(f"a new snapshot of {table} was asked for already, and has not landed yet")
+
+
 @dataclass(frozen=True)
 class Wishes:
     """How a database is to be mirrored."""
@@ -148,6 +193,7 @@ class Wishes:
 def _mirror(stream: LocalStream, url: DatabaseUrl, wishes: Wishes) -> None:
     from openmirror import wiring
     from openmirror.cdc.capture.settings import CaptureSettings
+    from openmirror.cdc.capture.signals import SnapshotSignals
     from openmirror.cli.reporter import Reporter
     from openmirror.cli.stream_lines import StreamLines
     from openmirror.cli.tables import Names
@@ -201,10 +247,12 @@ def _mirror(stream: LocalStream, url: DatabaseUrl, wishes: Wishes) -> None:
         lines.begin(relay.stopped)
         reporter.say(f"mirroring {url} into {mirror}; Ctrl-C stops")
         parts.enter_context(reporter.live())
+        signals = SnapshotSignals(stream.spool)
         while not stop.is_set():
             running.serve(0.2)
             relay.check()
             capture.check()
+            lines.asked(signals.ask(relay.resnapshots))
         relay.stop(_SECONDS_TO_STOP)
         if running.stop():
             say("abandoned a batch; the next run applies it, exactly once")

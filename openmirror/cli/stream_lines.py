@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from openmirror import durations
@@ -39,6 +39,8 @@ class StreamLines:
         self._rows += sum(report.rows.values())
         for path, table in report.stopped.items():
             self._stopped(path, table)
+        for path in sorted(report.anew):
+            self._say(f"{path}: its new snapshot has landed")
         if self._monotonic() - self._last_line_at >= _EVERY and self._rows:
             self._last_line_at = self._monotonic()
             behind = ""
@@ -47,6 +49,11 @@ class StreamLines:
                 behind = f", {durations.short(round(seconds, 1))} behind the database"
             self._say(f"{counted(self._rows, 'change')} landed{behind}")
             self._rows = 0
+
+    def asked(self, paths: Iterable[TablePath]) -> None:
+        """New snapshots that the connector was asked for."""
+        for path in paths:
+            self._say(f"{path}: a new snapshot of it is taken")
 
     def trouble(self, why: str) -> None:
         """An attempt that failed, and is repeated."""

@@ -85,6 +85,8 @@ def _stopped_tables(store: FileStore, mirror: str) -> Iterator[Warn]:
         for table, stopped in sorted(document.stopped.items()):
             stop = stopped.stop
             why = f"{table} is landed no further ({stop.code}): {stop.detail}. {stop.remedy}"
+            if table in document.resnapshots:
+                why = f"{why} A new snapshot was asked for."
             yield Warn(code, why, SOLUTIONS[code], path)
 
 

@@ -97,6 +97,17 @@ class StoppedTable:
 
 
 @dataclass(frozen=True)
+class Resnapshot:
+    """A new snapshot of one table that was asked for, and has not landed."""
+
+    number: str
+    """What it is asked for by."""
+    since: Offset | None = None
+    """Where its rows begin; None before that."""
+    attempts: int = 1
+
+
+@dataclass(frozen=True, kw_only=True)
 class StreamDocument:
     """What every relay of the stream agrees on."""
 
@@ -108,12 +119,20 @@ class StreamDocument:
     stopped: Mapping[TablePath, StoppedTable] = field(default_factory=dict)
     is_snapshot_open: bool = False
     """Whether rows of a first snapshot have landed, and its end has not."""
+    resnapshots: Mapping[TablePath, Resnapshot] = field(default_factory=dict)
+    """Tables whose rows come anew."""
 
     @property
     def needed_from(self) -> Offset:
         """The first record that may have to be read again."""
         kept = [t.at for t in self.stopped.values() if not t.stop.code.needs_snapshot]
-        return min([self.complete_to, *kept])
+        begun = [one.since for one in self.resnapshots.values() if one.since is not None]
+        return min([self.complete_to, *kept, *begun])
+
+    def is_coming_anew(self, path: TablePath) -> bool:
+        """Whether changes of a table wait for its new snapshot, which has begun at least once."""
+        one = self.resnapshots.get(path)
+        return one is not None and (one.since is not None or one.attempts > 1)
 
     def advanced(
         self,
@@ -144,6 +163,33 @@ class StreamDocument:
         """A table goes on."""
         return replace(self, stopped={p: s for p, s in self.stopped.items() if p != path})
 
+    def wanting(self, path: TablePath, number: str) -> Self:
+        """A new snapshot of a table is asked for; one that is already keeps its number."""
+        if path in self.resnapshots:
+            return self
+        return replace(self, resnapshots={**self.resnapshots, path: Resnapshot(number)})
+
+    def begun(self, number: str, since: Offset) -> Self:
+        """The rows of a snapshot begin here; of one that began before they do not."""
+        found = {
+            path: replace(one, since=since) if one.number == number and one.since is None else one
+            for path, one in self.resnapshots.items()
+        }
+        return replace(self, resnapshots=found)
+
+    def failed(self, number: str, anew: str) -> Self:
+        """Rows of a snapshot are missing: it is asked for once more, by another number."""
+        found = {
+            path: Resnapshot(anew, None, one.attempts + 1) if one.number == number else one
+            for path, one in self.resnapshots.items()
+        }
+        return replace(self, resnapshots=found)
+
+    def without_resnapshot(self, path: TablePath) -> Self:
+        """A snapshot has landed, or is given up."""
+        left = {p: one for p, one in self.resnapshots.items() if p != path}
+        return replace(self, resnapshots=left)
+
     def as_json(self) -> bytes:
         """The document's content."""
         document = {
@@ -162,6 +208,15 @@ class StreamDocument:
                 }
                 for path, table in sorted(self.stopped.items(), key=lambda item: str(item[0]))
             ],
+            "resnapshots": [
+                {
+                    "table": _path_json(path),
+                    "number": one.number,
+                    "since": one.since,
+                    "attempts": one.attempts,
+                }
+                for path, one in sorted(self.resnapshots.items(), key=lambda item: str(item[0]))
+            ],
         }
         return json.dumps(document, indent=2, ensure_ascii=False).encode()
 
@@ -177,6 +232,10 @@ class StreamDocument:
                     tables=frozenset(map(_path, document["tables"])),
                     stopped={_path(of["table"]): _stopped(of) for of in document["stopped"]},
                     is_snapshot_open=bool(document["snapshotOpen"]),
+                    resnapshots={
+                        _path(of["table"]): _resnapshot(of)
+                        for of in document.get("resnapshots", ())
+                    },
                 )
             why = f"version {document['version']!r}"
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -191,6 +250,12 @@ def _path_json(path: TablePath) -> list[str]:
 def _path(document: list[str]) -> TablePath:
     schema, table = document
     return TablePath(schema, table)
+
+
+def _resnapshot(document: Mapping[str, Any]) -> Resnapshot:
+    since = document["since"]
+    begun = None if since is None else Offset(int(since))
+    return Resnapshot(str(document["number"]), begun, int(document["attempts"]))
 
 
 def _stopped(document: Mapping[str, Any]) -> StoppedTable:

@@ -8,15 +8,18 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.process import CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.cdc.decoding.decoder import Decoder
+from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.running import RunningRelay
 from openmirror.cdc.spool.reader import SpoolReader
-from openmirror.protocol.names import TablePath
+from openmirror.errors import UnknownName
+from openmirror.protocol.names import TableName, TablePath
 from openmirror.protocol.rows import EXTENSION_NAMES
 from openmirror.settings import Settings
 from openmirror.stores.local.store import LocalStore
@@ -45,6 +48,24 @@ class LocalStream:
         """Where it is kept until it has landed."""
         streams = local_root(self.settings) / LAKE / self.mirror / "_openmirror" / "streams"
         return streams / self.name
+
+
+def want_snapshot(stream: LocalStream, path: TablePath) -> bool:
+    """Ask for a new snapshot of one table; whether nobody had before.
+
+    Raises UnknownName for a stream, or a table of it, that has not landed.
+    """
+    store = LocalStore(local_root(stream.settings))
+    document = SharedDocument.of_any(store, landing_zone(stream.mirror), stream.name)
+    there = document.now
+    if path not in there.tables:
+        known = ", ".join(sorted(str(TableName(t.schema, t.table)) for t in there.tables))
+        raise UnknownName(
+            f"stream {stream.name} has no table {TableName(path.schema, path.table)}; it has "
+            f"landed: {known or 'none'}"
+        )
+    document.change(lambda newest: newest.wanting(path, uuid4().hex))
+    return path not in there.resnapshots
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
+from uuid import uuid4
 
 import pytest
 from psycopg.rows import dict_row
@@ -15,14 +16,15 @@ from psycopg.types.json import set_json_loads
 from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.process import CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
+from openmirror.cdc.capture.signals import SnapshotSignals
 from openmirror.cdc.decoding.decoder import Decoder
-from openmirror.cdc.relay.document import document_path, read_document
+from openmirror.cdc.relay.document import SharedDocument, document_path, read_document
 from openmirror.cdc.relay.relay import Relay, RelayOptions
 from openmirror.cdc.spool.reader import SpoolReader
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import EXTENSION_NAMES, Marker
-from openmirror.protocol.streams import StreamDocument
+from openmirror.protocol.streams import StopCode, StreamDocument
 from openmirror.spark.jars import default_cache
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import StorePath, join, landing_zone
@@ -114,6 +116,19 @@ class Site:
             if not self.land():
                 time.sleep(0.05)
 
+    def anew(self, table: str) -> None:
+        """A new snapshot of a table, asked for as `cdc run` does, until it has landed."""
+        path, signals = TablePath("public", table), SnapshotSignals(self._settings.spool)
+        shared = SharedDocument.of_any(self._store, _ZONE, "shop")
+        shared.change(lambda there: there.wanting(path, uuid4().hex))
+        ends = time.monotonic() + _PATIENCE
+        while path in self.document().resnapshots:
+            assert time.monotonic() < ends, self.document()
+            self.capture().check()
+            signals.ask(self.document().resnapshots)
+            if not self.land():
+                time.sleep(0.05)
+
     def marks(self) -> set[object]:
         rows = self.landed("marks", ("id",))
         return {row["id"] for row in rows}
@@ -162,6 +177,46 @@ def test_whatever_is_killed_each_table_holds_the_databases_rows(
     settings: CaptureSettings, mirror: Mirror
 ) -> None:
     assert_followed(settings, mirror, 16, [CaptureProcess.kill])
+
+
+def test_a_new_snapshot_of_one_table_mends_it_beside_its_load(
+    settings: CaptureSettings, mirror: Mirror
+) -> None:
+    assert_mended(settings, mirror, 3, times=1)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(6))
+def test_new_snapshots_do_so_again_and_again(
+    settings: CaptureSettings, mirror: Mirror, seed: int
+) -> None:
+    assert_mended(settings, mirror, seed, times=5)
+
+
+def assert_mended(settings: CaptureSettings, mirror: Mirror, seed: int, times: int) -> None:
+    """A table that stops at a change without events equals the database's after a new snapshot."""
+    random = Random(seed)
+    with connected(settings.url) as connection, site(settings, mirror, random) as here:
+        workload = Workload(random, connection)
+        workload.begin()
+        here.capture()
+        here.land_until(workload.mark())
+        for _ in range(times):
+            workload.transactions(4)
+            workload.fill_column()
+            workload.transactions(4)
+            here.land_until(workload.mark())
+            stopped = here.document().stopped
+            assert [one.stop.code for one in stopped.values()] == [StopCode.RESNAPSHOT_NEEDED]
+            with workload.running():
+                here.anew("orders")
+            here.land_until(workload.mark())
+            assert here.document().stopped == {}
+        assert Marker.TRUNCATE in here.markers("orders")
+    mirror.reconcile_all()
+    for table in (*TABLES, "marks"):
+        path = str(TablePath("public", table))
+        assert bag(mirror.rows(path)) == bag(rows_of(settings.url, table))
 
 
 @pytest.mark.soak

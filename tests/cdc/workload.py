@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from random import Random
 
 import psycopg
@@ -71,6 +75,38 @@ class Workload:
             self._pages(3)
             self._lines(4)
         self.connection.execute("UPDATE pages SET title = 'after'")
+
+    def fill_column(self) -> None:
+        """A column whose value for old rows has no event; then a change that shows it."""
+        self.columns += 1
+        with self.connection.transaction():
+            self.connection.execute(
+                f"ALTER TABLE orders ADD COLUMN filled_{self.columns} int DEFAULT {self.columns}"  # type: ignore[call-overload]
+            )
+            self._insert_order(self.columns)
+            self.connection.execute("UPDATE orders SET text = 'filled'")
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Transactions of a connection of its own for as long as the block lasts."""
+        over = threading.Event()
+
+        def work() -> None:
+            with psycopg.connect(
+                self.connection.info.dsn, password=self.connection.info.password, autocommit=True
+            ) as own:
+                load = replace(self, random=Random(self.random.random()), connection=own)
+                while not over.is_set():
+                    load.transactions(1)
+                    time.sleep(0.3)
+
+        thread = threading.Thread(target=work)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def _change(self) -> None:
         number = self.random.randint(0, 60)

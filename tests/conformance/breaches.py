@@ -163,7 +163,7 @@ def _stream(scene: Scene, *, stopped: bool) -> None:
     table = TablePath.parse(TABLE)
     reason = StopReason(StopCode.VALUE_UNAVAILABLE, "a large value is missing", "Begin anew.")
     document = StreamDocument(
-        StreamIdentity("0" * 32), stopped={table: StoppedTable(START, reason)}
+        identity=StreamIdentity("0" * 32), stopped={table: StoppedTable(START, reason)}
     )
     path = scene.zone / "_streams" / "shop.json"
     path.parent.mkdir(exist_ok=True)

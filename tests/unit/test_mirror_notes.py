@@ -58,7 +58,7 @@ def test_a_table_of_a_stream_that_has_stopped_is_named_with_its_reason_and_remed
     path = StorePath(f"{ZONE}/_streams/shop.json")
     reason = StopReason(StopCode.TRUNCATE_UNSUPPORTED, "it was emptied", "Begin anew.")
     stopped = {TablePath("app", "orders"): StoppedTable(Offset(7), reason)}
-    document = StreamDocument(StreamIdentity("0" * 32), stopped=stopped)
+    document = StreamDocument(identity=StreamIdentity("0" * 32), stopped=stopped)
     store.write(path, document.as_json())
     (warning,) = mirror_notes(store, "m").warnings
     assert (warning.code, warning.file) == (Code.STREAM_TABLE_STOPPED, path)

@@ -15,6 +15,7 @@ from typing import Any
 import jpype  # type: ignore[import-untyped]
 
 from openmirror.cdc.capture.failures import connector_failure
+from openmirror.cdc.snapshot_marks import NOTIFICATIONS
 from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
 
 _JVM = (
@@ -112,7 +113,8 @@ class Capture:
                     self._is_inside = True
                 elif _ENDED in text:
                     self._is_inside = False
-            if not self._is_inside:
+            # A notification's place may be from before the snapshot that it announces.
+            if not self._is_inside and topic != NOTIFICATIONS:
                 whole = event
             # Each header costs as much as all the rest of a record, and few records can have one.
             is_half = text is not None and any(op in text for op in _OF_PAIRS)

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from openmirror.cdc.relay.anew import select_anew
 from openmirror.cdc.relay.progress import TableProgress
 from openmirror.cdc.relay.selecting import Before, FileRows, Selection, TableRecords, select
 from openmirror.cdc.stops import StreamReplaced
@@ -35,8 +36,13 @@ class StreamComposer:
         default: Marker | None,
         *,
         is_known: bool,
+        snapshot: str | None = None,
     ) -> None:
-        """`is_known`: whether files of this stream landed in the table before."""
+        """`is_known`: whether files of this stream landed in the table before.
+
+        `snapshot`: the number of the snapshot that the records are, if they begin the table anew.
+        """
+        self._snapshot = snapshot
         self._stream = stream
         self._identity = identity
         self._records = records
@@ -53,7 +59,11 @@ class StreamComposer:
         Raises StreamReplaced for a folder of another stream, OtherPublisher for progress that
         cannot be read, PublishRefused for columns that the table cannot have.
         """
-        self.selection = select(self._before(state), self._records)
+        before = self._before(state)
+        if self._snapshot is None:
+            self.selection = select(before, self._records)
+        else:
+            self.selection = select_anew(before, self._records, self._snapshot)
         if not self.selection.files:
             return None
         return self._file(self.selection.files[0], state)
@@ -72,13 +82,19 @@ class StreamComposer:
             raise StreamReplaced(
                 f"its files are of stream {self._stream} as it was before ({progress.identity})"
             )
-        return Before(progress.through, progress.seen, progress.columns, state.columns)
+        return Before(
+            progress.through, progress.seen, progress.columns, state.columns, progress.resnapshot
+        )
 
     def _file(self, rows: FileRows, state: ZoneState) -> ComposedFile:
         carried = state.carried or PublishedFooter(file="", previous=None)
         after = rows.after
         progress = TableProgress(
-            self._identity, after.through, after.seen, after.columns or TableSchema()
+            self._identity,
+            after.through,
+            after.seen,
+            after.columns or TableSchema(),
+            after.resnapshot,
         )
         table: pa.Table = one_table(rows.pieces, rows.columns, self._default)
         footer = PublishedFooter(

@@ -1,9 +1,14 @@
-"""Where a stream's document lies, and reading it."""
+"""The document of a stream in its landing zone: where it lies, reading it, and changing it."""
 
 from __future__ import annotations
 
-from openmirror.errors import WrongRequest
-from openmirror.protocol.streams import STREAMS_FOLDER, StreamDocument
+from collections.abc import Callable
+
+from openmirror.cdc.stops import StreamReplaced
+from openmirror.errors import NotThere, UnknownName, WrongRequest
+from openmirror.ports import FileStore
+from openmirror.protocol.streams import STREAMS_FOLDER, StreamDocument, StreamIdentity
+from openmirror.publishing.documents import bring_to
 from openmirror.table.layout import StorePath, join
 
 
@@ -21,3 +26,76 @@ def read_document(content: bytes, path: StorePath) -> StreamDocument:
             f"{path} cannot be read: {error}. Remove it: the stream is then read from its "
             "beginning, and what has landed of it does not land again"
         ) from error
+
+
+class SharedDocument:
+    """A stream's document, which several relays and operators change; each change is of the newest.
+
+    Every call may raise what the store raises.
+    """
+
+    def __init__(
+        self, store: FileStore, zone: StorePath, stream: str, identity: StreamIdentity
+    ) -> None:
+        self._store = store
+        self._path = document_path(zone, stream)
+        self._stream = stream
+        self._identity = identity
+        self.now = StreamDocument(identity=identity)
+        """As it was read or written last."""
+
+    @classmethod
+    def of_any(cls, store: FileStore, zone: StorePath, stream: str) -> SharedDocument:
+        """The document that lies there, of whichever stream; raises UnknownName without one."""
+        path = document_path(zone, stream)
+        try:
+            there = read_document(store.read(path).data, path)
+        except NotThere:
+            raise UnknownName(
+                f"there is no stream {stream}: {path} does not exist. `openmirror cdc run` makes it"
+            ) from None
+        found = cls(store, zone, stream, there.identity)
+        found.now = there
+        return found
+
+    def read(self) -> StreamDocument | None:
+        """What lies there, of whichever stream; None where nothing does."""
+        try:
+            content = self._store.read(self._path)
+        except NotThere:
+            return None
+        return read_document(content.data, self._path)
+
+    def refresh(self) -> None:
+        """See what others have written; one that is gone, or of another stream, changes nothing."""
+        there = self.read()
+        if there is not None and there.identity == self._identity:
+            self.now = there
+
+    def change(self, change: Callable[[StreamDocument], StreamDocument]) -> None:
+        """Write what becomes of the newest document; raises StreamReplaced for another stream's."""
+
+        def wanted(content: bytes) -> bytes | None:
+            there = StreamDocument(identity=self._identity)
+            if content:
+                there = read_document(content, self._path)
+            if there.identity != self._identity:
+                raise StreamReplaced(self.replaced_by(there))
+            self.now = change(there)
+            return None if content and self.now == there else self.now.as_json()
+
+        bring_to(self._store, self._path, wanted)
+
+    def delete(self) -> None:
+        """The stream that it is of is given up."""
+        self._store.delete_file(self._path)
+
+    def replaced_by(self, there: StreamDocument) -> str:
+        """Why a stream cannot go on with another one's document."""
+        tables = ", ".join(sorted(map(str, there.tables))) or "none"
+        return (
+            f"stream {self._stream} is another one now ({self._identity}) than the one that its "
+            f"tables were made of ({there.identity}): what changed between the two is in neither. "
+            f"Begin them anew with --anew, which deletes these folders of the landing zone first: "
+            f"{tables}"
+        )

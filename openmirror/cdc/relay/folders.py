@@ -10,6 +10,7 @@ from openmirror.cdc.decoded import DecodedRows, SourceTable
 from openmirror.cdc.relay.composing import StreamComposer
 from openmirror.cdc.relay.runs import from_offset
 from openmirror.cdc.relay.selecting import Before, Selection, TableRecords, select
+from openmirror.cdc.stops import TAKE_SNAPSHOT
 from openmirror.errors import FolderReplaced, NotThere, OtherPublisher, PublishRefused
 from openmirror.ports import FileStore
 from openmirror.protocol.metadata import TableMetadata
@@ -21,8 +22,6 @@ from openmirror.publishing.landing import Lander
 from openmirror.publishing.naming import need_own_name, need_possible
 from openmirror.publishing.tidying import tidy
 from openmirror.table.layout import StorePath, join
-
-_ANEW = "Take a new snapshot of the table."
 
 
 @dataclass(frozen=True)
@@ -63,18 +62,26 @@ class RelayedFolders:
         self._default_schema = default_schema
         self._open: dict[TablePath, _OpenFolder] = {}
 
-    def land(self, path: TablePath, records: TableRecords, *, is_known: bool) -> LandedRecords:
+    def land(
+        self,
+        path: TablePath,
+        records: TableRecords,
+        *,
+        is_known: bool,
+        snapshot: str | None = None,
+    ) -> LandedRecords:
         """Land what of these records has not landed; a table that cannot go on is an answer.
 
-        `is_known`: whether files of this stream landed in it before. Raises what the store does.
+        `is_known`: whether files of this stream landed in it before. `snapshot`: the number of the
+        snapshot that the records are, if they begin the table anew. Raises what the store does.
         """
         try:
-            return self._land(path, records, is_known=is_known)
+            return self._land(path, records, is_known=is_known, snapshot=snapshot)
         except FolderReplaced as error:
             self._open.pop(path, None)
-            stop = StopReason(StopCode.RESNAPSHOT_NEEDED, f"{path}: {error}", _ANEW)
+            stop = StopReason(StopCode.RESNAPSHOT_NEEDED, f"{path}: {error}", TAKE_SNAPSHOT)
         except (PublishRefused, OtherPublisher) as error:
-            stop = StopReason(StopCode.CHANGE_REFUSED, f"{path}: {error}", _ANEW)
+            stop = StopReason(StopCode.CHANGE_REFUSED, f"{path}: {error}", TAKE_SNAPSHOT)
         return LandedRecords(stopped=StoppedTable(records.first, stop))
 
     def delete(self, path: TablePath) -> None:
@@ -85,7 +92,9 @@ class RelayedFolders:
         except NotThere:
             return
 
-    def _land(self, path: TablePath, records: TableRecords, *, is_known: bool) -> LandedRecords:
+    def _land(
+        self, path: TablePath, records: TableRecords, *, is_known: bool, snapshot: str | None
+    ) -> LandedRecords:
         if not records.keys and not is_known:
             # It has no folder, and gets none; a truncate of an empty table needs none.
             if records.stop is None and all(map(_is_of_truncates, records.pieces)):
@@ -103,6 +112,7 @@ class RelayedFolders:
             records,
             folder.metadata.default_marker,
             is_known=is_known,
+            snapshot=snapshot,
         )
         rows = 0
         while folder.lander.land(composer.compose) is not None:

@@ -22,6 +22,8 @@ class TableProgress:
     seen: SeenChanges
     columns: TableSchema
     """The table's columns by the schema that its newest records declare."""
+    resnapshot: str | None = None
+    """The number of the newest snapshot by which the table was begun anew."""
 
     def as_json(self) -> dict[str, object]:
         """As a footer has it (PROTOCOL §13.4)."""
@@ -30,6 +32,7 @@ class TableProgress:
             "through": self.through,
             "seen": self.seen.as_json(),
             "columns": [[column.name, column.type] for column in self.columns.columns],
+            "resnapshot": self.resnapshot,
         }
 
     @classmethod
@@ -43,6 +46,7 @@ class TableProgress:
                 columns=TableSchema(
                     tuple(Column(name, ColumnType(kind)) for name, kind in document["columns"])
                 ),
+                resnapshot=document.get("resnapshot"),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise OtherPublisher(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -20,16 +20,25 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from openmirror.cdc.decoded import Decoded
 from openmirror.cdc.records import RecordSource
 from openmirror.cdc.relay.by_table import by_table, together
-from openmirror.cdc.relay.document import document_path, read_document
+from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.folders import LandedRecords, RelayedFolders
+from openmirror.cdc.relay.resnapshots import Resnapshots
 from openmirror.cdc.relay.selecting import TableRecords
+from openmirror.cdc.snapshot_marks import (
+    marks_in,
+    to_next_mark,
+    without_notifications,
+)
 from openmirror.cdc.stops import EventsLost, StreamReplaced
-from openmirror.errors import NotThere, UnknownName, WrongRequest
+from openmirror.errors import UnknownName, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import Marker
-from openmirror.protocol.streams import Offset, StoppedTable, StreamDocument
-from openmirror.publishing.documents import bring_to
+from openmirror.protocol.streams import (
+    Offset,
+    StoppedTable,
+    StreamDocument,
+)
 from openmirror.table.layout import StorePath
 
 
@@ -57,7 +66,7 @@ class RelayOptions:
     monotonic: Callable[[], float] = time.monotonic
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class BatchReport:
     """What became of one batch."""
 
@@ -65,10 +74,12 @@ class BatchReport:
     """Records that were read."""
     end: Offset
     """The next one to be read."""
-    rows: Mapping[TablePath, int]
+    rows: Mapping[TablePath, int] = field(default_factory=dict)
     """Change rows that landed, by table."""
-    stopped: Mapping[TablePath, StoppedTable]
+    stopped: Mapping[TablePath, StoppedTable] = field(default_factory=dict)
     """Tables that stopped now."""
+    anew: frozenset[TablePath] = frozenset()
+    """Tables whose new snapshot has landed."""
     newest_ts_us: int | None = None
     """The source's time of the newest change that was read: microseconds since 1970."""
 
@@ -103,7 +114,8 @@ class Relay:
             self._options.default_schema,
             self._options.takes,
         )
-        self._document = StreamDocument(source.identity)
+        self._document = SharedDocument(store, zone, stream, source.identity)
+        self._resnapshots = Resnapshots(self._document, self._records_of, self._land)
         self._next = Offset(0)
         self._held: dict[TablePath, TableRecords] = {}
         self._written_at = 0.0
@@ -111,7 +123,7 @@ class Relay:
     @property
     def document(self) -> StreamDocument:
         """The stream's document, as it was read or written last."""
-        return self._document
+        return self._document.now
 
     def open(self, *, anew: bool = False) -> None:
         """Find out from where to read on.
@@ -120,26 +132,26 @@ class Relay:
         one had not ended its first snapshot or landed nothing: their folders are deleted first.
         Raises StreamReplaced otherwise, and EventsLost where the stream does not reach back.
         """
-        there = self._read()
+        there = self._document.read()
         if there is not None and there.identity != self._source.identity:
             if not (anew or there.is_snapshot_open or not there.tables):
-                raise StreamReplaced(_replaced(self._stream, there, self._source))
+                raise StreamReplaced(self._document.replaced_by(there))
             for path in sorted(there.tables):
                 self._folders.delete(path)
-            self._store.delete_file(document_path(self._zone, self._stream))
+            self._document.delete()
             there = None
         earliest, _ = self._source.ends()
         if there is None:
             # What has landed of the records from there on says each table itself.
-            self._write(lambda there: there.advanced(earliest, (), {}))
+            self._change(lambda there: there.advanced(earliest, (), {}))
         else:
-            self._document = there
-        if self._document.needed_from < earliest:
+            self._document.now = there
+        if self._document.now.needed_from < earliest:
             raise EventsLost(
                 f"stream {self._stream} begins at record {earliest}, and record "
-                f"{self._document.needed_from} is needed: take a new snapshot of its tables"
+                f"{self._document.now.needed_from} is needed: take a new snapshot of its tables"
             )
-        self._next = self._document.complete_to
+        self._next = self._document.now.complete_to
         self._held = {}
 
     def step(self) -> BatchReport:
@@ -151,26 +163,36 @@ class Relay:
         if not records.num_rows:
             if self._is_document_due():
                 self._advance(self._next, {})
-            return BatchReport(0, self._next, {}, {})
+            else:
+                # An operator may have asked for a new snapshot.
+                self._document.refresh()
+            return BatchReport(records=0, end=self._next)
+        marks = marks_in(records)
+        records = to_next_mark(records, marks)
         end = Offset(records.column("offset")[-1].as_py() + 1)
-        decoded = self._decode(records)
-        tables = by_table(decoded, end)
+        self._resnapshots.begin(mark for mark in marks if mark.offset < end)
+        decoded = self._decode(without_notifications(records))
+        tables, document = by_table(decoded, end), self._document.now
         landed = {
             path: self._land(path, together(self._held.get(path), tables.get(path), end))
             for path in sorted({**self._held, **tables})
-            if path not in self._document.stopped
+            if path not in document.stopped and not document.is_coming_anew(path)
         }
+        anew = self._resnapshots.end(mark for mark in marks if mark.offset == end - 1)
+        landed |= anew
         self._held = {path: one.held for path, one in landed.items() if one.held is not None}
         self._next = end
         snapshot = _snapshot_open(decoded)
-        has_ended = snapshot is False and self._document.is_snapshot_open
-        if has_ended or self._has_to_say(landed):
+        has_ended = snapshot is False and self._document.now.is_snapshot_open
+        # Behind its last record a snapshot has landed: only then is it not to be read again.
+        if anew or has_ended or self._has_to_say(landed):
             self._advance(end, landed, snapshot)
         return BatchReport(
             records=records.num_rows,
             end=end,
             rows={path: one.rows for path, one in landed.items() if one.rows},
             stopped={path: one.stopped for path, one in landed.items() if one.stopped},
+            anew=frozenset(path for path, one in anew.items() if one.rows),
             newest_ts_us=_newest(decoded),
         )
 
@@ -181,12 +203,14 @@ class Relay:
         for a table that has not stopped, WrongRequest for one that only a snapshot helps, and
         EventsLost where the stream does not reach back.
         """
-        stopped = self._document.stopped.get(path)
+        stopped = self._document.now.stopped.get(path)
         if stopped is None:
             raise UnknownName(f"{path} has not stopped")
         if stopped.stop.code.needs_snapshot:
             why = f"{stopped.stop.detail}. {stopped.stop.remedy}"
             raise WrongRequest(f"{path} cannot go on where it stopped: {why}")
+        if path in self._document.now.resnapshots:
+            raise WrongRequest(f"{path} is begun anew by a new snapshot, which was asked for")
         at, read, rows = stopped.at, 0, 0
         landed = LandedRecords()
         while at < self._next and landed.stopped is None:
@@ -202,8 +226,8 @@ class Relay:
         if landed.held is not None:
             self._held[path] = landed.held
         tables = [path] if rows else []
-        self._write(lambda d: d.resumed(path).advanced(d.complete_to, tables, again))
-        return BatchReport(read, at, {path: rows} if rows else {}, again)
+        self._change(lambda d: d.resumed(path).advanced(d.complete_to, tables, again))
+        return BatchReport(records=read, end=at, rows={path: rows} if rows else {}, stopped=again)
 
     def _read_records(self) -> pa.Table:
         most_records, most_bytes = self._options.most_records, self._options.most_bytes
@@ -217,8 +241,24 @@ class Relay:
                 raise
             return self._source.read(self._next, most_records, most_bytes)
 
-    def _land(self, path: TablePath, records: TableRecords) -> LandedRecords:
-        return self._folders.land(path, records, is_known=path in self._document.tables)
+    def _land(
+        self, path: TablePath, records: TableRecords, snapshot: str | None = None
+    ) -> LandedRecords:
+        is_known = path in self._document.now.tables
+        return self._folders.land(path, records, is_known=is_known, snapshot=snapshot)
+
+    def _records_of(self, path: TablePath, start: Offset, end: Offset) -> TableRecords:
+        """All records of one table in a stretch."""
+        found, at = TableRecords((), (), start), start
+        while at < end:
+            most = min(self._options.most_records, end - at)
+            records = self._source.read(at, most, self._options.most_bytes)
+            at = Offset(records.column("offset")[-1].as_py() + 1)
+            decoded = self._decode(without_notifications(records))
+            found = together(found, by_table(decoded, at).get(path), at)
+            if found.stop is not None:
+                break
+        return found
 
     def _advance(
         self,
@@ -230,8 +270,8 @@ class Relay:
         complete = min([end, *(records.first for records in self._held.values())])
         tables = [path for path, one in landed.items() if one.rows]
         stopped = {path: one.stopped for path, one in landed.items() if one.stopped}
-        self._write(lambda there: there.advanced(complete, tables, stopped, snapshot))
-        self._source.forget(self._document.needed_from)
+        self._change(lambda there: there.advanced(complete, tables, stopped, snapshot))
+        self._source.forget(self._document.now.needed_from)
 
     def _has_to_say(self, landed: Mapping[TablePath, LandedRecords]) -> bool:
         """Whether the document has to move, and not only may."""
@@ -240,39 +280,11 @@ class Relay:
 
     def _is_document_due(self) -> bool:
         waited = self._options.monotonic() - self._written_at
-        return self._document.complete_to < self._next and waited >= self._options.idle_seconds
+        return self._document.now.complete_to < self._next and waited >= self._options.idle_seconds
 
-    def _read(self) -> StreamDocument | None:
-        path = document_path(self._zone, self._stream)
-        try:
-            content = self._store.read(path)
-        except NotThere:
-            return None
-        return read_document(content.data, path)
-
-    def _write(self, change: Callable[[StreamDocument], StreamDocument]) -> None:
-        path = document_path(self._zone, self._stream)
-
-        def wanted(content: bytes) -> bytes | None:
-            there = StreamDocument(self._source.identity)
-            if content:
-                there = read_document(content, path)
-            if there.identity != self._source.identity:
-                raise StreamReplaced(_replaced(self._stream, there, self._source))
-            self._document = change(there)
-            return None if content and self._document == there else self._document.as_json()
-
-        bring_to(self._store, path, wanted)
+    def _change(self, change: Callable[[StreamDocument], StreamDocument]) -> None:
+        self._document.change(change)
         self._written_at = self._options.monotonic()
-
-
-def _replaced(stream: str, there: StreamDocument, source: RecordSource) -> str:
-    tables = ", ".join(sorted(map(str, there.tables))) or "none"
-    return (
-        f"stream {stream} is another one now ({source.identity}) than the one that its tables were "
-        f"made of ({there.identity}): what changed between the two is in neither. Begin them anew "
-        f"with --anew, which deletes these folders of the landing zone first: {tables}"
-    )
 
 
 def _snapshot_open(decoded: Decoded) -> bool | None:

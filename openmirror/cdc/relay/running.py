@@ -9,7 +9,7 @@ from datetime import timedelta
 from openmirror.cdc.relay.relay import BatchReport, Relay
 from openmirror.errors import Unavailable
 from openmirror.protocol.names import TablePath
-from openmirror.protocol.streams import StoppedTable
+from openmirror.protocol.streams import Resnapshot, StoppedTable
 
 _WAITS = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between attempts while a service is away."""
@@ -41,6 +41,11 @@ class RunningRelay:
     def stopped(self) -> Mapping[TablePath, StoppedTable]:
         """Tables that have stopped, as far as is known now."""
         return self._relay.document.stopped
+
+    @property
+    def resnapshots(self) -> Mapping[TablePath, Resnapshot]:
+        """Tables of which a new snapshot was asked for, as far as is known now."""
+        return self._relay.document.resnapshots
 
     def start(self) -> None:
         """Begin."""

@@ -16,6 +16,7 @@ from openmirror.cdc.decoded import CONTROL, DecodedRows
 from openmirror.cdc.relay.runs import before_offset, from_offset, in_stream_order
 from openmirror.cdc.relay.source_order import SeenChanges, SourceChange, SourcePlace, new_changes
 from openmirror.cdc.relay.source_schema import changed_silently
+from openmirror.cdc.stops import TAKE_SNAPSHOT
 from openmirror.errors import PublishRefused
 from openmirror.protocol.names import ROW_MARKER_COLUMN
 from openmirror.protocol.partial_updates import PARTIAL_UPDATE
@@ -27,7 +28,6 @@ from openmirror.publishing.columns import merged
 from openmirror.publishing.encoding import MARKER_TYPE
 from openmirror.publishing.pieces import WaitingRows, columns_of
 
-_RESNAPSHOT = "Take a new snapshot of the table."
 _GIVE_A_KEY = (
     "Give it a primary key, or leave it out of the tables that are captured. A connector can also "
     "be given columns that are one (message.key.columns)."
@@ -61,6 +61,11 @@ class TableRecords:
     """What its mirror takes beyond the published markers."""
 
     @property
+    def is_emptied(self) -> bool:
+        """Whether a truncate is among them."""
+        return any(pc.any(pc.equal(p.rows.column("__op"), "t")).as_py() for p in self.pieces)
+
+    @property
     def first(self) -> Offset:
         """The first of these records; the end where there is none."""
         firsts = [p.rows.column("__offset")[0].as_py() for p in self.pieces if p.rows.num_rows]
@@ -77,6 +82,8 @@ class Before:
     """By the newest schema; None for a table of which nothing landed."""
     ever: TableSchema = TableSchema()
     """Every column that the table has, also those that the source has dropped."""
+    resnapshot: str | None = None
+    """The newest snapshot that began it anew."""
 
 
 @dataclass(frozen=True)
@@ -117,14 +124,14 @@ def select(before: Before, records: TableRecords) -> Selection:
     if open_pair is not None and is_lost:
         detail = f"{chosen[0][0].table}: a row's key changed, and its row with the new key is lost"
         return _stopped(
-            before, records, open_pair, StopReason(StopCode.EVENTS_LOST, detail, _RESNAPSHOT)
+            before, records, open_pair, StopReason(StopCode.EVENTS_LOST, detail, TAKE_SNAPSHOT)
         )
     if open_pair is not None and records.stop is not None:
         return _stopped(before, records, open_pair, records.stop)
     if open_pair is not None:
         return replace(select(before, _cut(records, open_pair)), held=open_pair)
     stop = None if records.stop is None else (records.end, records.stop)
-    return Selection(_files(chosen, records.end), stop)
+    return Selection(_files(before, chosen, records.end), stop)
 
 
 def _stopped(before: Before, records: TableRecords, at: Offset, stop: StopReason) -> Selection:
@@ -189,7 +196,7 @@ def _first_offset(piece: DecodedRows, rows: pa.ChunkedArray) -> list[Offset]:
 
 def _emptied(piece: DecodedRows) -> StopReason:
     detail = f"{piece.table} was emptied (TRUNCATE), which its mirror does not take"
-    return StopReason(StopCode.TRUNCATE_UNSUPPORTED, detail, _RESNAPSHOT)
+    return StopReason(StopCode.TRUNCATE_UNSUPPORTED, detail, TAKE_SNAPSHOT)
 
 
 def _unavailable(piece: DecodedRows, at: Offset) -> StopReason:
@@ -210,13 +217,13 @@ def _schema_refused(
         return StopReason(StopCode.SOURCE_KEY_MISSING, detail, _GIVE_A_KEY)
     if set(piece.keys) != set(keys):
         detail = f"{piece.table}: its key was {list(keys)} and is {list(piece.keys)} now"
-        return StopReason(StopCode.RESNAPSHOT_NEEDED, detail, _RESNAPSHOT)
+        return StopReason(StopCode.RESNAPSHOT_NEEDED, detail, TAKE_SNAPSHOT)
     if columns is not None and (why := changed_silently(columns, piece.columns, ever)):
-        return StopReason(StopCode.RESNAPSHOT_NEEDED, f"{piece.table}: {why}", _RESNAPSHOT)
+        return StopReason(StopCode.RESNAPSHOT_NEEDED, f"{piece.table}: {why}", TAKE_SNAPSHOT)
     try:
         merged(ever, _columns(piece))
     except PublishRefused as refused:
-        return StopReason(StopCode.CHANGE_REFUSED, f"{piece.table}: {refused}", _RESNAPSHOT)
+        return StopReason(StopCode.CHANGE_REFUSED, f"{piece.table}: {refused}", TAKE_SNAPSHOT)
     return None
 
 
@@ -239,14 +246,16 @@ def _open_pair(pieces: Sequence[DecodedRows]) -> tuple[Offset | None, bool]:
     return open_at, False
 
 
-def _files(chosen: Sequence[tuple[DecodedRows, SeenChanges]], end: Offset) -> tuple[FileRows, ...]:
+def _files(
+    before: Before, chosen: Sequence[tuple[DecodedRows, SeenChanges]], end: Offset
+) -> tuple[FileRows, ...]:
     """Pieces of one type a column share a file; the last file speaks for all up to the end."""
     files: list[FileRows] = []
     as_text = any(len(pc.drop_null(piece.rows.column("__absent"))) for piece, _ in chosen)
     for piece, seen in chosen:
         rows = _waiting(piece, as_text=as_text)
         last = Offset(piece.rows.column("__offset")[-1].as_py())
-        after = Before(Offset(last + 1), seen, _columns(piece))
+        after = replace(before, through=Offset(last + 1), seen=seen, columns=_columns(piece))
         together = (*files[-1].pieces, rows) if files else (rows,)
         columns = columns_of(together)
         if isinstance(columns, Broken):

@@ -18,6 +18,7 @@ from openmirror.cdc.decoded import (
     UndecodableRecord,
 )
 from openmirror.cdc.records import RECORDS
+from openmirror.cdc.snapshot_marks import NOTIFICATIONS
 from openmirror.cdc.stops import EventsLost
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.protocol.schema import ColumnType
@@ -49,6 +50,34 @@ class Event:
     """Why it cannot be understood."""
     nowhere: bool = False
     """Whether it does not say which table it is of."""
+    snapshot: str = "true"
+    """Which one, where the place is empty."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A record in which the connector says what became of a new snapshot."""
+
+    number: str
+    type: str
+    status: str | None = None
+
+    def as_value(self) -> bytes:
+        payload = {
+            "id": self.number,
+            "type": self.type,
+            "aggregate_type": "Incremental Snapshot",
+            "additional_data": {"connector_name": "shop", "status": self.status},
+        }
+        return json.dumps({"schema": {}, "payload": payload}).encode()
+
+
+def begun(number: str) -> Mark:
+    return Mark(number, "STARTED")
+
+
+def ended(number: str, status: str = "SUCCEEDED") -> Mark:
+    return Mark(number, "TABLE_SCAN_COMPLETED", status)
 
 
 @dataclass
@@ -56,7 +85,7 @@ class Stream:
     """A stream in memory: what was sent into it, with the offsets that it got."""
 
     identity: StreamIdentity = field(default_factory=lambda: StreamIdentity("0" * 32))
-    events: list[Event | None] = field(default_factory=list)
+    events: list[Event | Mark | None] = field(default_factory=list)
     """None is a record about no row."""
     earliest: Offset = START
     reads: list[Offset] = field(default_factory=list)
@@ -70,8 +99,15 @@ class Stream:
             raise EventsLost(f"{start} is gone")
         self.reads.append(start)
         offsets = range(start, min(len(self.events), start + most_records))
+        marks = {o: one for o in offsets if isinstance(one := self.events[o], Mark)}
         rows = [
-            {"offset": o, "topic": "s.t", "key": None, "value": None, "headers": []}
+            {
+                "offset": o,
+                "topic": NOTIFICATIONS if o in marks else "s.t",
+                "key": None,
+                "value": marks[o].as_value() if o in marks else None,
+                "headers": [],
+            }
             for o in offsets
         ]
         return pa.Table.from_pylist(rows, RECORDS)
@@ -85,6 +121,7 @@ class Stream:
         undecodable, others = [], 0
         for offset in records.column("offset").to_pylist():
             event = self.events[offset]
+            assert not isinstance(event, Mark), "it says nothing of rows"
             if event is None:
                 others += 1
             elif event.bad is not None:
@@ -112,7 +149,7 @@ def _rows(columns: Sequence[SourceColumn], events: Iterable[tuple[int, Event]]) 
             {
                 "__offset": offset,
                 "__op": event.op,
-                "__snapshot": "false" if event.place else "true",
+                "__snapshot": "false" if event.place else event.snapshot,
                 "__transaction": None if event.transaction is None else str(event.transaction),
                 "__position": list(event.place),
                 "__key": None if event.op == "t" else json.dumps({"id": event.id}),

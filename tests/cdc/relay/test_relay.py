@@ -152,7 +152,7 @@ def _past_what_is_held(made: Relay, end: Offset, *given: Any, **named: Any) -> N
 
 
 def _document_first(made: Relay, path: TablePath, records: TableRecords) -> LandedRecords:
-    made._write(lambda there: there.advanced(records.end, [], {}))
+    made._change(lambda there: there.advanced(records.end, [], {}))
     return _LAND(made, path, records)
 
 

@@ -1,0 +1,56 @@
+"""Beginning a table anew: one file that empties it, and has all its rows as they came since.
+
+Pure, as `selecting` is. All of it is one file, so that no reader ever sees half of a snapshot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from openmirror.cdc.relay.selecting import Before, FileRows, Selection, TableRecords, select
+from openmirror.cdc.stops import TAKE_SNAPSHOT
+from openmirror.formats.arrow_types import arrow_type
+from openmirror.protocol.names import ROW_MARKER_COLUMN
+from openmirror.protocol.rows import Marker
+from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.streams import StopCode, StopReason
+from openmirror.publishing.encoding import MARKER_TYPE
+from openmirror.publishing.pieces import WaitingRows
+
+
+def select_anew(before: Before, records: TableRecords, number: str) -> Selection:
+    """The one file of a snapshot; where it has landed, what follows of these records.
+
+    `records` are all of the table's from where the snapshot began to where it ended: its rows, and
+    the changes that came between them.
+    """
+    if before.resnapshot == number:
+        return select(before, records)  # what is left behind it, such as half a change of a key
+    # What was seen before the snapshot began is in its rows. Columns may be any, as of a new table.
+    empty = replace(before, through=records.first, columns=None)
+    selection = select(empty, records)
+    if selection.stop is not None:
+        return Selection((), selection.stop)
+    if len(selection.files) > 1:
+        why = "a column's type changed while its new snapshot was taken"
+        stop = StopReason(StopCode.RESNAPSHOT_NEEDED, why, TAKE_SNAPSHOT)
+        return Selection((), (records.first, stop))
+    empty_file = FileRows((), before.ever, replace(before, through=records.end))
+    file = next(iter(selection.files), empty_file)
+    pieces = (_truncate(file.columns, file.pieces), *file.pieces)
+    after = replace(file.after, resnapshot=number)
+    return Selection((replace(file, pieces=pieces, after=after),), held=selection.held)
+
+
+def _truncate(columns: TableSchema, pieces: tuple[WaitingRows, ...]) -> WaitingRows:
+    """The row that empties the table, with the columns of the others and markers of their type."""
+    fields = [(column.name, pa.nulls(1, arrow_type(column.type))) for column in columns.columns]
+    is_text = any(
+        pa.types.is_string(piece.rows.schema.field(ROW_MARKER_COLUMN).type) for piece in pieces
+    )
+    marker = pa.array([Marker.TRUNCATE.value], MARKER_TYPE)
+    fields.append((ROW_MARKER_COLUMN, marker.cast(pa.string()) if is_text else marker))
+    rows = pa.Table.from_arrays([array for _, array in fields], [name for name, _ in fields])
+    return WaitingRows(rows=rows, marker=None, columns=columns)

@@ -1,0 +1,54 @@
+"""`openmirror cdc resnapshot`: what it writes, and what it answers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from openmirror.cli.app import app
+from openmirror.protocol.names import TablePath
+from openmirror.protocol.streams import StreamDocument, StreamIdentity
+from openmirror.table.layout import landing_zone
+
+ORDERS = TablePath("public", "orders")
+
+
+@pytest.fixture
+def document(tmp_path: Path) -> Path:
+    """The document of a stream that has landed one table."""
+    path = tmp_path / landing_zone("shop") / "_streams" / "shop.json"
+    path.parent.mkdir(parents=True)
+    stream = StreamDocument(identity=StreamIdentity("0" * 32), tables=frozenset({ORDERS}))
+    path.write_bytes(stream.as_json())
+    return path
+
+
+def resnapshot(root: Path, *words: str) -> Result:
+    command = ["cdc", "resnapshot", *words, "--mirror", "shop", "--root", str(root)]
+    return CliRunner().invoke(app, command)
+
+
+def test_a_new_snapshot_is_asked_for_once(document: Path, tmp_path: Path) -> None:
+    first = resnapshot(tmp_path, "public.orders")
+    assert (first.exit_code, "is asked for" in first.output) == (0, True), first.output
+    (one,) = StreamDocument.from_json(document.read_bytes()).resnapshots.values()
+    again = resnapshot(tmp_path, "public.orders")
+    assert (again.exit_code, "was asked for already" in again.output) == (0, True)
+    assert StreamDocument.from_json(document.read_bytes()).resnapshots == {ORDERS: one}
+
+
+def test_a_table_that_is_not_there_is_named_with_those_that_are(
+    document: Path, tmp_path: Path
+) -> None:
+    shown = resnapshot(tmp_path, "public.nothing")
+    assert shown.exit_code != 0
+    assert "public.nothing" in shown.output
+    assert "public.orders" in shown.output
+
+
+def test_a_stream_that_is_not_there_is_named(document: Path, tmp_path: Path) -> None:
+    shown = resnapshot(tmp_path, "public.orders", "--stream", "other")
+    assert shown.exit_code != 0
+    assert "there is no stream other" in " ".join(shown.output.split())
