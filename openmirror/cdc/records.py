@@ -8,12 +8,15 @@ import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.protocol.streams import Offset, StreamIdentity
 
+SCHEMA_TEXT = pa.dictionary(pa.int32(), pa.string())
 RECORDS = pa.schema(
     [
         pa.field("offset", pa.int64(), nullable=False),
         pa.field("topic", pa.string(), nullable=False),
         pa.field("key", pa.binary()),
         pa.field("value", pa.binary()),
+        pa.field("key_schema", SCHEMA_TEXT),
+        pa.field("value_schema", SCHEMA_TEXT),
         pa.field(
             "headers",
             pa.list_(pa.struct([pa.field("name", pa.string()), pa.field("value", pa.binary())])),
@@ -22,8 +25,9 @@ RECORDS = pa.schema(
 )
 """Records in the order of their offsets.
 
-Key and value are what Kafka Connect's JSON converter writes with schemas: NULL is a record without
-a key, or a tombstone.
+Key and value are what Kafka Connect's JSON converter writes: without schemas where these stand in
+columns of their own, and with them where those are NULL. A NULL key or value is a record without a
+key, or a tombstone.
 """
 
 

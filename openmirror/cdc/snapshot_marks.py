@@ -49,7 +49,8 @@ def marks_in(records: pa.Table) -> tuple[SnapshotMark, ...]:
     """The marks among records (`RECORDS`), in their order."""
     found = []
     for row in records.filter(_is_notification(records)).to_pylist():
-        read = _read(json.loads(row["value"])["payload"])
+        value = json.loads(row["value"])
+        read = _read(value if row["value_schema"] is not None else value["payload"])
         if read is not None:
             found.append(SnapshotMark(Offset(row["offset"]), *read))
     return tuple(found)

@@ -14,23 +14,18 @@ from typing import Any
 
 import jpype  # type: ignore[import-untyped]
 
+from openmirror.cdc.capture.events import EventReader, source_of
 from openmirror.cdc.capture.failures import connector_failure
-from openmirror.cdc.snapshot_marks import NOTIFICATIONS
-from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
+from openmirror.cdc.capture.transactions import Transactions
+from openmirror.cdc.spool.writer import SpoolWriter
 
 _JVM = (
-    "-Xmx512m",
+    "-Xmx1g",
     "-XX:+UseSerialGC",
     "-Xshare:auto",
     "-Duser.timezone=UTC",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
 )
-PAIR_HEADERS = ("__debezium.newkey", "__debezium.oldkey")
-"""They make a delete and an insert one row's. Others say the same of every record."""
-_OF_PAIRS = ('"op":"d"', '"op":"c"')
-"""Every delete and every insert has one of these somewhere in its text."""
-_ENDED = '"status":"END"'
-_BEGUN = '"status":"BEGIN"'
 
 
 def start_jvm(class_path: str) -> None:
@@ -43,8 +38,8 @@ class Capture:
 
     def __init__(self, properties: Mapping[str, str], writer: SpoolWriter) -> None:
         self._writer = writer
-        self._transactions = f"{properties['topic.prefix']}.transaction"
-        self._is_inside = False
+        transactions = Transactions(f"{properties['topic.prefix']}.transaction")
+        self._reader = EventReader(transactions)
         self._failure: str | None = None
         self._spool_failure: Exception | None = None
         self._stopping = threading.Event()
@@ -90,8 +85,8 @@ class Capture:
     def _take(self, events: Any, committer: Any) -> None:
         """Make a batch last, then acknowledge what is whole of it."""
         try:
-            records, whole = self._read(events)
-            source = self._writer.source if whole is None else _source(whole)
+            records, whole = self._reader.read(events)
+            source = self._writer.source if whole is None else source_of(whole)
             self._writer.append(records, source or b"")
         except Exception as error:
             # The engine says in its own words that its consumer has failed; this is why.
@@ -101,68 +96,12 @@ class Capture:
             committer.markProcessed(whole)
             committer.markBatchFinished()
 
-    def _read(self, events: Any) -> tuple[list[SpooledRecord], Any]:
-        """A batch's records, and the last event up to which all transactions are whole."""
-        records, whole = [], None
-        for event in events:
-            topic = str(event.destination())
-            value = event.value()
-            text = None if value is None else str(value)
-            if topic == self._transactions and text is not None:
-                if _BEGUN in text:
-                    self._is_inside = True
-                elif _ENDED in text:
-                    self._is_inside = False
-            # A notification's place may be from before the snapshot that it announces.
-            if not self._is_inside and topic != NOTIFICATIONS:
-                whole = event
-            # Each header costs as much as all the rest of a record, and few records can have one.
-            is_half = text is not None and any(op in text for op in _OF_PAIRS)
-            headers = _pair_headers(event) if is_half else ()
-            records.append(SpooledRecord(topic, _bytes(event.key()), _bytes(text), headers))
-        return records, whole
-
     def _ended(self, success: bool, message: Any, error: Any) -> None:
         if not success:
             cause = error
             while cause is not None and cause.getCause() is not None:
                 cause = cause.getCause()
             self._failure = str(cause.getMessage() if cause is not None else message)
-
-
-def _pair_headers(event: Any) -> tuple[tuple[str, bytes | None], ...]:
-    return tuple(
-        (name, _bytes(header.getValue()))
-        for header in event.headers()
-        if (name := str(header.getKey())) in PAIR_HEADERS
-    )
-
-
-def _bytes(value: Any) -> bytes | None:
-    return None if value is None else str(value).encode("utf-8", "surrogatepass")
-
-
-def _source(event: Any) -> bytes:
-    """The source's own place, as the file of offsets has it."""
-    record = event.sourceRecord()
-    return json.dumps(
-        {"partition": _plain(record.sourcePartition()), "offset": _plain(record.sourceOffset())}
-    ).encode()
-
-
-def _plain(values: Any) -> dict[str, object]:
-    found: dict[str, object] = {}
-    for entry in values.entrySet():
-        value = entry.getValue()
-        if value is None:
-            found[str(entry.getKey())] = None
-        elif isinstance(value, jpype.JClass("java.lang.Boolean")):
-            found[str(entry.getKey())] = bool(value)
-        elif isinstance(value, jpype.JClass("java.lang.Number")):
-            found[str(entry.getKey())] = int(value.longValue())
-        else:
-            found[str(entry.getKey())] = str(value)
-    return found
 
 
 def write_offsets(path: Path, name: str, source: bytes | None) -> None:

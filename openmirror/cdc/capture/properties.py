@@ -47,8 +47,9 @@ def connector_properties(
         # As base64 they would come as text, which nothing then knows to be bytes.
         "binary.handling.mode": "bytes",
         "interval.handling.mode": "string",
-        "key.converter.schemas.enable": "true",
-        "value.converter.schemas.enable": "true",
+        # They are written once each, and not into every record.
+        "key.converter.schemas.enable": "false",
+        "value.converter.schemas.enable": "false",
         # By default the converter writes a column's default where the column is NULL.
         "key.converter.replace.null.with.default": "false",
         "value.converter.replace.null.with.default": "false",

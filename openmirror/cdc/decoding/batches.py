@@ -11,7 +11,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from openmirror.cdc.decoded import SourceTable, UndecodableRecord
 from openmirror.cdc.decoding.control import pairs
 from openmirror.cdc.decoding.payloads import table_in
-from openmirror.cdc.decoding.spans import Spans, split
+from openmirror.cdc.decoding.spans import Spans, apart
 from openmirror.protocol.streams import StopReason
 
 
@@ -33,8 +33,8 @@ def taken_apart(records: pa.Table) -> RecordsApart:
     return RecordsApart(
         columns["offset"],
         columns["topic"],
-        split(columns["value"]),
-        split(columns["key"]),
+        apart(columns["value"], columns["value_schema"]),
+        apart(columns["key"], columns["key_schema"]),
         pairs(columns["headers"]),
     )
 

@@ -26,8 +26,35 @@ class Spans:
     """Why a row is not one JSON object of a schema and a payload."""
 
 
+def apart(records: pa.Array, schemas: pa.DictionaryArray) -> Spans:
+    """Keys or values (binary), of which some have their schema beside them."""
+    within = pc.and_(pc.is_valid(records), pc.is_null(schemas))
+    if not pc.any(within).as_py():
+        texts, faults = _texts(records)
+        sound = pa.array([_is_whole(text) for text in schemas.dictionary.to_pylist()], pa.bool_())
+        known = pc.fill_null(sound.take(schemas.indices), True)
+        if not pc.all(known).as_py():
+            wrong = pc.indices_nonzero(pc.invert(known)).to_pylist()
+            faults |= dict.fromkeys(wrong, "its schema is no JSON object")
+            texts = pc.if_else(known, texts, None)
+        indices = pc.if_else(pc.is_valid(texts), schemas.indices, None)
+        return Spans(pa.DictionaryArray.from_arrays(indices, schemas.dictionary), texts, faults)
+    if pc.all(pc.or_(within, pc.is_null(records))).as_py():
+        return split(records)
+    spans = [
+        apart(pc.if_else(within, None, records), schemas),
+        split(pc.if_else(within, records, None)),
+    ]
+    texts = [pc.dictionary_decode(one.schemas) for one in spans]
+    return Spans(
+        pc.coalesce(*texts).dictionary_encode(),
+        pc.coalesce(*(one.payloads for one in spans)),
+        spans[0].faults | spans[1].faults,
+    )
+
+
 def split(records: pa.Array) -> Spans:
-    """Keys or values (binary) in two.
+    """Keys or values (binary) that have their schema within, in two.
 
     What the converter writes is cut without being read: the seam cannot stand inside a text, where
     its quotes would be escaped. Whatever begins or ends in another way is read exactly.

@@ -25,7 +25,7 @@ from openmirror.errors import OpenmirrorError
 from openmirror.protocol.streams import Offset, StreamIdentity
 
 IDENTITY = "spool.json"
-_VERSION = 1
+_VERSION = 2
 _NAME = re.compile(r"([0-9]{20})-([0-9]{20})\.arrow\Z")
 _ANEW = "Remove the folder, and begin the stream anew from a new snapshot"
 
@@ -79,7 +79,7 @@ def identity_of(folder: Path) -> StreamIdentity:
         document = json.loads(path.read_bytes())
         if document["version"] == _VERSION:
             return StreamIdentity(document["identity"])
-        why = f"it has version {document['version']}: a newer openmirror wrote it"
+        why = f"it has version {document['version']}, and this openmirror reads {_VERSION}"
     except (OSError, ValueError, KeyError, TypeError) as error:
         why = str(error)
     raise SpoolDamaged(f"{path} cannot be read ({why}). {_ANEW}")

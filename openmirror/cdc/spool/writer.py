@@ -22,7 +22,7 @@ SOURCE = b"openmirror.source"
 _LOCK = "_lock"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True, slots=True)
 class SpooledRecord:
     """One record, before it has an offset."""
 
@@ -30,6 +30,9 @@ class SpooledRecord:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    key_schema: str | None = None
+    """Its JSON, where the key's text does not have it."""
+    value_schema: str | None = None
 
 
 class SpoolWriter:
@@ -83,6 +86,8 @@ class SpoolWriter:
                 "topic": [record.topic for record in records],
                 "key": [record.key for record in records],
                 "value": [record.value for record in records],
+                "key_schema": _texts([record.key_schema for record in records]),
+                "value_schema": _texts([record.value_schema for record in records]),
                 "headers": [
                     [{"name": name, "value": value} for name, value in record.headers]
                     for record in records
@@ -113,3 +118,12 @@ class SpoolWriter:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _texts(schemas: Sequence[str | None]) -> pa.DictionaryArray:
+    """Each text once, and which of them every record has."""
+    known: dict[str, int] = {}
+    indices = [None if text is None else known.setdefault(text, len(known)) for text in schemas]
+    return pa.DictionaryArray.from_arrays(
+        pa.array(indices, pa.int32()), pa.array(list(known), pa.string())
+    )

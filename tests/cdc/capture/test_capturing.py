@@ -85,7 +85,7 @@ class Spooled:
         for record in records:
             assert record["offset"] == self._next
             self._next = Offset(self._next + 1)
-            payload = json.loads(record["value"])["payload"] if record["value"] else {}
+            payload = json.loads(record["value"]) if record["value"] else {}
             if "op" in payload:
                 self.changes.append(_change(payload, record["headers"]))
 
@@ -302,7 +302,7 @@ def test_a_wrong_password_ends_the_process_before_java_is_started(
 def test_a_wrong_password_costs_no_stream(settings: CaptureSettings) -> None:
     with SpoolWriter(settings.spool) as writer:
         place = b'{"partition": {}, "offset": {"lsn": 7}}'
-        writer.append([SpooledRecord("t", None, None)], place)
+        writer.append([SpooledRecord(topic="t", key=None, value=None)], place)
         identity = writer.identity
     wrong = replace(settings, url=replace(settings.url, password="guessed"), anew=True)
     process = CaptureProcess(wrong)

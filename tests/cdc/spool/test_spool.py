@@ -20,7 +20,13 @@ MOST = (1000, 1 << 30)
 
 
 def record(number: int) -> SpooledRecord:
-    return SpooledRecord("t", b"%d" % number, None, (("h", b"x"), ("none", None)))
+    return SpooledRecord(
+        topic="t",
+        key=b"%d" % number,
+        value=None,
+        headers=(("h", b"x"), ("none", None)),
+        key_schema=f"of {number % 2}",
+    )
 
 
 def filled(folder: Path, *sizes: int) -> None:
@@ -52,6 +58,8 @@ def test_records_are_read_from_any_offset_in_any_portion(tmp_path: Path) -> None
         "topic": "t",
         "key": b"0",
         "value": None,
+        "key_schema": "of 0",
+        "value_schema": None,
         "headers": [{"name": "h", "value": b"x"}, {"name": "none", "value": None}],
     }
 
@@ -198,7 +206,7 @@ def test_a_listing_that_missed_a_segment_is_made_again(
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"version": 2, "identity": "x"}', b'{"version": 1}']
+    "content", [b"", b"{", b"[]", b'{"version": 3, "identity": "x"}', b'{"version": 1}']
 )
 def test_an_identity_that_cannot_be_read_is_named(tmp_path: Path, content: bytes) -> None:
     filled(tmp_path, 1)
