@@ -252,7 +252,7 @@ def _mirror(stream: LocalStream, url: DatabaseUrl, wishes: Wishes) -> None:
             running.serve(0.2)
             relay.check()
             capture.check()
-            lines.asked(signals.ask(relay.resnapshots))
+            lines.asked(signals.ask(relay.resnapshots, capture.starts))
         relay.stop(_SECONDS_TO_STOP)
         if running.stop():
             say("abandoned a batch; the next run applies it, exactly once")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from openmirror.cdc.capture.jars import capture_class_path
+from openmirror.cdc.capture.kept import KeptCapture
 from openmirror.cdc.capture.process import CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.cdc.decoding.decoder import Decoder
@@ -69,16 +70,28 @@ def want_snapshot(stream: LocalStream, path: TablePath) -> bool:
 
 
 @contextmanager
-def capturing(settings: Settings, wanted: CaptureSettings, say: Say) -> Iterator[CaptureProcess]:
+def capturing(settings: Settings, wanted: CaptureSettings, say: Say) -> Iterator[KeptCapture]:
     """A process that captures a database, once it has begun; stopped at the end.
 
-    Debezium's jars are found, or fetched. Raises CannotStart where it cannot begin.
+    Debezium's jars are found, or fetched. Raises CannotStart where it cannot begin, and
+    CaptureInterrupted where the database does not answer.
     """
     need_java()
-    jars = capture_class_path(jar_cache(settings), say)
-    capture = CaptureProcess(replace(wanted, class_path=jars))
+    how = replace(wanted, class_path=capture_class_path(jar_cache(settings), say))
+
+    def begin() -> CaptureProcess:
+        nonlocal how
+        process = CaptureProcess(how)
+        try:
+            process.wait_ready(_SECONDS_TO_BEGIN, say)
+        except BaseException:
+            process.kill()
+            raise
+        how = replace(how, anew=False)
+        return process
+
+    capture = KeptCapture(begin, say)
     try:
-        capture.wait_ready(_SECONDS_TO_BEGIN, say)
         yield capture
     finally:
         capture.stop()

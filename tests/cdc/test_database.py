@@ -14,7 +14,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import set_json_loads
 
 from openmirror.cdc.capture.jars import capture_class_path
-from openmirror.cdc.capture.process import CaptureProcess
+from openmirror.cdc.capture.process import CaptureInterrupted, CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
 from openmirror.cdc.capture.signals import SnapshotSignals
 from openmirror.cdc.decoding.decoder import Decoder
@@ -119,13 +119,18 @@ class Site:
     def anew(self, table: str) -> None:
         """A new snapshot of a table, asked for as `cdc run` does, until it has landed."""
         path, signals = TablePath("public", table), SnapshotSignals(self._settings.spool)
+        connector = 1
         shared = SharedDocument.of_any(self._store, _ZONE, "shop")
         shared.change(lambda there: there.wanting(path, uuid4().hex))
         ends = time.monotonic() + _PATIENCE
         while path in self.document().resnapshots:
             assert time.monotonic() < ends, self.document()
-            self.capture().check()
-            signals.ask(self.document().resnapshots)
+            try:
+                self.capture().check()
+            except CaptureInterrupted:
+                self.end_capture(CaptureProcess.kill)
+                connector += 1
+            signals.ask(self.document().resnapshots, connector)
             if not self.land():
                 time.sleep(0.05)
 

@@ -13,7 +13,8 @@ import threading
 from types import FrameType
 
 from openmirror.cdc.capture.engine import Capture, is_in_snapshot, start_jvm, write_offsets
-from openmirror.cdc.capture.preparing import prepare
+from openmirror.cdc.capture.failures import ConnectorFailed
+from openmirror.cdc.capture.preparing import ServerAway, prepare
 from openmirror.cdc.capture.properties import connector_properties
 from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.cdc.spool.writer import SpoolWriter
@@ -37,6 +38,12 @@ def main() -> int:
                 "log meanwhile"
             }
         )
+        return 1
+    except ConnectorFailed as error:
+        _say({"error": str(error), "passes": error.passes})
+        return 1
+    except ServerAway as error:
+        _say({"error": str(error), "passes": True})
         return 1
     except (OpenmirrorError, RuntimeError) as error:
         _say({"error": str(error) or type(error).__name__})

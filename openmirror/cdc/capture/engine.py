@@ -15,7 +15,7 @@ from typing import Any
 import jpype  # type: ignore[import-untyped]
 
 from openmirror.cdc.capture.events import EventReader, source_of
-from openmirror.cdc.capture.failures import connector_failure
+from openmirror.cdc.capture.failures import ConnectorFailed
 from openmirror.cdc.capture.transactions import Transactions
 from openmirror.cdc.spool.writer import SpoolWriter
 
@@ -46,12 +46,12 @@ class Capture:
         self._engine = self._made(properties)
 
     def run(self) -> None:
-        """Capture; raises RuntimeError with the connector's own words, or what the spool raised."""
+        """Capture; raises ConnectorFailed, or what the spool raised."""
         self._engine.run()
         if self._spool_failure is not None:
             raise self._spool_failure
         if self._failure is not None and not self._stopping.is_set():
-            raise RuntimeError(connector_failure(self._failure))
+            raise ConnectorFailed(self._failure)
 
     def stop(self) -> None:
         """End it; from another thread.

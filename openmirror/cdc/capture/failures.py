@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
+from openmirror.errors import OpenmirrorError
+
 _ANEW = "Begin the stream anew, from a new snapshot: --anew"
+_AWAY = "the server went away, and did not come back in a minute"
+_AGAIN = "Begin again: nothing is lost"
 _MOST = 600
 """So much of the connector's own words; some hold its whole state."""
 _KNOWN = (
@@ -39,8 +43,13 @@ _KNOWN = (
     (
         "refused|terminating connection|connection attempt failed|Database connection failed"
         "|I/O error|closed|reset by peer|shutting down|starting up",
-        "the server went away, and did not come back in a minute. Begin again once it is there: "
-        "nothing is lost",
+        f"{_AWAY}. Begin again once it is there: nothing is lost",
+    ),
+    (
+        # Its thread for signals and the one that reads the log use the same object.
+        "IncrementalSnapshotContext",
+        "the connector lost its way in a new snapshot of a table, as it does when one ends while "
+        f"it is asked for. {_AGAIN}",
     ),
     (
         "OutOfMemoryError|Java heap space",
@@ -49,8 +58,19 @@ _KNOWN = (
 )
 
 
-def connector_failure(words: str) -> str:
-    """What went wrong and what ends it, then the connector's own words."""
+class ConnectorFailed(OpenmirrorError):
+    """A connector has ended; the message has what ends it, then the connector's own words."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__(_in_words(words))
+
+    @property
+    def passes(self) -> bool:
+        """Whether beginning again is all that it needs."""
+        return str(self).startswith((_AWAY, "the connector lost its way"))
+
+
+def _in_words(words: str) -> str:
     own = " ".join(words.split()) or "it gave no reason"
     if len(own) > _MOST:
         own = own[:_MOST] + "…"

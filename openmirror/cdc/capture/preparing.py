@@ -51,6 +51,7 @@ _PUBLICATION = """
 _MAY_CREATE = "SELECT has_database_privilege(current_database(), 'CREATE')"
 _SECONDS_FOR_A_READER_TO_END = 10.0
 """A process that was killed reads its slot until the server notices."""
+_START_IT = "Start the server, or correct host and port"
 _REMEDIES = (
     ("password authentication failed", "Correct the user or the password"),
     ("no password supplied", "Give the password, in the URL or in PGPASSWORD"),
@@ -61,12 +62,16 @@ _REMEDIES = (
     ("too many connections|remaining connection slots", "Raise max_connections"),
     (
         "refused|timeout|timed out|translate host|resolve host|No route|unreachable|starting up",
-        "Start the server, or correct host and port",
+        _START_IT,
     ),
 )
 _NO_SLOT_FREE = """
     SELECT count(*) >= current_setting('max_replication_slots')::int FROM pg_replication_slots
 """
+
+
+class ServerAway(CannotStart):
+    """The database does not answer, or not yet."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,8 @@ def prepare(settings: CaptureSettings, *, is_begun: bool) -> CapturedTables:
     except psycopg.Error as error:
         words = _words(error)
         remedy = next((then for sign, then in _REMEDIES if re.search(sign, words)), None)
-        raise CannotStart(
+        failure = ServerAway if remedy == _START_IT else CannotStart
+        raise failure(
             f"{url} cannot be captured: {words.rstrip('.')}. "
             f"{remedy or 'Correct this, and begin again'}"
         ) from error

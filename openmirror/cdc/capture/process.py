@@ -18,6 +18,10 @@ class CaptureFailed(OpenmirrorError):
     """The capturing process has ended; the message says why, and what to do."""
 
 
+class CaptureInterrupted(CaptureFailed):
+    """It has ended by something that passes: beginning again is all that it needs."""
+
+
 class CaptureProcess:
     """A process of its own, which may be killed at any time: what it has spooled is there.
 
@@ -54,7 +58,7 @@ class CaptureProcess:
     def wait_ready(self, seconds: float, say: Callable[[str], None]) -> tuple[str, ...]:
         """The tables that are captured, once it has begun; `say` hears of those that are not.
 
-        Raises CannotStart where it cannot begin.
+        Raises CannotStart where it cannot begin, and CaptureInterrupted where it cannot yet.
         """
         try:
             line = self._lines.get(timeout=seconds)
@@ -63,6 +67,8 @@ class CaptureProcess:
                 f"{self._settings.url} was not captured within {seconds:g} s"
             ) from None
         if line is None or "error" in line:
+            if _passes(line):
+                raise CaptureInterrupted(self._why(line))
             raise CannotStart(self._why(line))
         for note in _texts(line["notes"]):
             say(note)
@@ -76,7 +82,7 @@ class CaptureProcess:
             line = self._lines.get(timeout=1.0)
         except Empty:
             line = None
-        raise CaptureFailed(self._why(line))
+        raise (CaptureInterrupted if _passes(line) else CaptureFailed)(self._why(line))
 
     def stop(self, seconds: float = 15.0) -> None:
         """End it; it is killed where it does not end in time, which loses nothing."""
@@ -108,6 +114,10 @@ class CaptureProcess:
             return str(line["error"])
         code = self._process.poll()
         return f"the process that captures {self._settings.url} has ended ({code})"
+
+
+def _passes(line: dict[str, object] | None) -> bool:
+    return line is not None and bool(line.get("passes"))
 
 
 def _texts(values: object) -> tuple[str, ...]:

@@ -25,16 +25,22 @@ class SnapshotSignals:
         self._file = spool / SIGNALS
         self._monotonic = monotonic
         self._asked: dict[str, float] = {}
+        self._connector = 0
 
-    def ask(self, wanted: Mapping[TablePath, Resnapshot]) -> tuple[TablePath, ...]:
+    def ask(self, wanted: Mapping[TablePath, Resnapshot], connector: int) -> tuple[TablePath, ...]:
         """Ask for those that have not begun; the tables that were asked for now.
 
-        Raises OSError where the file cannot be written.
+        `connector` is another number for one that was started anew: it may have forgotten those
+        that had begun as well. Where it has not, rows come twice, which does no harm. Raises
+        OSError where the file cannot be written.
         """
         asked = []
+        if connector != self._connector:
+            self._asked.clear()
+            self._connector = connector
         for path, one in wanted.items():
             now, before = self._monotonic(), self._asked.get(one.number)
-            if one.since is None and (before is None or now - before >= _AGAIN):
+            if before is None or (one.since is None and now - before >= _AGAIN):
                 self._write(path, one)
                 self._asked[one.number] = now
                 asked.append(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from openmirror.cdc.capture.failures import connector_failure
+from openmirror.cdc.capture.failures import ConnectorFailed
 
 
 @pytest.mark.parametrize(
@@ -26,15 +26,22 @@ from openmirror.cdc.capture.failures import connector_failure
     ],
 )
 def test_what_is_known_has_its_remedy_and_the_connectors_words(words: str, remedy: str) -> None:
-    failure = connector_failure(words)
+    failure = str(ConnectorFailed(words))
     meaning, _, own = failure.partition(" The connector's own words: ")
     assert remedy in meaning
     assert own == words
 
 
 def test_what_is_not_known_is_passed_on_in_one_line() -> None:
-    assert connector_failure("odd\n  thing") == (
+    assert str(ConnectorFailed("odd\n  thing")) == (
         "the connector has failed: odd thing. Correct this, and begin again: nothing is lost"
     )
-    assert "it gave no reason" in connector_failure("")
-    assert len(connector_failure("x" * 100_000)) < 1000
+    assert "it gave no reason" in str(ConnectorFailed(""))
+    assert len(str(ConnectorFailed("x" * 100_000))) < 1000
+
+
+def test_what_passes_by_itself_is_known() -> None:
+    race = 'Cannot invoke "IncrementalSnapshotContext.currentDataCollectionId()"'
+    assert ConnectorFailed(race).passes
+    assert ConnectorFailed("FATAL: the database system is shutting down").passes
+    assert not ConnectorFailed("ERROR: permission denied for table orders").passes
