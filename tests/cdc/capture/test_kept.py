@@ -11,7 +11,7 @@ from openmirror.cdc.capture.process import CaptureFailed, CaptureInterrupted, Ca
 
 
 class Ending(CaptureProcess):
-    """A process that has not ended until it is said how."""
+    """A process that has not ended until it is given its end."""
 
     def __init__(self) -> None:
         self.how: CaptureFailed | None = None
