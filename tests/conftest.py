@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -61,6 +62,12 @@ def zone(tmp_path: Path) -> Zone:
 @pytest.fixture
 def mirror(zone: Zone, spark: SparkSession) -> Mirror:
     return Mirror(zone, spark)
+
+
+def pytest_collection_finish() -> None:
+    # Whatever was imported stays to the end: no collection of garbage goes through it again.
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

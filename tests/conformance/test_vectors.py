@@ -189,8 +189,11 @@ class ByReference:
         self._drained.check(case, lambda path, log: self._engine.rows(log))
 
 
-_BY_BATCHES = {1: CASES, 500: [case for case in CASES if len(case.change_files) > 1]}
+_OF_SEVERAL_FILES = [case for case in CASES if len(case.change_files) > 1]
 """A file alone is the same batch whatever a batch may hold."""
+_SOAKED = [case for at, case in enumerate(_OF_SEVERAL_FILES) if at % 3]
+_BY_BATCHES = {1: CASES, 500: _OF_SEVERAL_FILES[::3]}
+"""By large batches every third; the soak takes all."""
 
 
 @pytest.fixture(scope="module")
@@ -217,6 +220,13 @@ def test_all_but_spark_gives_what_a_vector_says_by_batches_of_any_size(
     batch_files: int, case: Case, by_reference: Callable[[int], ByReference]
 ) -> None:
     by_reference(batch_files).check(case)
+
+
+@pytest.mark.soak
+def test_all_but_spark_gives_what_the_other_vectors_say_by_large_batches(tmp_path: Path) -> None:
+    drained = ByReference(tmp_path, 500, _SOAKED)
+    for case in _SOAKED:
+        drained.check(case)
 
 
 # --- The engine -----------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.harness.sources import nodes, text
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "openmirror"
 
@@ -197,7 +199,7 @@ def modules(*folders: str) -> list[Module]:
     paths = sorted(p for folder in folders for p in (ROOT / folder).rglob("*.py"))
     named = [(p.relative_to(ROOT).as_posix(), p) for p in paths if "node_modules" not in p.parts]
     outside = ("openmirror/__init__.py", "openmirror/__main__.py")
-    return [Module(name, path.read_text()) for name, path in named if name not in outside]
+    return [Module(name, text(path)) for name, path in named if name not in outside]
 
 
 def breaches(of: Iterable[Module]) -> list[str]:
@@ -212,7 +214,7 @@ def breaches(of: Iterable[Module]) -> list[str]:
 
 def imports(module: Module) -> Iterator[str]:
     """Dotted names of everything that a module imports, wherever in it."""
-    for node in ast.walk(ast.parse(module.source)):
+    for node in nodes(module.source):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from tests.harness.sources import nodes, parsed, text
+
 PACKAGE = Path(__file__).parents[2] / "openmirror"
 
 
@@ -16,11 +18,10 @@ def _is_a_class_name(name: str) -> bool:
 
 def _defined(source: str) -> Iterator[str]:
     """Public classes, and the module's aliases of types, which are written like classes."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
+    for node in nodes(source):
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
             yield node.name
-    for node in tree.body:
+    for node in parsed(source).body:
         targets: list[ast.expr] = []
         if isinstance(node, ast.Assign):
             targets = node.targets
@@ -42,7 +43,7 @@ def defined_twice(modules: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 def test_no_two_public_classes_have_one_name() -> None:
     modules = [
-        (str(path.relative_to(PACKAGE)), path.read_text()) for path in sorted(PACKAGE.rglob("*.py"))
+        (str(path.relative_to(PACKAGE)), text(path)) for path in sorted(PACKAGE.rglob("*.py"))
     ]
     assert len(modules) > 300
     assert defined_twice(modules) == {}

@@ -7,13 +7,14 @@ called: a keyword that only the documents have says that a document is changed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from openmirror.table.control import ControlDocument, IncarnationRecord, MirrorDocument
+from tests.harness.sources import nodes, text
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("openmirror", "functions", "spark_jobs")
@@ -34,9 +35,9 @@ def changes(source: str, own: frozenset[str] = frozenset()) -> Iterator[str]:
 
     `own` are fields that it may set.
     """
-    tree = ast.parse(source)
-    names = _names(tree)
-    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+    found_in = nodes(source)
+    names = _names(found_in)
+    for call in (node for node in found_in if isinstance(node, ast.Call)):
         called = _called(call, names)
         set_here = {keyword.arg for keyword in call.keywords}
         if called == "replace":
@@ -51,11 +52,11 @@ def changes(source: str, own: frozenset[str] = frozenset()) -> Iterator[str]:
             yield f"line {call.lineno} sets {', '.join(sorted(str(name) for name in found))}"
 
 
-def _names(tree: ast.Module) -> dict[str, str]:
+def _names(found_in: Iterable[ast.AST]) -> dict[str, str]:
     """What imported names stand for, whatever a module calls them."""
     return {
         alias.asname or alias.name: alias.name
-        for node in ast.walk(tree)
+        for node in found_in
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
@@ -85,7 +86,7 @@ def test_only_transitions_make_one_document_out_of_another() -> None:
         if name.startswith(TRANSITIONS):
             continue
         own = frozenset(RECORD) if name.startswith("openmirror/plan/") else frozenset()
-        breaches += [f"{name}: {change}" for change in changes(path.read_text(), own)]
+        breaches += [f"{name}: {change}" for change in changes(text(path), own)]
     assert not breaches, "\n".join(breaches)
 
 
@@ -94,7 +95,7 @@ def test_every_transition_is_found_by_the_same_search() -> None:
     found = {
         name.removeprefix(TRANSITIONS)
         for name, path in _modules().items()
-        if name.startswith(TRANSITIONS) and list(changes(path.read_text()))
+        if name.startswith(TRANSITIONS) and list(changes(text(path)))
     }
     every = {name.removeprefix(TRANSITIONS) for name in _modules() if name.startswith(TRANSITIONS)}
     assert found == every - {"__init__.py"}

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.harness.sources import nodes, text
+
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("openmirror", "functions", "spark_jobs", "standins", "release")
 MOST_BY_POSITION = 5
@@ -32,7 +34,7 @@ def _fields(record: ast.ClassDef) -> list[ast.AnnAssign]:
 
 def wide_records(source: str) -> Iterator[str]:
     """Dataclasses and named tuples of a module that take more fields by position than allowed."""
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes(source):
         if not isinstance(node, ast.ClassDef) or len(_fields(node)) <= MOST_BY_POSITION:
             continue
         decorators = dict(map(_called, node.decorator_list))
@@ -45,9 +47,7 @@ def test_a_record_of_more_than_five_fields_is_made_by_name() -> None:
     paths = [path for part in PRODUCT for path in sorted((ROOT / part).rglob("*.py"))]
     modules = [path for path in paths if "node_modules" not in path.parts]
     assert len(modules) > 300
-    found = [
-        f"{m.relative_to(ROOT)}: {name}" for m in modules for name in wide_records(m.read_text())
-    ]
+    found = [f"{m.relative_to(ROOT)}: {name}" for m in modules for name in wide_records(text(m))]
     assert not found, "\n".join(found)
 
 
