@@ -113,7 +113,9 @@ class Site:
         while wanted():
             assert time.monotonic() < ends, self.document()
             self.capture().check()
-            if not self.land():
+            if self.land():
+                ends = time.monotonic() + _PATIENCE
+            else:
                 time.sleep(0.05)
 
     def anew(self, table: str) -> None:

@@ -1,4 +1,4 @@
-"""What the product's sources say, read and parsed once in a run: several tests look through all."""
+"""What the product's sources say, read and parsed once in a run: several tests read them all."""
 
 from __future__ import annotations
 

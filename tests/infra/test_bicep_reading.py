@@ -42,11 +42,13 @@ def test_a_file_is_whole_to_the_grammar(path):
     assert template.resources or template.modules
 
 
+@pytest.mark.check_infra  # making its parser takes longer than all of the rest
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_a_file_is_read_by_the_policy_scanner_which_passes_over_what_it_cannot_read(path, scanner):
     assert scanner.parse(text=path.read_text())
 
 
+@pytest.mark.check_infra  # making its parser takes longer than all of the rest
 def test_a_lambda_is_one_of_the_things_that_the_policy_scanner_cannot_read(scanner):
     lamb = "param names array = []\nvar all = map(names, each => toLower(each))\n"
 
