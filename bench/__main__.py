@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from bench.cdc.measured import cdc
 from bench.decoding import decoding
 from bench.event_filter import event_filter
 from bench.measuring import Measured, load, machine, medians, run_in_fresh_process
@@ -135,6 +136,7 @@ app = typer.Typer(
 app.callback(invoke_without_command=True)(bench)
 app.command()(event_filter)
 app.command()(decoding)
+app.command()(cdc)
 app.command()(serving)
 app.command()(versioned)
 app.command()(publishing)

@@ -107,7 +107,7 @@ def decoding(
 def _measure(
     decoder: Decoder, records: int, tables: int, columns: int, *, runs: int
 ) -> DecodedBatch:
-    batch = _minted(records, tables, columns)
+    batch = minted(records, tables, columns)
     seconds = []
     for _ in range(runs):
         began = time.perf_counter()
@@ -119,8 +119,8 @@ def _measure(
     return DecodedBatch(records, tables, columns, batch.nbytes // records, median(seconds))
 
 
-def _minted(records: int, tables: int, columns: int) -> pa.Table:
-    """Creates, updates and deletes of every table in turn."""
+def minted(records: int, tables: int, columns: int, snapshot: str | None = None) -> pa.Table:
+    """Creates, updates and deletes of every table in turn, of a snapshot where it is named."""
     key = {"type": "int64", "optional": False, "field": "id"}
     cells = [_CELLS[number % len(_CELLS)] for number in range(columns - 1)]
     fields = [
@@ -132,7 +132,7 @@ def _minted(records: int, tables: int, columns: int) -> pa.Table:
     for number in range(records):
         topic = f"pg.public.t{number % tables}"
         op = "d" if number % 10 == 9 else "u" if number % 2 else "c"
-        value = _value(topic, [key, *fields], op, {"id": number, **row})
+        value = _value(topic, [key, *fields], op, {"id": number, **row}, snapshot)
         key_schema = {"type": "struct", "fields": [key], "name": f"{topic}.Key"}
         minted.append(
             {
@@ -146,9 +146,11 @@ def _minted(records: int, tables: int, columns: int) -> pa.Table:
     return pa.Table.from_pylist(minted, schema=RECORDS)
 
 
-def _value(topic: str, fields: list[dict[str, Any]], op: str, row: dict[str, Any]) -> bytes:
+def _value(
+    topic: str, fields: list[dict[str, Any]], op: str, row: dict[str, Any], snapshot: str | None
+) -> bytes:
     image = {"type": "struct", "fields": fields, "optional": True, "name": f"{topic}.Value"}
-    source = {**_SOURCE, "table": topic.rpartition(".")[2]}
+    source = {**_SOURCE, "table": topic.rpartition(".")[2], "snapshot": snapshot}
     payload = {
         "before": None,
         "after": None if op == "d" else row,

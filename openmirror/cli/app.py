@@ -11,7 +11,14 @@ import typer
 from typer.core import TyperGroup
 
 import openmirror
-from openmirror.cli import check_verb, read_verbs, request_verbs, run_verbs, serve_verb
+from openmirror.cli import (
+    cdc_database,
+    check_verb,
+    read_verbs,
+    request_verbs,
+    run_verbs,
+    serve_verb,
+)
 from openmirror.cli.azure_verbs import azure
 from openmirror.cli.cdc_verbs import cdc
 from openmirror.cli.console import say_error
@@ -108,4 +115,6 @@ app.command()(request_verbs.adopt)
 app.command()(run_verbs.clean)
 app.command()(run_verbs.demo)
 app.add_typer(azure, name="azure")
+cdc.command()(cdc_database.check)
+cdc.command()(cdc_database.drop)
 app.add_typer(cdc, name="cdc")

@@ -120,15 +120,15 @@ def run(
       openmirror cdc run postgresql://reader:secret@db.example/shop --root ~/mirrors
       openmirror cdc run postgresql://reader@db.example/shop --table 'sales.*' --trigger 5s
     """
-    _need_packages()
+    need_packages()
     from openmirror.cdc.capture.settings import DatabaseUrl
     from openmirror.publishing.naming import table_path
     from openmirror.wiring.cdc import LocalStream
 
     settings = settings_for(root)
-    url = _with_password(DatabaseUrl.parse(database))
+    url = with_password(DatabaseUrl.parse(database))
     name = mirror or url.database
-    into = LocalStream(settings, name, stream or _stream_name(name))
+    into = LocalStream(settings, name, stream or stream_name(name))
     again = tuple(map(table_path, retry or ()))
     _mirror(into, url, Wishes(tuple(table or ()), _interval(trigger), anew, again, verbose))
     say("stopped")
@@ -167,11 +167,11 @@ def resnapshot(
     Example:
       openmirror cdc resnapshot public.orders --mirror shop --root ~/mirrors
     """
-    _need_packages()
+    need_packages()
     from openmirror.publishing.naming import table_path
     from openmirror.wiring.cdc import LocalStream, want_snapshot
 
-    into = LocalStream(settings_for(root), mirror, stream or _stream_name(mirror))
+    into = LocalStream(settings_for(root), mirror, stream or stream_name(mirror))
     path = table_path(table)
     if want_snapshot(into, path):
         say(f"a new snapshot of {table} is asked for: `openmirror cdc run` takes it")
@@ -261,7 +261,8 @@ def _mirror(stream: LocalStream, url: DatabaseUrl, wishes: Wishes) -> None:
             exit_now(0)
 
 
-def _need_packages() -> None:
+def need_packages() -> None:
+    """Raise CannotStart where live databases are not installed."""
     for package in _PACKAGES:
         try:
             import_module(package)
@@ -269,13 +270,13 @@ def _need_packages() -> None:
             raise CannotStart(f"this needs {package}: pip install '{_EXTRA}'") from error
 
 
-def _with_password(url: DatabaseUrl) -> DatabaseUrl:
+def with_password(url: DatabaseUrl) -> DatabaseUrl:
     """The password of the environment where the URL has none, as PostgreSQL's own programs do."""
     return url if url.password else replace(url, password=os.environ.get("PGPASSWORD", ""))
 
 
-def _stream_name(mirror: str) -> str:
-    """A mirror's name as PostgreSQL lets a slot be called."""
+def stream_name(mirror: str) -> str:
+    """A stream's name by default: the mirror's, as PostgreSQL lets a slot be called."""
     name = re.sub(r"[^a-z0-9_]", "_", mirror.lower())[:40]
     return name if name[:1].isalpha() else f"m{name}"[:40]
 

@@ -12,9 +12,10 @@ import sys
 import threading
 from types import FrameType
 
+from openmirror.cdc.capture.asking import ServerAway
 from openmirror.cdc.capture.engine import Capture, is_in_snapshot, start_jvm, write_offsets
 from openmirror.cdc.capture.failures import ConnectorFailed
-from openmirror.cdc.capture.preparing import ServerAway, prepare
+from openmirror.cdc.capture.preparing import prepare
 from openmirror.cdc.capture.properties import connector_properties
 from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.cdc.spool.writer import SpoolWriter

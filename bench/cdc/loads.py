@@ -1,0 +1,66 @@
+"""What a database does while a pipeline follows it: each row says which transaction wrote it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import psycopg
+
+COLUMNS = "id int PRIMARY KEY, n bigint, text text, price numeric(12,2), at timestamptz, ok boolean"
+_ROW = "n % {rows}, {n}, 'some words of row ' || n, n / 100.0, now(), n % 2 = 0"
+
+
+@dataclass
+class Committed:
+    """When each transaction was committed, by table and number; seconds since 1970."""
+
+    times: dict[str, dict[int, float]] = field(default_factory=dict)
+
+    def add(self, table: str, number: int) -> None:
+        """It has been, just now."""
+        self.times.setdefault(table, {})[number] = time.time()
+
+
+def names(tables: int) -> list[str]:
+    """The tables of a load."""
+    return [f"t{number:03d}" for number in range(tables)]
+
+
+def make(connection: psycopg.Connection, tables: int, rows: int) -> None:
+    """Tables with so many rows each, of transaction 0."""
+    for name in names(tables):
+        connection.execute(f"CREATE TABLE {name} ({COLUMNS})")  # type: ignore[call-overload]
+        row = _ROW.format(rows=10**9, n=0)
+        connection.execute(
+            f"INSERT INTO {name} SELECT {row} FROM generate_series(0, {rows - 1}) n"  # type: ignore[call-overload]
+        )
+
+
+def steady(
+    connection: psycopg.Connection, tables: int, rows: int, per_second: int, seconds: float
+) -> Committed:
+    """Transactions of ten updates each, table by table, at an even pace."""
+    done, every, chosen = Committed(), 10 / per_second, names(tables)
+    begin, number = time.monotonic(), 0
+    while time.monotonic() < begin + seconds:
+        number += 1
+        name = chosen[number % tables]
+        start = (number * 10) % (rows - 10)
+        connection.execute(
+            f"UPDATE {name} SET n = {number}, text = 'changed by ' || {number} "  # type: ignore[call-overload]
+            f"WHERE id BETWEEN {start} AND {start + 9}"
+        )
+        done.add(name, number)
+        time.sleep(max(0.0, begin + number * every - time.monotonic()))
+    return done
+
+
+def burst(connection: psycopg.Connection, tables: int, times: int) -> Committed:
+    """Every row of every table is updated, so many times, one transaction each."""
+    done = Committed()
+    for number in range(1, times + 1):
+        for name in names(tables):
+            connection.execute(f"UPDATE {name} SET n = {number}, price = {number}")  # type: ignore[call-overload]
+            done.add(name, number)
+    return done

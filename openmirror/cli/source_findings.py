@@ -1,0 +1,30 @@
+"""What was found of a database, as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from openmirror.cdc.capture.requirements import FindingLevel, SourceFinding
+
+_STYLES = {
+    FindingLevel.ERROR: "red",
+    FindingLevel.WARNING: "yellow",
+    FindingLevel.NOTE: "cyan",
+}
+
+
+def source_findings_table(found: Iterable[SourceFinding]) -> Table:
+    """One row each, with what meets the requirement below it."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    shown.add_column("", no_wrap=True)
+    shown.add_column("found", overflow="fold")
+    for one in found:
+        text = Text(one.what)
+        if one.remedy:
+            text.append(f"\n{one.remedy}", style="bold")
+        shown.add_row(Text(one.level, style=_STYLES[one.level]), text)
+    return shown
