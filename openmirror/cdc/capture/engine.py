@@ -68,7 +68,8 @@ class Capture:
     def _made(self, properties: Mapping[str, str]) -> Any:
         form = jpype.JClass("io.debezium.engine.format.Json")
         engine = jpype.JClass("io.debezium.engine.DebeziumEngine")
-        forms = jpype.JClass("io.debezium.engine.format.KeyValueHeaderChangeEventFormat")
+        # Without headers, each of which would be converted in every record.
+        forms = jpype.JClass("io.debezium.engine.format.KeyValueChangeEventFormat")
         given = jpype.JClass("java.util.Properties")()
         for name, value in properties.items():
             given.setProperty(name, value)
@@ -79,7 +80,7 @@ class Capture:
         completed = jpype.JProxy(
             "io.debezium.engine.DebeziumEngine$CompletionCallback", dict={"handle": self._ended}
         )
-        builder = engine.create(forms.of(form, form, form)).using(given)
+        builder = engine.create(forms.of(form, form)).using(given)
         return builder.using(completed).notifying(consumer).build()
 
     def _take(self, events: Any, committer: Any) -> None:

@@ -13,6 +13,14 @@ from openmirror.cdc.capture.schemas import KnownSchemas
 from openmirror.cdc.capture.transactions import Transactions
 from openmirror.cdc.spool.writer import SpooledRecord
 
+_HALVES = {
+    (False, False): (),
+    (True, False): ((NEW_KEY, None),),
+    (False, True): ((OLD_KEY, None),),
+    (True, True): ((NEW_KEY, None), (OLD_KEY, None)),
+}
+"""A record's headers, of which only these matter, and that they are there."""
+
 
 class EventReader:
     """Reads batches of events, whose keys and values are JSON without schemas."""
@@ -32,13 +40,12 @@ class EventReader:
             topic, schemas = place[0], self._schemas.of(place, partial(events.get, at))
             if self._transactions.is_whole_at(topic, value):
                 whole = at
-            is_half = texts.has_new_key[at] or texts.has_old_key[at]
             records.append(
                 SpooledRecord(
                     topic=topic,
                     key=_bytes(key),
                     value=_bytes(value),
-                    headers=_pair_headers(events.get(at)) if is_half else (),
+                    headers=_HALVES[texts.has_new_key[at], texts.has_old_key[at]],
                     key_schema=None if key is None else schemas.key,
                     value_schema=None if value is None else schemas.value,
                 )
@@ -52,18 +59,6 @@ def source_of(event: Any) -> bytes:
     return json.dumps(
         {"partition": _plain(record.sourcePartition()), "offset": _plain(record.sourceOffset())}
     ).encode()
-
-
-def _pair_headers(event: Any) -> tuple[tuple[str, bytes | None], ...]:
-    return tuple(
-        (name, _bytes(_text(header.getValue())))
-        for header in event.headers()
-        if (name := str(header.getKey())) in (NEW_KEY, OLD_KEY)
-    )
-
-
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
 
 
 def _bytes(text: str | None) -> bytes | None:
