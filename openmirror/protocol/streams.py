@@ -95,6 +95,18 @@ class StoppedTable:
     """Its first record that did not land."""
     stop: StopReason
 
+    def as_json(self) -> dict[str, object]:
+        """As documents have it."""
+        stop = self.stop
+        return {"at": self.at, "code": stop.code, "detail": stop.detail, "remedy": stop.remedy}
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Read it; raises KeyError, TypeError or ValueError for anything else."""
+        code = StopCode(document["code"])
+        stop = StopReason(code, str(document["detail"]), str(document["remedy"]))
+        return cls(Offset(int(document["at"])), stop)
+
 
 @dataclass(frozen=True)
 class Resnapshot:
@@ -199,13 +211,7 @@ class StreamDocument:
             "snapshotOpen": self.is_snapshot_open,
             "tables": sorted(map(_path_json, self.tables)),
             "stopped": [
-                {
-                    "table": _path_json(path),
-                    "at": table.at,
-                    "code": table.stop.code,
-                    "detail": table.stop.detail,
-                    "remedy": table.stop.remedy,
-                }
+                {"table": _path_json(path), **table.as_json()}
                 for path, table in sorted(self.stopped.items(), key=lambda item: str(item[0]))
             ],
             "resnapshots": [
@@ -230,7 +236,9 @@ class StreamDocument:
                     identity=StreamIdentity(document["identity"]),
                     complete_to=Offset(int(document["completeTo"])),
                     tables=frozenset(map(_path, document["tables"])),
-                    stopped={_path(of["table"]): _stopped(of) for of in document["stopped"]},
+                    stopped={
+                        _path(of["table"]): StoppedTable.from_json(of) for of in document["stopped"]
+                    },
                     is_snapshot_open=bool(document["snapshotOpen"]),
                     resnapshots={
                         _path(of["table"]): _resnapshot(of)
@@ -256,8 +264,3 @@ def _resnapshot(document: Mapping[str, Any]) -> Resnapshot:
     since = document["since"]
     begun = None if since is None else Offset(int(since))
     return Resnapshot(str(document["number"]), begun, int(document["attempts"]))
-
-
-def _stopped(document: Mapping[str, Any]) -> StoppedTable:
-    stop = StopReason(StopCode(document["code"]), str(document["detail"]), str(document["remedy"]))
-    return StoppedTable(Offset(int(document["at"])), stop)

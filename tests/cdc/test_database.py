@@ -183,13 +183,7 @@ def rows_of(url: DatabaseUrl, table: str) -> list[dict[str, object]]:
 def test_whatever_is_killed_each_table_holds_the_databases_rows(
     settings: CaptureSettings, mirror: Mirror
 ) -> None:
-    assert_followed(settings, mirror, 16, [CaptureProcess.kill])
-
-
-def test_a_new_snapshot_of_one_table_mends_it_beside_its_load(
-    settings: CaptureSettings, mirror: Mirror
-) -> None:
-    assert_mended(settings, mirror, 3, times=1)
+    assert_followed(settings, mirror, 16, [CaptureProcess.kill], new_snapshots=1)
 
 
 @pytest.mark.soak
@@ -197,33 +191,22 @@ def test_a_new_snapshot_of_one_table_mends_it_beside_its_load(
 def test_new_snapshots_do_so_again_and_again(
     settings: CaptureSettings, mirror: Mirror, seed: int
 ) -> None:
-    assert_mended(settings, mirror, seed, times=5)
+    assert_followed(settings, mirror, seed, [], new_snapshots=5)
 
 
-def assert_mended(settings: CaptureSettings, mirror: Mirror, seed: int, times: int) -> None:
-    """A table that stops at a change without events equals the database's after a new snapshot."""
-    random = Random(seed)
-    with connected(settings.url) as connection, site(settings, mirror, random) as here:
-        workload = Workload(random, connection)
-        workload.begin()
-        here.capture()
-        here.land_until(workload.mark())
-        for _ in range(times):
-            workload.transactions(4)
-            workload.fill_column()
-            workload.transactions(4)
-            here.land_until(workload.mark())
-            stopped = here.document().stopped
-            assert [one.stop.code for one in stopped.values()] == [StopCode.RESNAPSHOT_NEEDED]
-            with workload.running():
-                here.anew("orders")
-            here.land_until(workload.mark())
-            assert here.document().stopped == {}
-        assert Marker.TRUNCATE in here.markers("orders")
-    mirror.reconcile_all()
-    for table in (*TABLES, "marks"):
-        path = str(TablePath("public", table))
-        assert bag(mirror.rows(path)) == bag(rows_of(settings.url, table))
+def assert_mended(here: Site, workload: Workload) -> None:
+    """A table that stops at a change without events goes on behind a new snapshot."""
+    workload.transactions(4)
+    workload.fill_column()
+    workload.transactions(4)
+    here.land_until(workload.mark())
+    stopped = here.document().stopped
+    assert [one.stop.code for one in stopped.values()] == [StopCode.RESNAPSHOT_NEEDED]
+    with workload.running():
+        here.anew("orders")
+    here.land_until(workload.mark())
+    assert here.document().stopped == {}
+    assert Marker.TRUNCATE in here.markers("orders")
 
 
 @pytest.mark.soak
@@ -240,8 +223,13 @@ def assert_followed(
     mirror: Mirror,
     seed: int,
     endings: Sequence[Callable[[CaptureProcess], None]],
+    *,
+    new_snapshots: int = 0,
 ) -> None:
-    """The tables equal the database's after random transactions and these ends of the capture."""
+    """The tables equal the database's after random transactions and these ends of the capture.
+
+    Then one of them comes anew so often, while the load goes on.
+    """
     random = Random(seed)
     with connected(settings.url) as connection, site(settings, mirror, random) as here:
         workload = Workload(random, connection)
@@ -260,8 +248,11 @@ def assert_followed(
             workload.transactions(8)
             here.land_until(workload.mark())
         assert here.document().stopped == {}
-        assert here.deaths
-        assert here.markers("pages") >= set(EXTENSION_NAMES)
+        if endings:
+            assert here.deaths
+            assert here.markers("pages") >= set(EXTENSION_NAMES)
+        for _ in range(new_snapshots):
+            assert_mended(here, workload)
     mirror.reconcile_all()
     for table in (*TABLES, "marks"):
         path = str(TablePath("public", table))

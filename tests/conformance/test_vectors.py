@@ -297,12 +297,12 @@ def _columns_for_deltalake(path: Path) -> list[Column]:
 
 
 def _in_turn(cases: list[Case]) -> Iterator[Case]:
-    """Of each group every fifth vector, and all that are named; the soak takes the others."""
+    """Of each group every tenth vector, and all that are named; the soak takes the others."""
     groups: dict[str, int] = {}
     for case in cases:
         group = case.folder.parent.name
         groups[group] = groups.get(group, -1) + 1
-        if case.name in TAKEN_ANYWAY or groups[group] % 5 == 0:
+        if case.name in TAKEN_ANYWAY or groups[group] % 10 == 0:
             yield case
 
 

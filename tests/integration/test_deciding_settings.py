@@ -15,6 +15,7 @@ import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyspark
+import pytest
 from pyspark.sql import SparkSession
 
 from openmirror.spark.deciding import DECIDING, UNDONE
@@ -58,6 +59,7 @@ def test_every_setting_that_decides_has_been_tried_the_other_way() -> None:
     assert not [family for family in UNDONE if not any(key.startswith(family) for key in tried)]
 
 
+@pytest.mark.soak  # a whole application; that no such setting reaches a session is shown above
 def test_a_submitted_application_with_hostile_settings_makes_the_same_tables(
     zone: Zone, mirror: Mirror, tmp_path: Path
 ) -> None:

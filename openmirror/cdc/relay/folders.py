@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import DecodedRows, SourceTable
 from openmirror.cdc.relay.composing import StreamComposer
+from openmirror.cdc.relay.kept_stops import forget_stop, keep_stop, kept_stops
 from openmirror.cdc.relay.runs import from_offset
 from openmirror.cdc.relay.selecting import Before, Selection, TableRecords, select
 from openmirror.cdc.stops import TAKE_SNAPSHOT
@@ -33,6 +35,8 @@ class LandedRecords:
     stopped: StoppedTable | None = None
     held: TableRecords | None = None
     """What is to be landed together with records that follow."""
+    is_anew: bool = False
+    """Whether a new snapshot has landed."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,20 @@ class RelayedFolders:
         except (PublishRefused, OtherPublisher) as error:
             stop = StopReason(StopCode.CHANGE_REFUSED, f"{path}: {error}", TAKE_SNAPSHOT)
         return LandedRecords(stopped=StoppedTable(records.first, stop))
+
+    def keep_stops(self, stopped: Mapping[TablePath, StoppedTable]) -> None:
+        """Let the folders remember those whose records nobody keeps."""
+        for path, stop in stopped.items():
+            if stop.stop.code.needs_snapshot:
+                keep_stop(self._store, self._folder(path), self._stream, self._identity, stop)
+
+    def forget_stop(self, path: TablePath) -> None:
+        """A table goes on."""
+        forget_stop(self._store, self._folder(path), self._stream)
+
+    def kept_stops(self) -> Mapping[TablePath, StoppedTable]:
+        """What the folders remember, for a stream whose document is lost."""
+        return kept_stops(self._store, self._zone, self._stream, self._identity)
 
     def delete(self, path: TablePath) -> None:
         """Delete a table's folder, so that the table begins anew."""

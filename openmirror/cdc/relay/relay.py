@@ -143,7 +143,8 @@ class Relay:
         earliest, _ = self._source.ends()
         if there is None:
             # What has landed of the records from there on says each table itself.
-            self._change(lambda there: there.advanced(earliest, (), {}))
+            kept = self._folders.kept_stops()
+            self._change(lambda there: there.advanced(earliest, kept, kept))
         else:
             self._document.now = there
         if self._document.now.needed_from < earliest:
@@ -270,7 +271,12 @@ class Relay:
         complete = min([end, *(records.first for records in self._held.values())])
         tables = [path for path, one in landed.items() if one.rows]
         stopped = {path: one.stopped for path, one in landed.items() if one.stopped}
+        # Before the document, which lets their records go.
+        self._folders.keep_stops(stopped)
         self._change(lambda there: there.advanced(complete, tables, stopped, snapshot))
+        for path, one in landed.items():
+            if one.is_anew:
+                self._folders.forget_stop(path)
         self._source.forget(self._document.now.needed_from)
 
     def _has_to_say(self, landed: Mapping[TablePath, LandedRecords]) -> bool:

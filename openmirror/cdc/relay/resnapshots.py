@@ -7,6 +7,7 @@ file. Both places are marked in the stream, so that every relay sees them at the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from uuid import uuid4
 
 from openmirror.cdc.relay.document import SharedDocument
@@ -69,6 +70,7 @@ class Resnapshots:
             records = self._records_of(path, one.since, Offset(mark.offset + 1))
             if not records.is_emptied:
                 landed = self._land(path, records, one.number)
+                landed = replace(landed, is_anew=landed.stopped is None)
                 self._document.change(lambda there: _ended(there, path, landed))
                 return landed
             # The connector may have sent rows that it had read before.

@@ -215,6 +215,21 @@ def test_a_document_that_is_lost_costs_reading_and_nothing_else() -> None:
     assert document(store).complete_to == len(stream.events)
 
 
+def test_a_stop_outlives_the_document_where_its_records_are_gone() -> None:
+    rows = [Event("one", "c", n, "x", (0, n), n) for n in range(3)]
+    after = [Event(t, "c", 8, "later", (100, 100), 10) for t in ("one", "two")]
+    stream = Stream(events=[*rows, STOPS[StopCode.RESNAPSHOT_NEEDED], *after])
+    store = memory()
+    drained(store, stream)
+    stopped = document(store).stopped
+    assert stream.earliest == len(stream.events)
+    store.delete_file(document_path(ZONE, "shop"))
+    stream.events.append(Event("one", "c", 9, "behind the gap", (101, 101), 11))
+    drained(store, stream)
+    assert document(store).stopped == stopped
+    assert 9 not in states(store)[-1]
+
+
 def test_what_landed_is_forgotten_in_the_stream() -> None:
     stream = Stream(events=[Event("one", "c", n, "x", (1, n), n) for n in range(9)])
     drained(memory(), stream, 4)

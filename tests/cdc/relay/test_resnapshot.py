@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from openmirror.cdc.relay import resnapshots
-from openmirror.cdc.relay.document import SharedDocument
+from openmirror.cdc.relay.document import SharedDocument, document_path
 from openmirror.cdc.relay.relay import Relay
 from openmirror.errors import WrongRequest
 from openmirror.ports import FileStore
@@ -104,6 +104,9 @@ def test_a_table_that_has_stopped_goes_on_behind_its_new_snapshot() -> None:
     drained(store, stream)
     assert not document(store).stopped
     assert states(store)[-1] == {1: "new", 2: "after"}
+    store.delete_file(document_path(ZONE, "shop"))
+    drained(store, stream)
+    assert not document(store).stopped, "nothing remembers a stop that is over"
 
 
 def test_an_empty_table_is_emptied() -> None:
