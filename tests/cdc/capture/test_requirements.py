@@ -86,7 +86,7 @@ def test_a_requirement_that_is_not_met_is_found_until_its_statement_is_run(
     assert of_level(settings, FindingLevel.ERROR) == []
 
 
-def test_all_findings_are_told_at_once(
+def test_all_findings_are_found_at_once(
     settings: CaptureSettings, owner: psycopg.Connection
 ) -> None:
     user = f"Reader {settings.stream}"
