@@ -38,7 +38,7 @@ def status(
       openmirror status --json | jq '.data[] | select(.status == "Failed")'
     """
     from openmirror import wiring
-    from openmirror.cli.status_table import misplaced, print_status, publishers, troubles
+    from openmirror.cli.status_table import misplaced, print_status, publishers, streams, troubles
     from openmirror.cli.tables import choose_mirrors, known_mirrors, no_mirrors
     from openmirror.operate.mirror_notes import all_notes, mirror_notes
     from openmirror.operate.report import statuses
@@ -65,7 +65,8 @@ def status(
     elif chosen:
         console.print("no tables yet: publishers make a folder for each in the landing zone")
     stopped = troubles(found, ports.clock(), verbose=verbose)
-    for text in (*publishers(notes), *stopped, *misplaced(notes)):
+    landed = streams(notes, ports.clock())
+    for text in (*publishers(notes), *landed, *stopped, *misplaced(notes)):
         console.print(f"\n{text}", soft_wrap=True, markup=False)
 
 

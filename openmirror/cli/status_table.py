@@ -174,6 +174,23 @@ def publishers(mirrors: Iterable[MirrorNotes]) -> Iterator[str]:
             yield f"{notes.mirror}: published by {who}"
 
 
+def streams(mirrors: Iterable[MirrorNotes], now: datetime) -> Iterator[str]:
+    """How far each database's stream has landed."""
+    for notes in mirrors:
+        for stream in notes.streams:
+            document = stream.document
+            tables = counted(len(document.tables), "table")
+            line = (
+                f"{notes.mirror}: stream {stream.name}, {tables}, landed up to record "
+                f"{document.complete_to}, as of {clock_time(stream.written_at, now)}"
+            )
+            if document.is_snapshot_open:
+                line += "; its first snapshot has not ended"
+            for path in sorted(document.resnapshots):
+                line += f"; a new snapshot of {path} is awaited"
+            yield line
+
+
 def misplaced(mirrors: Iterable[MirrorNotes]) -> Iterator[str]:
     """What of each mirror lies where it feeds no table, and what to do."""
     for notes in mirrors:

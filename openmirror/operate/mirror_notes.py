@@ -16,7 +16,7 @@ from openmirror.protocol.naming_scheme import NamingScheme, may_hold_changes
 from openmirror.protocol.partner import Partner, parse_partner_events
 from openmirror.protocol.rules import Code
 from openmirror.protocol.streams import STREAMS_FOLDER, StreamDocument
-from openmirror.status import MirrorNotes, Warn
+from openmirror.status import MirrorNotes, StreamNote, Warn
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 
@@ -29,8 +29,14 @@ def mirror_notes(store: FileStore, mirror: str) -> MirrorNotes:
     for path, reason in _misplaced(store, mirror):
         by_reason.setdefault(reason, []).append(path)
     misplaced = (_warning(reason, paths) for reason, paths in by_reason.items())
-    warnings = (*misplaced, *_stopped_tables(store, mirror))
-    return MirrorNotes(mirror=mirror, partner=partner_of(store, mirror), warnings=warnings)
+    streams, unread = _streams(store, mirror)
+    stopped = (warning for stream in streams for warning in _stopped_tables(mirror, stream))
+    return MirrorNotes(
+        mirror=mirror,
+        partner=partner_of(store, mirror),
+        warnings=(*misplaced, *unread, *stopped),
+        streams=streams,
+    )
 
 
 def all_notes(store: FileStore, mirrors: Iterable[str]) -> list[MirrorNotes]:
@@ -66,13 +72,11 @@ def _warning(reason: str, paths: list[StorePath]) -> Warn:
     return Warn(code, f"feeds no table{more}: {reason}", SOLUTIONS[code], paths[0])
 
 
-def _stopped_tables(store: FileStore, mirror: str) -> Iterator[Warn]:
-    """Tables of databases' streams that are landed no further, and documents that nobody can read.
-
-    Their mirror has applied all that landed, so nothing else shows that rows are missing.
-    """
+def _streams(store: FileStore, mirror: str) -> tuple[tuple[StreamNote, ...], list[Warn]]:
+    """Databases' streams of a mirror, and documents that nobody can read."""
     code = Code.STREAM_TABLE_STOPPED
     folder = layout.join(layout.landing_zone(mirror), STREAMS_FOLDER)
+    found, unread = [], []
     for entry in _listed(store, folder):
         path = layout.join(folder, entry.name)
         try:
@@ -80,14 +84,26 @@ def _stopped_tables(store: FileStore, mirror: str) -> Iterator[Warn]:
         except NotThere:
             continue
         except ValueError as error:
-            yield Warn(code, str(error), SOLUTIONS[code], path)
+            unread.append(Warn(code, str(error), SOLUTIONS[code], path))
             continue
-        for table, stopped in sorted(document.stopped.items()):
-            stop = stopped.stop
-            why = f"{table} is landed no further ({stop.code}): {stop.detail}. {stop.remedy}"
-            if table in document.resnapshots:
-                why = f"{why} A new snapshot was asked for."
-            yield Warn(code, why, SOLUTIONS[code], path)
+        found.append(StreamNote(entry.name.removesuffix(".json"), document, entry.modified))
+    return tuple(found), unread
+
+
+def _stopped_tables(mirror: str, stream: StreamNote) -> Iterator[Warn]:
+    """Tables of databases' streams that are landed no further.
+
+    Their mirror has applied all that landed, so nothing else shows that rows are missing.
+    """
+    code = Code.STREAM_TABLE_STOPPED
+    zone = layout.landing_zone(mirror)
+    path = layout.join(zone, STREAMS_FOLDER, f"{stream.name}.json")
+    for table, stopped in sorted(stream.document.stopped.items()):
+        stop = stopped.stop
+        why = f"{table} is landed no further ({stop.code}): {stop.detail}. {stop.remedy}"
+        if table in stream.document.resnapshots:
+            why = f"{why} A new snapshot was asked for."
+        yield Warn(code, why, SOLUTIONS[code], path)
 
 
 def _misplaced(store: FileStore, mirror: str) -> Iterator[_Found]:

@@ -5,7 +5,7 @@ working; what Fabric has no word for (waits, holds, warnings) is given beside th
 """
 
 from openmirror.status.json_shape import to_json, to_monitoring
-from openmirror.status.mirror_notes import MirrorNotes, publisher_text
+from openmirror.status.mirror_notes import MirrorNotes, StreamNote, publisher_text
 from openmirror.status.names import shown_names
 from openmirror.status.plain_text import plain_text
 from openmirror.status.remedies import wait_remedy
@@ -58,6 +58,7 @@ __all__ = [
     "Reseeding",
     "Snapshotting",
     "StageWord",
+    "StreamNote",
     "TableStatus",
     "Trouble",
     "Unreadable",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from uuid import NAMESPACE_URL, uuid5
 
 from openmirror.plan.decisions import Waiting
-from openmirror.status.mirror_notes import MirrorNotes
+from openmirror.status.mirror_notes import MirrorNotes, StreamNote
 from openmirror.status.table_status import TableStatus
 from openmirror.status.words import Trouble, Warn, iso, message_of
 
@@ -33,6 +33,33 @@ def _mirror_json(notes: MirrorNotes) -> dict[str, object]:
         if who
         else None,
         "warnings": [_finding_json(warning) for warning in notes.warnings],
+        "streams": [_stream_json(stream) for stream in notes.streams],
+    }
+
+
+def _stream_json(stream: StreamNote) -> dict[str, object]:
+    document = stream.document
+    return {
+        "stream": stream.name,
+        "identity": document.identity,
+        "completeTo": document.complete_to,
+        "writtenAt": iso(stream.written_at),
+        "snapshotOpen": document.is_snapshot_open,
+        "tables": [str(path) for path in sorted(document.tables)],
+        "stopped": [
+            {
+                "table": str(path),
+                "at": one.at,
+                "code": one.stop.code,
+                "detail": one.stop.detail,
+                "solution": one.stop.remedy,
+            }
+            for path, one in sorted(document.stopped.items())
+        ],
+        "newSnapshots": [
+            {"table": str(path), "since": one.since, "attempts": one.attempts}
+            for path, one in sorted(document.resnapshots.items())
+        ],
     }
 
 

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 
 from openmirror.protocol.partner import Partner
+from openmirror.protocol.streams import StreamDocument
 from openmirror.status.words import Warn
+
+
+@dataclass(frozen=True)
+class StreamNote:
+    """A database's stream that is landed in a mirror, as its document says."""
+
+    name: str
+    document: StreamDocument
+    written_at: datetime
+    """When a relay last wrote it: at the latest some seconds after it had landed something."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,6 +27,7 @@ class MirrorNotes:
     mirror: str
     partner: Partner | None = None
     warnings: tuple[Warn, ...] = ()
+    streams: tuple[StreamNote, ...] = ()
 
 
 def publisher_text(partner: Partner) -> str:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from openmirror.cli.status_table import streams
 from openmirror.operate.mirror_notes import all_notes, mirror_notes
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rules import Code
@@ -17,7 +18,7 @@ from openmirror.protocol.streams import (
     StreamDocument,
     StreamIdentity,
 )
-from openmirror.status import publisher_text
+from openmirror.status import publisher_text, to_json
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
@@ -66,6 +67,22 @@ def test_a_table_of_a_stream_that_has_stopped_is_named_with_its_reason_and_remed
     assert named in warning.detail
     store.write(path, document.resumed(TablePath("app", "orders")).as_json())
     assert warned(store) == []
+
+
+def test_a_stream_says_how_far_it_has_landed(store: MemoryStore) -> None:
+    orders = TablePath("app", "orders")
+    document = StreamDocument(
+        identity=StreamIdentity("0" * 32), complete_to=Offset(9), tables=frozenset({orders})
+    ).wanting(orders, "n")
+    store.write(StorePath(f"{ZONE}/_streams/shop.json"), document.as_json())
+    notes = mirror_notes(store, "m")
+    (printed,) = to_json((), [notes])["mirrors"]  # type: ignore[misc]
+    (stream,) = printed["streams"]
+    assert (stream["stream"], stream["completeTo"], stream["stopped"]) == ("shop", 9, [])
+    assert stream["newSnapshots"] == [{"table": "app.schema/orders", "since": None, "attempts": 1}]
+    (line,) = streams([notes], notes.streams[0].written_at)
+    assert "stream shop, 1 table, landed up to record 9" in line
+    assert "a new snapshot of app.schema/orders is awaited" in line
 
 
 def test_a_document_of_a_stream_that_cannot_be_read_is_named(store: MemoryStore) -> None:
