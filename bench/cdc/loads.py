@@ -38,11 +38,19 @@ def make(connection: psycopg.Connection, tables: int, rows: int) -> None:
 
 
 def steady(
-    connection: psycopg.Connection, tables: int, rows: int, per_second: int, seconds: float
+    connection: psycopg.Connection,
+    tables: int,
+    rows: int,
+    per_second: int,
+    seconds: float,
+    behind: int = 0,
 ) -> Committed:
-    """Transactions of ten updates each, table by table, at an even pace."""
+    """Transactions of ten updates each, table by table, at an even pace.
+
+    They are counted from `behind` on: a number that was used before would be seen too early.
+    """
     done, every, chosen = Committed(), 10 / per_second, names(tables)
-    begin, number = time.monotonic(), 0
+    begin, number = time.monotonic(), behind
     while time.monotonic() < begin + seconds:
         number += 1
         name = chosen[number % tables]
@@ -52,14 +60,14 @@ def steady(
             f"WHERE id BETWEEN {start} AND {start + 9}"
         )
         done.add(name, number)
-        time.sleep(max(0.0, begin + number * every - time.monotonic()))
+        time.sleep(max(0.0, begin + (number - behind) * every - time.monotonic()))
     return done
 
 
-def burst(connection: psycopg.Connection, tables: int, times: int) -> Committed:
+def burst(connection: psycopg.Connection, tables: int, times: int, behind: int) -> Committed:
     """Every row of every table is updated, so many times, one transaction each."""
     done = Committed()
-    for number in range(1, times + 1):
+    for number in range(behind + 1, behind + times + 1):
         for name in names(tables):
             connection.execute(f"UPDATE {name} SET n = {number}, price = {number}")  # type: ignore[call-overload]
             done.add(name, number)

@@ -24,6 +24,8 @@ from tests.cdc.postgres import connected, postgres_server
 
 _PATIENCE = 600.0
 _ROWS = 1000
+_BEHIND = 1_000_000
+"""More transactions than any load has that comes before the one that counts."""
 Follow = Callable[[DatabaseUrl, Path], AbstractContextManager[Path]]
 
 
@@ -132,7 +134,7 @@ def _lag(follow: Follow, tables: int, per_second: int, seconds: float) -> LagOfL
         places = {name: lake / name for name in loads.names(tables)}
         _ready(places, _ROWS)
         loads.steady(connection, tables, _ROWS, per_second, 15)  # the JVM compiles
-        done = loads.steady(connection, tables, _ROWS, per_second, seconds)
+        done = loads.steady(connection, tables, _ROWS, per_second, seconds, _BEHIND)
         seen.wait(places, done, _PATIENCE)
         found = seen.lags(places, done)
     return LagOfLoad(per_second, tables, seen.share(found, 0.5), seen.share(found, 0.95))
@@ -144,7 +146,7 @@ def _burst(follow: Follow) -> float:
         _ready(places, _ROWS)
         loads.steady(connection, 10, _ROWS, 100, 10)
         began = time.time()
-        done = loads.burst(connection, 10, 20)
+        done = loads.burst(connection, 10, 20, _BEHIND)
         return 10 * _ROWS * 20 / (seen.wait(places, done, _PATIENCE) - began)
 
 
