@@ -60,7 +60,7 @@ def _running(command: list[str], log: Path, environment: dict[str, str]) -> Iter
         if process.poll() is not None:
             raise RuntimeError(f"{command[2]} has ended:\n{log.read_text()[-3000:]}")
     finally:
-        process.send_signal(signal.SIGINT if process.poll() is None else 0)
+        process.send_signal(signal.SIGINT)  # which does nothing to one that has ended
         try:
             process.wait(_SECONDS_TO_STOP)
         except subprocess.TimeoutExpired:

@@ -11,7 +11,7 @@ from bench.decoding import minted
 from openmirror.cdc.decoding.decoder import Decoder
 from openmirror.cdc.records import RecordSource
 from openmirror.cdc.relay.relay import Relay, RelayOptions
-from openmirror.protocol.rows import EXTENSION_NAMES
+from openmirror.protocol.rows import EXTENSIONS
 from openmirror.protocol.streams import Offset, StreamIdentity
 from openmirror.spark.jars import class_path
 from openmirror.spark.session import start_spark
@@ -48,7 +48,7 @@ def landed_per_second(columns: int) -> float:
             root, zone = Path(folder), landing_zone("shop")
             (root / zone).mkdir(parents=True)
             source: RecordSource = _Minted(columns)
-            options = RelayOptions(takes=frozenset(EXTENSION_NAMES))
+            options = RelayOptions(takes=EXTENSIONS)
             decode = Decoder(spark).decode
             relay = Relay(LocalStore(root), zone, "shop", source, decode, options)
             relay.open()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openmirror.cli.cdc_verbs import need_packages, stream_name, with_password
+from openmirror.cli.cdc_verbs import DatabaseArgument, need_packages, stream_name, with_password
 from openmirror.cli.console import result_console, say
 from openmirror.cli.options import Json
 
@@ -18,14 +18,6 @@ if TYPE_CHECKING:
 
 _NO_SPOOL = Path()
 
-DatabaseArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="URL",
-        help="postgresql://user:password@host:5432/database. The password may stand in PGPASSWORD "
-        "instead.",
-    ),
-]
 StreamOption = Annotated[
     str | None,
     typer.Option(

@@ -35,6 +35,14 @@ _PACKAGES = ("jpype", "psycopg")
 _SHORTEST, _LONGEST = timedelta(seconds=0.2), timedelta(seconds=60)
 _SECONDS_TO_STOP = 10.0
 
+DatabaseArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="URL",
+        help="postgresql://user:password@host:5432/database. The password may stand in PGPASSWORD "
+        "instead.",
+    ),
+]
 cdc = typer.Typer(
     help="Live databases as publishers: what they commit is in Delta tables seconds later.\n\n"
     "\\b\n"
@@ -47,14 +55,7 @@ cdc = typer.Typer(
 
 @cdc.command()
 def run(
-    database: Annotated[
-        str,
-        typer.Argument(
-            metavar="URL",
-            help="postgresql://user:password@host:5432/database. The password may stand in "
-            "PGPASSWORD instead.",
-        ),
-    ],
+    database: DatabaseArgument,
     root: RootOption = None,
     mirror: Annotated[
         str | None,

@@ -26,12 +26,18 @@ def findings_table(findings: Iterable[Finding]) -> Table:
     shown.add_column("", no_wrap=True)
     shown.add_column("found", overflow="fold")
     for finding in findings:
-        text = Text(finding.what)
-        if finding.remedy:
-            text.append(f"\n{finding.remedy}", style="bold")
+        text = with_remedy(finding.what, finding.remedy)
         verdict = Text(finding.verdict, style=_STYLES[finding.verdict])
         shown.add_row(finding.check, verdict, text)
     return shown
+
+
+def with_remedy(what: str, remedy: str | None) -> Text:
+    """What was found, and below it what ends it."""
+    text = Text(what)
+    if remedy:
+        text.append(f"\n{remedy}", style="bold")
+    return text
 
 
 def findings_json(findings: Iterable[Finding]) -> dict[str, object]:

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openmirror.cdc.capture.requirements import FindingLevel, SourceFinding
+from openmirror.cli.findings_table import with_remedy
 
 _STYLES = {
     FindingLevel.ERROR: "red",
@@ -23,8 +24,6 @@ def source_findings_table(found: Iterable[SourceFinding]) -> Table:
     shown.add_column("", no_wrap=True)
     shown.add_column("found", overflow="fold")
     for one in found:
-        text = Text(one.what)
-        if one.remedy:
-            text.append(f"\n{one.remedy}", style="bold")
-        shown.add_row(Text(one.level, style=_STYLES[one.level]), text)
+        level = Text(one.level, style=_STYLES[one.level])
+        shown.add_row(level, with_remedy(one.what, one.remedy))
     return shown

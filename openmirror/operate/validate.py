@@ -375,7 +375,7 @@ class _Check:
                 if any(broken.code is Code.FILE_UNREADABLE for broken in found):
                     continue  # its markers are not to be had either
                 markers = MarkerRules(
-                    frozen.key_columns if knows_keys else frozen.key_columns or None,
+                    frozen.key_columns or (() if knows_keys else None),
                     file.facts.schema.names,
                     frozen.version_column,
                 )

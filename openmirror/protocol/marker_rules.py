@@ -9,8 +9,6 @@ from openmirror.protocol.partial_updates import absent_columns
 from openmirror.protocol.rows import WITHOUT_KEY, Marker, read_marker
 from openmirror.protocol.rules import Broken, Code
 
-ALLOWED = "allowed are 0, 1, 2 and 4"
-
 
 @dataclass(frozen=True)
 class ReadMarker:
@@ -39,7 +37,7 @@ class MarkerRules:
         names = absent_columns(value) if isinstance(value, str) else None
         marker = Marker.PARTIAL_UPDATE if names is not None else read_marker(value)
         if marker is None:
-            return Broken(Code.ROW_MARKER_INVALID, f"{where}; {ALLOWED}")
+            return Broken(Code.ROW_MARKER_INVALID, f"{where}; allowed are 0, 1, 2 and 4")
         if marker not in WITHOUT_KEY and self.keys == ():
             return Broken(Code.KEY_COLUMNS_UNDECLARED, f"{where}, but no keyColumns are declared")
         if names is None:

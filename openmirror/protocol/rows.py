@@ -39,7 +39,10 @@ EXTENSION_NAMES = {Marker.TRUNCATE: "truncate", Marker.PARTIAL_UPDATE: "partialU
 """What mirrors take that say so by these names (PROTOCOL §10)."""
 WITHOUT_KEY = frozenset({Marker.INSERT, Marker.TRUNCATE})
 """What tables without key columns take."""
-UPDATES = (Marker.UPDATE, Marker.UPSERT, Marker.PARTIAL_UPDATE)
+WHOLE_UPDATES = (Marker.UPDATE, Marker.UPSERT)
+"""Those that add a row where none has the key."""
+UPDATES = (*WHOLE_UPDATES, Marker.PARTIAL_UPDATE)
+EXTENSIONS = frozenset(EXTENSION_NAMES)
 _MOST_DIGITS = 3
 _NUMBERS = {marker.value: marker for marker in PUBLISHED | {Marker.TRUNCATE}}
 _WHOLE = re.compile(r"[\x00-\x20]*([+-]?[0-9]+)(?:\.0*)?[\x00-\x20]*\Z")

@@ -169,10 +169,7 @@ def rewrite(
         version_column = version_column_of(batch)
         position = positions_of(schema, [version_column.name])[0] if version_column else None
         rows = _changed(old, changes, data, keys, position).unionByName(plain_inserts)
-    properties = {**_properties(session, table), **column_mapping(schema.names)}
-    return _create_or_replace(
-        named(rows, schema), batch, table, transaction, batch_record, properties
-    )
+    return begin_anew(session, rows, batch, table, transaction, batch_record)
 
 
 def present_rows(session: SparkSession, table: str, schema: TableSchema) -> DataFrame:

@@ -16,12 +16,14 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from openmirror.protocol.rows import Marker
+from openmirror.protocol.rows import WHOLE_UPDATES, Marker
 from openmirror.spark.frames import KIND, MARKER, MAY_INSERT, ROW, SEQUENCE
 
 PLAIN_INSERT = "plain_insert"
 UPDATE = "update"
 DELETE = "delete"
+WHOLE = tuple(marker.value for marker in WHOLE_UPDATES)
+"""The markers of updates that may add a row."""
 
 
 def fold(changes: DataFrame, data: Sequence[str], keys: Sequence[str]) -> DataFrame:
@@ -29,7 +31,7 @@ def fold(changes: DataFrame, data: Sequence[str], keys: Sequence[str]) -> DataFr
     by_key = Window.partitionBy(*keys)
     at = F.struct(SEQUENCE, ROW)
     marker = F.col(MARKER)
-    upserts = marker.isin(Marker.UPDATE.value, Marker.UPSERT.value)
+    upserts = marker.isin(*WHOLE)
 
     with_delete = changes.select(
         *data,
@@ -50,7 +52,7 @@ def fold(changes: DataFrame, data: Sequence[str], keys: Sequence[str]) -> DataFr
         F.min_by(marker, _when(alive, place)).over(by_key).alias("first"),
         F.max_by(F.struct(*data), upsert_at).over(by_key).alias("last"),
     )
-    starts_with_upsert = F.col("first").isin(Marker.UPDATE.value, Marker.UPSERT.value)
+    starts_with_upsert = F.col("first").isin(*WHOLE)
     alive = F.col("alive")
     inserts = alive & (marker == Marker.INSERT.value)
     is_u = alive & (place == u)

@@ -14,10 +14,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from openmirror.protocol.rows import UPDATES, Marker
-from openmirror.spark.folding import DELETE, PLAIN_INSERT, UPDATE
+from openmirror.spark.folding import DELETE, PLAIN_INSERT, UPDATE, WHOLE
 from openmirror.spark.frames import ABSENT, KIND, MARKER, MAY_INSERT, ROW, SEQUENCE
-
-_WHOLE = (Marker.UPDATE.value, Marker.UPSERT.value)
 
 
 def fold_partial(
@@ -66,7 +64,7 @@ def fold_partial(
     group = {name: names[0] for names in last for name in names}
     inserts = alive & (marker == Marker.INSERT.value)
     is_u = alive & F.coalesce(at == u, F.lit(False))
-    starts_with_upsert = F.col("first").isin(*_WHOLE)
+    starts_with_upsert = F.col("first").isin(*WHOLE)
     kind = (
         F.when(~alive, F.lit(DELETE))
         .when(inserts, F.lit(PLAIN_INSERT))

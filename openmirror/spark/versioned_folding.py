@@ -29,12 +29,11 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from openmirror.protocol.rows import Marker
-from openmirror.spark.folding import DELETE, PLAIN_INSERT, UPDATE
+from openmirror.spark.folding import DELETE, PLAIN_INSERT, UPDATE, WHOLE
 from openmirror.spark.frames import KIND, MARKER, MAY_INSERT, ROW, SEQUENCE
 from openmirror.spark.version_column import delete_counts
 
 GROUP = "group"
-_UPDATES = (Marker.UPDATE.value, Marker.UPSERT.value)
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ def _with_key_facts(
     )
     is_alive = F.col("d").isNull() | (at > F.col("d"))
     alive = F.col("alive")
-    update, delete = alive & marker.isin(*_UPDATES), alive & (marker == Marker.DELETE.value)
+    update, delete = alive & marker.isin(*WHOLE), alive & (marker == Marker.DELETE.value)
     rank = F.struct(F.col(version_column).alias("version"), at)
     return (
         started.where(is_alive | (at == F.col("d")))
@@ -109,7 +108,7 @@ def _merge_rows(with_facts: DataFrame, data: Sequence[str], version_column: str)
     taken_over = inserts & later.isNotNull() & _not_lower(later["version"], own)
     at_last = F.when(taken_over, later["version"]).otherwise(own)
     is_gone = _removes(F.col("x_from_here"), at_last)
-    starts_with_update = F.col("first").isin(*_UPDATES)
+    starts_with_update = F.col("first").isin(*WHOLE)
     u_goes = _removes(x, u["version"])
     is_u = F.coalesce(alive & (at == u["at"]), F.lit(False))
     is_x = F.coalesce(alive & (at == x["at"]), F.lit(False))

@@ -21,7 +21,7 @@ from openmirror.cdc.relay.running import RunningRelay
 from openmirror.cdc.spool.reader import SpoolReader
 from openmirror.errors import UnknownName
 from openmirror.protocol.names import TableName, TablePath
-from openmirror.protocol.rows import EXTENSION_NAMES
+from openmirror.protocol.rows import EXTENSIONS
 from openmirror.settings import Settings
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import LAKE, landing_zone
@@ -112,7 +112,7 @@ def relaying(
 
     Tables of `retry` go on first. Raises what `Relay.open` and `Relay.retry` do.
     """
-    options = RelayOptions(takes=frozenset(EXTENSION_NAMES))
+    options = RelayOptions(takes=EXTENSIONS)
     relay = Relay(
         LocalStore(local_root(stream.settings)),
         landing_zone(stream.mirror),

@@ -23,7 +23,7 @@ from openmirror.cdc.relay.relay import Relay, RelayOptions
 from openmirror.cdc.spool.reader import SpoolReader
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
-from openmirror.protocol.rows import EXTENSION_NAMES, Marker
+from openmirror.protocol.rows import EXTENSIONS, Marker
 from openmirror.protocol.streams import StopCode, StreamDocument
 from openmirror.spark.jars import default_cache
 from openmirror.stores.local.store import LocalStore
@@ -87,7 +87,7 @@ class Site:
             source = SpoolReader(self._settings.spool)
             options = RelayOptions(
                 most_records=self.random.choice((40, 200, 10_000)),
-                takes=frozenset(EXTENSION_NAMES),
+                takes=EXTENSIONS,
             )
             relay = Relay(store, _ZONE, "shop", source, self._decoder.decode, options)
             self._relay = relay
@@ -250,7 +250,7 @@ def assert_followed(
         assert here.document().stopped == {}
         if endings:
             assert here.deaths
-            assert here.markers("pages") >= set(EXTENSION_NAMES)
+            assert here.markers("pages") >= EXTENSIONS
         for _ in range(new_snapshots):
             assert_mended(here, workload)
     mirror.reconcile_all()

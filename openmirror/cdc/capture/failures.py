@@ -7,8 +7,15 @@ import re
 from openmirror.errors import OpenmirrorError
 
 _ANEW = "Begin the stream anew, from a new snapshot: --anew"
-_AWAY = "the server went away, and did not come back in a minute"
-_AGAIN = "Begin again: nothing is lost"
+_AWAY = (
+    "the server went away, and did not come back in a minute. Begin again once it is there: "
+    "nothing is lost"
+)
+# Its thread for signals and the one that reads the log use the same object.
+_LOST_ITS_WAY = (
+    "the connector lost its way in a new snapshot of a table, as it does when one ends while it is "
+    "asked for. Begin again: nothing is lost"
+)
 _MOST = 600
 """So much of the connector's own words; some hold its whole state."""
 _KNOWN = (
@@ -43,14 +50,9 @@ _KNOWN = (
     (
         "refused|terminating connection|connection attempt failed|Database connection failed"
         "|I/O error|closed|reset by peer|shutting down|starting up",
-        f"{_AWAY}. Begin again once it is there: nothing is lost",
+        _AWAY,
     ),
-    (
-        # Its thread for signals and the one that reads the log use the same object.
-        "IncrementalSnapshotContext",
-        "the connector lost its way in a new snapshot of a table, as it does when one ends while "
-        f"it is asked for. {_AGAIN}",
-    ),
+    ("IncrementalSnapshotContext", _LOST_ITS_WAY),
     (
         "OutOfMemoryError|Java heap space",
         "a row or a batch is larger than Java's memory. Leave the table out: --table",
@@ -58,23 +60,23 @@ _KNOWN = (
 )
 
 
+_PASSING = (_AWAY, _LOST_ITS_WAY)
+"""What needs no more than to begin again."""
+
+
 class ConnectorFailed(OpenmirrorError):
     """A connector has ended; the message has what ends it, then the connector's own words."""
 
     def __init__(self, words: str) -> None:
-        super().__init__(_in_words(words))
-
-    @property
-    def passes(self) -> bool:
+        own = " ".join(words.split()) or "it gave no reason"
+        if len(own) > _MOST:
+            own = own[:_MOST] + "…"
+        found = (known for sign, known in _KNOWN if re.search(sign, words, re.IGNORECASE))
+        meaning = next(found, None)
+        super().__init__(
+            f"the connector has failed: {own}. Correct this, and begin again: nothing is lost"
+            if meaning is None
+            else f"{meaning}. The connector's own words: {own}"
+        )
+        self.passes = meaning in _PASSING
         """Whether beginning again is all that it needs."""
-        return str(self).startswith((_AWAY, "the connector lost its way"))
-
-
-def _in_words(words: str) -> str:
-    own = " ".join(words.split()) or "it gave no reason"
-    if len(own) > _MOST:
-        own = own[:_MOST] + "…"
-    for sign, meaning in _KNOWN:
-        if re.search(sign, words, re.IGNORECASE):
-            return f"{meaning}. The connector's own words: {own}"
-    return f"the connector has failed: {own}. Correct this, and begin again: nothing is lost"

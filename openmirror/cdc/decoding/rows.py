@@ -62,13 +62,17 @@ def _control(findings: Findings, payloads: Payloads) -> list[pa.Array]:
         place,
         payloads.key_texts,
         payloads.pairs,
-        pa.array([_listed(payloads.absent.get(at)) for at in range(len(place))], pa.string()),
+        _absent(payloads, len(place)),
         pc.coalesce(microseconds, pc.multiply(milliseconds, 1000)),
     ]
 
 
-def _listed(names: tuple[str, ...] | None) -> str | None:
-    return None if names is None else json.dumps(names, ensure_ascii=False)
+def _absent(payloads: Payloads, rows: int) -> pa.Array:
+    """Few records lack a value, and mostly none does."""
+    if not payloads.absent:
+        return pa.nulls(rows, pa.string())
+    names = {at: json.dumps(of, ensure_ascii=False) for at, of in payloads.absent.items()}
+    return pa.array([names.get(at) for at in range(rows)], pa.string())
 
 
 def _raw(index: int, column: SourceColumn, key: Key | None, payloads: Payloads) -> pa.Array:

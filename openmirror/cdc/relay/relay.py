@@ -10,7 +10,7 @@ The order that makes it exact, whatever fails in between:
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -212,23 +212,21 @@ class Relay:
             raise WrongRequest(f"{path} cannot go on where it stopped: {why}")
         if path in self._document.now.resnapshots:
             raise WrongRequest(f"{path} is begun anew by a new snapshot, which was asked for")
-        at, read, rows = stopped.at, 0, 0
+        end, read, rows = stopped.at, 0, 0
         landed = LandedRecords()
-        while at < self._next and landed.stopped is None:
-            most = min(self._options.most_records, self._next - at)
-            records = self._source.read(at, most, self._options.most_bytes)
-            at = Offset(records.column("offset")[-1].as_py() + 1)
-            found = by_table(self._decode(records), at).get(path)
-            read += records.num_rows
+        for found, end, records in self._stretches(path, stopped.at, self._next):
+            read += records
             if found is not None or landed.held is not None:
-                landed = self._land(path, together(landed.held, found, at))
+                landed = self._land(path, together(landed.held, found, end))
                 rows += landed.rows
+            if landed.stopped is not None:
+                break
         again = {path: landed.stopped} if landed.stopped is not None else {}
         if landed.held is not None:
             self._held[path] = landed.held
         tables = [path] if rows else []
         self._change(lambda d: d.resumed(path).advanced(d.complete_to, tables, again))
-        return BatchReport(records=read, end=at, rows={path: rows} if rows else {}, stopped=again)
+        return BatchReport(records=read, end=end, rows={path: rows} if rows else {}, stopped=again)
 
     def _read_records(self) -> pa.Table:
         most_records, most_bytes = self._options.most_records, self._options.most_bytes
@@ -249,17 +247,24 @@ class Relay:
         return self._folders.land(path, records, is_known=is_known, snapshot=snapshot)
 
     def _records_of(self, path: TablePath, start: Offset, end: Offset) -> TableRecords:
-        """All records of one table in a stretch."""
-        found, at = TableRecords((), (), start), start
+        """All records of one table in a stretch, up to where it cannot go on."""
+        found = TableRecords((), (), start)
+        for more, at, _ in self._stretches(path, start, end):
+            found = together(found, more, at)
+            if found.stop is not None:
+                break
+        return found
+
+    def _stretches(
+        self, path: TablePath, at: Offset, end: Offset
+    ) -> Iterator[tuple[TableRecords | None, Offset, int]]:
+        """A table's records in portions: those of each, its end, and how many of all were read."""
         while at < end:
             most = min(self._options.most_records, end - at)
             records = self._source.read(at, most, self._options.most_bytes)
             at = Offset(records.column("offset")[-1].as_py() + 1)
             decoded = self._decode(without_notifications(records))
-            found = together(found, by_table(decoded, at).get(path), at)
-            if found.stop is not None:
-                break
-        return found
+            yield by_table(decoded, at).get(path), at, records.num_rows
 
     def _advance(
         self,

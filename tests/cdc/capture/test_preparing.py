@@ -11,14 +11,9 @@ import psycopg
 import pytest
 
 from openmirror.cdc.capture.preparing import CapturedTables, prepare
-from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
+from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.errors import CannotStart
 from tests.cdc.postgres import PASSWORD, PostgresServer, connected, postgres_server
-
-
-@pytest.fixture
-def settings(database: DatabaseUrl, tmp_path: Path) -> CaptureSettings:
-    return CaptureSettings(url=database, stream=database.database, spool=tmp_path, class_path="")
 
 
 @pytest.fixture

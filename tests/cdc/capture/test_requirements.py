@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import psycopg
 import pytest
@@ -13,17 +12,12 @@ from typer.testing import CliRunner, Result
 
 from openmirror.cdc.capture.preparing import check, prepare
 from openmirror.cdc.capture.requirements import FindingLevel, SourceFinding
-from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
+from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.cli.app import app
 from openmirror.errors import CannotStart
 from tests.cdc.postgres import PASSWORD, PostgresServer, connected
 
 Prepare = Callable[[psycopg.Connection, str], None]
-
-
-@pytest.fixture
-def settings(database: DatabaseUrl, tmp_path: Path) -> CaptureSettings:
-    return CaptureSettings(url=database, stream=database.database, spool=tmp_path, class_path="")
 
 
 @pytest.fixture

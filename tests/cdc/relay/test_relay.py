@@ -22,7 +22,7 @@ from openmirror.cdc.stops import EventsLost, StreamReplaced, StreamStopped
 from openmirror.errors import UnknownName, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
-from openmirror.protocol.rows import EXTENSION_NAMES, Marker, interpret
+from openmirror.protocol.rows import EXTENSIONS, Marker, interpret
 from openmirror.protocol.schema import ColumnType
 from openmirror.protocol.streams import START, Offset, StopCode, StreamDocument, StreamIdentity
 from openmirror.publishing.newest import ZoneState
@@ -40,18 +40,15 @@ def folder(path: TablePath = ONE) -> StorePath:
     return join(ZONE, *str(path).split("/"))
 
 
-EXTENDED = frozenset(EXTENSION_NAMES)
-
-
 def relay(
-    store: FileStore, stream: Stream, records: int = 1000, takes: frozenset[Marker] = EXTENDED
+    store: FileStore, stream: Stream, records: int = 1000, takes: frozenset[Marker] = EXTENSIONS
 ) -> Relay:
     options = RelayOptions(most_records=records, idle_seconds=0, takes=takes)
     return Relay(store, ZONE, "shop", stream, stream.decode, options)
 
 
 def drained(
-    store: FileStore, stream: Stream, records: int = 1000, takes: frozenset[Marker] = EXTENDED
+    store: FileStore, stream: Stream, records: int = 1000, takes: frozenset[Marker] = EXTENSIONS
 ) -> Relay:
     """Open a relay, and land all that is there."""
     made = relay(store, stream, records, takes)
@@ -79,12 +76,17 @@ def states(store: FileStore, path: TablePath = ONE) -> list[Rows]:
 def assert_each_state_was_the_sources(store: FileStore, database: Database) -> None:
     """Each file ends where the source was once, and none goes back; the last is the present."""
     for table in database.tables:
-        history, at = database.history[table], 0
-        for state in states(store, TablePath("app", table)):
-            later = [n for n, rows in enumerate(history) if n >= at and rows == state]
-            assert later, f"{table}: {state} was not there after {history[at]}"
-            at = later[0]
-        assert states(store, TablePath("app", table))[-1] == database.now(table)
+        assert_follows(store, TablePath("app", table), database.history[table])
+
+
+def assert_follows(store: FileStore, path: TablePath, history: list[Rows]) -> None:
+    """Each file of a table ends where its history was, none goes back, and the last is its end."""
+    at = 0
+    for state in states(store, path):
+        later = [n for n, rows in enumerate(history) if n >= at and rows == state]
+        assert later, f"{path}: {state} was not there after {history[at]}"
+        at = later[0]
+    assert states(store, path)[-1] == history[-1]
 
 
 class Dying:
