@@ -6,12 +6,14 @@ Those that need Spark share one session, and much of their time they wait for it
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import IO, NoReturn
@@ -42,6 +44,11 @@ HALVES: Mapping[str, Sequence[str]] = {
     "other": (*_PYTEST, "-m", f"not spark and {_ALL}"),
 }
 _INTERRUPTED = 130
+_HEADING = re.compile("=+ (?P<title>.+) =+")
+_FAILURES = {"ERRORS", "FAILURES"}
+_SUMMARY = "short test summary info"
+_REPEATED = 100
+"""Lines of a half's failures, the last ones, that stand once more at the very end."""
 _PATIENCE = 20.0
 """Seconds in which an interrupted half ends by itself."""
 
@@ -53,7 +60,9 @@ class Terminated(KeyboardInterrupt):
 class Half:
     """One process whose lines are passed on, each after the half's name.
 
-    Its last line, which says how many passed, is kept for the end, where both stand together.
+    Its last line, which says how many passed, is kept for the end, where both stand together, and
+    so are its failures: thousands of lines of the other half may come after them, and whoever runs
+    these tests elsewhere may keep the end of the output only.
     """
 
     def __init__(self, name: str, command: Sequence[str], to: IO[str], lock: threading.Lock):
@@ -61,6 +70,8 @@ class Half:
         self._to = to
         self._lock = lock
         self._kept = ""
+        self._title = ""
+        self._failures: deque[str] = deque(maxlen=_REPEATED)
         self._began = time.monotonic()
         self._process = subprocess.Popen(
             command,
@@ -88,6 +99,10 @@ class Half:
     def show_end(self) -> None:
         seconds = time.monotonic() - self._began
         self._say(f"ended after {seconds:.0f} s, exit code {self._process.returncode}")
+
+    def show_failures(self) -> None:
+        for line in self._failures:
+            self._say(line)
 
     def show_result(self) -> None:
         self._say(self._kept)
@@ -117,6 +132,14 @@ class Half:
                 if self._kept:
                     self._say(self._kept)
                 self._kept = line.rstrip("\n")
+                self._keep_failures(self._kept)
+
+    def _keep_failures(self, line: str) -> None:
+        if heading := _HEADING.fullmatch(line):
+            self._title = heading["title"]
+        failed = self._title == _SUMMARY and line.startswith(("FAILED ", "ERROR "))
+        if self._title in _FAILURES or failed:
+            self._failures.append(line)
 
     def _say(self, line: str) -> None:
         with self._lock:
@@ -151,6 +174,8 @@ def run(halves: Mapping[str, Sequence[str]], to: IO[str]) -> int:
         for half in started:
             half.end()
         return _INTERRUPTED
+    for half in started:
+        half.show_failures()
     for half in started:
         half.show_result()
     return next((code for code in codes.values() if code), 0)

@@ -46,6 +46,26 @@ def test_both_halves_are_heard_and_their_results_stand_together_at_the_end() -> 
     assert sum("passed" in line for line in lines) == 2
 
 
+def test_failures_stand_once_more_at_the_end_below_whatever_came_after_them() -> None:
+    failing = """
+print('==== FAILURES ====')
+print('____ test_a ____'); print('assert 1 == 2')
+print('==== slowest 40 durations ===='); print('3 s test_b')
+print('==== short test summary info ===='); print('SKIPPED test_c'); print('FAILED test_a')
+print('==== 1 failed ====')
+"""
+    shown = io.StringIO()
+    halves.run({"a": _python(failing), "b": _python(_COUNTS)}, shown)
+    assert shown.getvalue().splitlines()[-6:] == [
+        "a │ ==== FAILURES ====",
+        "a │ ____ test_a ____",
+        "a │ assert 1 == 2",
+        "a │ FAILED test_a",
+        "a │ ==== 1 failed ====",
+        "b │ 1 passed",
+    ]
+
+
 @pytest.mark.parametrize("code", [1, 5])
 @pytest.mark.parametrize("failing", ["a", "b"])
 def test_one_half_that_does_not_end_well_fails_both(failing: str, code: int) -> None:
