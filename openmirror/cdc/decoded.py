@@ -18,7 +18,7 @@ CONTROL = pa.schema(
         pa.field("__snapshot", pa.string()),
         pa.field("__transaction", pa.string()),
         # The source's own place, which compares number by number: PostgreSQL has [LSN of the last
-        # commit before, or -1; LSN].
+        # commit before, or -1; LSN], MySQL and MariaDB [log file; place in it; row of the event].
         pa.field("__position", pa.list_(pa.int64())),
         pa.field("__key", pa.string()),
         # newkey: a delete whose row goes on under another key, in the next record; oldkey: that one

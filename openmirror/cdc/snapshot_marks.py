@@ -68,12 +68,12 @@ def to_next_mark(records: pa.Table, marks: Sequence[SnapshotMark]) -> pa.Table:
     """
     if not records.num_rows:
         return records
-    first = records.column("offset")[0].as_py()
+    offsets = records.column("offset")
     for mark in marks:
         if mark.kind is not MarkKind.BEGUN:
-            return records.slice(0, mark.offset + 1 - first)
-        if mark.offset > first:
-            return records.slice(0, mark.offset - first)
+            return records.filter(pc.less_equal(offsets, mark.offset))
+        if mark.offset > offsets[0].as_py():
+            return records.filter(pc.less(offsets, mark.offset))
     return records
 
 

@@ -124,6 +124,8 @@ class StreamDocument:
     """What every relay of the stream agrees on."""
 
     identity: StreamIdentity
+    begins_at: Offset = START
+    """The first record that could be read when the document was made."""
     complete_to: Offset = START
     """Every record below it has landed, but for those of tables that stopped."""
     tables: frozenset[TablePath] = frozenset()
@@ -171,9 +173,9 @@ class StreamDocument:
             ),
         )
 
-    def resumed(self, path: TablePath) -> Self:
-        """A table goes on."""
-        return replace(self, stopped={p: s for p, s in self.stopped.items() if p != path})
+    def resumed(self, *paths: TablePath) -> Self:
+        """Tables go on."""
+        return replace(self, stopped={p: s for p, s in self.stopped.items() if p not in paths})
 
     def wanting(self, path: TablePath, number: str) -> Self:
         """A new snapshot of a table is asked for; one that is already keeps its number."""
@@ -207,6 +209,7 @@ class StreamDocument:
         document = {
             "version": _VERSION,
             "identity": self.identity,
+            "beginsAt": self.begins_at,
             "completeTo": self.complete_to,
             "snapshotOpen": self.is_snapshot_open,
             "tables": sorted(map(_path_json, self.tables)),
@@ -234,6 +237,7 @@ class StreamDocument:
             if document["version"] == _VERSION:
                 return cls(
                     identity=StreamIdentity(document["identity"]),
+                    begins_at=Offset(int(document.get("beginsAt", START))),
                     complete_to=Offset(int(document["completeTo"])),
                     tables=frozenset(map(_path, document["tables"])),
                     stopped={

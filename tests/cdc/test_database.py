@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from random import Random
@@ -17,26 +17,16 @@ from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.process import CaptureInterrupted, CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
 from openmirror.cdc.capture.signals import SnapshotSignals
-from openmirror.cdc.decoding.decoder import Decoder
-from openmirror.cdc.relay.document import SharedDocument, document_path, read_document
-from openmirror.cdc.relay.relay import Relay, RelayOptions
+from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.spool.reader import SpoolReader
-from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import EXTENSIONS, Marker
-from openmirror.protocol.streams import StopCode, StreamDocument
+from openmirror.protocol.streams import StopCode
 from openmirror.spark.jars import default_cache
-from openmirror.stores.local.store import LocalStore
-from openmirror.table.layout import StorePath, join, landing_zone
+from tests.cdc.landing import PATIENCE, ZONE, Landing
 from tests.cdc.postgres import connected
 from tests.cdc.workload import TABLES, Workload
-from tests.harness.dying import Killed
-from tests.harness.stores import Call, WatchedStore
-from tests.publishing.zones import landed, mirrored
-from tests.zone import MIRROR, Mirror, bag
-
-_PATIENCE = 60.0
-_ZONE = landing_zone(MIRROR)
+from tests.zone import Mirror, bag
 
 
 @pytest.fixture
@@ -50,28 +40,19 @@ def settings(database: DatabaseUrl, tmp_path: Path) -> CaptureSettings:
     )
 
 
-class Site:
-    """A captured database and a relay that dies now and then."""
+class Site(Landing):
+    """A captured database, landed."""
 
     def __init__(self, settings: CaptureSettings, mirror: Mirror, random: Random):
-        self.random = random
+        super().__init__(mirror, random, "shop", lambda: SpoolReader(settings.spool), "public")
         self._settings = settings
-        self._store = LocalStore(mirror.zone.root)
-        self._decoder = Decoder(mirror.spark)
-        self._calls = 0
         self._capture: CaptureProcess | None = None
-        self._relay: Relay | None = None
-        self.deaths = 0
-
-    @property
-    def store(self) -> FileStore:
-        return self._store
 
     def capture(self) -> CaptureProcess:
         """The capturing process, begun again if it has been ended."""
         if self._capture is None:
             self._capture = CaptureProcess(self._settings)
-            self._capture.wait_ready(_PATIENCE, lambda line: None)
+            self._capture.wait_ready(PATIENCE, lambda line: None)
         return self._capture
 
     def end_capture(self, how: Callable[[CaptureProcess], None]) -> None:
@@ -81,87 +62,28 @@ class Site:
             self._capture = None
 
     def land(self) -> int:
-        """One batch, by a relay that may die anywhere in it; records that were read."""
-        if self._relay is None:
-            store = WatchedStore(self._store, self._dies, self._dies)
-            source = SpoolReader(self._settings.spool)
-            options = RelayOptions(
-                most_records=self.random.choice((40, 200, 10_000)),
-                takes=EXTENSIONS,
-            )
-            relay = Relay(store, _ZONE, "shop", source, self._decoder.decode, options)
-            self._relay = relay
-            try:
-                relay.open()
-            except Killed:
-                self._relay = None
-                return 1
-        try:
-            return self._relay.step().records
-        except Killed:
-            self._relay = None
-            return 1
-
-    def land_until(self, mark: int) -> None:
-        """Until a mark's row has landed, and all that was captured by then."""
-        self._land_while(lambda: mark not in self.marks())
-        _, end = SpoolReader(self._settings.spool).ends()
-        self._land_while(lambda: self.document().complete_to < end)
-
-    def _land_while(self, wanted: Callable[[], bool]) -> None:
-        ends = time.monotonic() + _PATIENCE
-        while wanted():
-            assert time.monotonic() < ends, self.document()
-            self.capture().check()
-            if self.land():
-                ends = time.monotonic() + _PATIENCE
-            else:
-                time.sleep(0.05)
+        """One batch; the capture has not failed before."""
+        self.capture().check()
+        return super().land()
 
     def anew(self, table: str) -> None:
         """A new snapshot of a table, asked for as `cdc run` does, until it has landed."""
-        path, signals = TablePath("public", table), SnapshotSignals(self._settings.spool)
+        path, signals = self.path(table), SnapshotSignals(self._settings.spool)
         connector = 1
-        shared = SharedDocument.of_any(self._store, _ZONE, "shop")
+        shared = SharedDocument.of_any(self.store, ZONE, self.stream)
         shared.change(lambda there: there.wanting(path, uuid4().hex))
-        ends = time.monotonic() + _PATIENCE
+        ends = time.monotonic() + PATIENCE
         while path in self.document().resnapshots:
             assert time.monotonic() < ends, self.document()
             try:
-                self.capture().check()
+                landed = self.land()
             except CaptureInterrupted:
                 self.end_capture(CaptureProcess.kill)
                 connector += 1
+                continue
             signals.ask(self.document().resnapshots, connector)
-            if not self.land():
+            if not landed:
                 time.sleep(0.05)
-
-    def marks(self) -> set[object]:
-        rows = self.landed("marks", ("id",))
-        return {row["id"] for row in rows}
-
-    def landed(self, table: str, keys: tuple[str, ...]) -> list[Mapping[str, object]]:
-        """What the landed files say, by the interpreter."""
-        return list(mirrored(self._store, keys, _folder(table)).rows)
-
-    def markers(self, table: str) -> set[Marker]:
-        """What the landed rows of a table do."""
-        files = landed(self._store, _folder(table))
-        return {change.marker for file in files for change in file.changes}
-
-    def document(self) -> StreamDocument:
-        path = document_path(_ZONE, "shop")
-        return read_document(self._store.read(path).data, path)
-
-    def _dies(self, call: Call) -> None:
-        self._calls += 1
-        if self.random.random() < 0.02:
-            self.deaths += 1
-            raise Killed(call)
-
-
-def _folder(table: str) -> StorePath:
-    return join(_ZONE, *str(TablePath("public", table)).split("/"))
 
 
 @contextmanager

@@ -25,6 +25,7 @@ _PYTEST = (
 _ALL = "not soak and not check_infra"
 WITH_SPARK = (
     "tests/cdc/decoding",
+    "tests/cdc/kafka/test_connectors.py",
     "tests/cdc/test_database.py",
     "tests/chain",
     "tests/conformance",

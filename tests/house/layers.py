@@ -109,7 +109,7 @@ LAYERS = (
     ),
     Layer(
         "live databases",
-        _rooms(cdc="jpype psycopg pyarrow pyspark"),
+        _rooms(cdc="confluent_kafka jpype psycopg pyarrow pyspark"),
         "change streams of databases, published into a landing zone",
     ),
     Layer(
@@ -166,6 +166,7 @@ SDK: Mapping[str, frozenset[str]] = {
     "publishing/": frozenset({"pyarrow"}),
     "cdc/capture/": frozenset({"jpype", "psycopg", "pyarrow"}),
     "cdc/decoding/": frozenset({"pyarrow", "pyspark.sql"}),
+    "cdc/kafka/": frozenset({"confluent_kafka", "pyarrow"}),
     "cdc/": frozenset({"pyarrow"}),
     "databricks/": frozenset({"azure.core", "databricks.sdk"}),
     "stores/azure/": frozenset(

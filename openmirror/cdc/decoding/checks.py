@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
+from openmirror.cdc.decoding.control import CONNECTORS
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.keys import Key
 from openmirror.cdc.decoding.parsing import UNREAD
@@ -18,7 +19,6 @@ READ = "r"
 NO_SNAPSHOT = "false"
 _WITH_ROW = ("c", READ, "u")
 _TRUNCATE = "t"
-_CONNECTOR = "postgresql"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,8 +68,8 @@ def check(
 ) -> None:
     """Find what cannot be taken for a change of a row."""
     _check_reading(findings, payloads.values, "payload")
-    connector = payloads.of_source("connector")
-    findings.add(pc.fill_null(pc.not_equal(connector, _CONNECTOR), True), _OTHER_CONNECTOR)
+    known_one = pc.is_in(payloads.of_source("connector"), pa.array(CONNECTORS))
+    findings.add(pc.invert(known_one), _OTHER_CONNECTOR)
     operations = pc.struct_field(payloads.values, "op")
     known = pc.is_in(operations, pa.array([*_WITH_ROW, DELETE, _TRUNCATE]))
     findings.add(pc.invert(known), no_envelope("its op is none that is known"))
@@ -111,6 +111,7 @@ def _check_defaults(findings: Findings, envelope: ChangeEnvelope, payloads: Payl
 
 _OTHER_CONNECTOR = StopReason(
     StopCode.RECORD_UNDECODABLE,
-    f"it comes from another connector than {_CONNECTOR}'s",
-    "Records of Debezium's connector for PostgreSQL can be decoded, and no others yet.",
+    f"it comes from another connector than those for {', '.join(CONNECTORS)}",
+    "Records of Debezium's connectors for PostgreSQL, MySQL and MariaDB can be decoded, and no "
+    "others yet.",
 )

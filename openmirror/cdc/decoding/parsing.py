@@ -30,8 +30,8 @@ UNREAD = "__unread"
 """Where Spark puts a text that it cannot read whole. No column of a table begins so."""
 
 _PAYLOADS = pa.schema([("version", pa.int32()), ("value", pa.string()), ("key", pa.string())])
-_SOURCE = ("connector", "snapshot", "db", "schema", "table", "sequence")
-_NUMBERS_OF_SOURCE = ("txId", "lsn", "ts_us", "ts_ms")
+_SOURCE = ("connector", "snapshot", "db", "schema", "table", "sequence", "file")
+_NUMBERS_OF_SOURCE = ("txId", "lsn", "pos", "row", "ts_us", "ts_ms")
 _TYPES: dict[JsonKind, type[DataType]] = {
     # Of a byte, Spark takes 128 to 255 as well, and makes them negative.
     JsonKind.INT8: ShortType,

@@ -14,6 +14,8 @@ FIRST_DAY = -719_162
 LAST_DAY = 2_932_896
 """9999-12-31."""
 
+_LONGEST_TIME = 839 * 3600 - 1
+"""Seconds: 838:59:59."""
 _DATE = r"(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
 _TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
 ISO_DATE = rf"\A{_DATE}Z?\z"
@@ -41,10 +43,12 @@ def timestamps(raw: pa.Array, digits: int) -> tuple[pa.Array, pa.Array]:
 def times_of_day(raw: pa.Array, digits: int) -> tuple[pa.Array, pa.Array]:
     """Units since midnight as `HH:mm:ss`, with `.ffffff` unless that is zero; and which are a time.
 
-    Until 24:00:00, which PostgreSQL has.
+    PostgreSQL has 24:00:00 as well, and a time of MySQL and MariaDB may be `-838:59:59.5`.
     """
-    fits = _between(raw, 0, _DAY * 10**digits)
-    micros, whole = _in_microseconds(pc.if_else(fits, raw.cast(pa.int64()), None), digits)
+    most = _LONGEST_TIME * 10**digits
+    fits = _between(raw, -most, most)
+    length = pc.abs(pc.if_else(fits, raw.cast(pa.int64()), None))
+    micros, whole = _in_microseconds(length, digits)
     seconds = pc.divide(micros, 10**_MICROSECOND)
     fraction = pc.subtract(micros, pc.multiply(seconds, 10**_MICROSECOND))
     minutes = pc.divide(seconds, 60)
@@ -55,7 +59,9 @@ def times_of_day(raw: pa.Array, digits: int) -> tuple[pa.Array, pa.Array]:
         _padded(pc.subtract(seconds, pc.multiply(minutes, 60)), 2),
         ":",
     )
-    return _with_fraction(clock, _padded(fraction, _MICROSECOND)), pc.and_(fits, whole)
+    sign = pc.if_else(pc.less(raw, 0), "-", "")
+    text = _with_fraction(clock, _padded(fraction, _MICROSECOND))
+    return pc.binary_join_element_wise(sign, text, ""), pc.and_(fits, whole)
 
 
 def times_in_text(texts: pa.Array) -> pa.Array:

@@ -84,6 +84,7 @@ _DATA = "io.debezium.data."
 _BY_NAME = {
     (JsonKind.INT32, _TIME + "Date"): _reading("date", WrittenAs.DAYS),
     (JsonKind.INT32, _TIME + "Time"): _reading("string", WrittenAs.TIME, 3),
+    (JsonKind.INT32, _TIME + "Year"): Reading(ColumnType("integer")),
     (JsonKind.INT64, _TIME + "MicroTime"): _reading("string", WrittenAs.TIME, 6),
     (JsonKind.INT64, _TIME + "NanoTime"): _reading("string", WrittenAs.TIME, 9),
     (JsonKind.INT64, _TIME + "Timestamp"): _zoneless(WrittenAs.TIMESTAMP, 3),

@@ -1,6 +1,13 @@
 """Beginning a table anew: one file that empties it, and has all its rows as they came since.
 
 Pure, as `selecting` is. All of it is one file, so that no reader ever sees half of a snapshot.
+
+The connector reads the rows beside the changes, and leaves out those that a change has overtaken.
+It cannot know all of them: a transaction is in the log a moment before others see what it did, so a
+row may be read as it was before a change that has been sent. Nor does it keep the two halves of a
+changed key together. So all rows go before all changes. That is right whenever a row was read: a
+change says what it made of its row, whatever was there before, and what no change touches is the
+same at any time.
 """
 
 from __future__ import annotations
@@ -8,7 +15,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa  # type: ignore[import-untyped]
+import pyarrow.compute as pc  # type: ignore[import-untyped]
 
+from openmirror.cdc.decoded import CONTROL, DecodedRows
+from openmirror.cdc.relay.connector_snapshots import READ_BESIDE
 from openmirror.cdc.relay.selecting import Before, FileRows, Selection, TableRecords, select
 from openmirror.cdc.stops import TAKE_SNAPSHOT
 from openmirror.formats.arrow_types import arrow_type
@@ -27,10 +37,11 @@ def select_anew(before: Before, records: TableRecords, number: str) -> Selection
     the changes that came between them.
     """
     if before.resnapshot == number:
-        return select(before, records)  # what is left behind it, such as half a change of a key
+        # What is left behind it, such as half a change of a key.
+        return select(before, without_rows_beside(records))
     # What was seen before the snapshot began is in its rows. Columns may be any, as of a new table.
-    empty = replace(before, through=records.first, columns=None)
-    selection = select(empty, records)
+    in_order = _rows_beside_first(records)
+    selection = select(replace(before, through=in_order.first, columns=None), in_order)
     if selection.stop is not None:
         return Selection((), selection.stop)
     if len(selection.files) > 1:
@@ -42,6 +53,36 @@ def select_anew(before: Before, records: TableRecords, number: str) -> Selection
     pieces = (_truncate(file.columns, file.pieces), *file.pieces)
     after = replace(file.after, resnapshot=number)
     return Selection((replace(file, pieces=pieces, after=after),), held=selection.held)
+
+
+def without_rows_beside(records: TableRecords) -> TableRecords:
+    """The changes alone."""
+    pieces = tuple(_apart(piece)[1] for piece in records.pieces)
+    return replace(records, pieces=pieces)
+
+
+def _rows_beside_first(records: TableRecords) -> TableRecords:
+    """The same, with offsets as if rows that were read beside the changes had come before them."""
+    apart = [_apart(piece) for piece in records.pieces]
+    column = CONTROL.get_field_index("__offset")
+    at = records.first - sum(beside.rows.num_rows for beside, _ in apart)
+    pieces: list[DecodedRows] = []
+    for beside, changes in apart:
+        then = at + beside.rows.num_rows
+        offsets = pa.array(range(at, then), pa.int64())
+        rows = beside.rows.set_column(column, CONTROL.field(column), offsets)
+        pieces += [replace(beside, rows=rows), changes]
+        at = then
+    return replace(records, pieces=tuple(pieces))
+
+
+def _apart(piece: DecodedRows) -> tuple[DecodedRows, DecodedRows]:
+    """Rows that were read beside the changes, and the changes."""
+    beside = pc.fill_null(pc.equal(piece.rows.column("__snapshot"), READ_BESIDE), False)
+    return (
+        replace(piece, rows=piece.rows.filter(beside)),
+        replace(piece, rows=piece.rows.filter(pc.invert(beside))),
+    )
 
 
 def _truncate(columns: TableSchema, pieces: tuple[WaitingRows, ...]) -> WaitingRows:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from openmirror.cdc.decoded import Decoded, DecodedRows
 from openmirror.cdc.relay.folders import path_of
 from openmirror.cdc.relay.runs import before_offset
@@ -32,9 +34,9 @@ def by_table(decoded: Decoded, end: Offset) -> dict[TablePath, TableRecords]:
         if path in stops:
             at, stop = stops[path]
             readable = tuple(before_offset(piece, at) for piece in own)
-            found[path] = TableRecords(readable, keys, at, stop)
+            found[path] = TableRecords(pieces=readable, keys=keys, end=at, stop=stop)
         else:
-            found[path] = TableRecords(own, keys, end)
+            found[path] = TableRecords(pieces=own, keys=keys, end=end)
     return found
 
 
@@ -43,6 +45,6 @@ def together(before: TableRecords | None, now: TableRecords | None, end: Offset)
     if before is None or now is None:
         found = before or now
         assert found is not None
-        return found if now is not None else TableRecords(found.pieces, found.keys, end)
+        return found if now is not None else replace(found, end=end)
     keys = before.keys or now.keys
-    return TableRecords((*before.pieces, *now.pieces), keys, now.end, now.stop)
+    return replace(now, pieces=(*before.pieces, *now.pieces), keys=keys)

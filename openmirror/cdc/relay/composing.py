@@ -50,6 +50,8 @@ class StreamComposer:
         self._is_known = is_known
         self.selection = Selection(())
         """What followed when it was last asked."""
+        self.has_resumed = False
+        """Whether the table goes on behind where it had stopped."""
         self.rows = 0
         """Change rows of the files that it made last."""
 
@@ -60,6 +62,8 @@ class StreamComposer:
         cannot be read, PublishRefused for columns that the table cannot have.
         """
         before = self._before(state)
+        stopped_at = self._records.stopped_at
+        self.has_resumed = stopped_at is not None and before.through > stopped_at
         if self._snapshot is None:
             self.selection = select(before, self._records)
         else:
@@ -83,18 +87,24 @@ class StreamComposer:
                 f"its files are of stream {self._stream} as it was before ({progress.identity})"
             )
         return Before(
-            progress.through, progress.seen, progress.columns, state.columns, progress.resnapshot
+            through=progress.through,
+            seen=progress.seen,
+            columns=progress.columns,
+            ever=state.columns,
+            resnapshot=progress.resnapshot,
+            snapshot=progress.snapshot,
         )
 
     def _file(self, rows: FileRows, state: ZoneState) -> ComposedFile:
         carried = state.carried or PublishedFooter(file="", previous=None)
         after = rows.after
         progress = TableProgress(
-            self._identity,
-            after.through,
-            after.seen,
-            after.columns or TableSchema(),
-            after.resnapshot,
+            identity=self._identity,
+            through=after.through,
+            seen=after.seen,
+            columns=after.columns or TableSchema(),
+            resnapshot=after.resnapshot,
+            snapshot=after.snapshot,
         )
         table: pa.Table = one_table(rows.pieces, rows.columns, self._default)
         footer = PublishedFooter(

@@ -36,7 +36,7 @@ class LandedRecords:
     held: TableRecords | None = None
     """What is to be landed together with records that follow."""
     is_anew: bool = False
-    """Whether a new snapshot has landed."""
+    """Whether a new snapshot has landed, or has begun to."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,8 @@ class RelayedFolders:
         rows = 0
         while folder.lander.land(composer.compose) is not None:
             rows += composer.rows
-        return _ended(composer.selection, records, rows)
+        ended = _ended(composer.selection, records, rows)
+        return replace(ended, is_anew=composer.has_resumed)
 
     def _opened(
         self, path: TablePath, keys: tuple[str, ...] | None, *, is_known: bool
@@ -171,5 +172,5 @@ def _ended(selection: Selection, records: TableRecords, rows: int) -> LandedReco
     held = None
     if selection.held is not None:
         left = tuple(from_offset(piece, selection.held) for piece in records.pieces)
-        held = TableRecords(left, records.keys, records.end)
+        held = replace(records, pieces=left, stop=None, stopped_at=None)
     return LandedRecords(rows, stopped, held)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from openmirror.cdc.relay.connector_snapshots import SnapshotPlace
 from openmirror.cdc.relay.source_order import SeenChanges
 from openmirror.errors import OtherPublisher
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.streams import Offset, StreamIdentity
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableProgress:
     """What the newest footer says of a stream."""
 
@@ -23,7 +24,9 @@ class TableProgress:
     columns: TableSchema
     """The table's columns by the schema that its newest records declare."""
     resnapshot: str | None = None
-    """The number of the newest snapshot by which the table was begun anew."""
+    """The number of the newest snapshot that was asked for and began the table anew."""
+    snapshot: SnapshotPlace | None = None
+    """Where in the source's log the newest snapshot of the connector's own was taken."""
 
     def as_json(self) -> dict[str, object]:
         """As a footer has it (PROTOCOL §13.4)."""
@@ -33,6 +36,7 @@ class TableProgress:
             "seen": self.seen.as_json(),
             "columns": [[column.name, column.type] for column in self.columns.columns],
             "resnapshot": self.resnapshot,
+            "snapshot": None if self.snapshot is None else list(self.snapshot),
         }
 
     @classmethod
@@ -47,9 +51,14 @@ class TableProgress:
                     tuple(Column(name, ColumnType(kind)) for name, kind in document["columns"])
                 ),
                 resnapshot=document.get("resnapshot"),
+                snapshot=_place(document.get("snapshot")),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise OtherPublisher(
                 f"a footer's progress of a stream cannot be read ({error!r}): another program "
                 "wrote it, or a newer version"
             ) from error
+
+
+def _place(numbers: Iterable[Any] | None) -> SnapshotPlace | None:
+    return None if numbers is None else tuple(map(int, numbers))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -19,6 +19,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import Decoded
 from openmirror.cdc.records import RecordSource
+from openmirror.cdc.relay.anew import without_rows_beside
 from openmirror.cdc.relay.by_table import by_table, together
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.folders import LandedRecords, RelayedFolders
@@ -35,6 +36,7 @@ from openmirror.ports import FileStore
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.streams import (
+    START,
     Offset,
     StoppedTable,
     StreamDocument,
@@ -63,6 +65,9 @@ class RelayOptions:
     default_schema: str = "dbo"
     takes: frozenset[Marker] = frozenset()
     """What the zone's mirror takes beyond the published markers (PROTOCOL §5.7)."""
+    own_snapshots: bool = True
+    """Whether rows that a connector reads beside the changes come only where this relay's document
+    asks for them. They land nowhere else then; otherwise as they come."""
     monotonic: Callable[[], float] = time.monotonic
 
 
@@ -144,7 +149,9 @@ class Relay:
         if there is None:
             # What has landed of the records from there on says each table itself.
             kept = self._folders.kept_stops()
-            self._change(lambda there: there.advanced(earliest, kept, kept))
+            self._change(
+                lambda there: replace(there, begins_at=earliest).advanced(earliest, kept, kept)
+            )
         else:
             self._document.now = there
         if self._document.now.needed_from < earliest:
@@ -175,9 +182,9 @@ class Relay:
         decoded = self._decode(without_notifications(records))
         tables, document = by_table(decoded, end), self._document.now
         landed = {
-            path: self._land(path, together(self._held.get(path), tables.get(path), end))
+            path: self._go_on(path, together(self._held.get(path), tables.get(path), end))
             for path in sorted({**self._held, **tables})
-            if path not in document.stopped and not document.is_coming_anew(path)
+            if not document.is_coming_anew(path)
         }
         anew = self._resnapshots.end(mark for mark in marks if mark.offset == end - 1)
         landed |= anew
@@ -193,7 +200,7 @@ class Relay:
             end=end,
             rows={path: one.rows for path, one in landed.items() if one.rows},
             stopped={path: one.stopped for path, one in landed.items() if one.stopped},
-            anew=frozenset(path for path, one in anew.items() if one.rows),
+            anew=frozenset(path for path, one in landed.items() if one.is_anew),
             newest_ts_us=_newest(decoded),
         )
 
@@ -240,15 +247,33 @@ class Relay:
                 raise
             return self._source.read(self._next, most_records, most_bytes)
 
+    def _go_on(self, path: TablePath, records: TableRecords) -> LandedRecords:
+        """Land a table's part of a batch; one that waits for a snapshot only from there on."""
+        stopped, rows = self._document.now.stopped.get(path), 0
+        landed = LandedRecords()
+        if stopped is None:
+            landed = self._land(path, records)
+            stopped, rows = landed.stopped, landed.rows
+        while stopped is not None and stopped.stop.code.needs_snapshot:
+            again = self._land(path, replace(records, stopped_at=stopped.at))
+            if not again.is_anew:
+                break
+            landed, stopped, rows = again, again.stopped, rows + again.rows
+        return replace(landed, rows=rows)
+
     def _land(
         self, path: TablePath, records: TableRecords, snapshot: str | None = None
     ) -> LandedRecords:
-        is_known = path in self._document.now.tables
+        document = self._document.now
+        is_known = path in document.tables
+        records = replace(records, is_cut=document.begins_at > START)
+        if snapshot is None and self._options.own_snapshots:
+            records = without_rows_beside(records)
         return self._folders.land(path, records, is_known=is_known, snapshot=snapshot)
 
     def _records_of(self, path: TablePath, start: Offset, end: Offset) -> TableRecords:
         """All records of one table in a stretch, up to where it cannot go on."""
-        found = TableRecords((), (), start)
+        found = TableRecords(pieces=(), keys=(), end=start)
         for more, at, _ in self._stretches(path, start, end):
             found = together(found, more, at)
             if found.stop is not None:
@@ -262,7 +287,9 @@ class Relay:
         while at < end:
             most = min(self._options.most_records, end - at)
             records = self._source.read(at, most, self._options.most_bytes)
-            at = Offset(records.column("offset")[-1].as_py() + 1)
+            # Offsets may have holes: what comes may lie behind the end, or be nothing.
+            records = records.filter(pc.less(records.column("offset"), end))
+            at = Offset(records.column("offset")[-1].as_py() + 1) if records.num_rows else end
             decoded = self._decode(without_notifications(records))
             yield by_table(decoded, at).get(path), at, records.num_rows
 
@@ -278,15 +305,18 @@ class Relay:
         stopped = {path: one.stopped for path, one in landed.items() if one.stopped}
         # Before the document, which lets their records go.
         self._folders.keep_stops(stopped)
-        self._change(lambda there: there.advanced(complete, tables, stopped, snapshot))
-        for path, one in landed.items():
-            if one.is_anew:
+        anew = [path for path, one in landed.items() if one.is_anew]
+        self._change(
+            lambda there: there.resumed(*anew).advanced(complete, tables, stopped, snapshot)
+        )
+        for path in anew:
+            if path not in stopped:
                 self._folders.forget_stop(path)
         self._source.forget(self._document.now.needed_from)
 
     def _has_to_say(self, landed: Mapping[TablePath, LandedRecords]) -> bool:
         """Whether the document has to move, and not only may."""
-        changed = any(one.rows or one.stopped for one in landed.values())
+        changed = any(one.rows or one.stopped or one.is_anew for one in landed.values())
         return changed or self._is_document_due()
 
     def _is_document_due(self) -> bool:

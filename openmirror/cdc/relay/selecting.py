@@ -13,6 +13,14 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import CONTROL, DecodedRows
+from openmirror.cdc.relay.connector_snapshots import (
+    READ_BESIDE,
+    SnapshotPlace,
+    by_snapshot,
+    emptied_first,
+    first_beginning,
+    is_of_first_kind,
+)
 from openmirror.cdc.relay.runs import before_offset, from_offset, in_stream_order
 from openmirror.cdc.relay.source_order import SeenChanges, SourceChange, SourcePlace, new_changes
 from openmirror.cdc.relay.source_schema import changed_silently
@@ -36,6 +44,10 @@ _FULL = (
     "ALTER TABLE … REPLICA IDENTITY FULL, so that the log has every value of a row; then take a "
     "new snapshot of the table."
 )
+_FROM_NOTHING = (
+    "Begin the stream anew with --anew, which deletes the table's folder first and makes it from "
+    "that snapshot."
+)
 _STREAMED = "false"
 _MARKERS = {
     "c": Marker.UPSERT,
@@ -46,7 +58,7 @@ _MARKERS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TableRecords:
     """All records of one table in a stretch of its stream."""
 
@@ -59,6 +71,10 @@ class TableRecords:
     """Why the table cannot go on at `end`, where it cannot."""
     takes: frozenset[Marker] = frozenset()
     """What its mirror takes beyond the published markers."""
+    is_cut: bool = False
+    """Whether the stream had records before its first one that could be read."""
+    stopped_at: Offset | None = None
+    """Where the table stopped for want of a new snapshot; it goes on where one begins."""
 
     @property
     def is_emptied(self) -> bool:
@@ -72,7 +88,7 @@ class TableRecords:
         return Offset(min([*firsts, self.end]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Before:
     """What landed in the table before."""
 
@@ -83,7 +99,14 @@ class Before:
     ever: TableSchema = TableSchema()
     """Every column that the table has, also those that the source has dropped."""
     resnapshot: str | None = None
-    """The newest snapshot that began it anew."""
+    """The newest snapshot that was asked for and began it anew."""
+    snapshot: SnapshotPlace | None = None
+    """The newest snapshot of the connector's own that rows have landed of."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the table begins now."""
+        return self.through == START and not self.ever.columns
 
 
 @dataclass(frozen=True)
@@ -107,22 +130,50 @@ class Selection:
     """A change of a key whose second half has not come: it is landed with that, or not at all."""
 
 
+@dataclass(frozen=True)
+class _Chosen:
+    """Records that land, and what is true once they have."""
+
+    piece: DecodedRows
+    after: Before
+
+
 def select(before: Before, records: TableRecords) -> Selection:
     """The files that follow, oldest first; the same for the same records, however often asked."""
-    seen, columns, ever = before.seen, before.columns, before.ever
-    chosen: list[tuple[DecodedRows, SeenChanges]] = []
+    if records.stopped_at is not None and before.through <= records.stopped_at:
+        goes_on = first_beginning(records.pieces, before.snapshot)
+        if goes_on is None:
+            return Selection(())
+        before = replace(before, through=goes_on[0])
+    now = before
+    chosen: list[_Chosen] = []
     for piece in in_stream_order([from_offset(p, before.through) for p in records.pieces]):
-        new, seen = _without_repeated(piece, seen)
-        if not new.rows.num_rows:
-            continue
-        if refused := _refused(new, records, columns, ever):
-            return _stopped(before, records, *refused)
-        chosen.append((new, seen))
-        columns = _columns(new)
-        ever = merged(ever, _columns(new))
-    open_pair, is_lost = _open_pair([piece for piece, _ in chosen])
+        for part in by_snapshot(piece, now.snapshot):
+            new = part.piece
+            if part.begins is not None:
+                # Places before a snapshot are no longer to be compared with: a source that was
+                # restored begins again below them.
+                now = replace(now, snapshot=part.begins, seen=SeenChanges(), columns=None)
+                if now.ever.columns and Marker.TRUNCATE not in records.takes:
+                    return _stopped(before, records, *_snapshot_untaken(new))
+                new = emptied_first(new) if now.ever.columns else new
+            elif now.is_nothing and (missing := _without_base(new, records)):
+                return _stopped(before, records, *missing)
+            new, seen = _without_repeated(new, now.seen)
+            if not new.rows.num_rows:
+                continue
+            if refused := _refused(new, records, now.columns, now.ever):
+                return _stopped(before, records, *refused)
+            columns = _columns(new)
+            last = Offset(new.rows.column("__offset")[-1].as_py())
+            ever = merged(now.ever, columns)
+            now = replace(now, through=Offset(last + 1), seen=seen, columns=columns, ever=ever)
+            chosen.append(_Chosen(new, replace(now, ever=before.ever)))
+    open_pair, is_lost = _open_pair([one.piece for one in chosen])
     if open_pair is not None and is_lost:
-        detail = f"{chosen[0][0].table}: a row's key changed, and its row with the new key is lost"
+        detail = (
+            f"{chosen[0].piece.table}: a row's key changed, and its row with the new key is lost"
+        )
         return _stopped(
             before, records, open_pair, StopReason(StopCode.EVENTS_LOST, detail, TAKE_SNAPSHOT)
         )
@@ -131,7 +182,7 @@ def select(before: Before, records: TableRecords) -> Selection:
     if open_pair is not None:
         return replace(select(before, _cut(records, open_pair)), held=open_pair)
     stop = None if records.stop is None else (records.end, records.stop)
-    return Selection(_files(before, chosen, records.end), stop)
+    return Selection(_files(chosen, records.end), stop)
 
 
 def _stopped(before: Before, records: TableRecords, at: Offset, stop: StopReason) -> Selection:
@@ -189,6 +240,20 @@ def _refused(
     return min(found, key=lambda one: one[0], default=None)
 
 
+def _without_base(piece: DecodedRows, records: TableRecords) -> tuple[Offset, StopReason] | None:
+    """Where a table begins with changes, of rows that were there before and are not in the stream.
+
+    A table that is empty when its snapshot is taken has no rows of one: then its first change makes
+    a row, which says nothing where the stream's own beginning is gone.
+    """
+    first = piece.rows.column("__op")[0].as_py()
+    if is_of_first_kind(piece) or first in ("r", "t") or (first == "c" and not records.is_cut):
+        return None
+    detail = f"{piece.table}: the stream has changes of it, and no snapshot before them"
+    at = Offset(piece.rows.column("__offset")[0].as_py())
+    return at, StopReason(StopCode.EVENTS_LOST, detail, TAKE_SNAPSHOT)
+
+
 def _first_offset(piece: DecodedRows, rows: pa.ChunkedArray) -> list[Offset]:
     """The offset of the first of these rows, where there is one."""
     return [Offset(at) for at in piece.rows.column("__offset").filter(rows).slice(0, 1).to_pylist()]
@@ -197,6 +262,15 @@ def _first_offset(piece: DecodedRows, rows: pa.ChunkedArray) -> list[Offset]:
 def _emptied(piece: DecodedRows) -> StopReason:
     detail = f"{piece.table} was emptied (TRUNCATE), which its mirror does not take"
     return StopReason(StopCode.TRUNCATE_UNSUPPORTED, detail, TAKE_SNAPSHOT)
+
+
+def _snapshot_untaken(piece: DecodedRows) -> tuple[Offset, StopReason]:
+    detail = (
+        f"{piece.table}: its connector has taken a new snapshot, which does not say what was "
+        "deleted before, and the mirror takes no truncates"
+    )
+    at = Offset(piece.rows.column("__offset")[0].as_py())
+    return at, StopReason(StopCode.RESNAPSHOT_NEEDED, detail, _FROM_NOTHING)
 
 
 def _unavailable(piece: DecodedRows, at: Offset) -> StopReason:
@@ -235,6 +309,9 @@ def _open_pair(pieces: Sequence[DecodedRows]) -> tuple[Offset | None, bool]:
     """
     open_at: Offset | None = None
     for piece in pieces:
+        # Between the halves a connector may send rows that it reads beside the changes.
+        beside = pc.fill_null(pc.equal(piece.rows.column("__snapshot"), READ_BESIDE), False)
+        piece = replace(piece, rows=piece.rows.filter(pc.invert(beside)))
         pairs = piece.rows.column("__pair")
         if open_at is None and pairs.null_count == len(pairs):
             continue
@@ -246,16 +323,13 @@ def _open_pair(pieces: Sequence[DecodedRows]) -> tuple[Offset | None, bool]:
     return open_at, False
 
 
-def _files(
-    before: Before, chosen: Sequence[tuple[DecodedRows, SeenChanges]], end: Offset
-) -> tuple[FileRows, ...]:
+def _files(chosen: Sequence[_Chosen], end: Offset) -> tuple[FileRows, ...]:
     """Pieces of one type a column share a file; the last file speaks for all up to the end."""
     files: list[FileRows] = []
-    as_text = any(len(pc.drop_null(piece.rows.column("__absent"))) for piece, _ in chosen)
-    for piece, seen in chosen:
-        rows = _waiting(piece, as_text=as_text)
-        last = Offset(piece.rows.column("__offset")[-1].as_py())
-        after = replace(before, through=Offset(last + 1), seen=seen, columns=_columns(piece))
+    pieces = [one.piece for one in chosen]
+    as_text = any(len(pc.drop_null(piece.rows.column("__absent"))) for piece in pieces)
+    for one in chosen:
+        rows, after = _waiting(one.piece, as_text=as_text), one.after
         together = (*files[-1].pieces, rows) if files else (rows,)
         columns = columns_of(together)
         if isinstance(columns, Broken):

@@ -135,7 +135,10 @@ MALFORMED = {
     "NULL where none may be": (written('"must":true', '"must":null'), "'must'"),
     "an op that nobody knows": (written('"op":"c"', '"op":"q"'), "op"),
     "a change without its row": (UPDATE_WITHOUT_ROW, "no row"),
-    "another connector": (written('"connector":"postgresql"', '"connector":"mysql"'), "connector"),
+    "another connector": (
+        written('"connector":"postgresql"', '"connector":"sqlserver"'),
+        "connector",
+    ),
     "a position that is none": (written('[\\"100\\",', '[\\"1x0\\",'), "position"),
     "a change without a position": (TABLE.change("u", GOOD, lsn=None, sequence=None), "stands"),
     "a key that is NULL": (keyed(TABLE.key_schema(), None), "key"),

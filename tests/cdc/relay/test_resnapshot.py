@@ -126,6 +126,31 @@ def test_a_repeated_change_from_before_does_not_come_back() -> None:
     assert states(store)[-1] == {5: "five"}
 
 
+def test_a_row_that_was_read_before_a_change_does_not_undo_it() -> None:
+    store, stream = begin()
+    moved = [
+        replace(change(5, "d", 6), pair="newkey"),
+        replace(change(5, "c", 106, "moved"), pair="oldkey"),
+    ]
+    changes = [change(3, "u", 1, "new"), change(4, "d", 7), *moved]
+    read_late = [row(1, "old"), row(5, "five"), row(6, "six"), row(7, "seven")]
+    stream.events += [begun("n1"), *changes, *read_late, ended("n1")]
+    drained(store, stream)
+    assert states(store)[-1] == {1: "new", 5: "five", 106: "moved"}
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_rows_between_the_halves_of_a_changed_key_part_them_not(asked: bool) -> None:
+    store, stream = begin()
+    gone = replace(change(4, "d", 1), pair="newkey")
+    made = replace(change(4, "c", 2, "moved"), pair="oldkey")
+    number = "n1" if asked else "other"
+    stream.events += [begun(number), gone, row(5, "five"), made, ended(number)]
+    drained(store, stream)
+    assert not document(store).stopped
+    assert states(store)[-1] == ({2: "moved", 5: "five"} if asked else {2: "moved"})
+
+
 def test_values_that_the_log_lacks_are_those_of_the_snapshot() -> None:
     store, stream = begin()
     lacks = replace(change(4, "u", 5), absent=("text",))
@@ -201,7 +226,7 @@ def test_marks_of_snapshots_that_nobody_asked_for_change_nothing() -> None:
     store, stream = begin()
     stream.events += [begun("other"), row(5, "five"), ended("other"), Mark("n1", "IN_PROGRESS")]
     drained(store, stream)
-    assert states(store)[-1] == {1: "old", 5: "five"}
+    assert states(store)[-1] == {1: "old"}
     assert document(store).resnapshots[ONE].since is None
 
 

@@ -1,0 +1,1 @@
+"""A broker and Kafka Connect with Debezium's connectors, as processes of this machine."""

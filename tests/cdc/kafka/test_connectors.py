@@ -1,0 +1,233 @@
+"""From real databases through Kafka Connect and a broker to Delta tables, whatever is killed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from uuid import uuid4
+
+import pymysql
+import pytest
+from psycopg.rows import dict_row
+from psycopg.types.json import set_json_loads
+
+from openmirror.cdc.capture.settings import DatabaseUrl
+from openmirror.cdc.kafka.address import TopicAddress
+from openmirror.cdc.kafka.brokers import Brokers
+from openmirror.cdc.kafka.client_config import client_config
+from openmirror.cdc.kafka.topic_source import TopicSource
+from openmirror.errors import Unavailable
+from openmirror.protocol.rows import Marker
+from openmirror.protocol.streams import StopCode
+from standins.kafka.cluster import Broker, Connect
+from tests.cdc.kafka.conftest import make_topic
+from tests.cdc.landing import Landing
+from tests.cdc.mariadb import PASSWORD, READER, MariaDbServer, mariadb_server
+from tests.cdc.mariadb_workload import MARIADB_TABLES, MariaDbWorkload
+from tests.cdc.postgres import connected
+from tests.cdc.workload import TABLES, Workload
+from tests.zone import Mirror, bag
+
+_COMMON = {
+    "tasks.max": "1",
+    "skipped.operations": "none",
+    "heartbeat.interval.ms": "500",
+    "key.converter.replace.null.with.default": "false",
+    "value.converter.replace.null.with.default": "false",
+    "key.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "value.converter": "org.apache.kafka.connect.json.JsonConverter",
+    "transforms": "one",
+    "transforms.one.type": "org.apache.kafka.connect.transforms.RegexRouter",
+    "signal.enabled.channels": "file",
+    "signal.poll.interval.ms": "300",
+}
+
+
+@dataclass
+class Source:
+    """A database whose connector fills a topic."""
+
+    topic: str
+    configuration: Mapping[str, str]
+    signals: Path
+    workload: Workload | MariaDbWorkload
+    tables: Mapping[str, tuple[str, ...]]
+    schema: str
+    rows: Callable[[str], list[dict[str, object]]]
+
+    def snapshot(self, table: str) -> None:
+        """Ask the connector for a blocking snapshot of a table."""
+        names = [f"{self.schema}.{table}"]
+        data = {"type": "BLOCKING", "data-collections": names}
+        signal = {"id": uuid4().hex, "type": "execute-snapshot", "data": data}
+        self.signals.write_text(json.dumps(signal) + "\n")
+
+
+@pytest.fixture
+def topic(broker: Broker) -> str:
+    name = f"shop_{uuid4().hex[:8]}"
+    make_topic(broker, name)
+    make_topic(broker, f"__debezium-heartbeat.{name}")
+    return name
+
+
+@pytest.fixture
+def postgres_source(database: DatabaseUrl, topic: str, tmp_path: Path) -> Iterator[Source]:
+    def rows(table: str) -> list[dict[str, object]]:
+        with connected(database) as own:
+            set_json_loads(bytes.decode, own)
+            cursor = own.cursor(row_factory=dict_row)
+            return cursor.execute(f"SELECT * FROM {table}").fetchall()  # type: ignore[call-overload,no-any-return]
+
+    signals = tmp_path / "signals"
+    tables = {**TABLES, "marks": ("id",)}
+    configuration = {
+        **_connector(topic, signals),
+        "connector.class": "io.debezium.connector.postgresql.PostgresConnector",
+        "plugin.name": "pgoutput",
+        "publication.autocreate.mode": "filtered",
+        "slot.name": topic,
+        "publication.name": topic,
+        "database.hostname": database.host,
+        "database.port": str(database.port),
+        "database.user": database.user,
+        "database.password": database.password,
+        "database.dbname": database.database,
+        "table.include.list": ",".join(f"public.{name}" for name in tables),
+    }
+    with connected(database) as connection:
+        workload = Workload(Random(3), connection)
+        yield Source(topic, configuration, signals, workload, tables, "public", rows)
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDbServer]:
+    with mariadb_server() as server:
+        yield server
+
+
+@pytest.fixture
+def mariadb_source(mariadb: MariaDbServer, topic: str, tmp_path: Path) -> Iterator[Source]:
+    signals = tmp_path / "signals"
+    with mariadb.database(topic) as name, mariadb.connect(name) as connection:
+
+        def rows(table: str) -> list[dict[str, object]]:
+            with connection.cursor(pymysql.cursors.DictCursor) as cursor:
+                cursor.execute(f"SELECT * FROM {table}")
+                return [_as_mirrored(row) for row in cursor.fetchall()]
+
+        configuration = {
+            **_connector(topic, signals),
+            "connector.class": "io.debezium.connector.mariadb.MariaDbConnector",
+            "database.hostname": "127.0.0.1",
+            "database.port": str(mariadb.port),
+            "database.user": READER,
+            "database.password": PASSWORD,
+            "database.server.id": str(Random(topic).randint(1000, 10**6)),
+            "database.include.list": name,
+            "bigint.unsigned.handling.mode": "precise",
+            "include.schema.changes": "false",
+            "schema.history.internal": "io.debezium.storage.file.history.FileSchemaHistory",
+            "schema.history.internal.file.filename": str(tmp_path / "history"),
+        }
+        workload = MariaDbWorkload(Random(4), connection)
+        tables = {**MARIADB_TABLES, "marks": ("id",)}
+        yield Source(topic, configuration, signals, workload, tables, name, rows)
+
+
+def _as_mirrored(row: dict[str, object]) -> dict[str, object]:
+    """The values that the client gives in other types than a mirror has them in."""
+    if row.get("span") is not None:
+        assert row["span"] == -timedelta(hours=838, minutes=59, seconds=59)
+        row |= {"span": "-838:59:59", "wide": str(row["wide"])}
+    if isinstance(flag := row.get("flag"), bytes):
+        row["flag"] = flag == b"\1"
+    return row
+
+
+def _connector(topic: str, signals: Path) -> dict[str, str]:
+    return {
+        **_COMMON,
+        "topic.prefix": topic,
+        "transforms.one.regex": rf"{topic}\..*",
+        "transforms.one.replacement": topic,
+        "signal.file": str(signals),
+    }
+
+
+class Landed(Landing):
+    """A topic, landed; brokers may be away now and then."""
+
+    def __init__(self, mirror: Mirror, broker: Broker, of: Source) -> None:
+        address = TopicAddress.parse(f"kafka://{broker.server}/{of.topic}")
+        brokers = Brokers(address, client_config(address, {}, lambda resource: ("", 0.0)))
+        self._sources: list[TopicSource] = []
+
+        def source() -> TopicSource:
+            """The one of another relay is left behind."""
+            for one in self._sources:
+                one.close()
+            self._sources = [TopicSource(brokers, of.topic)]
+            return self._sources[0]
+
+        super().__init__(mirror, Random(5), of.topic, source, of.schema)
+
+    def land(self) -> int:
+        try:
+            return super().land()
+        except Unavailable:
+            self.lose_relay()
+            return 0
+
+
+@pytest.mark.parametrize("name", ["postgres_source", "mariadb_source"])
+def test_whatever_is_killed_each_table_holds_the_databases_rows(
+    name: str,
+    request: pytest.FixtureRequest,
+    mirror: Mirror,
+    broker: Broker,
+    connect: Connect,
+) -> None:
+    source: Source = request.getfixturevalue(name)
+    here, workload = Landed(mirror, broker, source), source.workload
+    workload.begin()
+    connect.put(source.topic, source.configuration)
+    here.land_until(workload.mark())
+    workload.transactions(8)
+    here.land()
+    connect.kill()
+    workload.transactions(4)
+    workload.add_column()
+    workload.empty()
+    connect.start()
+    connect.put(source.topic, source.configuration)
+    workload.transactions(8)
+    broker.kill()
+    broker.start()
+    here.land_until(workload.mark())
+    lost = {path.table for path in here.document().stopped}
+    assert {one.stop.code for one in here.document().stopped.values()} <= {StopCode.EVENTS_LOST}
+    workload.fill_column()
+    workload.transactions(4)
+    here.land_until(workload.mark())
+    assert here.document().stopped[here.path("orders")].stop.code in (
+        StopCode.RESNAPSHOT_NEEDED,
+        StopCode.EVENTS_LOST,
+    )
+    for table in {"orders", *lost}:
+        source.snapshot(table)
+        path = here.path(table)
+        here.land_while(lambda: path in here.document().stopped)  # noqa: B023
+    workload.transactions(4)
+    here.land_until(workload.mark())
+    assert here.document().stopped == {}
+    assert here.deaths
+    assert Marker.TRUNCATE in here.markers("orders")
+    mirror.reconcile_all()
+    for table in source.tables:
+        assert bag(mirror.rows(str(here.path(table)))) == bag(source.rows(table)), table
+    connect.remove(source.topic)
