@@ -56,6 +56,15 @@ def marks_in(records: pa.Table) -> tuple[SnapshotMark, ...]:
     return tuple(found)
 
 
+def failed_snapshot(topic: str, value: bytes | None) -> str | None:
+    """The connector's word for a snapshot that has failed, if this record (without its schema) is
+    the mark of one."""
+    if topic != NOTIFICATIONS or value is None:
+        return None
+    read = _read(json.loads(value))
+    return read[2] if read is not None and read[1] is MarkKind.FAILED else None
+
+
 def without_notifications(records: pa.Table) -> pa.Table:
     """The other records."""
     return records.filter(pc.invert(_is_notification(records)))

@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 import openmirror
 from openmirror.cli import (
     cdc_database,
+    cdc_follow,
     check_verb,
     read_verbs,
     request_verbs,
@@ -115,6 +116,7 @@ app.command()(request_verbs.adopt)
 app.command()(run_verbs.clean)
 app.command()(run_verbs.demo)
 app.add_typer(azure, name="azure")
+cdc.command()(cdc_follow.follow)
 cdc.command()(cdc_database.check)
 cdc.command()(cdc_database.drop)
 app.add_typer(cdc, name="cdc")

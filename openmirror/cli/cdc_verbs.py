@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openmirror import durations
-from openmirror.cli.console import progress_console, say
-from openmirror.cli.named_wait import NamedWait
+from openmirror.cli.console import say
+from openmirror.cli.mirror_underway import begin_mirror, make_zone, need_mirror_name
 from openmirror.cli.options import RootOption, Verbose, settings_for
-from openmirror.errors import CannotStart, WrongRequest
-from openmirror.protocol.names import TableFolder, is_reserved
-from openmirror.runtime.stop_signals import AFTER_BATCHES, exit_now, stop_signals
-from openmirror.table.layout import landing_zone
+from openmirror.errors import CannotStart
+from openmirror.runtime.stop_signals import exit_now
 
 if TYPE_CHECKING:
     from openmirror.cdc.capture.settings import DatabaseUrl
-    from openmirror.cdc.relay.relay import BatchReport
     from openmirror.protocol.names import TablePath
     from openmirror.wiring.cdc import LocalStream
 
-_STARTING = "starting Spark, which the first batch waits for"
 _EXTRA = "openmirror[local,cdc]"
 _PACKAGES = ("jpype", "psycopg")
 _SHORTEST, _LONGEST = timedelta(seconds=0.2), timedelta(seconds=60)
-_SECONDS_TO_STOP = 10.0
+SECONDS_TO_STOP = 10.0
+ABANDONED = "abandoned a batch; the next run applies it, exactly once"
 
 DatabaseArgument = Annotated[
     str,
@@ -131,7 +126,7 @@ def run(
     name = mirror or url.database
     into = LocalStream(settings, name, stream or stream_name(name))
     again = tuple(map(table_path, retry or ()))
-    _mirror(into, url, Wishes(tuple(table or ()), _interval(trigger), anew, again, verbose))
+    _mirror(into, url, Wishes(tuple(table or ()), interval(trigger), anew, again, verbose))
     say("stopped")
 
 
@@ -195,13 +190,11 @@ def _mirror(stream: LocalStream, url: DatabaseUrl, wishes: Wishes) -> None:
     from openmirror import wiring
     from openmirror.cdc.capture.settings import CaptureSettings
     from openmirror.cdc.capture.signals import SnapshotSignals
-    from openmirror.cli.reporter import Reporter
-    from openmirror.cli.stream_lines import StreamLines
-    from openmirror.cli.tables import Names
+    from openmirror.cdc.spool.reader import SpoolReader
     from openmirror.wiring import cdc as wired
 
     settings, mirror = stream.settings, stream.mirror
-    _need_mirror_name(mirror)
+    need_mirror_name(mirror)
     wanted = CaptureSettings(
         url=url,
         stream=stream.name,
@@ -209,62 +202,40 @@ def _mirror(stream: LocalStream, url: DatabaseUrl, wishes: Wishes) -> None:
         tables=wishes.tables,
         anew=wishes.anew,
     )
-    ports = wiring.local_ports(settings)
-    names = Names(ports.store)
-    reporter = Reporter(progress_console(), names, ports.clock, verbose=wishes.verbose)
-    lines = StreamLines(reporter.say, time.monotonic, time.time)
     with wiring.locked(settings, say), ExitStack() as parts:
-        _make_zone(wiring.local_root(settings), mirror)
+        make_zone(wiring.local_root(settings), mirror)
         capture = parts.enter_context(wired.capturing(settings, wanted, say))
-        with NamedWait(_STARTING).named():
-            spark = parts.enter_context(wiring.local_spark(settings, say))
-        stop = parts.enter_context(stop_signals(message=AFTER_BATCHES))
-        running = parts.enter_context(
-            wiring.up(
-                settings,
-                replace(ports, emit=reporter),
-                wiring.engine_over(settings, spark),
-                mirrors=lambda: [mirror],
-                wanted=lambda name: name == mirror,
-            )
-        )
-
-        def landed(report: BatchReport) -> None:
-            for path in report.rows:
-                running.wake(TableFolder(mirror, path))
-            lines.landed(report)
-
+        here = begin_mirror(parts, settings, mirror, verbose=wishes.verbose)
         relay = parts.enter_context(
             wired.relaying(
                 stream,
-                spark,
-                wishes.every,
-                landed,
-                lines.trouble,
-                anew=wishes.anew,
-                retry=wishes.retry,
+                SpoolReader(stream.spool),
+                here.spark,
+                wired.RelayWishes(wishes.every, anew=wishes.anew, retry=wishes.retry),
+                here.landed,
+                here.lines.trouble,
             )
         )
-        lines.begin(relay.stopped)
-        reporter.say(f"mirroring {url} into {mirror}; Ctrl-C stops")
-        parts.enter_context(reporter.live())
+        here.lines.begin(relay.stopped)
+        here.reporter.say(f"mirroring {url} into {mirror}; Ctrl-C stops")
+        parts.enter_context(here.reporter.live())
         signals = SnapshotSignals(stream.spool)
-        while not stop.is_set():
-            running.serve(0.2)
+        while not here.stop.is_set():
+            here.running.serve(0.2)
             relay.check()
             capture.check()
-            lines.asked(signals.ask(relay.resnapshots, capture.starts))
-        relay.stop(_SECONDS_TO_STOP)
-        if running.stop():
-            say("abandoned a batch; the next run applies it, exactly once")
+            here.lines.asked(signals.ask(relay.resnapshots, capture.starts))
+        relay.stop(SECONDS_TO_STOP)
+        if here.running.stop():
+            say(ABANDONED)
             capture.stop()
             # Spark would only be in the way of ending; a process may die anywhere.
             exit_now(0)
 
 
-def need_packages() -> None:
-    """Raise CannotStart where live databases are not installed."""
-    for package in _PACKAGES:
+def need_packages(*packages: str) -> None:
+    """Raise CannotStart where one is not installed; by default those that `cdc run` needs."""
+    for package in packages or _PACKAGES:
         try:
             import_module(package)
         except ImportError as error:
@@ -282,7 +253,8 @@ def stream_name(mirror: str) -> str:
     return name if name[:1].isalpha() else f"m{name}"[:40]
 
 
-def _interval(text: str) -> timedelta:
+def interval(text: str) -> timedelta:
+    """How often changes are landed; raises BadParameter for what is none, or out of bounds."""
     try:
         every = durations.parse(text)
     except ValueError as error:
@@ -290,17 +262,3 @@ def _interval(text: str) -> timedelta:
     if not _SHORTEST <= every <= _LONGEST:
         raise typer.BadParameter(f"--trigger {text}: between 0.2s and 60s")
     return every
-
-
-def _need_mirror_name(mirror: str) -> None:
-    """Raise WrongRequest for what cannot be a folder."""
-    if "/" in mirror or mirror in ("", ".", "..") or is_reserved(mirror):
-        raise WrongRequest(f"{mirror!r} cannot be a mirror's name: choose one with --mirror")
-
-
-def _make_zone(root: Path, mirror: str) -> None:
-    """A mirror begins with its landing zone."""
-    zone = root / landing_zone(mirror)
-    if not zone.is_dir():
-        zone.mkdir(parents=True)
-        say(f"made the landing zone {zone}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -15,10 +15,10 @@ from openmirror.cdc.capture.kept import KeptCapture
 from openmirror.cdc.capture.process import CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.cdc.decoding.decoder import Decoder
+from openmirror.cdc.records import RecordSource
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.running import RunningRelay
-from openmirror.cdc.spool.reader import SpoolReader
 from openmirror.errors import UnknownName
 from openmirror.protocol.names import TableName, TablePath
 from openmirror.protocol.rows import EXTENSIONS
@@ -97,34 +97,45 @@ def capturing(settings: Settings, wanted: CaptureSettings, say: Say) -> Iterator
         capture.stop()
 
 
+@dataclass(frozen=True)
+class RelayWishes:
+    """How a stream is to be landed."""
+
+    every: timedelta
+    anew: bool = False
+    """Whether another stream of its name is given up."""
+    retry: tuple[TablePath, ...] = ()
+    """Tables that have stopped, and go on first."""
+    own_snapshots: bool = True
+    """As `RelayOptions` has it."""
+
+
 @contextmanager
 def relaying(
     stream: LocalStream,
+    source: RecordSource,
     spark: SparkSession,
-    every: timedelta,
+    wishes: RelayWishes,
     report: Callable[[BatchReport], None],
     trouble: Say,
-    *,
-    anew: bool,
-    retry: Iterable[TablePath] = (),
 ) -> Iterator[RunningRelay]:
-    """A relay of a stream that is captured on this machine, stopped at the end.
+    """A relay of a stream into a mirror of a local root, stopped at the end.
 
-    Tables of `retry` go on first. Raises what `Relay.open` and `Relay.retry` do.
+    Raises what `Relay.open` and `Relay.retry` do.
     """
-    options = RelayOptions(takes=EXTENSIONS)
+    options = RelayOptions(takes=EXTENSIONS, own_snapshots=wishes.own_snapshots)
     relay = Relay(
         LocalStore(local_root(stream.settings)),
         landing_zone(stream.mirror),
         stream.name,
-        SpoolReader(stream.spool),
+        source,
         Decoder(spark).decode,
         options,
     )
-    relay.open(anew=anew)
-    for path in retry:
+    relay.open(anew=wishes.anew)
+    for path in wishes.retry:
         report(relay.retry(path))
-    running = RunningRelay(relay, every, options.most_records, report, trouble)
+    running = RunningRelay(relay, wishes.every, options.most_records, report, trouble)
     running.start()
     try:
         yield running

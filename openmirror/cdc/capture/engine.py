@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,8 @@ import jpype  # type: ignore[import-untyped]
 from openmirror.cdc.capture.events import EventReader, source_of
 from openmirror.cdc.capture.failures import ConnectorFailed
 from openmirror.cdc.capture.transactions import Transactions
-from openmirror.cdc.spool.writer import SpoolWriter
+from openmirror.cdc.snapshot_marks import failed_snapshot
+from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
 
 _JVM = (
     "-Xmx1g",
@@ -41,15 +42,15 @@ class Capture:
         transactions = Transactions(f"{properties['topic.prefix']}.transaction")
         self._reader = EventReader(transactions)
         self._failure: str | None = None
-        self._spool_failure: Exception | None = None
+        self._own_failure: Exception | None = None
         self._stopping = threading.Event()
         self._engine = self._made(properties)
 
     def run(self) -> None:
-        """Capture; raises ConnectorFailed, or what the spool raised."""
+        """Capture; raises ConnectorFailed, also for a snapshot, or what the spool raised."""
         self._engine.run()
-        if self._spool_failure is not None:
-            raise self._spool_failure
+        if self._own_failure is not None:
+            raise self._own_failure
         if self._failure is not None and not self._stopping.is_set():
             raise ConnectorFailed(self._failure)
 
@@ -91,11 +92,24 @@ class Capture:
             self._writer.append(records, source or b"")
         except Exception as error:
             # The engine says in its own words that its consumer has failed; this is why.
-            self._spool_failure = error
+            self._own_failure = error
             raise
         if whole is not None:
             committer.markProcessed(whole)
             committer.markBatchFinished()
+        self._need_whole_snapshots(records)
+
+    def _need_whole_snapshots(self, records: Sequence[SpooledRecord]) -> None:
+        """End a connector in which a snapshot of a table has failed.
+
+        It keeps rows that it had read, and would send them with the next snapshot, however old they
+        are by then. Nothing that comes behind the mark is spooled.
+        """
+        for record in records:
+            why = failed_snapshot(record.topic, record.value)
+            if why is not None:
+                self._own_failure = ConnectorFailed(f"a snapshot of a table failed: {why}")
+                raise self._own_failure
 
     def _ended(self, success: bool, message: Any, error: Any) -> None:
         if not success:

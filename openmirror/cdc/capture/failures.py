@@ -16,6 +16,10 @@ _LOST_ITS_WAY = (
     "the connector lost its way in a new snapshot of a table, as it does when one ends while it is "
     "asked for. Begin again: nothing is lost"
 )
+_HALF_A_SNAPSHOT = (
+    "a new snapshot of a table failed, as it may where the table was altered meanwhile. The "
+    "connector is begun again without the rows that it had read, and asked once more"
+)
 _MOST = 600
 """So much of the connector's own words; some hold its whole state."""
 _KNOWN = (
@@ -53,6 +57,7 @@ _KNOWN = (
         _AWAY,
     ),
     ("IncrementalSnapshotContext", _LOST_ITS_WAY),
+    ("a snapshot of a table failed", _HALF_A_SNAPSHOT),
     (
         "OutOfMemoryError|Java heap space",
         "a row or a batch is larger than Java's memory. Leave the table out: --table",
@@ -60,7 +65,7 @@ _KNOWN = (
 )
 
 
-_PASSING = (_AWAY, _LOST_ITS_WAY)
+_PASSING = (_AWAY, _LOST_ITS_WAY, _HALF_A_SNAPSHOT)
 """What needs no more than to begin again."""
 
 

@@ -32,6 +32,8 @@ _DEFAULTS: ClientConfig = {
     "receive.message.max.bytes": 1_000_000_000,
     # What fails is raised; the client would write a line a second besides while brokers are away.
     "log_level": 2,
+    # Or brokers that are back are asked after ten seconds.
+    "reconnect.backoff.max.ms": 1_000,
     # Event Hubs closes connections that are idle for four minutes.
     "connections.max.idle.ms": 180_000,
 }

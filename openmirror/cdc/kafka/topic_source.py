@@ -101,6 +101,7 @@ class TopicSource:
             if self._at_end or (found and not portion):
                 break
             if not portion and self._monotonic() >= until:
+                self._need_same()
                 raise Unavailable(f"topic {self._topic}: nothing came in {_PATIENCE:.0f} s")
         return found
 

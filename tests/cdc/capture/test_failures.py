@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from openmirror.cdc.capture.failures import ConnectorFailed
+from openmirror.cdc.snapshot_marks import NOTIFICATIONS, failed_snapshot
 
 
 @pytest.mark.parametrize(
@@ -43,5 +46,30 @@ def test_what_is_not_known_is_passed_on_in_one_line() -> None:
 def test_what_passes_by_itself_is_known() -> None:
     race = 'Cannot invoke "IncrementalSnapshotContext.currentDataCollectionId()"'
     assert ConnectorFailed(race).passes
+    assert ConnectorFailed("a snapshot of a table failed: SQL_EXCEPTION").passes
     assert ConnectorFailed("FATAL: the database system is shutting down").passes
     assert not ConnectorFailed("ERROR: permission denied for table orders").passes
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "why"),
+    [
+        ("TABLE_SCAN_COMPLETED", {"status": "SQL_EXCEPTION"}, "SQL_EXCEPTION"),
+        ("TABLE_SCAN_COMPLETED", {"status": "NO_PRIMARY_KEY"}, "NO_PRIMARY_KEY"),
+        ("ABORTED", {}, "ABORTED"),
+        ("TABLE_SCAN_COMPLETED", {"status": "SUCCEEDED"}, None),
+        ("TABLE_SCAN_COMPLETED", {"status": "EMPTY"}, None),
+        ("STARTED", {}, None),
+        ("IN_PROGRESS", {}, None),
+    ],
+)
+def test_a_snapshot_that_failed_is_known_by_its_mark(
+    kind: str, more: dict[str, str], why: str | None
+) -> None:
+    mark = {"aggregate_type": "Incremental Snapshot", "id": "n", "type": kind}
+    value = json.dumps({**mark, "additional_data": more}).encode()
+    assert failed_snapshot(NOTIFICATIONS, value) == why
+    assert failed_snapshot("shop.public.orders", value) is None
+    first = json.dumps({**mark, "aggregate_type": "Initial Snapshot"}).encode()
+    assert failed_snapshot(NOTIFICATIONS, first) is None
+    assert failed_snapshot(NOTIFICATIONS, None) is None

@@ -1,0 +1,55 @@
+"""Topics of Kafka and Event Hubs, as sources of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from openmirror.cdc.kafka.address import BrokerKind, TopicAddress
+from openmirror.cdc.kafka.brokers import Brokers
+from openmirror.cdc.kafka.client_config import client_config, read_client_config
+from openmirror.cdc.kafka.topic_source import TopicSource
+from openmirror.errors import CannotStart
+
+
+def brokers_of(address: TopicAddress, own: Path | None) -> Brokers:
+    """The brokers of an address; `own` is the user's file of properties.
+
+    Event Hubs without a connection string there are asked with the identity of the environment.
+    Raises WrongRequest for a file that cannot be read, CannotStart for what is missing.
+    """
+    properties = read_client_config(own) if own is not None else {}
+    if address.kind is BrokerKind.EVENT_HUBS and "sasl.password" not in properties:
+        _need_identity()
+    return Brokers(address, client_config(address, properties, _token))
+
+
+@contextmanager
+def topic_source(brokers: Brokers, topic: str) -> Iterator[TopicSource]:
+    """A topic, until the block ends; raises what TopicSource does."""
+    source = TopicSource(brokers, topic)
+    try:
+        yield source
+    finally:
+        source.close()
+
+
+def _token(resource: str) -> tuple[str, float]:
+    """Asked for anew now and then, from the client's own thread."""
+    from azure.identity import DefaultAzureCredential
+
+    with DefaultAzureCredential() as credential:
+        token = credential.get_token(resource)
+    return token.token, float(token.expires_on)
+
+
+def _need_identity() -> None:
+    try:
+        import azure.identity  # noqa: F401 - found, not used
+    except ImportError as error:
+        raise CannotStart(
+            "Event Hubs are asked with an identity of Entra ID, which needs azure-identity: "
+            "pip install 'openmirror[azure]'. Or put their connection string into the file of "
+            "--client-config, as sasl.password=Endpoint=sb://…"
+        ) from error
