@@ -14,6 +14,7 @@ import openmirror
 from openmirror.cli import (
     cdc_database,
     cdc_follow,
+    cdc_template,
     check_verb,
     read_verbs,
     request_verbs,
@@ -117,6 +118,7 @@ app.command()(run_verbs.clean)
 app.command()(run_verbs.demo)
 app.add_typer(azure, name="azure")
 cdc.command()(cdc_follow.follow)
+cdc.command()(cdc_template.template)
 cdc.command()(cdc_database.check)
 cdc.command()(cdc_database.drop)
 app.add_typer(cdc, name="cdc")

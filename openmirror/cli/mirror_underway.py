@@ -7,7 +7,7 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from openmirror.cli.console import progress_console, say
 from openmirror.cli.named_wait import NamedWait
@@ -18,8 +18,6 @@ from openmirror.runtime.stop_signals import AFTER_BATCHES, stop_signals
 from openmirror.table.layout import landing_zone
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from openmirror.cdc.relay.relay import BatchReport
     from openmirror.cli.reporter import Reporter
     from openmirror.runtime.daemon import Daemon
@@ -33,7 +31,8 @@ class MirrorUnderway:
     """A mirror whose tables are applied for as long as the block lasts."""
 
     mirror: str
-    spark: SparkSession
+    spark: Any
+    """A SparkSession, which is only handed on here."""
     running: Daemon
     reporter: Reporter
     lines: StreamLines

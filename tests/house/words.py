@@ -61,7 +61,7 @@ CONTRACT = re.compile(r"\"settle\"|`settle`|PinnedOptionChanged|PINNED_OPTION_CH
 
 _NOT_OURS = re.compile(
     r"^(LICENSE|docs/images/|tests/house/|standins/azurite/package|tests/infra/kusto/package"
-    r"|tests/infra/commands/az_options|.*\.(parquet|csv|gz|zst|snappy|png|svg|lock)$)"
+    r"|tests/infra/commands/az_options|.*\.(parquet|csv|gz|zst|snappy|png|svg|lock|jars)$)"
 )
 
 

@@ -24,7 +24,7 @@ VERBS = [
     *("azure", "cdc"),
 ]
 OF_AZURE = ["preflight", "verify", "outputs", "publish"]
-OF_CDC = ["run", "resnapshot", "follow", "check", "drop"]
+OF_CDC = ["run", "resnapshot", "follow", "template", "check", "drop"]
 ORDERS = table("m", "Sales.schema/Orders")
 ITEMS = table("m", "Items")
 

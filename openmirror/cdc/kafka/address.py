@@ -63,8 +63,8 @@ class TopicAddress:
         pattern = parts.path.strip("/")
         if not _TOPIC.match(pattern):
             raise WrongRequest(
-                f"{pattern!r} is no topic's name: letters, digits, '.', '_' and '-', and * for "
-                f"any of them; {_FORM}"
+                f"{pattern!r} is no topic's name: a to z, A to Z, 0 to 9, '.', '_' and '-', and * "
+                f"for any of them; {_FORM}"
             )
         return cls(kind, tuple(_broker(one, kind) for one in parts.netloc.split(",")), pattern)
 

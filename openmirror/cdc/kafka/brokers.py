@@ -40,7 +40,7 @@ _DENIED = frozenset(
         KafkaError.CLUSTER_AUTHORIZATION_FAILED,
     }
 )
-_UNTOLD = _DENIED | {KafkaError.UNSUPPORTED_VERSION, KafkaError.INVALID_REQUEST}
+_UNKNOWN = _DENIED | {KafkaError.UNSUPPORTED_VERSION, KafkaError.INVALID_REQUEST}
 _NO_IDENTITY = StreamIdentity("0" * 32)
 _LOG = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
@@ -84,7 +84,7 @@ class Brokers:
         halves = id_.get_most_significant_bits(), id_.get_least_significant_bits()
         identity = StreamIdentity("".join(f"{half % (1 << 64):016x}" for half in halves))
         if identity == _NO_IDENTITY:
-            # Brokers that give topics none: one that is made again cannot be told apart by this.
+            # Brokers that give topics none: one that is made again cannot be known by this.
             name = f"{','.join(self._address.brokers)}\0{topic}".encode()
             identity = StreamIdentity(blake2b(name, digest_size=16).hexdigest())
         return identity, len(found.partitions)
@@ -135,7 +135,7 @@ class Brokers:
         except KeyError:
             return None
         except KafkaException as error:
-            if error.args[0].code() in _UNTOLD:
+            if error.args[0].code() in _UNKNOWN:
                 return None
             raise self.problem(error.args[0]) from None
 

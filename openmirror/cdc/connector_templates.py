@@ -1,0 +1,175 @@
+"""Configurations of Debezium's connectors for Kafka Connect, whose topics can be followed exactly.
+
+Pure: text in, text out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from openmirror.errors import WrongRequest
+
+
+class ConnectorKind(StrEnum):
+    """The databases whose records can be decoded."""
+
+    POSTGRESQL = "postgresql"
+    MYSQL = "mysql"
+    MARIADB = "mariadb"
+
+
+@dataclass(frozen=True)
+class TemplatePart:
+    """Properties that belong together, and why they are so."""
+
+    why: str
+    properties: Mapping[str, str]
+
+
+_CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
+_HISTORY = "io.debezium.storage.file.history.FileSchemaHistory"
+_CLASSES = {
+    ConnectorKind.POSTGRESQL: "io.debezium.connector.postgresql.PostgresConnector",
+    ConnectorKind.MYSQL: "io.debezium.connector.mysql.MySqlConnector",
+    ConnectorKind.MARIADB: "io.debezium.connector.mariadb.MariaDbConnector",
+}
+_PORTS = {
+    ConnectorKind.POSTGRESQL: "5432",
+    ConnectorKind.MYSQL: "3306",
+    ConnectorKind.MARIADB: "3306",
+}
+_COMMON = (
+    TemplatePart(
+        "Whole envelopes, each with its schema. A column that is NULL stays NULL, also where it "
+        "has a default.",
+        {
+            "key.converter": _CONVERTER,
+            "key.converter.schemas.enable": "true",
+            "key.converter.replace.null.with.default": "false",
+            "value.converter": _CONVERTER,
+            "value.converter.schemas.enable": "true",
+            "value.converter.replace.null.with.default": "false",
+        },
+    ),
+    TemplatePart(
+        "Every value exactly, and truncates as well.",
+        {
+            "decimal.handling.mode": "precise",
+            "binary.handling.mode": "bytes",
+            "skipped.operations": "none",
+        },
+    ),
+    TemplatePart(
+        "A database that rests moves on in its log too.", {"heartbeat.interval.ms": "5000"}
+    ),
+)
+
+
+def template(kind: ConnectorKind, topic: str) -> tuple[TemplatePart, ...]:
+    """The parts of a connector's configuration; what stands in <…> is for the user to fill in.
+
+    `topic` gets the changes of all its tables, in the order of the database's log. Raises
+    WrongRequest for a name that no topic has.
+    """
+    if not topic or not topic.replace("_", "").replace("-", "").isalnum() or not topic.isascii():
+        raise WrongRequest(
+            f"{topic!r}: write a to z, A to Z, 0 to 9, '_' and '-', as a topic is called"
+        )
+    return (
+        TemplatePart(
+            "The database. Its user needs the rights that Debezium's manual names.",
+            {
+                "name": topic,
+                "connector.class": _CLASSES[kind],
+                "tasks.max": "1",
+                "database.hostname": "<host>",
+                "database.port": _PORTS[kind],
+                "database.user": "<user>",
+                "database.password": "<password>",
+            },
+        ),
+        *_of_kind(kind, topic),
+        TemplatePart(
+            "All tables in one topic, which keeps the order between them. Make it beforehand with "
+            "one partition, cleanup.policy=delete, and a retention that is longer than anything "
+            f"that follows it may stand still; and __debezium-heartbeat.{topic} with one.",
+            {
+                "topic.prefix": topic,
+                "transforms": "one",
+                "transforms.one.type": "org.apache.kafka.connect.transforms.RegexRouter",
+                "transforms.one.regex": rf"{topic}\..*",
+                "transforms.one.replacement": topic,
+            },
+        ),
+        *_COMMON,
+        TemplatePart(
+            "A table that has stopped is read anew by a signal of type BLOCKING. Another channel "
+            "than a file may suit better.",
+            {
+                "signal.enabled.channels": "file",
+                "signal.file": f"/tmp/{topic}-signals",
+            },
+        ),
+    )
+
+
+def as_properties(parts: tuple[TemplatePart, ...]) -> str:
+    """As Kafka Connect reads a file, with comments."""
+    return "\n".join(_lines(parts)) + "\n"
+
+
+def as_mapping(parts: tuple[TemplatePart, ...]) -> dict[str, str]:
+    """As Kafka Connect's REST takes it, without comments."""
+    return {name: value for part in parts for name, value in part.properties.items()}
+
+
+def _of_kind(kind: ConnectorKind, topic: str) -> Iterator[TemplatePart]:
+    if kind is ConnectorKind.POSTGRESQL:
+        name = topic.lower().replace("-", "_")
+        yield TemplatePart(
+            "Tables that have a primary key, and no others: PostgreSQL refuses updates of a table "
+            "that is published and has none.",
+            {"database.dbname": "<database>", "table.include.list": "<schema.table,…>"},
+        )
+        yield TemplatePart(
+            "What it makes in the database. While it does not run, the slot keeps the log.",
+            {
+                "plugin.name": "pgoutput",
+                "slot.name": name,
+                "publication.name": name,
+                "publication.autocreate.mode": "filtered",
+            },
+        )
+        yield TemplatePart("Times to the microsecond.", {"time.precision.mode": "microseconds"})
+        return
+    yield TemplatePart(
+        "The log (binlog_format=ROW, binlog_row_image=FULL); the number is another one than that "
+        "of every server and connector.",
+        {"database.include.list": "<database>", "database.server.id": "<number>"},
+    )
+    yield TemplatePart(
+        "The connector's own memory of the tables' columns. A file is for one worker: with several "
+        "use a topic, or a store of the cloud.",
+        {
+            "include.schema.changes": "false",
+            "schema.history.internal": _HISTORY,
+            "schema.history.internal.file.filename": f"/var/lib/kafka-connect/{topic}.history",
+        },
+    )
+    yield TemplatePart(
+        "Numbers above 2^63, and times to the microsecond.",
+        {
+            "bigint.unsigned.handling.mode": "precise",
+            "time.precision.mode": "adaptive_time_microseconds",
+        },
+    )
+
+
+def _lines(parts: tuple[TemplatePart, ...]) -> Iterator[str]:
+    for part in parts:
+        yield f"# {part.why}"
+        # A backslash escapes in such a file.
+        yield from (f"{n}={v.replace(chr(92), chr(92) * 2)}" for n, v in part.properties.items())
+        yield ""
