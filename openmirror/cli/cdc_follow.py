@@ -62,8 +62,9 @@ def follow(
         bool,
         typer.Option(
             "--anew",
-            help="Where a topic is another one than before (deleted and made again): delete the "
-            "tables that the other one landed, and begin with this one.",
+            help="Delete the landing folders of all tables of these topics, and land them from "
+            "the first record that is there, which has to be a snapshot's: for a topic that was "
+            "made again, or whose retention has passed what is wanted.",
         ),
     ] = False,
     retry: Annotated[

@@ -73,7 +73,7 @@ def _rows_beside_first(records: TableRecords) -> TableRecords:
         rows = beside.rows.set_column(column, CONTROL.field(column), offsets)
         pieces += [replace(beside, rows=rows), changes]
         at = then
-    return replace(records, pieces=tuple(pieces))
+    return replace(records, pieces=tuple(pieces), through_logs=True)
 
 
 def _apart(piece: DecodedRows) -> tuple[DecodedRows, DecodedRows]:

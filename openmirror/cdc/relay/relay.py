@@ -133,12 +133,12 @@ class Relay:
     def open(self, *, anew: bool = False) -> None:
         """Find out from where to read on.
 
-        A stream that replaces another one makes its tables anew, with `anew`, or where the other
-        one had not ended its first snapshot or landed nothing: their folders are deleted first.
+        With `anew` its tables are made anew: their folders are deleted first. So does a stream that
+        replaces another one which had not ended its first snapshot, or landed nothing.
         Raises StreamReplaced otherwise, and EventsLost where the stream does not reach back.
         """
         there = self._document.read()
-        if there is not None and there.identity != self._source.identity:
+        if there is not None and (anew or there.identity != self._source.identity):
             if not (anew or there.is_snapshot_open or not there.tables):
                 raise StreamReplaced(self._document.replaced_by(there))
             for path in sorted(there.tables):
@@ -157,7 +157,8 @@ class Relay:
         if self._document.now.needed_from < earliest:
             raise EventsLost(
                 f"stream {self._stream} begins at record {earliest}, and record "
-                f"{self._document.now.needed_from} is needed: take a new snapshot of its tables"
+                f"{self._document.now.needed_from} is needed. Take a new snapshot of its tables, "
+                "and begin them from there: --anew"
             )
         self._next = self._document.now.complete_to
         self._held = {}

@@ -75,6 +75,8 @@ class TableRecords:
     """Whether the stream had records before its first one that could be read."""
     stopped_at: Offset | None = None
     """Where the table stopped for want of a new snapshot; it goes on where one begins."""
+    through_logs: bool = False
+    """Whether a change of another log of the source's may follow, since all rows are here."""
 
     @property
     def is_emptied(self) -> bool:
@@ -159,15 +161,21 @@ def select(before: Before, records: TableRecords) -> Selection:
                 new = emptied_first(new) if now.ever.columns else new
             elif now.is_nothing and (missing := _without_base(new, records)):
                 return _stopped(before, records, *missing)
-            new, seen = _without_repeated(new, now.seen)
-            if not new.rows.num_rows:
+            found = new_changes(now.seen, _changes(new), through_logs=records.through_logs)
+            if found.other_log_at is not None:
+                return _stopped(before, records, *_of_other_log(new, found.other_log_at))
+            if not any(found.is_new):
                 continue
+            if not all(found.is_new):
+                new = replace(new, rows=new.rows.filter(pa.array(found.is_new, pa.bool_())))
             if refused := _refused(new, records, now.columns, now.ever):
                 return _stopped(before, records, *refused)
             columns = _columns(new)
             last = Offset(new.rows.column("__offset")[-1].as_py())
             ever = merged(now.ever, columns)
-            now = replace(now, through=Offset(last + 1), seen=seen, columns=columns, ever=ever)
+            now = replace(
+                now, through=Offset(last + 1), seen=found.seen, columns=columns, ever=ever
+            )
             chosen.append(_Chosen(new, replace(now, ever=before.ever)))
     open_pair, is_lost = _open_pair([one.piece for one in chosen])
     if open_pair is not None and is_lost:
@@ -195,25 +203,31 @@ def _cut(records: TableRecords, end: Offset) -> TableRecords:
     return replace(records, pieces=pieces, end=end, stop=None)
 
 
-def _without_repeated(piece: DecodedRows, seen: SeenChanges) -> tuple[DecodedRows, SeenChanges]:
+def _changes(piece: DecodedRows) -> list[SourceChange]:
     rows = piece.rows
-    changes = [
+    return [
         SourceChange(
-            op, key, SourcePlace(tx, tuple(place)) if snapshot == _STREAMED and place else None
+            op, key, SourcePlace(tx, tuple(place)) if snapshot == _STREAMED and place else None, ts
         )
-        for op, key, tx, place, snapshot in zip(
+        for op, key, tx, place, snapshot, ts in zip(
             rows.column("__op").to_pylist(),
             rows.column("__key").to_pylist(),
             rows.column("__transaction").to_pylist(),
             rows.column("__position").to_pylist(),
             rows.column("__snapshot").to_pylist(),
+            rows.column("__ts_us").to_pylist(),
             strict=True,
         )
     ]
-    new, then = new_changes(seen, changes)
-    if all(new):
-        return piece, then
-    return replace(piece, rows=rows.filter(pa.array(new, pa.bool_()))), then
+
+
+def _of_other_log(piece: DecodedRows, row: int) -> tuple[Offset, StopReason]:
+    detail = (
+        f"{piece.table}: the source's log has begun anew, as after a failover or a restore, and "
+        "nobody knows what it had before"
+    )
+    at = Offset(piece.rows.column("__offset")[row].as_py())
+    return at, StopReason(StopCode.EVENTS_LOST, detail, TAKE_SNAPSHOT)
 
 
 def _refused(

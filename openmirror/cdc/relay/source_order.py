@@ -6,6 +6,9 @@ records get new offsets, so only the place in the source's own log shows that th
 The rule: of the changes of one table, one below the highest place that was seen is a repeated one,
 and so is one at that place if the same key had the same operation there. Only the changes at the
 highest place have to be remembered for it.
+
+A change that was seen is not younger than all that were seen. One below the highest place that is,
+has never been sent before: the places are those of another log, as after a failover or a restore.
 """
 
 from __future__ import annotations
@@ -49,6 +52,8 @@ class SeenChanges:
     highest: SourcePlace | None = None
     there: frozenset[str] = field(default_factory=frozenset)
     """Hashes of key and operation."""
+    newest_ts_us: int | None = None
+    """The source's time of the youngest change: microseconds since 1970."""
 
     def as_json(self) -> dict[str, object] | None:
         """As a footer has it."""
@@ -58,6 +63,7 @@ class SeenChanges:
             "transaction": self.highest.transaction,
             "position": list(self.highest.position),
             "there": sorted(self.there),
+            "newest": self.newest_ts_us,
         }
 
     @classmethod
@@ -66,7 +72,7 @@ class SeenChanges:
         if document is None:
             return cls()
         place = SourcePlace(document["transaction"], tuple(document["position"]))
-        return cls(place, frozenset(document["there"]))
+        return cls(place, frozenset(document["there"]), document.get("newest"))
 
 
 @dataclass(frozen=True)
@@ -77,19 +83,34 @@ class SourceChange:
     key: str | None
     place: SourcePlace | None
     """None for the row of a snapshot."""
+    ts_us: int | None = None
+    """The source's time of it, where it says that."""
+
+
+@dataclass(frozen=True)
+class NewChanges:
+    """What is left of some changes without the repeated ones."""
+
+    is_new: list[bool]
+    """Of each change, up to that of another log."""
+    seen: SeenChanges
+    """Behind them."""
+    other_log_at: int | None = None
+    """Which change is the first one of another log."""
 
 
 def new_changes(
-    seen: SeenChanges, changes: Sequence[SourceChange]
-) -> tuple[list[bool], SeenChanges]:
-    """Which of these changes, in the stream's order, are not repeated ones; and what is seen then.
+    seen: SeenChanges, changes: Sequence[SourceChange], *, through_logs: bool = False
+) -> NewChanges:
+    """Which of these changes, in the stream's order, are not repeated ones.
 
     Rows of a snapshot are never repeated ones, and do not count: a transaction that ended after a
-    snapshot may have written its rows before it.
+    snapshot may have written its rows before it. `through_logs`: whether to go on in another log,
+    whose changes are compared among themselves.
     """
-    highest, there = seen.highest, set(seen.there)
-    new = []
-    for change in changes:
+    highest, there, newest = seen.highest, set(seen.there), seen.newest_ts_us
+    new: list[bool] = []
+    for at, change in enumerate(changes):
         if change.place is None:
             new.append(True)
             continue
@@ -97,10 +118,19 @@ def new_changes(
             highest, there = change.place, set()
         it = _hash(change)
         is_new = not change.place.is_before(highest) and it not in there
+        if not is_new and _is_younger(change.ts_us, newest):
+            if not through_logs:
+                return NewChanges(new, SeenChanges(highest, frozenset(there), newest), at)
+            highest, there, is_new = change.place, set(), True
         if is_new:
             there.add(it)
+        newest = max(newest or 0, change.ts_us or 0) or None
         new.append(is_new)
-    return new, SeenChanges(highest, frozenset(there))
+    return NewChanges(new, SeenChanges(highest, frozenset(there), newest))
+
+
+def _is_younger(ts_us: int | None, newest: int | None) -> bool:
+    return ts_us is not None and newest is not None and ts_us > newest
 
 
 def _hash(change: SourceChange) -> str:

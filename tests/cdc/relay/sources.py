@@ -51,7 +51,9 @@ class Event:
     nowhere: bool = False
     """Whether it does not say which table it is of."""
     snapshot: str = "true"
-    """Which one, where the place is empty."""
+    """Which one, where the place is empty, or is that of a snapshot."""
+    ts: int | None = None
+    """The source's time, where it is not that of its place."""
 
 
 @dataclass(frozen=True)
@@ -149,13 +151,13 @@ def _rows(columns: Sequence[SourceColumn], events: Iterable[tuple[int, Event]]) 
             {
                 "__offset": offset,
                 "__op": event.op,
-                "__snapshot": "false" if event.place else event.snapshot,
+                "__snapshot": event.snapshot if event.op == "r" or not event.place else "false",
                 "__transaction": None if event.transaction is None else str(event.transaction),
                 "__position": list(event.place),
                 "__key": None if event.op == "t" else json.dumps({"id": event.id}),
                 "__pair": event.pair,
                 "__absent": json.dumps(event.absent) if event.absent else None,
-                "__ts_us": offset,
+                "__ts_us": event.ts or max(event.place, default=None),
                 **(values if event.op not in "dt" else {"id": event.id}),
             }
         )

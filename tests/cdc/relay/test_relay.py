@@ -17,7 +17,7 @@ from openmirror.cdc.relay.document import document_path, read_document
 from openmirror.cdc.relay.folders import LandedRecords
 from openmirror.cdc.relay.relay import Relay, RelayOptions
 from openmirror.cdc.relay.selecting import Before, TableRecords
-from openmirror.cdc.relay.source_order import SeenChanges, SourceChange
+from openmirror.cdc.relay.source_order import NewChanges, SeenChanges, SourceChange
 from openmirror.cdc.stops import EventsLost, StreamReplaced, StreamStopped
 from openmirror.errors import UnknownName, WrongRequest
 from openmirror.ports import FileStore
@@ -134,8 +134,9 @@ def test_a_relay_that_dies_anywhere_lands_the_sources_rows_in_order_once(seed: i
     lands_all_although_it_dies(seed)
 
 
-def _all_new(seen: SeenChanges, changes: Sequence[SourceChange]) -> tuple[list[bool], SeenChanges]:
-    return [True] * len(changes), seen
+def _all_new(seen: SeenChanges, changes: Sequence[SourceChange], **named: bool) -> NewChanges:
+    del named
+    return NewChanges([True] * len(changes), seen)
 
 
 def _with_what_landed(composer: StreamComposer, state: ZoneState) -> Before:
