@@ -19,7 +19,7 @@ from openmirror.cdc.records import RecordSource
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.running import RunningRelay
-from openmirror.errors import UnknownName
+from openmirror.errors import UnknownName, WrongRequest
 from openmirror.protocol.names import TableName, TablePath
 from openmirror.protocol.rows import EXTENSIONS
 from openmirror.settings import Settings
@@ -54,11 +54,17 @@ class LocalStream:
 def want_snapshot(stream: LocalStream, path: TablePath) -> bool:
     """Ask for a new snapshot of one table; whether nobody had before.
 
-    Raises UnknownName for a stream, or a table of it, that has not landed.
+    Raises UnknownName for a stream, or a table of it, that has not landed, and WrongRequest for one
+    whose connector is somebody else's.
     """
     store = LocalStore(local_root(stream.settings))
     document = SharedDocument.of_any(store, landing_zone(stream.mirror), stream.name)
     there = document.now
+    if not stream.spool.is_dir():
+        raise WrongRequest(
+            f"stream {stream.name} is not captured here but comes through a topic: ask its "
+            "connector for a snapshot of the table, by a signal of type BLOCKING (docs/SOURCES.md)"
+        )
     if path not in there.tables:
         known = ", ".join(sorted(str(TableName(t.schema, t.table)) for t in there.tables))
         raise UnknownName(

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from openmirror.cli.app import app
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.streams import StreamDocument, StreamIdentity
-from openmirror.table.layout import landing_zone
+from openmirror.table.layout import LAKE, landing_zone
 
 ORDERS = TablePath("public", "orders")
 
@@ -22,7 +22,12 @@ def document(tmp_path: Path) -> Path:
     path.parent.mkdir(parents=True)
     stream = StreamDocument(identity=StreamIdentity("0" * 32), tables=frozenset({ORDERS}))
     path.write_bytes(stream.as_json())
+    _spool(tmp_path).mkdir(parents=True)
     return path
+
+
+def _spool(root: Path) -> Path:
+    return root / LAKE / "shop" / "_openmirror" / "streams" / "shop"
 
 
 def resnapshot(root: Path, *words: str) -> Result:
@@ -46,6 +51,14 @@ def test_a_table_that_is_not_there_is_named_with_those_that_are(
     assert shown.exit_code != 0
     assert "public.nothing" in shown.output
     assert "public.orders" in shown.output
+
+
+def test_a_stream_of_a_topic_is_asked_of_its_own_connector(document: Path, tmp_path: Path) -> None:
+    _spool(tmp_path).rmdir()
+    shown = resnapshot(tmp_path, "public.orders")
+    assert shown.exit_code != 0
+    assert "BLOCKING" in shown.output
+    assert not StreamDocument.from_json(document.read_bytes()).resnapshots
 
 
 def test_a_stream_that_is_not_there_is_named(document: Path, tmp_path: Path) -> None:
