@@ -20,7 +20,7 @@ from bench.cdc.following import by_hand, ours
 from bench.cdc.landing import landed_per_second
 from bench.measuring import load, machine
 from openmirror.cdc.capture.settings import DatabaseUrl
-from tests.cdc.postgres import connected, postgres_server
+from standins.postgres import connected, postgres_server
 
 _PATIENCE = 600.0
 _ROWS = 1000

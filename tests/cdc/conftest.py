@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from openmirror.cdc.capture.settings import DatabaseUrl
-from tests.cdc.postgres import PostgresServer, postgres_server
+from standins.postgres import PostgresServer, postgres_server
 
 
 @pytest.fixture(scope="session")

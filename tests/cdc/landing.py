@@ -101,7 +101,8 @@ class Landing:
 
     def _opened(self) -> Relay:
         store = WatchedStore(self.store, self._dies, self._dies)
-        options = RelayOptions(most_records=self.random.choice((40, 200, 10_000)), takes=EXTENSIONS)
+        most = self.random.choice((100, 1_000, 10_000))
+        options = RelayOptions(most_records=most, takes=EXTENSIONS)
         relay = Relay(store, ZONE, self.stream, self._source(), self._decoder.decode, options)
         relay.open()
         return relay

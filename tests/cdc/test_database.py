@@ -23,8 +23,8 @@ from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import EXTENSIONS, Marker
 from openmirror.protocol.streams import StopCode
 from openmirror.spark.jars import default_cache
+from standins.postgres import connected
 from tests.cdc.landing import PATIENCE, ZONE, Landing
-from tests.cdc.postgres import connected
 from tests.cdc.workload import TABLES, Workload
 from tests.zone import Mirror, bag
 

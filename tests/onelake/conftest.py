@@ -8,6 +8,7 @@ import logging
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,9 @@ def _exchanged(
     connection: ssl.SSLSocket, method: str, path: str, headers: Mapping[str, str], body: bytes
 ) -> Answer:
     lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
-    connection.sendall("\r\n".join([*lines, "connection: close", "", ""]).encode() + body)
+    # Who refuses a body need not read all of it before it answers and closes.
+    with suppress(ssl.SSLEOFError, ConnectionError):
+        connection.sendall("\r\n".join([*lines, "connection: close", "", ""]).encode() + body)
     response = http.client.HTTPResponse(connection, method=method)
     response.begin()
     found = {name.lower(): value for name, value in response.getheaders()}

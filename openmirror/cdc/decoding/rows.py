@@ -46,7 +46,7 @@ def rows_of(
 
 def _control(findings: Findings, payloads: Payloads) -> list[pa.Array]:
     place, misplaced = positions(payloads.of_source)
-    findings.add(misplaced, no_envelope("its source does not say a place in a log"))
+    findings.add(misplaced, no_envelope("its source says no position in a log"))
     # A row that was read by an incremental snapshot has no place; a change without one could not be
     # known again when it is sent twice.
     changed = pc.not_equal(pc.struct_field(payloads.values, "op"), READ)

@@ -22,7 +22,7 @@ from openmirror.cdc.spool.writer import SpooledRecord, SpoolWriter
 from openmirror.errors import CannotStart
 from openmirror.protocol.streams import START, Offset
 from openmirror.spark.jars import default_cache
-from tests.cdc.postgres import PASSWORD, connected
+from standins.postgres import PASSWORD, connected
 
 _PATIENCE = 60.0
 

@@ -13,7 +13,7 @@ import pytest
 from openmirror.cdc.capture.preparing import CapturedTables, prepare
 from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.errors import CannotStart
-from tests.cdc.postgres import PASSWORD, PostgresServer, connected, postgres_server
+from standins.postgres import PASSWORD, PostgresServer, connected, postgres_server
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from openmirror.cdc.capture.requirements import FindingLevel, SourceFinding
 from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.cli.app import app
 from openmirror.errors import CannotStart
-from tests.cdc.postgres import PASSWORD, PostgresServer, connected
+from standins.postgres import PASSWORD, PostgresServer, connected
 
 Prepare = Callable[[psycopg.Connection, str], None]
 

@@ -177,7 +177,14 @@ def test_a_time_of_day_has_a_fraction_only_where_there_is_one() -> None:
     assert converted([3723400], pa.int32(), reading("string", WrittenAs.TIME, 3)) == [
         "01:02:03.400000"
     ]
-    assert invalid([-1, 86400000001, 5], pa.int64(), how) == [True, True, False]
+    # What MySQL and MariaDB call a time may be longer than a day, and below zero.
+    assert converted([-1, 86400000001, -3020399000000], pa.int64(), how) == [
+        "-00:00:00.000001",
+        "24:00:00.000001",
+        "-838:59:59",
+    ]
+    beyond = 839 * 3600 * 1_000_000
+    assert invalid([beyond, -beyond, 5], pa.int64(), how) == [True, True, False]
 
 
 def test_a_time_in_text_reads_as_one_in_numbers_does() -> None:

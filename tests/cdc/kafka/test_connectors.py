@@ -25,11 +25,11 @@ from openmirror.errors import Unavailable
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.streams import StopCode
 from standins.kafka.cluster import Broker, Connect
+from standins.postgres import connected
 from tests.cdc.kafka.conftest import make_topic
 from tests.cdc.landing import Landing
 from tests.cdc.mariadb import PASSWORD, READER, MariaDbServer, mariadb_server
 from tests.cdc.mariadb_workload import MARIADB_TABLES, MariaDbWorkload
-from tests.cdc.postgres import connected
 from tests.cdc.workload import TABLES, Workload
 from tests.zone import Mirror, bag
 

@@ -151,6 +151,7 @@ def test_a_topic_that_loses_or_reorders_changes_is_refused(
         source_of(broker, topic)
 
 
+@pytest.mark.soak
 def test_a_broker_that_is_away_is_waited_for(
     broker: Broker, topic: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,12 +44,12 @@ class PostgresServer:
     def database(self, name: str) -> Iterator[DatabaseUrl]:
         """An empty database; it goes, and with it its slots, whoever still uses them."""
         with self.connect() as connection:
-            connection.execute(f'CREATE DATABASE "{name}"')  # type: ignore[call-overload]
+            connection.execute(f'CREATE DATABASE "{name}"')
             try:
                 yield replace(self.url, database=name)
             finally:
                 _drop_slots(connection, name)
-                connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')  # type: ignore[call-overload]
+                connection.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
 
 
 @contextmanager

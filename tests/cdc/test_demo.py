@@ -1,0 +1,20 @@
+"""`./dev demo --cdc` ends with every table equal."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.soak
+def test_a_short_demo_ends_with_every_table_equal(tmp_path: Path) -> None:
+    command = ["standins.cdc_demo", "--cdc", "--seconds=10", "--rate=50", f"--root={tmp_path}"]
+    done = subprocess.run(
+        [sys.executable, "-m", *command], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "differs" not in done.stdout
+    assert "left out" in done.stdout
