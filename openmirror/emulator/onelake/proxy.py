@@ -11,6 +11,7 @@ from typing import Self
 from openmirror.emulator.onelake.hosts import HostPart, part_of
 
 _PIECE = 1 << 16
+_QUIET_TURNS = 4
 _MOST_HEAD = 1 << 14
 _DIRECT = "localhost,127.0.0.1,::1,169.254.169.254"
 JAVA_OPTIONS = "JAVA_TOOL_OPTIONS"
@@ -57,12 +58,16 @@ class Proxy:
 
     async def _stop(self) -> None:
         self._server.close()
-        # What was accepted just before becomes a task only now.
-        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        # What was accepted just before becomes a task some turns of the loop later.
+        quiet = 0
+        while quiet < _QUIET_TURNS:
+            await asyncio.sleep(0)
+            others = asyncio.all_tasks() - {asyncio.current_task()}
+            quiet = 0 if others else quiet + 1
             for task in others:
                 task.cancel()
-            await asyncio.wait(others)
-            await asyncio.sleep(0)
+            if others:
+                await asyncio.wait(others)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:

@@ -175,19 +175,48 @@ class Landed(Landing):
             self.land_while(lambda: path in self.document().stopped)  # noqa: B023
 
 
+@pytest.fixture
+def flows(
+    postgres_source: Source, mariadb_source: Source, mirror: Mirror, broker: Broker
+) -> list[Landed]:
+    return [Landed(mirror, broker, source) for source in (postgres_source, mariadb_source)]
+
+
 def test_whatever_is_killed_each_table_holds_the_databases_rows(
-    postgres_source: Source,
-    mariadb_source: Source,
-    mirror: Mirror,
-    broker: Broker,
-    connect: Connect,
+    flows: list[Landed], mirror: Mirror, broker: Broker, connect: Connect
 ) -> None:
-    flows = [Landed(mirror, broker, source) for source in (postgres_source, mariadb_source)]
+    begin(flows, connect)
+    kill_both(flows, broker, connect)
+    assert_mended_and_equal(flows, mirror, connect)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(4))
+def test_so_it_does_over_many_deaths(
+    seed: int, flows: list[Landed], mirror: Mirror, broker: Broker, connect: Connect
+) -> None:
+    random = Random(seed)
+    for here in flows:
+        here.source.workload.random = here.random = Random(random.random())
+    begin(flows, connect)
+    for _ in range(4):
+        kill_both(flows, broker, connect)
+        mirror.reconcile_all()
+    assert_mended_and_equal(flows, mirror, connect)
+
+
+def begin(flows: list[Landed], connect: Connect) -> None:
+    """Databases with rows, of which the first snapshots have landed."""
     for here in flows:
         here.source.workload.begin()
         connect.put(here.stream, here.source.configuration)
     for here in flows:
         here.land_until(here.source.workload.mark())
+
+
+def kill_both(flows: list[Landed], broker: Broker, connect: Connect) -> None:
+    """Kafka Connect and the broker are killed amid changes, and begin again."""
+    for here in flows:
         here.source.workload.transactions(8)
         here.land()
     connect.kill()
@@ -206,6 +235,11 @@ def test_whatever_is_killed_each_table_holds_the_databases_rows(
         # A connector that is killed between the halves of a changed key loses the second one.
         codes = {one.stop.code for one in here.document().stopped.values()}
         assert codes <= {StopCode.EVENTS_LOST}
+
+
+def assert_mended_and_equal(flows: list[Landed], mirror: Mirror, connect: Connect) -> None:
+    """Tables that have stopped go on behind a snapshot; then each equals its database's."""
+    for here in flows:
         here.source.workload.fill_column()
         here.source.workload.transactions(4)
         here.land_until(here.source.workload.mark())
