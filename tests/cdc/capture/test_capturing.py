@@ -295,6 +295,9 @@ def test_a_wrong_password_ends_the_process_before_java_is_started(
     assert b"guessed" not in arguments
     with pytest.raises(CannotStart, match="Correct the user or the password"):
         process.wait_ready(_PATIENCE, lambda line: None)
+    # It ends by itself, a moment after its reason is read.
+    with pytest.raises(CaptureFailed):
+        check_until_it_ends(process)
     process.stop()
     assert process.returncode == 1
 
