@@ -148,20 +148,22 @@ def _plain(value: Any) -> Any:
 
 def _rows(root: Path, table: str) -> list[dict[str, Any]]:
     """A table, read by another engine than the one that wrote it; empty before there is one."""
-    path = root / "lake" / MIRROR / "Tables" / "public" / table
-    try:
-        found = deltalake.DeltaTable(path).to_pyarrow_table().to_pylist()
-    except (TableNotFoundError, OSError):
-        return []
-    return [{n: v for n, v in row.items() if not n.startswith("__")} for row in found]
+    found = _delta(root, table)
+    rows = [] if found is None else found.to_pyarrow_table().to_pylist()
+    return [{n: v for n, v in row.items() if not n.startswith("__")} for row in rows]
 
 
 def _count(root: Path, table: str) -> int:
-    path = root / "lake" / MIRROR / "Tables" / "public" / table
+    found = _delta(root, table)
+    return 0 if found is None else int(found.to_pyarrow_dataset().count_rows())
+
+
+def _delta(root: Path, table: str) -> deltalake.DeltaTable | None:
+    """None before there is one."""
     try:
-        return int(deltalake.DeltaTable(path).to_pyarrow_dataset().count_rows())
+        return deltalake.DeltaTable(root / "lake" / MIRROR / "Tables" / "public" / table)
     except (TableNotFoundError, OSError):
-        return 0
+        return None
 
 
 def _until(is_so: Any, *, must: bool = True) -> bool:

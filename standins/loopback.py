@@ -1,7 +1,8 @@
-"""A small HTTP server on a free port of loopback, for as long as a block lasts."""
+"""Free ports of loopback, and a small HTTP server on one for as long as a block lasts."""
 
 from __future__ import annotations
 
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,13 @@ from pathlib import Path
 
 _POLL_SECONDS = 0.02
 """How long the end may wait for the server to notice it."""
+
+
+def free_port() -> int:
+    """A port of loopback that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager

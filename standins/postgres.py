@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,7 @@ from pathlib import Path
 import psycopg
 
 from openmirror.cdc.capture.settings import DatabaseUrl
+from standins.loopback import free_port
 
 PASSWORD = "it is a secret: p@ss/word"
 _PATIENCE = 30.0
@@ -68,7 +68,7 @@ def postgres_server(more: Mapping[str, str] | None = None) -> Iterator[PostgresS
         data = folder / "data"
         command = [programs / "initdb", "-D", data, "-U", "owner", "--pwfile", secret]
         _run([*command, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C.UTF-8", "-N"], user)
-        settings = {**_SETTINGS, "port": str(_free_port()), "unix_socket_directories": str(folder)}
+        settings = {**_SETTINGS, "port": str(free_port()), "unix_socket_directories": str(folder)}
         settings |= more or {}
         options = [f"-c{name}={value}" for name, value in settings.items()]
         with (folder / "log").open("wb") as log:
@@ -132,12 +132,6 @@ def _run(command: list[object], user: str | None) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _wait(url: DatabaseUrl, server: subprocess.Popen[bytes], log: Path) -> None:

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openmirror.cli.cdc_verbs import ABANDONED, SECONDS_TO_STOP, interval, need_packages
+from openmirror.cli.cdc_verbs import (
+    ABANDONED,
+    SECONDS_TO_STOP,
+    RetryOption,
+    TriggerOption,
+    interval,
+    need_packages,
+)
 from openmirror.cli.console import say
 from openmirror.cli.mirror_underway import begin_mirror, make_zone, need_mirror_name
 from openmirror.cli.options import RootOption, Verbose, settings_for
@@ -55,9 +62,7 @@ def follow(
             show_default=False,
         ),
     ] = None,
-    trigger: Annotated[
-        str, typer.Option("--trigger", metavar="TIME", help="How often changes are landed.")
-    ] = "1s",
+    trigger: TriggerOption = "1s",
     anew: Annotated[
         bool,
         typer.Option(
@@ -67,14 +72,7 @@ def follow(
             "made again, or whose retention has passed what is wanted.",
         ),
     ] = False,
-    retry: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--retry",
-            metavar="SCHEMA.TABLE",
-            help="Let this table, which has stopped, go on from there; may be repeated.",
-        ),
-    ] = None,
+    retry: RetryOption = None,
     verbose: Verbose = False,
 ) -> None:
     """Mirror what Debezium writes into topics of Kafka or Event Hubs, until stopped.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated
@@ -21,8 +21,7 @@ from openmirror.runtime.stop_signals import exit_now
 
 if TYPE_CHECKING:
     from openmirror.cdc.capture.settings import DatabaseUrl
-    from openmirror.protocol.names import TablePath
-    from openmirror.wiring.cdc import LocalStream
+    from openmirror.wiring.cdc import LocalStream, RelayWishes
 
 _EXTRA = "openmirror[local,cdc]"
 _PACKAGES = ("jpype", "psycopg")
@@ -36,6 +35,17 @@ DatabaseArgument = Annotated[
         metavar="URL",
         help="postgresql://user:password@host:5432/database. The password may stand in PGPASSWORD "
         "instead.",
+    ),
+]
+TriggerOption = Annotated[
+    str, typer.Option("--trigger", metavar="TIME", help="How often changes are landed.")
+]
+RetryOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--retry",
+        metavar="SCHEMA.TABLE",
+        help="Let this table, which has stopped, go on from there; may be repeated.",
     ),
 ]
 cdc = typer.Typer(
@@ -81,9 +91,7 @@ def run(
             show_default=False,
         ),
     ] = None,
-    trigger: Annotated[
-        str, typer.Option("--trigger", metavar="TIME", help="How often changes are landed.")
-    ] = "1s",
+    trigger: TriggerOption = "1s",
     anew: Annotated[
         bool,
         typer.Option(
@@ -92,14 +100,7 @@ def run(
             "made anew, and changed in one commit each.",
         ),
     ] = False,
-    retry: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--retry",
-            metavar="SCHEMA.TABLE",
-            help="Let this table, which has stopped, go on from there; may be repeated.",
-        ),
-    ] = None,
+    retry: RetryOption = None,
     verbose: Verbose = False,
 ) -> None:
     """Mirror a database, until stopped: capture, landing zone and Delta tables in one command.
@@ -119,14 +120,15 @@ def run(
     need_packages()
     from openmirror.cdc.capture.settings import DatabaseUrl
     from openmirror.publishing.naming import table_path
-    from openmirror.wiring.cdc import LocalStream
+    from openmirror.wiring.cdc import LocalStream, RelayWishes
 
     settings = settings_for(root)
     url = with_password(DatabaseUrl.parse(database))
     name = mirror or url.database
     into = LocalStream(settings, name, stream or stream_name(name))
     again = tuple(map(table_path, retry or ()))
-    _mirror(into, url, Wishes(tuple(table or ()), interval(trigger), anew, again, verbose))
+    wishes = RelayWishes(interval(trigger), anew=anew, retry=again)
+    _mirror(into, url, tuple(table or ()), wishes, verbose=verbose)
     say("stopped")
 
 
@@ -175,18 +177,14 @@ def resnapshot(
         say(f"a new snapshot of {table} was asked for already, and has not landed yet")
 
 
-@dataclass(frozen=True)
-class Wishes:
-    """How a database is to be mirrored."""
-
-    tables: tuple[str, ...]
-    every: timedelta
-    anew: bool
-    retry: tuple[TablePath, ...]
-    verbose: bool
-
-
-def _mirror(stream: LocalStream, url: DatabaseUrl, wishes: Wishes) -> None:
+def _mirror(
+    stream: LocalStream,
+    url: DatabaseUrl,
+    tables: tuple[str, ...],
+    wishes: RelayWishes,
+    *,
+    verbose: bool,
+) -> None:
     from openmirror import wiring
     from openmirror.cdc.capture.settings import CaptureSettings
     from openmirror.cdc.capture.signals import SnapshotSignals
@@ -199,19 +197,19 @@ def _mirror(stream: LocalStream, url: DatabaseUrl, wishes: Wishes) -> None:
         url=url,
         stream=stream.name,
         spool=stream.spool,
-        tables=wishes.tables,
+        tables=tables,
         anew=wishes.anew,
     )
     with wiring.locked(settings, say), ExitStack() as parts:
         make_zone(wiring.local_root(settings), mirror)
         capture = parts.enter_context(wired.capturing(settings, wanted, say))
-        here = begin_mirror(parts, settings, mirror, verbose=wishes.verbose)
+        here = begin_mirror(parts, settings, mirror, verbose=verbose)
         relay = parts.enter_context(
             wired.relaying(
                 stream,
                 SpoolReader(stream.spool),
                 here.spark,
-                wired.RelayWishes(wishes.every, anew=wishes.anew, retry=wishes.retry),
+                wishes,
                 here.landed,
                 here.lines.trouble,
             )

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from standins.loopback import free_port
+
 _PATIENCE = 90.0
 _WRITTEN = 0.1
 """Seconds after which a file counts as written."""
@@ -236,13 +238,6 @@ class Connect(_JavaProcess):
                 return None
             raise RuntimeError(f"{method} {path}: {error.read().decode()}") from error
         return json.loads(content) if content else {}
-
-
-def free_port() -> int:
-    """A port that nobody listens at."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _listens(port: int) -> bool:

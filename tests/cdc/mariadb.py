@@ -16,7 +16,7 @@ from typing import Any
 
 import pymysql
 
-from standins.kafka.cluster import free_port
+from standins.loopback import free_port
 
 PASSWORD = "it is a secret: p@ss/word"
 READER = "reader"

@@ -74,8 +74,8 @@ class Brokers:
             )
         return found
 
-    def identity(self, topic: str) -> tuple[StreamIdentity, int]:
-        """A topic's identity, and how many partitions it has; StreamReplaced if it is gone."""
+    def facts(self, topic: str) -> TopicFacts:
+        """What a topic is, but for its policy; raises StreamReplaced if it is gone."""
         wanted = TopicCollection([topic])
         found = self._asked(
             lambda: self._admin.describe_topics(wanted, request_timeout=_PATIENCE)[topic].result()
@@ -87,12 +87,7 @@ class Brokers:
             # Brokers that give topics none: one that is made again cannot be known by this.
             name = f"{','.join(self._address.brokers)}\0{topic}".encode()
             identity = StreamIdentity(blake2b(name, digest_size=16).hexdigest())
-        return identity, len(found.partitions)
-
-    def facts(self, topic: str) -> TopicFacts:
-        """All about a topic."""
-        identity, partitions = self.identity(topic)
-        return TopicFacts(topic, identity, partitions, self._cleanup_policy(topic))
+        return TopicFacts(topic, identity, len(found.partitions))
 
     def consumer(self) -> Consumer:
         """A consumer, which is assigned nothing yet."""
@@ -127,7 +122,8 @@ class Brokers:
             )
         return Unavailable(f"{where} does not answer: {error.str()}")
 
-    def _cleanup_policy(self, topic: str) -> str | None:
+    def cleanup_policy(self, topic: str) -> str | None:
+        """What becomes of a topic's old records; None where the brokers do not say it."""
         resource = ConfigResource(ConfigResource.Type.TOPIC, topic)
         future = self._admin.describe_configs([resource], request_timeout=_PATIENCE)[resource]
         try:

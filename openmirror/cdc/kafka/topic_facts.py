@@ -20,8 +20,8 @@ class TopicFacts:
     identity: StreamIdentity
     """A topic that is deleted and made again has another one."""
     partitions: int
-    cleanup_policy: str | None
-    """None where the brokers do not say it."""
+    cleanup_policy: str | None = None
+    """None where the brokers do not say it, or were not asked."""
 
 
 def need_followable(facts: TopicFacts) -> None:

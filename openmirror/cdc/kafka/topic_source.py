@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import cast
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -39,7 +40,7 @@ class TopicSource:
     ) -> None:
         """Raises TopicRefused for a topic that cannot be followed exactly, and what Brokers do."""
         facts = brokers.facts(topic)
-        need_followable(facts)
+        need_followable(replace(facts, cleanup_policy=brokers.cleanup_policy(topic)))
         self._brokers = brokers
         self._topic = topic
         self._monotonic = monotonic
@@ -119,14 +120,13 @@ class TopicSource:
 
     def _need_same(self) -> None:
         self._checked_at = self._monotonic()
-        identity, partitions = self._brokers.identity(self._topic)
-        if identity != self._identity:
+        facts = self._brokers.facts(self._topic)
+        if facts.identity != self._identity:
             raise StreamReplaced(
-                f"topic {self._topic} was deleted and made again ({identity}, was "
+                f"topic {self._topic} was deleted and made again ({facts.identity}, was "
                 f"{self._identity}): begin the relay again"
             )
-        if partitions != 1:
-            need_followable(self._brokers.facts(self._topic))
+        need_followable(facts)
 
 
 def _headers(message: Message) -> list[tuple[str, bytes | None]]:

@@ -15,10 +15,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import CONTROL, DecodedRows
-from openmirror.cdc.relay.connector_snapshots import READ_BESIDE
+from openmirror.cdc.relay.connector_snapshots import apart
 from openmirror.cdc.relay.selecting import Before, FileRows, Selection, TableRecords, select
 from openmirror.cdc.stops import TAKE_SNAPSHOT
 from openmirror.formats.arrow_types import arrow_type
@@ -57,32 +56,23 @@ def select_anew(before: Before, records: TableRecords, number: str) -> Selection
 
 def without_rows_beside(records: TableRecords) -> TableRecords:
     """The changes alone."""
-    pieces = tuple(_apart(piece)[1] for piece in records.pieces)
+    pieces = tuple(apart(piece)[0] for piece in records.pieces)
     return replace(records, pieces=pieces)
 
 
 def _rows_beside_first(records: TableRecords) -> TableRecords:
     """The same, with offsets as if rows that were read beside the changes had come before them."""
-    apart = [_apart(piece) for piece in records.pieces]
+    pairs = [apart(piece) for piece in records.pieces]
     column = CONTROL.get_field_index("__offset")
-    at = records.first - sum(beside.rows.num_rows for beside, _ in apart)
+    at = records.first - sum(beside.rows.num_rows for _, beside in pairs)
     pieces: list[DecodedRows] = []
-    for beside, changes in apart:
+    for changes, beside in pairs:
         then = at + beside.rows.num_rows
         offsets = pa.array(range(at, then), pa.int64())
         rows = beside.rows.set_column(column, CONTROL.field(column), offsets)
         pieces += [replace(beside, rows=rows), changes]
         at = then
     return replace(records, pieces=tuple(pieces), through_logs=True)
-
-
-def _apart(piece: DecodedRows) -> tuple[DecodedRows, DecodedRows]:
-    """Rows that were read beside the changes, and the changes."""
-    beside = pc.fill_null(pc.equal(piece.rows.column("__snapshot"), READ_BESIDE), False)
-    return (
-        replace(piece, rows=piece.rows.filter(beside)),
-        replace(piece, rows=piece.rows.filter(pc.invert(beside))),
-    )
 
 
 def _truncate(columns: TableSchema, pieces: tuple[WaitingRows, ...]) -> WaitingRows:

@@ -23,9 +23,8 @@ from openmirror.protocol.streams import Offset
 
 SnapshotPlace = tuple[int, ...]
 """Where in its source's log a snapshot was taken."""
-READ_BESIDE = "incremental"
-"""What marks rows that a connector reads beside the changes; each has a place of its own."""
-_NO_SNAPSHOT = ("false", READ_BESIDE)
+_READ_BESIDE = "incremental"
+_NO_SNAPSHOT = ("false", _READ_BESIDE)
 _EMPTIES = "t"
 
 
@@ -49,11 +48,9 @@ def by_snapshot(piece: DecodedRows, newest: SnapshotPlace | None) -> Iterator[Sn
     yield SnapshotPart(piece, begins)
 
 
-def first_beginning(
-    pieces: Sequence[DecodedRows], newest: SnapshotPlace | None
-) -> tuple[Offset, SnapshotPlace] | None:
+def first_beginning(pieces: Sequence[DecodedRows], newest: SnapshotPlace | None) -> Offset | None:
     """Where another snapshot than the newest one begins, of a table that has a key by then."""
-    found = [one for piece in pieces if piece.keys for one in _beginnings(piece, newest)]
+    found = (at for piece in pieces if piece.keys for at, _ in _beginnings(piece, newest))
     return min(found, default=None)
 
 
@@ -70,9 +67,13 @@ def emptied_first(piece: DecodedRows) -> DecodedRows:
     return replace(piece, rows=pa.concat_tables([row, piece.rows]))
 
 
-def is_of_first_kind(piece: DecodedRows) -> bool:
-    """Whether the first of the records is a row of such a snapshot."""
-    return piece.rows.column("__snapshot")[0].as_py() not in _NO_SNAPSHOT
+def apart(piece: DecodedRows) -> tuple[DecodedRows, DecodedRows]:
+    """The changes, and rows that the connector read beside them, each at a place of its own."""
+    beside = pc.fill_null(pc.equal(piece.rows.column("__snapshot"), _READ_BESIDE), False)
+    if not pc.any(beside).as_py():
+        return piece, replace(piece, rows=piece.rows.slice(0, 0))
+    changes = piece.rows.filter(pc.invert(beside))
+    return replace(piece, rows=changes), replace(piece, rows=piece.rows.filter(beside))
 
 
 def _beginnings(

@@ -14,12 +14,11 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import CONTROL, DecodedRows
 from openmirror.cdc.relay.connector_snapshots import (
-    READ_BESIDE,
     SnapshotPlace,
+    apart,
     by_snapshot,
     emptied_first,
     first_beginning,
-    is_of_first_kind,
 )
 from openmirror.cdc.relay.runs import before_offset, from_offset, in_stream_order
 from openmirror.cdc.relay.source_order import SeenChanges, SourceChange, SourcePlace, new_changes
@@ -146,7 +145,7 @@ def select(before: Before, records: TableRecords) -> Selection:
         goes_on = first_beginning(records.pieces, before.snapshot)
         if goes_on is None:
             return Selection(())
-        before = replace(before, through=goes_on[0])
+        before = replace(before, through=goes_on)
     now = before
     chosen: list[_Chosen] = []
     for piece in in_stream_order([from_offset(p, before.through) for p in records.pieces]):
@@ -261,7 +260,7 @@ def _without_base(piece: DecodedRows, records: TableRecords) -> tuple[Offset, St
     a row, which says nothing where the stream's own beginning is gone.
     """
     first = piece.rows.column("__op")[0].as_py()
-    if is_of_first_kind(piece) or first in ("r", "t") or (first == "c" and not records.is_cut):
+    if first in ("r", "t") or (first == "c" and not records.is_cut):
         return None
     detail = f"{piece.table}: the stream has changes of it, and no snapshot before them"
     at = Offset(piece.rows.column("__offset")[0].as_py())
@@ -324,12 +323,11 @@ def _open_pair(pieces: Sequence[DecodedRows]) -> tuple[Offset | None, bool]:
     open_at: Offset | None = None
     for piece in pieces:
         # Between the halves a connector may send rows that it reads beside the changes.
-        beside = pc.fill_null(pc.equal(piece.rows.column("__snapshot"), READ_BESIDE), False)
-        piece = replace(piece, rows=piece.rows.filter(pc.invert(beside)))
-        pairs = piece.rows.column("__pair")
+        rows = apart(piece)[0].rows
+        pairs = rows.column("__pair")
         if open_at is None and pairs.null_count == len(pairs):
             continue
-        offsets = piece.rows.column("__offset").to_pylist()
+        offsets = rows.column("__offset").to_pylist()
         for at, pair in zip(offsets, pairs.to_pylist(), strict=True):
             if open_at is not None and pair != "oldkey":
                 return open_at, True
