@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from openmirror.cdc.decoded import SourceColumn
 from openmirror.cdc.decoding.connect import JsonKind, MalformedSchema, Schema, schema_from
-from openmirror.cdc.decoding.types import Reading, reading_of
+from openmirror.cdc.decoding.types import Reading, WrittenAs, inexact, reading_of
 from openmirror.protocol.schema import duplicate_column
 from openmirror.protocol.streams import StopCode, StopReason
 
 _ENVELOPE = ".Envelope"
 _OF_CONNECTORS = "io.debezium.connector."
 _SOURCE = ("connector", "db", "table")
+_TIMES_BEYOND_A_DAY = {f"{_OF_CONNECTORS}{name}.Source" for name in ("mysql", "mariadb")}
 _RESERVED = "__"
 
 
@@ -48,7 +49,7 @@ def announced(text: str) -> ChangeEnvelope | WithoutRows | StopReason:
         return no_envelope("its envelope has no after, source and op")
     if not all(source.find(name) for name in _SOURCE):
         return no_envelope(f"the source of its envelope does not have {', '.join(_SOURCE)}")
-    return _with_columns(schema, row)
+    return _with_columns(schema, row, source)
 
 
 def no_envelope(detail: str) -> StopReason:
@@ -62,7 +63,7 @@ def no_envelope(detail: str) -> StopReason:
     )
 
 
-def _with_columns(schema: Schema, row: Schema) -> ChangeEnvelope | StopReason:
+def _with_columns(schema: Schema, row: Schema, source: Schema) -> ChangeEnvelope | StopReason:
     names = [field.name for field in row.fields]
     twice = duplicate_column(names)
     if twice is not None:
@@ -75,6 +76,12 @@ def _with_columns(schema: Schema, row: Schema) -> ChangeEnvelope | StopReason:
         reading = reading_of(field.name, field.schema)
         if isinstance(reading, StopReason):
             return reading
+        if reading.form is WrittenAs.ISO_TIME and source.name in _TIMES_BEYOND_A_DAY:
+            return inexact(
+                field.name,
+                "a time in text, which is NULL where it is negative or beyond a day",
+                "Set time.precision.mode=adaptive_time_microseconds in the connector",
+            )
         readings.append(reading)
     columns = tuple(
         SourceColumn(field.name, reading.type, field.schema.optional, field.schema.has_default)

@@ -123,9 +123,9 @@ def _decimal(column: str, schema: Schema) -> Reading | StopReason:
         unstated = _MONEY_DIGITS if scale == _MONEY_SCALE else _MOST_DIGITS
         digits = int(schema.parameters.get(_PRECISION, unstated))
     except (KeyError, ValueError):
-        return _stop(column, "a decimal without a scale", _REMEDIES[_DECIMAL])
+        return inexact(column, "a decimal without a scale", _REMEDIES[_DECIMAL])
     if not 0 <= scale <= _MOST_SCALE:
-        return _stop(column, "a numeric with a negative scale", _DECIMALS_AS_TEXT)
+        return inexact(column, "a numeric with a negative scale", _DECIMALS_AS_TEXT)
     digits = max(digits, scale, 1)
     if digits > _MOST_DIGITS:
         return _reading("string", WrittenAs.LONG_DECIMAL, scale)
@@ -165,10 +165,11 @@ def _unsupported(column: str, schema: Schema) -> StopReason:
     remedy = _REMEDIES.get(inner.name)
     if remedy is None and inner.name.startswith(_TIME):
         remedy = "Set time.precision.mode=isostring in the connector"
-    return _stop(column, f"{where}{what}", remedy)
+    return inexact(column, f"{where}{what}", remedy)
 
 
-def _stop(column: str, what: str, remedy: str | None) -> StopReason:
+def inexact(column: str, what: str, remedy: str | None) -> StopReason:
+    """A column that comes as something whose values are not those of the database."""
     leave_out = "leave the column out with column.exclude.list"
     return StopReason(
         StopCode.SOURCE_TYPE_UNSUPPORTED,

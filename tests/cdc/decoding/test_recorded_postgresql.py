@@ -7,36 +7,14 @@ three rows of a snapshot, an update, a changed key, a delete and a truncate: wit
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 from datetime import date, datetime
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
 
 from openmirror.cdc.decoded import SourceTable
 from openmirror.cdc.decoding.decoder import Decoder
-from tests.cdc.decoding.minted import Record, batch
-
-FOLDER = Path(__file__).parent / "recorded"
-
-
-def recorded(name: str) -> pa.Table:
-    content = json.loads((FOLDER / f"{name}.json").read_text())
-
-    def whole(part: tuple[int, str] | None) -> bytes | None:
-        if part is None:
-            return None
-        return f'{content["schemas"][part[0]]},"payload":{part[1]}}}'.encode()
-
-    records: list[Record] = [
-        (topic, whole(key), whole(value), {name: text.encode() for name, text in headers})
-        for topic, key, value, headers in content["records"]
-    ]
-    return batch(records)
+from tests.cdc.decoding.recorded import own_columns, recorded
 
 
 def at(moment: str) -> datetime:
@@ -129,7 +107,7 @@ AT_THE_EDGES = {
 
 
 def test_every_type_of_a_real_connector_is_exact(decoder: Decoder) -> None:
-    decoded = decoder.decode(recorded("numbers"))
+    decoded = decoder.decode(recorded("postgresql_numbers"))
     assert decoded.undecodable == ()
     (table,) = decoded.tables
     first, second, third, *_ = (own_columns(row) for row in table.rows.to_pylist())
@@ -145,7 +123,7 @@ def test_every_type_of_a_real_connector_is_exact(decoder: Decoder) -> None:
 
 
 def test_every_type_of_a_real_connector_in_text_is_exact(decoder: Decoder) -> None:
-    decoded = decoder.decode(recorded("texts"))
+    decoded = decoder.decode(recorded("postgresql_texts"))
     assert decoded.undecodable == ()
     (table,) = decoded.tables
     rows = {row["id"]: own_columns(row) for row in table.rows.slice(0, 3).to_pylist()}
@@ -157,7 +135,7 @@ def test_every_type_of_a_real_connector_in_text_is_exact(decoder: Decoder) -> No
 
 
 def test_what_happened_to_a_row_is_read_in_its_order(decoder: Decoder) -> None:
-    decoded = decoder.decode(recorded("numbers"))
+    decoded = decoder.decode(recorded("postgresql_numbers"))
     (table,) = decoded.tables
     assert table.table == SourceTable("precise", "public", "every_type")
     assert table.keys == ("id", "price", "moment", "bytes")
@@ -181,7 +159,3 @@ def test_what_happened_to_a_row_is_read_in_its_order(decoder: Decoder) -> None:
     }
     # A heartbeat, and both ends of four transactions.
     assert decoded.others == 9
-
-
-def own_columns(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if not name.startswith("__")}
