@@ -5,9 +5,10 @@ Pure: text in, text out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from textwrap import wrap
 
 from openmirror.errors import WrongRequest
 
@@ -18,6 +19,8 @@ class ConnectorKind(StrEnum):
     POSTGRESQL = "postgresql"
     MYSQL = "mysql"
     MARIADB = "mariadb"
+    SQLSERVER = "sqlserver"
+    ORACLE = "oracle"
 
 
 @dataclass(frozen=True)
@@ -28,17 +31,22 @@ class TemplatePart:
     properties: Mapping[str, str]
 
 
+_WIDTH = 78
 _CONVERTER = "org.apache.kafka.connect.json.JsonConverter"
 _HISTORY = "io.debezium.storage.file.history.FileSchemaHistory"
 _CLASSES = {
     ConnectorKind.POSTGRESQL: "io.debezium.connector.postgresql.PostgresConnector",
     ConnectorKind.MYSQL: "io.debezium.connector.mysql.MySqlConnector",
     ConnectorKind.MARIADB: "io.debezium.connector.mariadb.MariaDbConnector",
+    ConnectorKind.SQLSERVER: "io.debezium.connector.sqlserver.SqlServerConnector",
+    ConnectorKind.ORACLE: "io.debezium.connector.oracle.OracleConnector",
 }
 _PORTS = {
     ConnectorKind.POSTGRESQL: "5432",
     ConnectorKind.MYSQL: "3306",
     ConnectorKind.MARIADB: "3306",
+    ConnectorKind.SQLSERVER: "1433",
+    ConnectorKind.ORACLE: "1521",
 }
 _COMMON = (
     TemplatePart(
@@ -126,37 +134,43 @@ def as_mapping(parts: tuple[TemplatePart, ...]) -> dict[str, str]:
 
 
 def _of_kind(kind: ConnectorKind, topic: str) -> Iterator[TemplatePart]:
-    if kind is ConnectorKind.POSTGRESQL:
-        name = topic.lower().replace("-", "_")
+    yield from _PARTS[kind](topic)
+    if kind is not ConnectorKind.POSTGRESQL:
         yield TemplatePart(
-            "Tables that have a primary key, and no others: PostgreSQL refuses updates of a table "
-            "that is published and has none.",
-            {"database.dbname": "<database>", "table.include.list": "<schema.table,…>"},
-        )
-        yield TemplatePart(
-            "What it makes in the database. While it does not run, the slot keeps the log.",
+            "The connector's own memory of the tables' columns. A file is for one worker: with "
+            "several use a topic, or a store of the cloud.",
             {
-                "plugin.name": "pgoutput",
-                "slot.name": name,
-                "publication.name": name,
-                "publication.autocreate.mode": "filtered",
+                "include.schema.changes": "false",
+                "schema.history.internal": _HISTORY,
+                "schema.history.internal.file.filename": f"/var/lib/kafka-connect/{topic}.history",
             },
         )
-        yield TemplatePart("Times to the microsecond.", {"time.precision.mode": "microseconds"})
-        return
+
+
+def _of_postgresql(topic: str) -> Iterator[TemplatePart]:
+    name = topic.lower().replace("-", "_")
+    yield TemplatePart(
+        "Tables that have a primary key, and no others: PostgreSQL refuses updates of a table "
+        "that is published and has none.",
+        {"database.dbname": "<database>", "table.include.list": "<schema.table,…>"},
+    )
+    yield TemplatePart(
+        "What it makes in the database. While it does not run, the slot keeps the log.",
+        {
+            "plugin.name": "pgoutput",
+            "slot.name": name,
+            "publication.name": name,
+            "publication.autocreate.mode": "filtered",
+        },
+    )
+    yield TemplatePart("Times to the microsecond.", {"time.precision.mode": "microseconds"})
+
+
+def _of_binlog(_: str) -> Iterator[TemplatePart]:
     yield TemplatePart(
         "The log (binlog_format=ROW, binlog_row_image=FULL); the number is another one than that "
         "of every server and connector.",
         {"database.include.list": "<database>", "database.server.id": "<number>"},
-    )
-    yield TemplatePart(
-        "The connector's own memory of the tables' columns. A file is for one worker: with several "
-        "use a topic, or a store of the cloud.",
-        {
-            "include.schema.changes": "false",
-            "schema.history.internal": _HISTORY,
-            "schema.history.internal.file.filename": f"/var/lib/kafka-connect/{topic}.history",
-        },
     )
     yield TemplatePart(
         "Numbers above 2^63, and times to the microsecond.",
@@ -167,9 +181,61 @@ def _of_kind(kind: ConnectorKind, topic: str) -> Iterator[TemplatePart]:
     )
 
 
+_TIMES_IN_TEXT = TemplatePart(
+    "Times with all their digits, in every year: in numbers those of nanoseconds end in 2262, and "
+    "begin anew without a word.",
+    {"time.precision.mode": "isostring"},
+)
+
+
+def _of_sqlserver(_: str) -> Iterator[TemplatePart]:
+    yield TemplatePart(
+        "One database, whose tables have Change Data Capture: EXEC sys.sp_cdc_enable_db, and for "
+        "each table EXEC sys.sp_cdc_enable_table @source_schema='dbo', @source_name='orders', "
+        "@role_name=NULL. A TRUNCATE is refused by SQL Server while a table has it.",
+        {
+            "database.names": "<database>",
+            "table.include.list": "<schema.table,…>",
+        },
+    )
+    yield TemplatePart(
+        "Changes of a transaction in the order in which they were made.",
+        {"data.query.mode": "direct"},
+    )
+    yield _TIMES_IN_TEXT
+
+
+def _of_oracle(_: str) -> Iterator[TemplatePart]:
+    yield TemplatePart(
+        "One database of one instance, in ARCHIVELOG, with supplemental logging: ALTER DATABASE "
+        "ADD SUPPLEMENTAL LOG DATA, and for each table ALTER TABLE … ADD SUPPLEMENTAL LOG DATA "
+        "(ALL) COLUMNS. Of a pluggable database, dbname is the container.",
+        {
+            "database.dbname": "<container or database>",
+            "database.pdb.name": "<pluggable database; remove this line where there is none>",
+            "table.include.list": "<OWNER.TABLE,…>",
+        },
+    )
+    yield TemplatePart(
+        "Its log by LogMiner, and large values (CLOB, BLOB), which are left out otherwise.",
+        {"database.connection.adapter": "logminer", "lob.enabled": "true"},
+    )
+    yield TemplatePart("Intervals in text.", {"interval.handling.mode": "string"})
+    yield _TIMES_IN_TEXT
+
+
+_PARTS: Mapping[ConnectorKind, Callable[[str], Iterator[TemplatePart]]] = {
+    ConnectorKind.POSTGRESQL: _of_postgresql,
+    ConnectorKind.MYSQL: _of_binlog,
+    ConnectorKind.MARIADB: _of_binlog,
+    ConnectorKind.SQLSERVER: _of_sqlserver,
+    ConnectorKind.ORACLE: _of_oracle,
+}
+
+
 def _lines(parts: tuple[TemplatePart, ...]) -> Iterator[str]:
     for part in parts:
-        yield f"# {part.why}"
+        yield from (f"# {line}" for line in wrap(part.why, _WIDTH, break_on_hyphens=False))
         # A backslash escapes in such a file.
         yield from (f"{n}={v.replace(chr(92), chr(92) * 2)}" for n, v in part.properties.items())
         yield ""

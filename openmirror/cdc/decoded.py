@@ -18,8 +18,13 @@ CONTROL = pa.schema(
         pa.field("__snapshot", pa.string()),
         pa.field("__transaction", pa.string()),
         # The source's own place, which compares number by number: PostgreSQL has [LSN of the last
-        # commit before, or -1; LSN], MySQL and MariaDB [log file; place in it; row of the event].
+        # commit before, or -1; LSN], MySQL and MariaDB [log file; place in it; row of the event],
+        # SQL Server the three parts of the commit's LSN, Oracle the commit's SCN.
         pa.field("__position", pa.list_(pa.int64())),
+        # Which change of a transaction it is, where the position is that of its commit: SQL Server
+        # has [the change's LSN; serial number], Oracle [number in the transaction]. It need not
+        # grow from change to change, but no two changes of a key have the same.
+        pa.field("__within", pa.list_(pa.int64())),
         pa.field("__key", pa.string()),
         # newkey: a delete whose row goes on under another key, in the next record; oldkey: that one
         pa.field("__pair", pa.string()),

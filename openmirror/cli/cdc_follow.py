@@ -77,10 +77,11 @@ def follow(
 ) -> None:
     """Mirror what Debezium writes into topics of Kafka or Event Hubs, until stopped.
 
-    For connectors that run in Kafka Connect: for PostgreSQL, MySQL and MariaDB, with envelopes as
-    JSON with schemas. Each topic has one partition, and all the tables that it has changes of; a
-    table is in one topic. Topics are read from their first record on, and everything may be stopped
-    or killed at any time: it goes on from there when it is run again. Nothing is written into them.
+    For connectors that run in Kafka Connect: for PostgreSQL, MySQL, MariaDB, SQL Server and Oracle,
+    with envelopes as JSON with schemas (`openmirror cdc template`). Each topic has one partition,
+    and all the tables that it has changes of; a table is in one topic. Topics are read from their
+    first record on, and everything may be stopped or killed at any time: it goes on from there when
+    it is run again. Nothing is written into them.
 
     Topics are matched when this begins; one that is made later is followed from the next start on.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from openmirror.cdc.decoding.control import CONNECTORS
+from openmirror.cdc.decoding.control import CONNECTORS, NO_SNAPSHOT
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.keys import Key
 from openmirror.cdc.decoding.parsing import UNREAD
@@ -16,7 +16,6 @@ from openmirror.protocol.streams import StopCode, StopReason
 
 DELETE = "d"
 READ = "r"
-NO_SNAPSHOT = "false"
 _WITH_ROW = ("c", READ, "u")
 _TRUNCATE = "t"
 
@@ -70,6 +69,7 @@ def check(
     _check_reading(findings, payloads.values, "payload")
     known_one = pc.is_in(payloads.of_source("connector"), pa.array(CONNECTORS))
     findings.add(pc.invert(known_one), _OTHER_CONNECTOR)
+    findings.add(pc.greater(payloads.of_source("redo_thread").cast(pa.int64()), 1), _CLUSTER)
     operations = pc.struct_field(payloads.values, "op")
     known = pc.is_in(operations, pa.array([*_WITH_ROW, DELETE, _TRUNCATE]))
     findings.add(pc.invert(known), no_envelope("its op is none that is known"))
@@ -112,6 +112,12 @@ def _check_defaults(findings: Findings, envelope: ChangeEnvelope, payloads: Payl
 _OTHER_CONNECTOR = StopReason(
     StopCode.RECORD_UNDECODABLE,
     f"it comes from another connector than those for {', '.join(CONNECTORS)}",
-    "Records of Debezium's connectors for PostgreSQL, MySQL and MariaDB can be decoded, and no "
-    "others yet.",
+    "Records of Debezium's connectors for PostgreSQL, MySQL, MariaDB, SQL Server and Oracle can be "
+    "decoded, and no others yet.",
+)
+_CLUSTER = StopReason(
+    StopCode.RECORD_UNDECODABLE,
+    "it comes from the second redo thread or a later one of a cluster (Oracle RAC), and nobody "
+    "knows the order between threads",
+    "Mirror a database of one instance; clusters cannot be mirrored yet.",
 )

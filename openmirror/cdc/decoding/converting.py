@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
@@ -23,6 +23,8 @@ class TypedColumn:
     values: pa.Array
     invalid: pa.Array | None = None
     """Where a value has no place in the type, and NULL stands for it; None: nowhere."""
+    cut: pa.Array | None = None
+    """Where a value is finer than its type, so that two of them may be the same here."""
 
 
 def convert(raw: pa.Array, reading: Reading) -> TypedColumn:
@@ -57,7 +59,10 @@ def _long_decimal(raw: pa.Array, reading: Reading) -> TypedColumn:
 
 
 def _variable_decimal(raw: pa.Array, _: Reading) -> TypedColumn:
-    return TypedColumn(to_texts(pc.struct_field(raw, "value"), pc.struct_field(raw, "scale")))
+    """Equal numbers as equal texts: a snapshot and the log may write zeros at the end or not."""
+    texts = to_texts(pc.struct_field(raw, "value"), pc.struct_field(raw, "scale"))
+    bare = pc.utf8_rtrim(pc.utf8_rtrim(texts, characters="0"), characters=".")
+    return TypedColumn(pc.if_else(pc.match_substring(texts, "."), bare, texts))
 
 
 def _days(raw: pa.Array, _: Reading) -> TypedColumn:
@@ -78,7 +83,8 @@ def _zoned_timestamp(raw: pa.Array, reading: Reading) -> TypedColumn:
     values, fits = times.parsed(raw, times.ZONED_TIMESTAMP, arrow_type(reading.type))
     # An offset may lead out of the years that a date can have.
     _, in_range = times.timestamps(values.cast(pa.int64()), _MICROSECOND)
-    return _marked(raw, pc.if_else(in_range, values, None), pc.and_(fits, in_range))
+    column = _marked(raw, pc.if_else(in_range, values, None), pc.and_(fits, in_range))
+    return replace(column, cut=times.finer(raw))
 
 
 def _iso_date(raw: pa.Array, reading: Reading) -> TypedColumn:
@@ -86,7 +92,8 @@ def _iso_date(raw: pa.Array, reading: Reading) -> TypedColumn:
 
 
 def _iso_timestamp(raw: pa.Array, reading: Reading) -> TypedColumn:
-    return _marked(raw, *times.parsed(raw, times.ISO_TIMESTAMP, arrow_type(reading.type)))
+    column = _marked(raw, *times.parsed(raw, times.ISO_TIMESTAMP, arrow_type(reading.type)))
+    return replace(column, cut=times.finer(raw))
 
 
 def _iso_time(raw: pa.Array, _: Reading) -> TypedColumn:

@@ -30,8 +30,13 @@ UNREAD = "__unread"
 """Where Spark puts a text that it cannot read whole. No column of a table begins so."""
 
 _PAYLOADS = pa.schema([("version", pa.int32()), ("value", pa.string()), ("key", pa.string())])
-_SOURCE = ("connector", "snapshot", "db", "schema", "table", "sequence", "file")
-_NUMBERS_OF_SOURCE = ("txId", "lsn", "pos", "row", "ts_us", "ts_ms")
+_SOURCE = (
+    *("connector", "snapshot", "db", "schema", "table", "ts_us", "ts_ms", "txId"),
+    *("sequence", "lsn"),
+    *("file", "pos", "row"),
+    *("commit_lsn", "change_lsn", "event_serial_no"),
+    *("commit_scn", "scn", "txSeq", "redo_thread"),
+)
 _TYPES: dict[JsonKind, type[DataType]] = {
     # Of a byte, Spark takes 128 to 255 as well, and makes them negative.
     JsonKind.INT8: ShortType,
@@ -122,12 +127,15 @@ def _envelope_type(envelope: ChangeEnvelope) -> StructType:
         StructField(field.name, _json_type(field.schema, reading))
         for field, reading in zip(row.fields, envelope.readings, strict=True)
     ]
-    texts = [StructField(name, StringType()) for name in _SOURCE if source.find(name)]
-    numbers = [StructField(name, LongType()) for name in _NUMBERS_OF_SOURCE if source.find(name)]
+    of_source = [
+        StructField(name, StringType() if found.kind is JsonKind.STRING else LongType())
+        for name in _SOURCE
+        if (found := source.find(name)) is not None
+    ]
     return StructType(
         [
             StructField("after", StructType(columns)),
-            StructField("source", StructType([*texts, *numbers])),
+            StructField("source", StructType(of_source)),
             StructField("op", StringType()),
         ]
     )

@@ -9,8 +9,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
 from openmirror.cdc.decoded import CONTROL, DecodedRows, SourceColumn, SourceTable
-from openmirror.cdc.decoding.checks import DELETE, NO_SNAPSHOT, READ, Findings, Payloads, check
-from openmirror.cdc.decoding.control import positions
+from openmirror.cdc.decoding.checks import DELETE, READ, Findings, Payloads, check
+from openmirror.cdc.decoding.control import NO_SNAPSHOT, places
 from openmirror.cdc.decoding.converting import convert
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.keys import Key
@@ -32,6 +32,8 @@ def rows_of(
         converted = convert(_raw(index, column, key, payloads), envelope.readings[index])
         if converted.invalid is not None:
             findings.add(converted.invalid, _invalid(column))
+        if converted.cut is not None and key is not None and column.name in key.columns:
+            findings.add(converted.cut, _cut_key(column))
         columns.append(converted.values)
     fields = [pa.field(column.name, arrow_type(column.type)) for column in envelope.columns]
     schema = pa.schema([*CONTROL, *fields])
@@ -45,13 +47,13 @@ def rows_of(
 
 
 def _control(findings: Findings, payloads: Payloads) -> list[pa.Array]:
-    place, misplaced = positions(payloads.of_source)
-    findings.add(misplaced, no_envelope("its source says no position in a log"))
+    place = places(payloads.of_source)
+    findings.add(place.malformed, no_envelope("its source says no position in a log"))
     # A row that was read by an incremental snapshot has no place; a change without one could not be
     # known again when it is sent twice.
     changed = pc.not_equal(pc.struct_field(payloads.values, "op"), READ)
     nowhere = no_envelope("it does not say where it stands in the log of its source")
-    findings.add(pc.and_(pc.is_null(place), changed), nowhere)
+    findings.add(pc.and_(pc.is_null(place.position), changed), nowhere)
     milliseconds = payloads.of_source("ts_ms").cast(pa.int64())
     microseconds = payloads.of_source("ts_us").cast(pa.int64())
     return [
@@ -59,10 +61,11 @@ def _control(findings: Findings, payloads: Payloads) -> list[pa.Array]:
         pc.struct_field(payloads.values, "op"),
         pc.fill_null(payloads.of_source("snapshot"), NO_SNAPSHOT),
         payloads.of_source("txId").cast(pa.string()),
-        place,
+        place.position,
+        place.within,
         payloads.key_texts,
         payloads.pairs,
-        _absent(payloads, len(place)),
+        _absent(payloads, len(payloads.rows)),
         pc.coalesce(microseconds, pc.multiply(milliseconds, 1000)),
     ]
 
@@ -94,6 +97,16 @@ def _invalid(column: SourceColumn) -> StopReason:
         f"a value of column {column.name!r} has no place in {column.type}",
         "Correct the value in the database, or leave the column out with column.exclude.list; "
         "then take a new snapshot of the table.",
+    )
+
+
+def _cut_key(column: SourceColumn) -> StopReason:
+    return StopReason(
+        StopCode.SOURCE_VALUE_INVALID,
+        f"a value of key column {column.name!r} is finer than a microsecond, which {column.type} "
+        "cuts off: two rows would have one key",
+        "Use another key (message.key.columns), or one that has microseconds at most; then take a "
+        "new snapshot of the table.",
     )
 
 

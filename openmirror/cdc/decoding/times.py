@@ -8,6 +8,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 _DAY = 86_400
 _LARGEST = (1 << 63) - 1
 _MICROSECOND = 6
+_NANOSECOND = 9
 _CLOCK = len("HH:mm:ss")
 FIRST_DAY = -719_162
 """0001-01-01, in days since 1970."""
@@ -17,11 +18,14 @@ LAST_DAY = 2_932_896
 _LONGEST_TIME = 839 * 3600 - 1
 """Seconds: 838:59:59."""
 _DATE = r"(?:[1-9][0-9]{3}|0[1-9][0-9]{2}|00[1-9][0-9]|000[1-9])-[0-9]{2}-[0-9]{2}"
-_TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,6})?"
+_TIME = r"[0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{1,9})?"
 ISO_DATE = rf"\A{_DATE}Z?\z"
 ISO_TIME = rf"\A{_TIME}Z?\z"
 ISO_TIMESTAMP = rf"\A{_DATE}T{_TIME}Z?\z"
 ZONED_TIMESTAMP = rf"\A{_DATE}T{_TIME}(?:Z|[+-][0-9]{{2}}:[0-9]{{2}})\z"
+_FINER = r"(\.[0-9]{6})[0-9]+"
+_FINER_THAN_ZERO = r"\.[0-9]{6,}[1-9]"
+"""Found in the same places, but for digits that say nothing."""
 
 
 def days(raw: pa.Array) -> pa.Array:
@@ -32,25 +36,25 @@ def days(raw: pa.Array) -> pa.Array:
 def timestamps(raw: pa.Array, digits: int) -> tuple[pa.Array, pa.Array]:
     """Units since 1970, of which 10**digits are a second, in microseconds; and which have a place.
 
-    A place is had by what is in years 1 to 9999 and whole microseconds.
+    A place is had by what is in years 1 to 9999; a unit is a microsecond or longer.
     """
     unit = 10**digits
     fits = _between(raw, FIRST_DAY * _DAY * unit, (LAST_DAY + 1) * _DAY * unit - 1)
-    micros, whole = _in_microseconds(pc.if_else(fits, raw, None), digits)
-    return micros, pc.and_(fits, whole)
+    inside = pc.if_else(fits, raw, None)
+    return pc.multiply(inside, 10 ** (_MICROSECOND - digits)), fits
 
 
 def times_of_day(raw: pa.Array, digits: int) -> tuple[pa.Array, pa.Array]:
-    """Units since midnight as `HH:mm:ss`, with `.ffffff` unless that is zero; and which are a time.
+    """Units since midnight as `HH:mm:ss`, with a fraction unless that is zero; and which are times.
 
     PostgreSQL has 24:00:00 as well, and a time of MySQL and MariaDB may be `-838:59:59.5`.
     """
     most = _LONGEST_TIME * 10**digits
     fits = _between(raw, -most, most)
     length = pc.abs(pc.if_else(fits, raw.cast(pa.int64()), None))
-    micros, whole = _in_microseconds(length, digits)
-    seconds = pc.divide(micros, 10**_MICROSECOND)
-    fraction = pc.subtract(micros, pc.multiply(seconds, 10**_MICROSECOND))
+    nanos = pc.multiply(length, 10 ** (_NANOSECOND - digits))
+    seconds = pc.divide(nanos, 10**_NANOSECOND)
+    fraction = pc.subtract(nanos, pc.multiply(seconds, 10**_NANOSECOND))
     minutes = pc.divide(seconds, 60)
     hours = pc.divide(minutes, 60)
     clock = pc.binary_join_element_wise(
@@ -60,8 +64,8 @@ def times_of_day(raw: pa.Array, digits: int) -> tuple[pa.Array, pa.Array]:
         ":",
     )
     sign = pc.if_else(pc.less(raw, 0), "-", "")
-    text = _with_fraction(clock, _padded(fraction, _MICROSECOND))
-    return pc.binary_join_element_wise(sign, text, ""), pc.and_(fits, whole)
+    text = _with_fraction(clock, _padded(fraction, _NANOSECOND))
+    return pc.binary_join_element_wise(sign, text, ""), fits
 
 
 def times_in_text(texts: pa.Array) -> pa.Array:
@@ -69,15 +73,24 @@ def times_in_text(texts: pa.Array) -> pa.Array:
     bare = pc.utf8_rtrim(texts, characters="Z")
     clock = pc.utf8_slice_codeunits(bare, start=0, stop=_CLOCK)
     digits = pc.utf8_slice_codeunits(bare, start=_CLOCK + 1)
-    return _with_fraction(clock, pc.utf8_rpad(digits, width=_MICROSECOND, padding="0"))
+    return _with_fraction(clock, pc.utf8_rpad(digits, width=_NANOSECOND, padding="0"))
+
+
+def finer(texts: pa.Array) -> pa.Array:
+    """Which of them say more than microseconds."""
+    return pc.match_substring_regex(texts, _FINER_THAN_ZERO)
 
 
 def parsed(texts: pa.Array, pattern: str, kind: pa.DataType) -> tuple[pa.Array, pa.Array]:
-    """Texts that match a pattern as dates or timestamps, and which are one: no 30th of February."""
+    """Texts that match a pattern as dates or timestamps, and which are one: no 30th of February.
+
+    What is finer than a microsecond is cut off.
+    """
     fits = pc.match_substring_regex(texts, pattern)
     zoneless = getattr(kind, "tz", None) is None
     trimmed = pc.utf8_rtrim(texts, characters="Z") if zoneless else texts
-    matching = pc.if_else(fits, trimmed, None)
+    in_micros = pc.replace_substring_regex(trimmed, pattern=_FINER, replacement=r"\1")
+    matching = pc.if_else(fits, in_micros, None)
     try:
         return matching.cast(kind), fits
     except pa.ArrowInvalid:
@@ -93,26 +106,18 @@ def _one(text: pa.StringScalar, kind: pa.DataType) -> pa.Scalar | None:
 
 
 def _between(raw: pa.Array, least: int, most: int) -> pa.Array:
-    # Nanoseconds in 64 bits end in 2262, before the years do.
     least, most = max(least, -_LARGEST - 1), min(most, _LARGEST)
     return pc.and_(pc.greater_equal(raw, least), pc.less_equal(raw, most))
-
-
-def _in_microseconds(raw: pa.Array, digits: int) -> tuple[pa.Array, pa.Array]:
-    if digits <= _MICROSECOND:
-        return pc.multiply(raw, 10 ** (_MICROSECOND - digits)), pc.is_valid(raw)
-    unit = 10 ** (digits - _MICROSECOND)
-    micros = pc.divide(raw, unit)
-    whole = pc.equal(pc.multiply(micros, unit), raw)
-    return pc.if_else(whole, micros, None), whole
 
 
 def _padded(numbers: pa.Array, width: int) -> pa.Array:
     return pc.utf8_lpad(numbers.cast(pa.string()), width=width, padding="0")
 
 
-def _with_fraction(clock: pa.Array, micros: pa.Array) -> pa.Array:
-    fraction = pc.if_else(
-        pc.equal(micros, "0" * _MICROSECOND), "", pc.binary_join_element_wise("", micros, ".")
-    )
+def _with_fraction(clock: pa.Array, nanos: pa.Array) -> pa.Array:
+    """The nine digits behind the point as six, or none, where the others are zero."""
+    micros = pc.utf8_slice_codeunits(nanos, start=0, stop=_MICROSECOND)
+    digits = pc.if_else(pc.ends_with(nanos, pattern="000"), micros, nanos)
+    is_whole = pc.equal(digits, "0" * _MICROSECOND)
+    fraction = pc.if_else(is_whole, "", pc.binary_join_element_wise("", digits, "."))
     return pc.binary_join_element_wise(clock, fraction, "")

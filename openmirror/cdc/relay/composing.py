@@ -93,6 +93,7 @@ class StreamComposer:
             ever=state.columns,
             resnapshot=progress.resnapshot,
             snapshot=progress.snapshot,
+            database=progress.database,
         )
 
     def _file(self, rows: FileRows, state: ZoneState) -> ComposedFile:
@@ -105,6 +106,7 @@ class StreamComposer:
             columns=after.columns or TableSchema(),
             resnapshot=after.resnapshot,
             snapshot=after.snapshot,
+            database=after.database,
         )
         table: pa.Table = one_table(rows.pieces, rows.columns, self._default)
         footer = PublishedFooter(

@@ -27,6 +27,8 @@ class TableProgress:
     """The number of the newest snapshot that was asked for and began the table anew."""
     snapshot: SnapshotPlace | None = None
     """Where in the source's log the newest snapshot of the connector's own was taken."""
+    database: str | None = None
+    """The source's database; None for a footer of an older version."""
 
     def as_json(self) -> dict[str, object]:
         """As a footer has it (PROTOCOL §13.4)."""
@@ -37,6 +39,7 @@ class TableProgress:
             "columns": [[column.name, column.type] for column in self.columns.columns],
             "resnapshot": self.resnapshot,
             "snapshot": None if self.snapshot is None else list(self.snapshot),
+            "database": self.database,
         }
 
     @classmethod
@@ -52,6 +55,7 @@ class TableProgress:
                 ),
                 resnapshot=document.get("resnapshot"),
                 snapshot=_place(document.get("snapshot")),
+                database=document.get("database"),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise OtherPublisher(

@@ -21,7 +21,14 @@ from openmirror.cdc.relay.connector_snapshots import (
     first_beginning,
 )
 from openmirror.cdc.relay.runs import before_offset, from_offset, in_stream_order
-from openmirror.cdc.relay.source_order import SeenChanges, SourceChange, SourcePlace, new_changes
+from openmirror.cdc.relay.source_order import (
+    MOST_REMEMBERED,
+    ReplayDoubt,
+    SeenChanges,
+    SourceChange,
+    SourcePlace,
+    new_changes,
+)
 from openmirror.cdc.relay.source_schema import changed_silently
 from openmirror.cdc.stops import TAKE_SNAPSHOT
 from openmirror.errors import PublishRefused
@@ -103,6 +110,8 @@ class Before:
     """The newest snapshot that was asked for and began it anew."""
     snapshot: SnapshotPlace | None = None
     """The newest snapshot of the connector's own that rows have landed of."""
+    database: str | None = None
+    """The source's database that they are of; None where nothing has landed."""
 
     @property
     def is_nothing(self) -> bool:
@@ -149,6 +158,9 @@ def select(before: Before, records: TableRecords) -> Selection:
     now = before
     chosen: list[_Chosen] = []
     for piece in in_stream_order([from_offset(p, before.through) for p in records.pieces]):
+        if now.database not in (None, piece.table.database):
+            return _stopped(before, records, *_of_other_database(piece, now.database))
+        now = replace(now, database=piece.table.database)
         for part in by_snapshot(piece, now.snapshot):
             new = part.piece
             if part.begins is not None:
@@ -161,8 +173,8 @@ def select(before: Before, records: TableRecords) -> Selection:
             elif now.is_nothing and (missing := _without_base(new, records)):
                 return _stopped(before, records, *missing)
             found = new_changes(now.seen, _changes(new), through_logs=records.through_logs)
-            if found.other_log_at is not None:
-                return _stopped(before, records, *_of_other_log(new, found.other_log_at))
+            if found.doubt is not None:
+                return _stopped(before, records, *_in_doubt(new, len(found.is_new), found.doubt))
             if not any(found.is_new):
                 continue
             if not all(found.is_new):
@@ -203,30 +215,47 @@ def _cut(records: TableRecords, end: Offset) -> TableRecords:
 
 
 def _changes(piece: DecodedRows) -> list[SourceChange]:
-    rows = piece.rows
-    return [
-        SourceChange(
-            op, key, SourcePlace(tx, tuple(place)) if snapshot == _STREAMED and place else None, ts
-        )
-        for op, key, tx, place, snapshot, ts in zip(
-            rows.column("__op").to_pylist(),
-            rows.column("__key").to_pylist(),
-            rows.column("__transaction").to_pylist(),
-            rows.column("__position").to_pylist(),
-            rows.column("__snapshot").to_pylist(),
-            rows.column("__ts_us").to_pylist(),
-            strict=True,
+    columns = [
+        piece.rows.column(name).to_pylist()
+        for name in (
+            *("__op", "__key", "__transaction", "__position", "__within", "__snapshot"),
+            "__ts_us",
         )
     ]
+    found = []
+    for op, key, tx, position, within, snapshot, ts in zip(*columns, strict=True):
+        place = None
+        if snapshot == _STREAMED and position:
+            place = SourcePlace(tx, tuple(position), tuple(within or ()))
+        found.append(SourceChange(op, key, place, ts))
+    return found
 
 
-def _of_other_log(piece: DecodedRows, row: int) -> tuple[Offset, StopReason]:
-    detail = (
-        f"{piece.table}: the source's log has begun anew, as after a failover or a restore, and "
-        "nobody knows what it had before"
-    )
+_DOUBTS = {
+    ReplayDoubt.OTHER_LOG: (
+        StopCode.EVENTS_LOST,
+        "the source's log has begun anew, as after a failover or a restore, and nobody knows what "
+        "it had before",
+    ),
+    ReplayDoubt.NO_ORDER: (
+        StopCode.RESNAPSHOT_NEEDED,
+        f"a transaction of more than {MOST_REMEMBERED} changes was sent again in part, or not in "
+        "the order of its changes, and nobody knows which of them have landed",
+    ),
+}
+
+
+def _in_doubt(piece: DecodedRows, row: int, doubt: ReplayDoubt) -> tuple[Offset, StopReason]:
+    code, why = _DOUBTS[doubt]
     at = Offset(piece.rows.column("__offset")[row].as_py())
-    return at, StopReason(StopCode.EVENTS_LOST, detail, TAKE_SNAPSHOT)
+    return at, StopReason(code, f"{piece.table}: {why}", TAKE_SNAPSHOT)
+
+
+def _of_other_database(piece: DecodedRows, database: str | None) -> tuple[Offset, StopReason]:
+    detail = f"{piece.table}: the table of this name in database {database!r} has its folder"
+    remedy = "Let each database have a topic, and a mirror, of its own; then take a new snapshot."
+    at = Offset(piece.rows.column("__offset")[0].as_py())
+    return at, StopReason(StopCode.CHANGE_REFUSED, detail, remedy)
 
 
 def _refused(

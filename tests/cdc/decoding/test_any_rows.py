@@ -55,7 +55,13 @@ def decimals(draw: st.DrawFn) -> tuple[Tree, st.SearchStrategy[Cell]]:
 
 def own_scale(cell: tuple[int, int]) -> Cell:
     number, scale = cell
-    return {"scale": scale, "value": unscaled(number)}, f"{Decimal(f'{number}E-{scale}'):f}"
+    text = f"{Decimal(f'{number}E-{scale}'):f}"
+    return {"scale": scale, "value": unscaled(number)}, bare(text)
+
+
+def bare(number: str) -> str:
+    """Without zeros that say nothing."""
+    return number.rstrip("0").rstrip(".") if "." in number else number
 
 
 def moment(value: datetime) -> Cell:

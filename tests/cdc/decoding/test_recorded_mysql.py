@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
 
 from openmirror.cdc.decoded import SourceTable
 from openmirror.cdc.decoding.decoder import Decoder
-from tests.cdc.decoding.recorded import own_columns, recorded
+from tests.cdc.decoding.recorded import own_columns, present, recorded
 
 
 def at(moment: str) -> datetime:
@@ -126,7 +125,3 @@ def test_what_happened_to_a_row_of_mysql_is_read_in_its_order(decoder: Decoder) 
     places = [row["__position"] for row in rows]
     assert places == sorted(places)
     assert present(own_columns(rows[5])) == {"id": 4, "price": Decimal("0.00"), "small": 5}
-
-
-def present(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if value is not None}

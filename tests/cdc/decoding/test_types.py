@@ -62,7 +62,6 @@ TYPES = {
     "timetz": (column("c", "string", TIME + "ZonedTime"), "string"),
     "timestamp(3)": (column("c", "int64", TIME + "Timestamp"), "timestamp_ntz"),
     "timestamp": (column("c", "int64", TIME + "MicroTimestamp"), "timestamp_ntz"),
-    "timestamp of nanoseconds": (column("c", "int64", TIME + "NanoTimestamp"), "timestamp_ntz"),
     "timestamp as text": (column("c", "string", TIME + "IsoTimestamp"), "timestamp_ntz"),
     "timestamptz": (column("c", "string", TIME + "ZonedTimestamp"), "timestamp"),
     "interval as text": (column("c", "string", TIME + "Interval"), "string"),
@@ -103,6 +102,10 @@ INEXACT = {
         "decimal.handling.mode=string",
     ),
     "date[]": (array(column("c", "int32", TIME + "Date")), "time.precision.mode=isostring"),
+    "timestamp of nanoseconds": (
+        column("c", "int64", TIME + "NanoTimestamp"),
+        "time.precision.mode=isostring",
+    ),
     "timestamp in connect mode": (
         column("c", "int64", "org.apache.kafka.connect.data.Timestamp"),
         "time.precision.mode=microseconds",

@@ -136,7 +136,7 @@ MALFORMED = {
     "an op that nobody knows": (written('"op":"c"', '"op":"q"'), "op"),
     "a change without its row": (UPDATE_WITHOUT_ROW, "no row"),
     "another connector": (
-        written('"connector":"postgresql"', '"connector":"sqlserver"'),
+        written('"connector":"postgresql"', '"connector":"informix"'),
         "connector",
     ),
     "a position that is none": (written('[\\"100\\",', '[\\"1x0\\",'), "position"),

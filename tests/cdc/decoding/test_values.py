@@ -132,7 +132,7 @@ def test_days_are_dates_in_years_1_to_9999() -> None:
 
 @pytest.mark.parametrize(
     ("digits", "raw"),
-    [(3, [1500, -1, 0]), (6, [1500000, -1000, 0]), (9, [1500000000, -1000000, 0])],
+    [(3, [1500, -1, 0]), (6, [1500000, -1000, 0])],
 )
 def test_a_timestamp_is_the_same_moment_in_every_unit(digits: int, raw: list[int]) -> None:
     how = reading("timestamp_ntz", WrittenAs.TIMESTAMP, digits)
@@ -157,9 +157,36 @@ def test_a_timestamp_beyond_the_years_has_no_place() -> None:
     ]
 
 
-def test_nanoseconds_that_are_no_whole_microsecond_have_no_place() -> None:
-    how = reading("timestamp_ntz", WrittenAs.TIMESTAMP, 9)
-    assert invalid([1001, 1000, -999], pa.int64(), how) == [True, False, True]
+def test_what_is_finer_than_a_microsecond_is_cut_off_and_known_to_be() -> None:
+    how = reading("timestamp_ntz", WrittenAs.ISO_TIMESTAMP)
+    texts = ["9999-12-31T23:59:59.9999999Z", "2026-11-20T01:02:03.1234560Z", "2026-11-20T01:02:03Z"]
+    column = convert(pa.array([*texts, None]), how)
+    assert column.values.to_pylist() == [
+        at("9999-12-31T23:59:59.999999"),
+        at("2026-11-20T01:02:03.123456"),
+        at("2026-11-20T01:02:03"),
+        None,
+    ]
+    assert column.invalid is None
+    assert column.cut is not None
+    assert column.cut.to_pylist() == [True, False, False, None]
+    instant = convert(
+        pa.array(["2026-11-20T01:02:03.123456789+02:00"]),
+        reading("timestamp", WrittenAs.ZONED_TIMESTAMP),
+    )
+    assert instant.values.to_pylist() == [at("2026-11-19T23:02:03.123456+00:00")]
+    assert instant.cut is not None
+    assert instant.cut.to_pylist() == [True]
+
+
+def test_a_time_keeps_every_digit() -> None:
+    in_numbers = reading("string", WrittenAs.TIME, 9)
+    raw = [3723456789100, 3723456789000, 3723000000000, 86399999999999]
+    texts = ["01:02:03.456789100", "01:02:03.456789", "01:02:03", "23:59:59.999999999"]
+    assert converted(raw, pa.int64(), in_numbers) == texts
+    in_text = reading("string", WrittenAs.ISO_TIME)
+    written = ["01:02:03.4567891Z", "01:02:03.456789Z", "01:02:03Z", "23:59:59.999999999Z"]
+    assert converted(written, pa.string(), in_text) == texts
 
 
 def test_a_time_of_day_has_a_fraction_only_where_there_is_one() -> None:
@@ -191,7 +218,7 @@ def test_a_time_in_text_reads_as_one_in_numbers_does() -> None:
     how = reading("string", WrittenAs.ISO_TIME)
     raw = ["01:02:03.456Z", "01:02:03Z", "00:00:00.000Z", None]
     assert converted(raw, pa.string(), how) == ["01:02:03.456000", "01:02:03", "00:00:00", None]
-    assert invalid(["1:02:03Z", "", "01:02:03.1234567Z", "01:02:03"], pa.string(), how) == [
+    assert invalid(["1:02:03Z", "", "01:02:03.1234567890Z", "01:02:03"], pa.string(), how) == [
         *(True, True, True),
         False,
     ]
@@ -240,7 +267,7 @@ def test_an_instant_beyond_the_years_or_without_an_offset_has_no_place() -> None
         "0001-01-01T00:00:00+01:00",
         "2026-02-30T00:00:00Z",
         "2026-11-20T01:02:03",
-        "2026-11-20T01:02:03.1234567Z",
+        "2026-11-20T01:02:03.1234567890Z",
     ]
     assert invalid([*bad, "2026-11-20T01:02:03Z"], pa.string(), how) == [True] * 9 + [False]
 

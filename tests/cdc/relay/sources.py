@@ -54,6 +54,9 @@ class Event:
     """Which one, where the place is empty, or is that of a snapshot."""
     ts: int | None = None
     """The source's time, where it is not that of its place."""
+    within: tuple[int, ...] = ()
+    """Its number in its transaction, where the place is that of a commit."""
+    database: str = "db"
 
 
 @dataclass(frozen=True)
@@ -119,23 +122,23 @@ class Stream:
 
     def decode(self, records: pa.Table) -> Decoded:
         """What the records of this stream say."""
-        found: dict[tuple[str, tuple[SourceColumn, ...]], list[tuple[int, Event]]] = {}
+        found: dict[tuple[SourceTable, tuple[SourceColumn, ...]], list[tuple[int, Event]]] = {}
         undecodable, others = [], 0
         for offset in records.column("offset").to_pylist():
             event = self.events[offset]
             assert not isinstance(event, Mark), "it says nothing of rows"
             if event is None:
                 others += 1
-            elif event.bad is not None:
-                table = None if event.nowhere else SourceTable("db", "app", event.table)
+                continue
+            table = SourceTable(event.database, "app", event.table)
+            if event.bad is not None:
+                named = None if event.nowhere else table
                 stop = StopReason(event.bad, "it is broken", "Mend it.")
-                undecodable.append(UndecodableRecord(Offset(offset), "s.t", table, stop))
+                undecodable.append(UndecodableRecord(Offset(offset), "s.t", named, stop))
             else:
-                found.setdefault((event.table, event.columns), []).append((offset, event))
+                found.setdefault((table, event.columns), []).append((offset, event))
         tables = tuple(
-            DecodedRows(
-                SourceTable("db", "app", table), events[0][1].keys, columns, _rows(columns, events)
-            )
+            DecodedRows(table, events[0][1].keys, columns, _rows(columns, events))
             for (table, columns), events in found.items()
         )
         return Decoded(tables, tuple(undecodable), others)
@@ -154,6 +157,7 @@ def _rows(columns: Sequence[SourceColumn], events: Iterable[tuple[int, Event]]) 
                 "__snapshot": event.snapshot if event.op == "r" or not event.place else "false",
                 "__transaction": None if event.transaction is None else str(event.transaction),
                 "__position": list(event.place),
+                "__within": list(event.within) or None,
                 "__key": None if event.op == "t" else json.dumps({"id": event.id}),
                 "__pair": event.pair,
                 "__absent": json.dumps(event.absent) if event.absent else None,
@@ -172,6 +176,8 @@ class Database:
     """Tables of texts by number; knows what each of them held after each of its changes."""
 
     random: Random
+    has_commits: bool = False
+    """Whether places are those of commits, with numbers in no order within."""
     tables: tuple[str, ...] = ("one", "two")
     history: dict[str, list[Rows]] = field(default_factory=dict)
     _lsn: int = 100
@@ -210,7 +216,13 @@ class Database:
         rows = dict(self.now(table))
         text = f"v{self._lsn}-{self.random.randint(0, 99)}"
         number = self.random.randint(0, 6)
-        event = Event(table, "u", number, text, (self._committed, self._lsn), self._transaction)
+        event = Event(table, "u", number, text, (self._committed, self._lsn))
+        if self.has_commits:
+            # No two changes have one, and they come in no order.
+            within = (self._lsn * 7919 % 10007, self._lsn)
+            event = replace(event, place=(self._transaction,), within=within, ts=self._transaction)
+        else:
+            event = replace(event, transaction=self._transaction)
         if self.random.random() < 0.03:
             made = [replace(event, op="t", id=None, text=None)]
             rows = {}

@@ -9,7 +9,13 @@ import pytest
 from openmirror.cdc.relay import selecting
 from openmirror.cdc.relay.connector_snapshots import SnapshotPart
 from openmirror.cdc.relay.relay import Relay, RelayOptions
-from openmirror.cdc.relay.source_order import SeenChanges, SourceChange, SourcePlace, new_changes
+from openmirror.cdc.relay.source_order import (
+    ReplayDoubt,
+    SeenChanges,
+    SourceChange,
+    SourcePlace,
+    new_changes,
+)
 from openmirror.ports import FileStore
 from openmirror.protocol.rows import EXTENSIONS
 from openmirror.protocol.streams import START, Offset, StopCode
@@ -159,11 +165,11 @@ def test_another_log_is_followed_among_rows_that_are_whole() -> None:
 
     seen = new_changes(SeenChanges(), [at(100, 100), at(110, 110)]).seen
     found = new_changes(seen, [at(110, 110), at(40, 500), at(41, 501), at(40, 500)])
-    assert (found.is_new, found.other_log_at) == ([False], 1)
+    assert (found.is_new, found.doubt) == ([False], ReplayDoubt.OTHER_LOG)
     found = new_changes(
         seen, [at(110, 110), at(40, 500), at(41, 501), at(40, 500)], through_logs=True
     )
-    assert (found.is_new, found.other_log_at) == ([False, True, True, False], None)
+    assert (found.is_new, found.doubt) == ([False, True, True, False], None)
 
 
 def test_not_emptying_the_table_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,3 +184,16 @@ def test_not_seeing_a_snapshot_begin_is_noticed(monkeypatch: pytest.MonkeyPatch)
         test_what_has_gone_when_a_connector_takes_a_new_snapshot_goes(100)
     with pytest.raises(AssertionError):
         test_a_source_that_was_restored_goes_on_behind_a_new_snapshot()
+
+
+@pytest.mark.parametrize("batch", [1, 100])
+def test_tables_of_one_name_in_two_databases_are_not_mixed(batch: int) -> None:
+    store = memory()
+    own = [row(1, "a", 10), change(12, "u", 1, "b")]
+    other = replace(row(1, "other", 11), database="archive")
+    stream = Stream(events=[*own, other, change(13, "u", 1, "c")])
+    landed(store, stream, batch)
+    stopped = document(store).stopped[ONE]
+    assert (stopped.at, stopped.stop.code) == (2, StopCode.CHANGE_REFUSED)
+    assert "archive" in stopped.stop.detail
+    assert states(store)[-1] == {1: "b"}

@@ -107,7 +107,7 @@ class Dying:
 def lands_all_although_it_dies(seed: int) -> None:
     """Raises AssertionError where what landed is not what the source had."""
     random = Random(seed)
-    database = Database(random)
+    database = Database(random, has_commits=random.random() < 0.5)
     snapshot = database.snapshot()
     stream = stream_of(random, database, random.randint(1, 12))
     stream.events = [*snapshot, *stream.events]
@@ -186,7 +186,7 @@ def test_each_rule_is_missed_when_it_is_left_out(
 @pytest.mark.parametrize("seed", range(15))
 def test_two_relays_of_one_stream_land_each_change_once(seed: int) -> None:
     random = Random(1000 + seed)
-    database = Database(random)
+    database = Database(random, has_commits=random.random() < 0.5)
     stream = stream_of(random, database, 8)
     store = memory()
     others = [relay(store, stream, random.randint(1, 9)) for _ in range(2)]
@@ -207,7 +207,7 @@ def test_two_relays_of_one_stream_land_each_change_once(seed: int) -> None:
 
 def test_a_document_that_is_lost_costs_reading_and_nothing_else() -> None:
     random = Random(5)
-    database = Database(random)
+    database = Database(random, has_commits=random.random() < 0.5)
     stream = stream_of(random, database, 8)
     store = memory()
     drained(store, stream, 7)

@@ -32,6 +32,10 @@ def own_columns(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if not name.startswith("__")}
 
 
+def present(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if value is not None}
+
+
 def written(records: list[Any]) -> str:
     """The content of such a file."""
     schemas: list[str] = []

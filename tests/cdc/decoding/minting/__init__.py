@@ -1,0 +1,7 @@
+"""Envelopes of connectors whose databases cannot be run here, by the connectors' own classes.
+
+Run by hand, with a connector's plugin unpacked into a folder, and Java:
+
+    python -m tests.cdc.decoding.minting.sqlserver PLUGIN_FOLDER
+    python -m tests.cdc.decoding.minting.oracle PLUGIN_FOLDER
+"""

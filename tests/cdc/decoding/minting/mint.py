@@ -1,0 +1,150 @@
+"""Debezium's table schemas and envelopes, and Kafka Connect's converter, in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jpype
+
+from openmirror.spark.jars import default_cache
+from standins.kafka.jars import cluster_jars
+
+Event = list[Any]
+"""Topic, key, value (bytes or None) and headers, as `recorded.written` takes them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MintedColumn:
+    """A column as a connector reads it from its database's catalogue."""
+
+    name: str
+    type: str
+    jdbc: int
+    length: int = -1
+    scale: int | None = None
+    optional: bool = True
+
+
+def start_jvm(plugin: Path, *more: Path) -> None:
+    """Start this process's one JVM with a connector's plugin and Kafka Connect."""
+    jars = [*sorted(plugin.glob("*.jar")), *cluster_jars(default_cache(), print), *more]
+    jpype.startJVM("-Duser.timezone=UTC", classpath=[str(jar) for jar in jars])
+
+
+def java(name: str) -> Any:
+    """A class of Java's."""
+    return jpype.JClass(name)
+
+
+def configuration(properties: Mapping[str, str]) -> Any:
+    """Debezium's form of a connector's configuration."""
+    builder = java("io.debezium.config.Configuration").create()
+    for name, value in properties.items():
+        builder = builder.with_(name, value)
+    return builder.build()
+
+
+class Mint:
+    """Records of one table."""
+
+    def __init__(
+        self,
+        table: Sequence[str],
+        columns: Sequence[MintedColumn],
+        keys: Sequence[str],
+        config: Any,
+        converters: Any,
+    ) -> None:
+        """`table`: catalogue, schema and name. `config`, `converters`: the connector's own."""
+        self._config = config
+        self.id = java("io.debezium.relational.TableId")(*table)
+        editor = java("io.debezium.relational.Table").editor().tableId(self.id)
+        for position, column in enumerate(columns, start=1):
+            editor.addColumn(_made(column, position))
+        editor.setPrimaryKeyNames(java("java.util.ArrayList")(list(keys)))
+        names = java("io.debezium.schema.SchemaTopicNamingStrategy")
+        naming = names.create(config)
+        builder = java("io.debezium.relational.TableSchemaBuilder")(
+            converters,
+            # The defaults of columns, of which there are none here.
+            jpype.JObject(None, java("io.debezium.relational.DefaultValueConverter")),
+            java("io.debezium.schema.SchemaNameAdjuster").NO_OP,
+            java("io.debezium.relational.CustomConverterRegistry")(java("java.util.ArrayList")()),
+            config.getSourceInfoStructMaker().schema(),
+            config.getFieldNamer(),
+            False,
+            config.getEventConvertingFailureHandlingMode(),
+        )
+        self._schema = builder.create(naming, editor.create(), None, None, None)
+        self._topic = str(config.getLogicalName())
+        self._json = {True: _converter(is_key=True), False: _converter(is_key=False)}
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the connector has; it leaves some types out."""
+        return [str(field.name()) for field in self._schema.valueSchema().fields()]
+
+    def event(
+        self,
+        op: str,
+        offset: Any,
+        before: Sequence[Any] | None,
+        after: Sequence[Any] | None,
+        headers: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> Event:
+        """One change, at the place that an offset context has."""
+        envelope, source = self._schema.getEnvelopeSchema(), offset.getSourceInfo()
+        now = java("java.time.Instant").ofEpochMilli(1795414441215)
+        rows = [None if row is None else self._value(row) for row in (before, after)]
+        value = {
+            "r": lambda: envelope.read(rows[1], source, now),
+            "c": lambda: envelope.create(rows[1], source, now),
+            "u": lambda: envelope.update(rows[0], rows[1], source, now),
+            "d": lambda: envelope.delete(rows[0], source, now),
+            "t": lambda: envelope.truncate(source, now),
+        }[op]()
+        row = after if after is not None else before
+        key = None if row is None else self._schema.keyFromColumnData(_array(row))
+        written = [
+            None if key is None else self._written(True, self._schema.keySchema(), key),
+            self._written(False, envelope.schema(), value),
+        ]
+        return [self._topic, *written, [[n, str(t)] for n, t in (headers or {}).items()]]
+
+    def tombstone(self, row: Sequence[Any]) -> Event:
+        """What follows a delete."""
+        key = self._schema.keyFromColumnData(_array(row))
+        return [self._topic, self._written(True, self._schema.keySchema(), key), None, []]
+
+    def _value(self, row: Sequence[Any]) -> Any:
+        return self._schema.valueFromColumnData(_array(row))
+
+    def _written(self, is_key: bool, schema: Any, value: Any) -> bytes:
+        return bytes(self._json[is_key].fromConnectData(self._topic, schema, value))
+
+
+def _array(row: Sequence[Any]) -> Any:
+    return jpype.JArray(jpype.JObject)(list(row))
+
+
+def _made(column: MintedColumn, position: int) -> Any:
+    editor = java("io.debezium.relational.Column").editor()
+    editor.name(column.name).type(column.type).jdbcType(column.jdbc).position(position)
+    editor.optional(column.optional)
+    if column.length >= 0:
+        editor.length(column.length)
+    if column.scale is not None:
+        editor.scale(java("java.lang.Integer")(column.scale))
+    return editor.create()
+
+
+def _converter(*, is_key: bool) -> Any:
+    converter = java("org.apache.kafka.connect.json.JsonConverter")()
+    options = java("java.util.HashMap")()
+    options.put("schemas.enable", "true")
+    options.put("replace.null.with.default", "false")
+    converter.configure(options, is_key)
+    return converter
