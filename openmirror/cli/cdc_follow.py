@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from openmirror.cli.cdc_verbs import (
-    ABANDONED,
-    SECONDS_TO_STOP,
-    RetryOption,
-    TriggerOption,
-    interval,
-    need_packages,
-)
+from openmirror.cli.cdc_verbs import RetryOption, TriggerOption, interval, need_packages
 from openmirror.cli.console import say
-from openmirror.cli.mirror_underway import begin_mirror, make_zone, need_mirror_name
+from openmirror.cli.landing_underway import (
+    SECONDS_TO_STOP,
+    LandingUnderway,
+    ZoneOption,
+    begin_landing,
+    landing_target,
+    need_mirror_name,
+    need_one_target,
+)
 from openmirror.cli.options import RootOption, Verbose, settings_for
 from openmirror.errors import OpenmirrorError, WrongRequest
-from openmirror.runtime.stop_signals import exit_now
 
 if TYPE_CHECKING:
-    from openmirror.cdc.kafka.address import TopicAddress
     from openmirror.cdc.kafka.brokers import Brokers
     from openmirror.cdc.relay.running import RunningRelay
-    from openmirror.cli.mirror_underway import MirrorUnderway
-    from openmirror.settings import Settings
-    from openmirror.wiring.cdc import LocalStream, RelayWishes
+    from openmirror.wiring.cdc import RelayWishes
 
 
 def follow(
@@ -52,6 +49,7 @@ def follow(
             show_default=False,
         ),
     ] = None,
+    zone: ZoneOption = None,
     client_config: Annotated[
         Path | None,
         typer.Option(
@@ -90,62 +88,57 @@ def follow(
       openmirror cdc follow kafka://broker:9092/shop --root ~/mirrors
       openmirror cdc follow 'kafka://broker:9092/shop.public.*' --mirror shop --root ~/mirrors
       openmirror cdc follow eventhubs://shop.servicebus.windows.net/shop --client-config hub.conf
+      openmirror cdc follow kafka://broker:9092/shop \\
+        --zone https://contoso.dfs.core.windows.net/landing/shop/Files/LandingZone
     """
     need_packages("confluent_kafka")
     from openmirror.cdc.kafka.address import TopicAddress
     from openmirror.publishing.naming import table_path
     from openmirror.wiring.cdc import RelayWishes
-
-    settings = settings_for(root)
-    address = TopicAddress.parse(topic)
-    name = mirror or address.pattern
-    if "*" in name:
-        raise WrongRequest(f"{address} may be several topics: name their mirror with --mirror")
-    need_mirror_name(name)
-    again = tuple(map(table_path, retry or ()))
-    wishes = RelayWishes(interval(trigger), anew=anew, retry=again, own_snapshots=False)
-    _follow(settings, address, client_config, name, wishes, verbose=verbose)
-    say("stopped")
-
-
-def _follow(
-    settings: Settings,
-    address: TopicAddress,
-    client_config: Path | None,
-    mirror: str,
-    wishes: RelayWishes,
-    *,
-    verbose: bool,
-) -> None:
-    from openmirror import wiring
-    from openmirror.wiring.cdc import LocalStream
     from openmirror.wiring.topics import brokers_of
 
+    settings = settings_for(root)
+    need_one_target(settings, zone, root, mirror)
+    address = TopicAddress.parse(topic)
+    name = mirror or address.pattern
+    if zone is None:
+        if "*" in name:
+            raise WrongRequest(f"{address} may be several topics: name their mirror with --mirror")
+        need_mirror_name(name)
+    again = tuple(map(table_path, retry or ()))
+    wishes = RelayWishes(interval(trigger), anew=anew, retry=again, own_snapshots=False)
     brokers = brokers_of(address, client_config)
     topics = brokers.topics()
     if wishes.retry and len(topics) > 1:
         raise WrongRequest(f"--retry: name one topic in the URL, of {', '.join(topics)}")
-    with wiring.locked(settings, say), ExitStack() as parts:
-        make_zone(wiring.local_root(settings), mirror)
-        here = begin_mirror(parts, settings, mirror, verbose=verbose)
-        followed = _FollowedTopics(here.reporter.say, len(topics))
-        for topic in topics:
-            stream = LocalStream(settings, mirror, topic)
-            with followed.apart(topic):
-                relay = parts.enter_context(_relaying(brokers, stream, wishes, here))
-                followed.relays[topic] = relay
-                here.lines.begin(relay.stopped)
-        here.reporter.say(f"mirroring {address} into {mirror}; Ctrl-C stops")
-        parts.enter_context(here.reporter.live())
-        while not here.stop.is_set():
-            here.running.serve(0.2)
-            followed.check()
-        for relay in followed.relays.values():
-            relay.stop(SECONDS_TO_STOP)
-        if here.running.stop():
-            say(ABANDONED)
-            # Spark would only be in the way of ending; a process may die anywhere.
-            exit_now(0)
+    with ExitStack() as parts:
+        target = landing_target(parts, settings, name, zone)
+        here = begin_landing(parts, settings, target, verbose=verbose)
+        here.say(f"mirroring {address}; Ctrl-C stops")
+        _follow(parts, here, brokers, topics, wishes)
+    say("stopped")
+
+
+def _follow(
+    parts: ExitStack,
+    here: LandingUnderway,
+    brokers: Brokers,
+    topics: Sequence[str],
+    wishes: RelayWishes,
+) -> None:
+    followed = _FollowedTopics(here.say, len(topics))
+    for topic in topics:
+        with followed.apart(topic):
+            relay = parts.enter_context(_relaying(brokers, topic, wishes, here))
+            followed.relays[topic] = relay
+            here.lines.begin(relay.stopped)
+    parts.enter_context(here.live())
+    while not here.stop.is_set():
+        here.serve(0.2)
+        followed.check()
+    for relay in followed.relays.values():
+        relay.stop(SECONDS_TO_STOP)
+    here.end()
 
 
 class _FollowedTopics:
@@ -177,13 +170,15 @@ class _FollowedTopics:
 
 @contextmanager
 def _relaying(
-    brokers: Brokers, stream: LocalStream, wishes: RelayWishes, here: MirrorUnderway
+    brokers: Brokers, topic: str, wishes: RelayWishes, here: LandingUnderway
 ) -> Iterator[RunningRelay]:
     from openmirror.wiring.cdc import relaying
     from openmirror.wiring.topics import topic_source
 
     with (
-        topic_source(brokers, stream.name) as source,
-        relaying(stream, source, here.spark, wishes, here.landed, here.lines.trouble) as relay,
+        topic_source(brokers, topic) as source,
+        relaying(
+            here.zone, topic, source, here.spark, wishes, here.landed, here.lines.trouble
+        ) as relay,
     ):
         yield relay

@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from openmirror import durations
 from openmirror.cli.console import say
-from openmirror.cli.mirror_underway import begin_mirror, make_zone, need_mirror_name
+from openmirror.cli.landing_underway import (
+    SECONDS_TO_STOP,
+    ZoneOption,
+    account_key,
+    begin_landing,
+    landing_target,
+    need_mirror_name,
+    need_one_target,
+)
 from openmirror.cli.options import RootOption, Verbose, settings_for
-from openmirror.errors import CannotStart
-from openmirror.runtime.stop_signals import exit_now
+from openmirror.errors import CannotStart, WrongRequest
 
 if TYPE_CHECKING:
-    from openmirror.cdc.capture.settings import DatabaseUrl
-    from openmirror.wiring.cdc import LocalStream, RelayWishes
+    from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
+    from openmirror.settings import Settings
+    from openmirror.wiring.cdc import RelayWishes, StreamZone
 
 _EXTRA = "openmirror[local,cdc]"
 _PACKAGES = ("jpype", "psycopg")
 _SHORTEST, _LONGEST = timedelta(seconds=0.2), timedelta(seconds=60)
-SECONDS_TO_STOP = 10.0
-ABANDONED = "abandoned a batch; the next run applies it, exactly once"
 
 DatabaseArgument = Annotated[
     str,
@@ -46,6 +54,16 @@ RetryOption = Annotated[
         "--retry",
         metavar="SCHEMA.TABLE",
         help="Let this table, which has stopped, go on from there; may be repeated.",
+    ),
+]
+SpoolOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--spool",
+        metavar="FOLDER",
+        help="With --zone: where on this machine changes are kept until they have landed. It must "
+        "stay between runs.",
+        show_default=False,
     ),
 ]
 cdc = typer.Typer(
@@ -91,6 +109,8 @@ def run(
             show_default=False,
         ),
     ] = None,
+    zone: ZoneOption = None,
+    spool: SpoolOption = None,
     trigger: TriggerOption = "1s",
     anew: Annotated[
         bool,
@@ -116,19 +136,31 @@ def run(
     Example:
       openmirror cdc run postgresql://reader:secret@db.example/shop --root ~/mirrors
       openmirror cdc run postgresql://reader@db.example/shop --table 'sales.*' --trigger 5s
+      openmirror cdc run postgresql://reader@db.example/shop --spool ~/spools/shop \\
+        --zone https://contoso.dfs.core.windows.net/landing/shop/Files/LandingZone
     """
     need_packages()
-    from openmirror.cdc.capture.settings import DatabaseUrl
+    from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
     from openmirror.publishing.naming import table_path
-    from openmirror.wiring.cdc import LocalStream, RelayWishes
+    from openmirror.wiring.cdc import RelayWishes
 
     settings = settings_for(root)
+    need_one_target(settings, zone, root, mirror)
     url = with_password(DatabaseUrl.parse(database))
     name = mirror or url.database
-    into = LocalStream(settings, name, stream or stream_name(name))
+    if zone is None:
+        need_mirror_name(name)
+    named = stream or stream_name(name)
     again = tuple(map(table_path, retry or ()))
     wishes = RelayWishes(interval(trigger), anew=anew, retry=again)
-    _mirror(into, url, tuple(table or ()), wishes, verbose=verbose)
+    wanted = CaptureSettings(
+        url=url,
+        stream=named,
+        spool=_spool(settings, name, named, zone, spool),
+        tables=tuple(table or ()),
+        anew=anew,
+    )
+    _run(settings, name, zone, wanted, wishes, verbose=verbose)
     say("stopped")
 
 
@@ -139,8 +171,11 @@ def resnapshot(
         typer.Argument(metavar="SCHEMA.TABLE", help="A table that this stream has landed."),
     ],
     mirror: Annotated[
-        str, typer.Option("--mirror", metavar="NAME", help="The mirror that has the table.")
-    ],
+        str | None,
+        typer.Option(
+            "--mirror", metavar="NAME", help="The mirror that has the table.", show_default=False
+        ),
+    ] = None,
     root: RootOption = None,
     stream: Annotated[
         str | None,
@@ -151,6 +186,8 @@ def resnapshot(
             show_default=False,
         ),
     ] = None,
+    zone: ZoneOption = None,
+    spool: SpoolOption = None,
 ) -> None:
     """Take a new snapshot of one table, which then begins anew from it.
 
@@ -167,68 +204,84 @@ def resnapshot(
     """
     need_packages()
     from openmirror.publishing.naming import table_path
-    from openmirror.wiring.cdc import LocalStream, want_snapshot
+    from openmirror.wiring.cdc import want_snapshot
 
-    into = LocalStream(settings_for(root), mirror, stream or stream_name(mirror))
+    named = stream or (None if mirror is None else stream_name(mirror))
+    if named is None or (mirror is None and zone is None):
+        raise WrongRequest("name the mirror with --mirror, or the zone and --stream")
+    settings = settings_for(root)
+    need_one_target(settings, zone, root, mirror)
+    kept = _spool(settings, mirror or "", named, zone, spool)
     path = table_path(table)
-    if want_snapshot(into, path):
+    with _zone(settings, mirror or "", zone) as into:
+        is_new = want_snapshot(into, named, kept, path)
+    if is_new:
         say(f"a new snapshot of {table} is asked for: `openmirror cdc run` takes it")
     else:
         say(f"a new snapshot of {table} was asked for already, and has not landed yet")
 
 
-def _mirror(
-    stream: LocalStream,
-    url: DatabaseUrl,
-    tables: tuple[str, ...],
+def _spool(
+    settings: Settings, mirror: str, stream: str, zone: str | None, own: Path | None
+) -> Path:
+    """Where a captured stream is kept; raises WrongRequest where that is not clear."""
+    from openmirror.wiring.cdc import spool_of_mirror
+
+    if (zone is None) != (own is None):
+        raise WrongRequest(
+            "--zone and --spool go together: what is captured is kept in the folder of --spool, on "
+            "this machine, until it has landed; a mirror of --root keeps it beside its tables"
+        )
+    return spool_of_mirror(settings, mirror, stream) if own is None else own.expanduser()
+
+
+@contextmanager
+def _zone(settings: Settings, mirror: str, zone: str | None) -> Iterator[StreamZone]:
+    from openmirror.wiring.cdc import stream_zone_at, zone_of_mirror
+
+    if zone is None:
+        yield zone_of_mirror(settings, mirror)
+        return
+    with stream_zone_at(zone, account_key()) as at:
+        yield at
+
+
+def _run(
+    settings: Settings,
+    mirror: str,
+    zone: str | None,
+    wanted: CaptureSettings,
     wishes: RelayWishes,
     *,
     verbose: bool,
 ) -> None:
-    from openmirror import wiring
-    from openmirror.cdc.capture.settings import CaptureSettings
     from openmirror.cdc.capture.signals import SnapshotSignals
     from openmirror.cdc.spool.reader import SpoolReader
     from openmirror.wiring import cdc as wired
 
-    settings, mirror = stream.settings, stream.mirror
-    need_mirror_name(mirror)
-    wanted = CaptureSettings(
-        url=url,
-        stream=stream.name,
-        spool=stream.spool,
-        tables=tables,
-        anew=wishes.anew,
-    )
-    with wiring.locked(settings, say), ExitStack() as parts:
-        make_zone(wiring.local_root(settings), mirror)
+    with ExitStack() as parts:
+        target = landing_target(parts, settings, mirror, zone)
         capture = parts.enter_context(wired.capturing(settings, wanted, say))
-        here = begin_mirror(parts, settings, mirror, verbose=verbose)
+        here = begin_landing(parts, settings, target, verbose=verbose)
+        source = SpoolReader(wanted.spool)
         relay = parts.enter_context(
             wired.relaying(
-                stream,
-                SpoolReader(stream.spool),
-                here.spark,
-                wishes,
-                here.landed,
-                here.lines.trouble,
+                *(here.zone, wanted.stream, source, here.spark, wishes),
+                *(here.landed, here.lines.trouble),
             )
         )
         here.lines.begin(relay.stopped)
-        here.reporter.say(f"mirroring {url} into {mirror}; Ctrl-C stops")
-        parts.enter_context(here.reporter.live())
-        signals = SnapshotSignals(stream.spool)
+        here.say(f"mirroring {wanted.url}; Ctrl-C stops")
+        parts.enter_context(here.live())
+        signals = SnapshotSignals(wanted.spool)
         while not here.stop.is_set():
-            here.running.serve(0.2)
+            here.serve(0.2)
             relay.check()
             capture.check()
             here.lines.asked(signals.ask(relay.resnapshots, capture.starts))
         relay.stop(SECONDS_TO_STOP)
-        if here.running.stop():
-            say(ABANDONED)
-            capture.stop()
-            # Spark would only be in the way of ending; a process may die anywhere.
-            exit_now(0)
+        capture.stop()
+        here.end()
 
 
 def need_packages(*packages: str) -> None:

@@ -1,4 +1,4 @@
-"""A database's stream, relayed into a mirror of a local root by the Spark that is there."""
+"""A database's stream, relayed into a landing zone by the Spark that is there."""
 
 from __future__ import annotations
 
@@ -20,11 +20,14 @@ from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.running import RunningRelay
 from openmirror.errors import UnknownName, WrongRequest
+from openmirror.ports import FileStore
 from openmirror.protocol.names import TableName, TablePath
-from openmirror.protocol.rows import EXTENSIONS
+from openmirror.protocol.rows import EXTENSIONS, Marker
+from openmirror.publishing.extensions import taken_by
+from openmirror.publishing.places import zone_place
 from openmirror.settings import Settings
 from openmirror.stores.local.store import LocalStore
-from openmirror.table.layout import LAKE, landing_zone
+from openmirror.table.layout import LAKE, StorePath, landing_zone
 from openmirror.wiring.java import need_java
 from openmirror.wiring.local import Say, local_root
 from openmirror.wiring.spark import jar_cache
@@ -37,38 +40,56 @@ _SECONDS_TO_STOP = 10.0
 
 
 @dataclass(frozen=True)
-class LocalStream:
-    """A database's stream into one mirror of a local root."""
+class StreamZone:
+    """A landing zone that streams are landed in."""
 
-    settings: Settings
-    mirror: str
-    name: str
-
-    @property
-    def spool(self) -> Path:
-        """Where it is kept until it has landed."""
-        streams = local_root(self.settings) / LAKE / self.mirror / "_openmirror" / "streams"
-        return streams / self.name
+    store: FileStore
+    path: StorePath
+    takes: frozenset[Marker]
+    """What its mirror takes beyond the published markers."""
 
 
-def want_snapshot(stream: LocalStream, path: TablePath) -> bool:
+def zone_of_mirror(settings: Settings, mirror: str) -> StreamZone:
+    """The zone of a mirror of a local root, which this version applies."""
+    return StreamZone(LocalStore(local_root(settings)), landing_zone(mirror), EXTENSIONS)
+
+
+def spool_of_mirror(settings: Settings, mirror: str, stream: str) -> Path:
+    """Where a captured stream is kept until it has landed in a mirror of a local root."""
+    return local_root(settings) / LAKE / mirror / "_openmirror" / "streams" / stream
+
+
+@contextmanager
+def stream_zone_at(zone: str, key: str | None) -> Iterator[StreamZone]:
+    """A landing zone whose mirror runs elsewhere, until the block ends.
+
+    `key`: the account's key, where its store is no identity's. Raises what `zone_place` and the
+    store do.
+    """
+    place = zone_place(zone, key)
+    try:
+        yield StreamZone(place.store, place.path, taken_by(place.store, place.path))
+    finally:
+        place.close()
+
+
+def want_snapshot(zone: StreamZone, stream: str, spool: Path, path: TablePath) -> bool:
     """Ask for a new snapshot of one table; whether nobody had before.
 
     Raises UnknownName for a stream, or a table of it, that has not landed, and WrongRequest for one
-    whose connector is somebody else's.
+    whose connector is somebody else's: it has no spool.
     """
-    store = LocalStore(local_root(stream.settings))
-    document = SharedDocument.of_any(store, landing_zone(stream.mirror), stream.name)
+    document = SharedDocument.of_any(zone.store, zone.path, stream)
     there = document.now
-    if not stream.spool.is_dir():
+    if not spool.is_dir():
         raise WrongRequest(
-            f"stream {stream.name} is not captured here but comes through a topic: ask its "
+            f"stream {stream} is not captured here but comes through a topic: ask its "
             "connector for a snapshot of the table, by a signal of type BLOCKING (docs/SOURCES.md)"
         )
     if path not in there.tables:
         known = ", ".join(sorted(str(TableName(t.schema, t.table)) for t in there.tables))
         raise UnknownName(
-            f"stream {stream.name} has no table {TableName(path.schema, path.table)}; it has "
+            f"stream {stream} has no table {TableName(path.schema, path.table)}; it has "
             f"landed: {known or 'none'}"
         )
     document.change(lambda newest: newest.wanting(path, uuid4().hex))
@@ -118,26 +139,20 @@ class RelayWishes:
 
 @contextmanager
 def relaying(
-    stream: LocalStream,
+    zone: StreamZone,
+    stream: str,
     source: RecordSource,
     spark: SparkSession,
     wishes: RelayWishes,
     report: Callable[[BatchReport], None],
     trouble: Say,
 ) -> Iterator[RunningRelay]:
-    """A relay of a stream into a mirror of a local root, stopped at the end.
+    """A relay of a stream into a zone, stopped at the end.
 
     Raises what `Relay.open` and `Relay.retry` do.
     """
-    options = RelayOptions(takes=EXTENSIONS, own_snapshots=wishes.own_snapshots)
-    relay = Relay(
-        LocalStore(local_root(stream.settings)),
-        landing_zone(stream.mirror),
-        stream.name,
-        source,
-        Decoder(spark).decode,
-        options,
-    )
+    options = RelayOptions(takes=zone.takes, own_snapshots=wishes.own_snapshots)
+    relay = Relay(zone.store, zone.path, stream, source, Decoder(spark).decode, options)
     relay.open(anew=wishes.anew)
     for path in wishes.retry:
         report(relay.retry(path))

@@ -48,6 +48,13 @@ def local_engine(settings: Settings, say: Say = say_nothing) -> Iterator[TableEn
 def local_spark(settings: Settings, say: Say = say_nothing) -> Iterator[SparkSession]:
     """Spark in this process, stopped at the end; raises CannotStart when it cannot be had."""
     local_root(settings)  # which is to be there before anything slow is begun
+    with rootless_spark(settings, say) as spark:
+        yield spark
+
+
+@contextmanager
+def rootless_spark(settings: Settings, say: Say = say_nothing) -> Iterator[SparkSession]:
+    """Spark in this process that reads and writes no tables, stopped at the end; CannotStart."""
     spark = _start_here(settings, say, {})
     try:
         yield spark

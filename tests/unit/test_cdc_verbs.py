@@ -66,3 +66,17 @@ def test_a_root_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     code, output = refused(tmp_path / "none", URL)
     assert code == 1
     assert "is not there" in output
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--zone", "/tmp/zone"], "--zone and --spool go together"),
+        (["--spool", "/tmp/spool", "--root", "."], "--zone and --spool go together"),
+        (["--zone", "/tmp/zone", "--spool", "/tmp/spool", "--mirror", "m"], "a mirror of its own"),
+    ],
+)
+def test_a_zone_elsewhere_needs_a_spool_and_no_mirror(options: list[str], says: str) -> None:
+    shown = CliRunner().invoke(app, ["cdc", "run", URL, *options])
+    assert shown.exit_code == 1
+    assert says in " ".join(shown.output.split())

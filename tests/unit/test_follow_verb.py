@@ -40,6 +40,23 @@ def test_a_command_that_cannot_be_is_refused_in_words(
     assert "s3cret" not in found[1]
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--zone", "/tmp/zone", "--mirror", "m"], "has a mirror of its own"),
+        (["--zone", "/tmp/zone", "--root", "/tmp"], "has a mirror of its own"),
+        (
+            ["--root", "https://contoso.dfs.core.windows.net", "--mirror", "m"],
+            "--zone https://contoso.dfs.core.windows.net/landing/m/Files/LandingZone",
+        ),
+    ],
+)
+def test_it_is_clear_who_applies_what_lands(words: list[str], says: str) -> None:
+    shown = CliRunner().invoke(app, ["cdc", "follow", URL, *words])
+    assert shown.exit_code == 1
+    assert says in " ".join(shown.output.split())
+
+
 def test_brokers_that_are_away_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("openmirror.cdc.kafka.brokers._PATIENCE", 1.0)
     code, output = refused(tmp_path, URL)

@@ -1,0 +1,262 @@
+"""A landing zone that streams are landed in, and who applies it: what verbs about streams share."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
+
+import typer
+
+from openmirror.cli.console import progress_console, say
+from openmirror.cli.named_wait import NamedWait
+from openmirror.cli.stream_lines import StreamLines
+from openmirror.errors import WrongRequest
+from openmirror.ports.storage_account import AccountUrl
+from openmirror.protocol.names import TableFolder, is_reserved
+from openmirror.protocol.rows import EXTENSION_NAMES
+from openmirror.runtime.stop_signals import AFTER_BATCHES, exit_now, stop_signals
+from openmirror.table.layout import landing_zone
+
+if TYPE_CHECKING:
+    from openmirror.cdc.relay.relay import BatchReport
+    from openmirror.cli.reporter import Reporter
+    from openmirror.runtime.daemon import Daemon
+    from openmirror.settings import Settings
+    from openmirror.wiring.cdc import StreamZone
+
+SECONDS_TO_STOP = 10.0
+_STARTING = "starting Spark, which the first batch waits for"
+_ABANDONED = "abandoned a batch; the next run applies it, exactly once"
+_KEY_VARIABLE = "OPENMIRROR_ACCOUNT_KEY"
+
+ZoneOption = Annotated[
+    str | None,
+    typer.Option(
+        "--zone",
+        metavar="ZONE",
+        help="Land only, in a zone whose mirror runs elsewhere: a folder, or its URL on a storage "
+        "account or OneLake. In place of --root and --mirror.",
+        show_default=False,
+    ),
+]
+
+
+class LandingUnderway(Protocol):
+    """A zone that is ready for streams, for as long as the block lasts."""
+
+    @property
+    def zone(self) -> StreamZone:
+        """Where they land."""
+        ...
+
+    @property
+    def spark(self) -> Any:
+        """A SparkSession, which is only handed on here."""
+        ...
+
+    @property
+    def lines(self) -> StreamLines:
+        """What the relays do, for people."""
+        ...
+
+    @property
+    def stop(self) -> threading.Event:
+        """Set when it is to end."""
+        ...
+
+    def say(self, text: str) -> None:
+        """A line for people."""
+        ...
+
+    def landed(self, report: BatchReport) -> None:
+        """Wake the tables that got rows, and say what there is to say."""
+        ...
+
+    def live(self) -> AbstractContextManager[object]:
+        """Show what is done just now, where a terminal can."""
+        ...
+
+    def serve(self, seconds: float) -> None:
+        """Do what is due, and wait."""
+        ...
+
+    def end(self) -> None:
+        """Stop; the process may end here, where something cannot be waited for."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class MirrorUnderway:
+    """A mirror of a local root whose tables are applied by this process."""
+
+    mirror: str
+    zone: StreamZone
+    spark: Any
+    running: Daemon
+    reporter: Reporter
+    lines: StreamLines
+    stop: threading.Event
+
+    def say(self, text: str) -> None:
+        self.reporter.say(text)
+
+    def landed(self, report: BatchReport) -> None:
+        for path in report.rows:
+            self.running.wake(TableFolder(self.mirror, path))
+        self.lines.landed(report)
+
+    def live(self) -> AbstractContextManager[object]:
+        return self.reporter.live()
+
+    def serve(self, seconds: float) -> None:
+        self.running.serve(seconds)
+
+    def end(self) -> None:
+        if self.running.stop():
+            say(_ABANDONED)
+            # Spark would only be in the way of ending; a process may die anywhere.
+            exit_now(0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZoneUnderway:
+    """A zone whose mirror runs elsewhere."""
+
+    zone: StreamZone
+    spark: Any
+    lines: StreamLines
+    stop: threading.Event
+
+    def say(self, text: str) -> None:
+        say(text)
+
+    def landed(self, report: BatchReport) -> None:
+        self.lines.landed(report)
+
+    def live(self) -> AbstractContextManager[object]:
+        return nullcontext()
+
+    def serve(self, seconds: float) -> None:
+        self.stop.wait(seconds)
+
+    def end(self) -> None:
+        """Whatever has landed stays so."""
+
+
+@dataclass(frozen=True)
+class LandingTarget:
+    """Where streams are to land, and nobody else is at work."""
+
+    zone: StreamZone
+    mirror: str | None
+    """The mirror of the local root that applies it; None where it runs elsewhere."""
+
+
+def landing_target(
+    parts: ExitStack, settings: Settings, mirror: str, zone: str | None
+) -> LandingTarget:
+    """A mirror of the local root, which is held from now on, or a zone; until `parts` end."""
+    from openmirror import wiring
+    from openmirror.wiring.cdc import stream_zone_at, zone_of_mirror
+
+    if zone is None:
+        parts.enter_context(wiring.locked(settings, say))
+        _make_zone(wiring.local_root(settings), mirror)
+        return LandingTarget(zone_of_mirror(settings, mirror), mirror)
+    at = parts.enter_context(stream_zone_at(zone, account_key()))
+    if missing := sorted(name for m, name in EXTENSION_NAMES.items() if m not in at.takes):
+        say(
+            f"the mirror of {zone} does not say that it takes {' and '.join(missing)}: a table "
+            "that is emptied, or begins anew, stops; and so does one whose log leaves values out "
+            "(docs/SOURCES.md)"
+        )
+    return LandingTarget(at, None)
+
+
+def begin_landing(
+    parts: ExitStack, settings: Settings, target: LandingTarget, *, verbose: bool
+) -> LandingUnderway:
+    """Begin what streams need to land there; it ends with `parts`."""
+    if target.mirror is None:
+        return _begin_zone(parts, settings, target.zone)
+    return _begin_mirror(parts, settings, target.zone, target.mirror, verbose=verbose)
+
+
+def need_one_target(
+    settings: Settings, zone: str | None, root: str | None, mirror: str | None
+) -> None:
+    """Raise WrongRequest where it is not clear, or not possible, who applies what lands."""
+    if zone is not None and (root is not None or mirror is not None):
+        raise WrongRequest(f"--zone {zone} has a mirror of its own: leave --root and --mirror out")
+    if zone is None and isinstance(account := settings.root_given(), AccountUrl):
+        place = f"{account}/{landing_zone(mirror or 'MIRROR')}"
+        raise WrongRequest(
+            f"the tables of {account} are applied by the runner there: land in its zone, with "
+            f"--zone {place} and without --root"
+        )
+
+
+def need_mirror_name(mirror: str) -> None:
+    """Raise WrongRequest for what cannot be a folder."""
+    if "/" in mirror or mirror in ("", ".", "..") or is_reserved(mirror):
+        raise WrongRequest(f"{mirror!r} cannot be a mirror's name: choose one with --mirror")
+
+
+def account_key() -> str | None:
+    """The key of an account that is no identity's, as an emulator's."""
+    return os.environ.get(_KEY_VARIABLE) or None
+
+
+def _begin_mirror(
+    parts: ExitStack, settings: Settings, zone: StreamZone, mirror: str, *, verbose: bool
+) -> MirrorUnderway:
+    from openmirror import wiring
+    from openmirror.cli.reporter import Reporter
+    from openmirror.cli.tables import Names
+
+    ports = wiring.local_ports(settings)
+    reporter = Reporter(progress_console(), Names(ports.store), ports.clock, verbose=verbose)
+    with NamedWait(_STARTING).named():
+        spark = parts.enter_context(wiring.local_spark(settings, say))
+    stop = parts.enter_context(stop_signals(message=AFTER_BATCHES))
+    running = parts.enter_context(
+        wiring.up(
+            settings,
+            replace(ports, emit=reporter),
+            wiring.engine_over(settings, spark),
+            mirrors=lambda: [mirror],
+            wanted=lambda name: name == mirror,
+        )
+    )
+    return MirrorUnderway(
+        mirror=mirror,
+        zone=zone,
+        spark=spark,
+        running=running,
+        reporter=reporter,
+        lines=StreamLines(reporter.say, time.monotonic, time.time),
+        stop=stop,
+    )
+
+
+def _begin_zone(parts: ExitStack, settings: Settings, zone: StreamZone) -> ZoneUnderway:
+    from openmirror.wiring.spark import rootless_spark
+
+    with NamedWait(_STARTING).named():
+        spark = parts.enter_context(rootless_spark(settings, say))
+    stop = parts.enter_context(stop_signals())
+    lines = StreamLines(say, time.monotonic, time.time)
+    return ZoneUnderway(zone=zone, spark=spark, lines=lines, stop=stop)
+
+
+def _make_zone(root: Path, mirror: str) -> None:
+    """A mirror begins with its landing zone."""
+    zone = root / landing_zone(mirror)
+    if not zone.is_dir():
+        zone.mkdir(parents=True)
+        say(f"made the landing zone {zone}")

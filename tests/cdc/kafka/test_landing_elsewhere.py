@@ -1,0 +1,102 @@
+"""`cdc follow --zone` as a process: a topic lands on an account, whose mirror runs elsewhere."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from confluent_kafka import Producer
+
+from openmirror.protocol.names import TablePath
+from openmirror.protocol.rows import EXTENSION_NAMES
+from openmirror.stores.local.store import LocalStore
+from openmirror.table.layout import join, landing_zone
+from standins.kafka.cluster import Broker
+from tests.cdc.decoding.minted import MintedTable, Record, column
+from tests.cdc.kafka.conftest import make_topic
+from tests.emulator_server import EndpointServer, endpoint_server
+from tests.publishing.zones import mirrored
+
+PATIENCE = 60.0
+ZONE = landing_zone("shop")
+FOLDER = join(ZONE, *str(TablePath("public", "t")).split("/"))
+TABLE = MintedTable([column("id", "int32", optional=False), column("text", "string")])
+
+
+def test_a_topic_lands_on_an_account_whose_mirror_takes_all_of_it(
+    broker: Broker, tmp_path: Path
+) -> None:
+    topic = f"t_{uuid4().hex[:8]}"
+    make_topic(broker, topic)
+    send(broker, topic, [TABLE.change("r", {"id": 1, "text": "a"})])
+    says = f'{{"extensions": {list(EXTENSION_NAMES.values())}}}'.replace("'", '"')
+    with endpoint_server(tmp_path / "root") as server:
+        said = tmp_path / "root" / "landing/shop/Files/Monitoring/replicator.json"
+        said.parent.mkdir(parents=True)
+        said.write_text(says)
+        with following(broker, topic, server, tmp_path / "first") as first:
+            until(server.root, {1: "a"}, first)
+            emptied = TABLE.change("t", sequence='["300","301"]', lsn=301)
+            made = TABLE.change("c", {"id": 2, "text": "b"}, sequence='["300","302"]', lsn=302)
+            send(broker, topic, [emptied, made])
+            until(server.root, {2: "b"}, first)
+            first.send_signal(signal.SIGINT)
+            assert first.wait(PATIENCE) == 0
+        files = len(list((tmp_path / "root" / FOLDER).glob("*.parquet")))
+        with following(broker, topic, server, tmp_path / "second") as second:
+            send(broker, topic, [TABLE.change("d", {"id": 2}, sequence='["400","401"]', lsn=401)])
+            until(server.root, {}, second)
+        # Nothing lands twice.
+        assert len(list((tmp_path / "root" / FOLDER).glob("*.parquet"))) == files + 1
+
+
+def send(broker: Broker, topic: str, records: list[Record]) -> None:
+    producer = Producer({"bootstrap.servers": broker.server})
+    for _, key, value, _ in records:
+        producer.produce(topic, key=key, value=value)
+    assert producer.flush(PATIENCE) == 0
+
+
+@contextmanager
+def following(
+    broker: Broker, topic: str, server: EndpointServer, log: Path
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The process; killed at the end where it has not ended."""
+    url = f"{server.url}/{server.account}/{ZONE}"
+    words = ["cdc", "follow", f"kafka://{broker.server}/{topic}", "--zone", url]
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "openmirror.cli", *words, "--trigger=0.2s"],
+            env={**os.environ, "OPENMIRROR_ACCOUNT_KEY": server.key},
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def until(root: Path, rows: dict[int, str], process: subprocess.Popen[bytes]) -> None:
+    """What has landed says that these rows are there."""
+    store, ends = LocalStore(root), time.monotonic() + PATIENCE
+    while landed(store) != rows:
+        assert process.poll() is None, "it has ended"
+        assert time.monotonic() < ends, landed(store)
+        time.sleep(0.1)
+
+
+def landed(store: LocalStore) -> dict[object, object] | None:
+    if store.incarnation(FOLDER) is None:
+        return None
+    found = mirrored(store, ("id",), FOLDER)
+    return {row["id"]: row["text"] for row in found.rows}
