@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
-from openmirror.cdc.capture.settings import DatabaseUrl
+from openmirror.cdc.capture.jars import capture_class_path
+from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
+from openmirror.spark.jars import default_cache
 from standins.postgres import PostgresServer, postgres_server
 
 
@@ -21,3 +24,14 @@ def postgres() -> Iterator[PostgresServer]:
 def database(postgres: PostgresServer) -> Iterator[DatabaseUrl]:
     with postgres.database(f"shop_{uuid4().hex[:8]}") as url:
         yield url
+
+
+@pytest.fixture
+def settings(database: DatabaseUrl, tmp_path: Path) -> CaptureSettings:
+    return CaptureSettings(
+        url=database,
+        stream="shop",
+        spool=tmp_path / "spool",
+        class_path=capture_class_path(default_cache(), lambda line: None),
+        heartbeat_seconds=0.5,
+    )

@@ -40,6 +40,7 @@ class Landing:
         self.random = random
         self.stream = stream
         self.store: FileStore = LocalStore(mirror.zone.root)
+        self.takes = EXTENSIONS
         self.deaths = 0
         self._source = source
         self._schema = schema
@@ -102,7 +103,7 @@ class Landing:
     def _opened(self) -> Relay:
         store = WatchedStore(self.store, self._dies, self._dies)
         most = self.random.choice((100, 1_000, 10_000))
-        options = RelayOptions(most_records=most, takes=EXTENSIONS)
+        options = RelayOptions(most_records=most, takes=self.takes)
         relay = Relay(store, ZONE, self.stream, self._source(), self._decoder.decode, options)
         relay.open()
         return relay

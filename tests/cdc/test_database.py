@@ -2,104 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from random import Random
-from uuid import uuid4
 
 import pytest
-from psycopg.rows import dict_row
-from psycopg.types.json import set_json_loads
 
-from openmirror.cdc.capture.jars import capture_class_path
-from openmirror.cdc.capture.process import CaptureInterrupted, CaptureProcess
-from openmirror.cdc.capture.settings import CaptureSettings, DatabaseUrl
-from openmirror.cdc.capture.signals import SnapshotSignals
-from openmirror.cdc.relay.document import SharedDocument
-from openmirror.cdc.spool.reader import SpoolReader
+from openmirror.cdc.capture.process import CaptureProcess
+from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import EXTENSIONS, Marker
 from openmirror.protocol.streams import StopCode
-from openmirror.spark.jars import default_cache
 from standins.postgres import connected
-from tests.cdc.landing import PATIENCE, ZONE, Landing
+from tests.cdc.site import Site, rows_of, site
 from tests.cdc.workload import TABLES, Workload
 from tests.zone import Mirror, bag
-
-
-@pytest.fixture
-def settings(database: DatabaseUrl, tmp_path: Path) -> CaptureSettings:
-    return CaptureSettings(
-        url=database,
-        stream="shop",
-        spool=tmp_path / "spool",
-        class_path=capture_class_path(default_cache(), lambda line: None),
-        heartbeat_seconds=0.5,
-    )
-
-
-class Site(Landing):
-    """A captured database, landed."""
-
-    def __init__(self, settings: CaptureSettings, mirror: Mirror, random: Random):
-        super().__init__(mirror, random, "shop", lambda: SpoolReader(settings.spool), "public")
-        self._settings = settings
-        self._capture: CaptureProcess | None = None
-
-    def capture(self) -> CaptureProcess:
-        """The capturing process, begun again if it has been ended."""
-        if self._capture is None:
-            self._capture = CaptureProcess(self._settings)
-            self._capture.wait_ready(PATIENCE, lambda line: None)
-        return self._capture
-
-    def end_capture(self, how: Callable[[CaptureProcess], None]) -> None:
-        """Kill it, or stop it."""
-        if self._capture is not None:
-            how(self._capture)
-            self._capture = None
-
-    def land(self) -> int:
-        """One batch; the capture has not failed before."""
-        self.capture().check()
-        return super().land()
-
-    def anew(self, table: str) -> None:
-        """A new snapshot of a table, asked for as `cdc run` does, until it has landed."""
-        path, signals = self.path(table), SnapshotSignals(self._settings.spool)
-        connector = 1
-        shared = SharedDocument.of_any(self.store, ZONE, self.stream)
-        shared.change(lambda there: there.wanting(path, uuid4().hex))
-        ends = time.monotonic() + PATIENCE
-        while path in self.document().resnapshots:
-            assert time.monotonic() < ends, self.document()
-            try:
-                landed = self.land()
-            except CaptureInterrupted:
-                self.end_capture(CaptureProcess.kill)
-                connector += 1
-                continue
-            signals.ask(self.document().resnapshots, connector)
-            if not landed:
-                time.sleep(0.05)
-
-
-@contextmanager
-def site(settings: CaptureSettings, mirror: Mirror, random: Random) -> Iterator[Site]:
-    made = Site(settings, mirror, random)
-    try:
-        yield made
-    finally:
-        made.end_capture(CaptureProcess.kill)
-
-
-def rows_of(url: DatabaseUrl, table: str) -> list[dict[str, object]]:
-    """A table's rows; documents as the texts that they are in a mirror."""
-    with connected(url) as connection:
-        set_json_loads(bytes.decode, connection)
-        return connection.cursor(row_factory=dict_row).execute(f"SELECT * FROM {table}").fetchall()  # type: ignore[call-overload,no-any-return]
 
 
 def test_whatever_is_killed_each_table_holds_the_databases_rows(

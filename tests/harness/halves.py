@@ -27,6 +27,7 @@ WITH_SPARK = (
     "tests/cdc/decoding",
     "tests/cdc/kafka/test_connectors.py",
     "tests/cdc/test_database.py",
+    "tests/cdc/test_strict_zone.py",
     "tests/chain",
     "tests/conformance",
     "tests/contract",
