@@ -9,7 +9,7 @@ from openmirror.publishing.extensions import taken_by
 from openmirror.table.layout import StorePath, landing_zone
 from tests.publishing.zones import memory
 
-SAID = StorePath("landing/m/Files/Monitoring/replicator.json")
+ADVERTISED = StorePath("landing/m/Files/Monitoring/replicator.json")
 
 
 @pytest.mark.parametrize(
@@ -31,5 +31,5 @@ def test_nothing_is_taken_that_the_mirror_does_not_say(
 ) -> None:
     store = memory()
     if content is not None:
-        store.write(SAID, content)
+        store.write(ADVERTISED, content)
     assert taken_by(store, landing_zone("m")) == taken

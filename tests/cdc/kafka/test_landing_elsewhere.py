@@ -38,9 +38,9 @@ def test_a_topic_lands_on_an_account_whose_mirror_takes_all_of_it(
     send(broker, topic, [TABLE.change("r", {"id": 1, "text": "a"})])
     says = f'{{"extensions": {list(EXTENSION_NAMES.values())}}}'.replace("'", '"')
     with endpoint_server(tmp_path / "root") as server:
-        said = tmp_path / "root" / "landing/shop/Files/Monitoring/replicator.json"
-        said.parent.mkdir(parents=True)
-        said.write_text(says)
+        advertised = tmp_path / "root" / "landing/shop/Files/Monitoring/replicator.json"
+        advertised.parent.mkdir(parents=True)
+        advertised.write_text(says)
         with following(broker, topic, server, tmp_path / "first") as first:
             until(server.root, {1: "a"}, first)
             emptied = TABLE.change("t", sequence='["300","301"]', lsn=301)
