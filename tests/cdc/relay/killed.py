@@ -1,7 +1,8 @@
-"""A relay that kills itself at a named point.
+"""A relay that kills or stalls itself at a named point.
 
-`python -m tests.cdc.relay.killed ROOT POINT COUNT` lands `EVENTS` from where it had come, and dies
-by SIGKILL when the point has been reached COUNT times. POINT `never` lets it end.
+`python -m tests.cdc.relay.killed ROOT POINT COUNT SIGNAL` lands `EVENTS` from where it had come,
+and sends itself SIGKILL or SIGSTOP when the point has been reached COUNT times. POINT `never` lets
+it end.
 """
 
 from __future__ import annotations
@@ -109,15 +110,17 @@ def relay(root: Path, watch: Callable[[Call], object], source: Stream) -> Relay:
     return Relay(store, ZONE, STREAM, source, source.decode, options)
 
 
-def main(root: Path, point: str, count: int) -> int:
+def main(root: Path, point: str, count: int, how: signal.Signals = signal.SIGKILL) -> int:
     """The exit code, where it ends by itself."""
     left = count
 
     def watch(call: Call) -> None:
         nonlocal left
-        left -= POINTS[point](call)
+        if not POINTS[point](call):
+            return
+        left -= 1
         if not left:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), how)
 
     stream = Stream(events=[*EVENTS])
     made = relay(root, watch, stream)
@@ -140,4 +143,4 @@ def _want_snapshot(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))
+    sys.exit(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), signal.Signals[sys.argv[4]]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -12,10 +13,10 @@ import pytest
 from openmirror.protocol.names import TablePath
 from openmirror.stores.local.store import LocalStore
 from tests.cdc.relay.killed import HISTORY, POINTS, SURVIVED, main
-from tests.cdc.relay.test_relay import assert_follows, document
-from tests.publishing.zones import ZONE
+from tests.cdc.relay.test_relay import assert_follows, document, folder
+from tests.publishing.zones import ZONE, archive_applied, numbers
 
-_PATIENCE = 60.0
+_PATIENCE = 20.0
 
 
 @pytest.mark.parametrize("point", [point for point in POINTS if point != "never"])
@@ -28,6 +29,32 @@ def test_another_goes_on_where_it_was_killed(point: str, tmp_path: Path) -> None
     assert deaths >= 5
 
 
+@pytest.mark.parametrize("count", [1, 2, 4, 7])
+@pytest.mark.parametrize("archived", [False, True])
+def test_one_that_stalls_lands_nothing_when_it_wakes_behind_another(
+    count: int, archived: bool, tmp_path: Path
+) -> None:
+    root = zone(tmp_path)
+    stalled = started(root, "after staging", count, "SIGSTOP")
+    try:
+        assert os.WIFSTOPPED(os.waitpid(stalled.pid, os.WUNTRACED)[1])
+        assert_all_landed(root)
+        store = LocalStore(root)
+        if archived:
+            for table in HISTORY:
+                archive_applied(store, folder(TablePath("app", table)))
+        before = {table: numbers(store, folder(TablePath("app", table))) for table in HISTORY}
+        stalled.send_signal(signal.SIGCONT)
+        assert stalled.wait(_PATIENCE) == SURVIVED
+        assert before == {
+            table: numbers(store, folder(TablePath("app", table))) for table in HISTORY
+        }
+        assert_all_landed(root)
+    finally:
+        stalled.kill()
+        stalled.wait()
+
+
 def test_nobody_is_killed(tmp_path: Path) -> None:
     assert_all_landed(zone(tmp_path))
 
@@ -38,8 +65,13 @@ def zone(root: Path) -> Path:
 
 
 def killed(root: Path, point: str, count: int) -> int:
-    words = [sys.executable, "-m", "tests.cdc.relay.killed", str(root), point, str(count)]
-    return subprocess.run(words, check=False, timeout=_PATIENCE).returncode
+    """Its exit code."""
+    return started(root, point, count, "SIGKILL").wait(_PATIENCE)
+
+
+def started(root: Path, point: str, count: int, how: str) -> subprocess.Popen[bytes]:
+    words = [sys.executable, "-m", "tests.cdc.relay.killed", str(root), point, str(count), how]
+    return subprocess.Popen(words)
 
 
 def assert_all_landed(root: Path) -> None:
