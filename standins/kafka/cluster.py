@@ -195,6 +195,14 @@ class Connect(_JavaProcess):
             time.sleep(0.05)
         super().kill()
 
+    def places(self) -> bytes:
+        """The connectors' places, as they are kept; Connect may run."""
+        return self._offsets.read_bytes()
+
+    def set_back(self, places: bytes) -> None:
+        """Begin from other places next; Connect does not run."""
+        self._offsets.write_bytes(places)
+
     def put(self, name: str, configuration: Mapping[str, str]) -> None:
         """Begin a connector, and wait until its task runs."""
         self._ask("PUT", f"/connectors/{name}/config", configuration)

@@ -205,6 +205,31 @@ def test_so_it_does_over_many_deaths(
     assert_mended_and_equal(flows, mirror, connect)
 
 
+@pytest.mark.soak
+def test_a_connector_that_is_set_back_sends_all_again_and_nothing_lands_twice(
+    mariadb_source: Source, mirror: Mirror, broker: Broker, connect: Connect
+) -> None:
+    """PostgreSQL's connector refuses to begin then: its slot has moved on."""
+    here = Landed(mirror, broker, mariadb_source)
+    begin([here], connect)
+    connect.stop()
+    places = connect.places()
+    ends = []
+    for _ in range(3):
+        connect.set_back(places)
+        connect.start()
+        connect.put(here.stream, mariadb_source.configuration)
+        mariadb_source.workload.transactions(40)
+        here.land_until(mariadb_source.workload.mark())
+        ends.append(here.document().complete_to)
+        connect.stop()
+    connect.start()
+    # The second time it has sent what it had before, and as much again.
+    assert ends[2] - ends[1] > 1.5 * (ends[1] - ends[0]) > 0
+    mirror.reconcile_all()
+    assert_equal([here], mirror)
+
+
 def begin(flows: list[Landed], connect: Connect) -> None:
     """Databases with rows, of which the first snapshots have landed."""
     for here in flows:
@@ -250,8 +275,15 @@ def assert_mended_and_equal(flows: list[Landed], mirror: Mirror, connect: Connec
         assert here.document().stopped == {}
         assert here.deaths
     mirror.reconcile_all()
+    assert_equal(flows, mirror)
     for here in flows:
+        connect.remove(here.stream)
+
+
+def assert_equal(flows: list[Landed], mirror: Mirror) -> None:
+    """Each table holds its database's rows, and none has stopped."""
+    for here in flows:
+        assert here.document().stopped == {}
         for table in here.source.tables:
             mirrored = bag(mirror.rows(str(here.path(table))))
             assert mirrored == bag(here.source.rows(table)), table
-        connect.remove(here.stream)
