@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 from openmirror.cdc.capture.settings import DatabaseUrl
+from standins.kafka.connected import through_kafka
 from standins.postgres import connected, postgres_programs, postgres_server
 
 MIRROR = "shop"
@@ -65,6 +66,9 @@ def main() -> int:
         allow_abbrev=False,
     )
     parser.add_argument("--cdc", action="store_true", help="This form of the demo.")
+    parser.add_argument(
+        "--kafka", action="store_true", help="Through a broker and Kafka Connect, not embedded."
+    )
     parser.add_argument("--seconds", type=int, default=_SECONDS, help="How long the load lasts.")
     parser.add_argument("--rate", type=int, default=_RATE, help="Transactions a second.")
     parser.add_argument("--root", type=Path, help="Where to make it; default: a new folder.")
@@ -77,7 +81,7 @@ def main() -> int:
         _pgbench(server.url, "--initialize", "--quiet")
         with connected(server.url) as connection:
             connection.execute(_DDL)
-            with _mirrored(server.url, root):
+            with _mirrored(console, server.url, root, through_broker=given.kafka):
                 _follow(console, connection, server.url, root, given)
                 equal = _compared(console, connection, root)
     console.print(f"the tables and the change files are in {root}")
@@ -178,20 +182,32 @@ def _until(is_so: Any, *, must: bool = True) -> bool:
 
 
 @contextmanager
-def _mirrored(url: DatabaseUrl, root: Path) -> Iterator[None]:
-    """`openmirror cdc run`, as anybody runs it, until the block ends."""
-    address = f"postgresql://{url.user}@{url.host}:{url.port}/{url.database}"
-    command = ["cdc", "run", address, "--root", str(root), "--mirror", MIRROR]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "openmirror.cli", *command],
-        env=_with_password(url),
-        stdin=subprocess.DEVNULL,
-    )
-    try:
-        yield
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(_PATIENCE)
+def _mirrored(
+    console: Console, url: DatabaseUrl, root: Path, *, through_broker: bool
+) -> Iterator[None]:
+    """`openmirror cdc run`, or `cdc follow`, as anybody runs it, until the block ends."""
+    with ExitStack() as parts:
+        if through_broker:
+            console.print("a broker, and Kafka Connect with Debezium's connector")
+            tables = [f"public.{name}" for name in _KEYS]
+            topic = parts.enter_context(through_kafka(url, tables, MIRROR, root / "kafka"))
+            command = ["cdc", "follow", topic]
+        else:
+            address = f"postgresql://{url.user}@{url.host}:{url.port}/{url.database}"
+            command = ["cdc", "run", address]
+        process = subprocess.Popen(
+            [
+                *(sys.executable, "-m", "openmirror.cli", *command),
+                *("--root", str(root), "--mirror", MIRROR),
+            ],
+            env=_with_password(url),
+            stdin=subprocess.DEVNULL,
+        )
+        try:
+            yield
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.wait(_PATIENCE)
 
 
 @contextmanager

@@ -17,6 +17,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
 from standins.loopback import free_port
 
 _PATIENCE = 90.0
@@ -135,6 +138,11 @@ class Broker(_JavaProcess):
             self._run(main, "format", "-t", cluster, "-c", str(self._properties))
         self._start("kafka.Kafka", str(self._properties))
         self._wait(lambda: _listens(self.port))
+
+    def make_topic(self, name: str, partitions: int = 1, **settings: str) -> None:
+        """A topic that was not there."""
+        client = AdminClient({"bootstrap.servers": self.server})
+        client.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result()
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ import pytest
 
 
 @pytest.mark.soak
-def test_a_short_demo_ends_with_every_table_equal(tmp_path: Path) -> None:
-    command = ["standins.cdc_demo", "--cdc", "--seconds=10", "--rate=50", f"--root={tmp_path}"]
+@pytest.mark.parametrize("how", [[], ["--kafka"]], ids=["embedded", "kafka"])
+def test_a_short_demo_ends_with_every_table_equal(how: list[str], tmp_path: Path) -> None:
+    options = ["--cdc", *how, "--seconds=10", "--rate=50", f"--root={tmp_path}"]
+    command = ["standins.cdc_demo", *options]
     done = subprocess.run(
         [sys.executable, "-m", *command], capture_output=True, text=True, check=False
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
 
 from openmirror.spark.jars import default_cache
 from standins.kafka.cluster import Broker, Connect
@@ -36,8 +36,7 @@ def connect(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 def make_topic(broker: Broker, name: str, partitions: int = 1, **settings: str) -> None:
-    client = AdminClient({"bootstrap.servers": broker.server})
-    client.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result()
+    broker.make_topic(name, partitions, **settings)
 
 
 def delete_topic(broker: Broker, name: str) -> None:
