@@ -205,6 +205,13 @@ class MirrorSwitches(Switches):
 
     model_config = ConfigDict(title="The section of openmirror")
 
+    lineage: StrictBool | None = Field(
+        default=None,
+        description="Whether tables of live databases get three more columns: _op (what happened "
+        "to the row last: c, r or u), _last_op_id (where that stands in the database's log, as "
+        "text that sorts in its order) and _source_ts (when it happened). Rows that landed before "
+        "it was set have NULL there. Left out: they do not.",
+    )
     tables: Annotated[
         dict[Annotated[str, AfterValidator(_table)], TableSwitches],
         AfterValidator(_different_tables),

@@ -36,6 +36,8 @@ class Mirroring:
     """What they say of single ones, by folded name; the mirror's own settings are in it."""
     mounted: frozenset[TableName] | None = None
     """The folded names of the only tables that are mirrored; None where all are."""
+    lineage: bool = False
+    """Whether tables of live databases have columns of their changes' origin."""
 
     def policy_of(self, name: TableName) -> TablePolicy:
         """What they say of one table."""
@@ -63,6 +65,7 @@ def parse_mirroring(content: bytes) -> Mirroring | Broken:
             table_of(name): _policy(fabric, ours, table) for name, table in ours.tables.items()
         },
         mounted=None if mounted is None else frozenset(table.name for table in mounted),
+        lineage=bool(ours.lineage),
     )
 
 

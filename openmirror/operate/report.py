@@ -19,6 +19,7 @@ from openmirror.errors import (
     is_of_one_place,
     words_of,
 )
+from openmirror.mirroring import Mirroring
 from openmirror.operate.mirror_notes import partner_of
 from openmirror.plan import plan
 from openmirror.ports import FileStore, HistoryReader
@@ -178,13 +179,18 @@ def publish(
     emit_statuses(ports, mirror, found)
     tables = [table for table in found if not isinstance(table.stage, WasDropped)]
     written = _write_tables(ports.store, mirror, tables)
-    trouble = mirror_trouble(ports.store, mirror, discovered)
-    return _write_replicator(ports, mirror, trouble, heartbeat, always=written) or written
+    settings, _ = read_settings(ports.store, mirror)
+    about = _about(settings, _trouble_of(settings, discovered))
+    return _write_replicator(ports, mirror, about, heartbeat, always=written) or written
 
 
 def mirror_trouble(store: FileStore, mirror: str, found: Discovered) -> Trouble | None:
     """What is wrong with a mirror itself: its settings, or a folder that cannot be listed."""
     settings, _ = read_settings(store, mirror)
+    return _trouble_of(settings, found)
+
+
+def _trouble_of(settings: Mirroring | Broken, found: Discovered) -> Trouble | None:
     if isinstance(settings, Broken):
         return Trouble(settings.code.value, settings.detail, SOLUTIONS[settings.code])
     return next((_trouble(error) for error in found.unlisted.values()), None)
@@ -211,16 +217,27 @@ def heartbeat(store: FileStore, mirror: str) -> datetime | None:
     return _moment((_stored(store, _replicator(mirror)) or {}).get(_BEAT))
 
 
-def _write_replicator(
-    ports: RootPorts, mirror: str, trouble: Trouble | None, heartbeat: timedelta, *, always: bool
-) -> bool:
-    path = _replicator(mirror)
-    content: dict[str, object] = {
+def _about(settings: Mirroring | Broken, trouble: Trouble | None) -> dict[str, object]:
+    """What a mirror says of itself to publishers."""
+    asks_lineage = not isinstance(settings, Broken) and settings.lineage
+    return {
         "status": "Running",
         "errorCode": trouble.code if trouble else None,
         "errorMessage": f"{trouble.detail}. {trouble.solution}" if trouble else None,
         "extensions": list(EXTENSION_NAMES.values()),
+        **({"lineage": True} if asks_lineage else {}),
     }
+
+
+def _write_replicator(
+    ports: RootPorts,
+    mirror: str,
+    content: dict[str, object],
+    heartbeat: timedelta,
+    *,
+    always: bool,
+) -> bool:
+    path = _replicator(mirror)
     now = ports.clock()
     before = _stored(ports.store, path) or {}
     beat = _moment(before.pop(_BEAT, None))

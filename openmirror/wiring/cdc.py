@@ -17,14 +17,17 @@ from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.cdc.decoding.decoder import Decoder
 from openmirror.cdc.records import RecordSource
 from openmirror.cdc.relay.document import SharedDocument
+from openmirror.cdc.relay.lineage import with_lineage
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.running import RunningRelay
 from openmirror.errors import UnknownName, WrongRequest
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TableName, TablePath
 from openmirror.protocol.rows import EXTENSIONS, Marker
-from openmirror.publishing.extensions import taken_by
+from openmirror.protocol.rules import Broken
+from openmirror.publishing.advertised import advertised
 from openmirror.publishing.places import zone_place
+from openmirror.reconcile.mirrors import read_settings
 from openmirror.settings import Settings
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import LAKE, StorePath, landing_zone
@@ -47,11 +50,20 @@ class StreamZone:
     path: StorePath
     takes: frozenset[Marker]
     """What its mirror takes beyond the published markers."""
+    lineage: bool
+    """Whether its mirror asks for columns of lineage."""
 
 
 def zone_of_mirror(settings: Settings, mirror: str) -> StreamZone:
-    """The zone of a mirror of a local root, which this version applies."""
-    return StreamZone(LocalStore(local_root(settings)), landing_zone(mirror), EXTENSIONS)
+    """The zone of a mirror of a local root, which this version applies.
+
+    Raises WrongRequest for a mirroring.json that is wrong.
+    """
+    store = LocalStore(local_root(settings))
+    wanted, _ = read_settings(store, mirror)
+    if isinstance(wanted, Broken):
+        raise WrongRequest(f"mirror {mirror}: {wanted.detail}")
+    return StreamZone(store, landing_zone(mirror), EXTENSIONS, wanted.lineage)
 
 
 def spool_of_mirror(settings: Settings, mirror: str, stream: str) -> Path:
@@ -68,7 +80,8 @@ def stream_zone_at(zone: str, key: str | None) -> Iterator[StreamZone]:
     """
     place = zone_place(zone, key)
     try:
-        yield StreamZone(place.store, place.path, taken_by(place.store, place.path))
+        mirror = advertised(place.store, place.path)
+        yield StreamZone(place.store, place.path, mirror.takes, mirror.lineage)
     finally:
         place.close()
 
@@ -152,7 +165,9 @@ def relaying(
     Raises what `Relay.open` and `Relay.retry` do.
     """
     options = RelayOptions(takes=zone.takes, own_snapshots=wishes.own_snapshots)
-    relay = Relay(zone.store, zone.path, stream, source, Decoder(spark).decode, options)
+    plain = Decoder(spark).decode
+    decode = with_lineage(plain) if zone.lineage else plain
+    relay = Relay(zone.store, zone.path, stream, source, decode, options)
     relay.open(anew=wishes.anew)
     for path in wishes.retry:
         report(relay.retry(path))

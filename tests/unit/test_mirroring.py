@@ -72,6 +72,7 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
                 "clustering": ["id"],
                 "dropGrace": "2h",
                 "quietPeriod": 30,
+                "lineage": True,
                 "tables": {
                     "DBO.orders": {
                         "insert": "as-is",
@@ -152,6 +153,7 @@ SWITCHES = (
     "insert, typeChange, zonelessTimestamps, binaryText, fractions, wholeFloats, "
     "overwrittenFiles, deletionVectors, clustering, dropGrace, quietPeriod"
 )
+MIRRORS = f"{SWITCHES}, lineage, tables"
 
 
 @pytest.mark.parametrize(
@@ -175,8 +177,8 @@ SWITCHES = (
         ({"dropGrace": "soon"}, f'dropGrace is "soon", but must be {DURATION}'),
         ({"dropGrace": "99999d"}, 'dropGrace is "99999d", but must be at most 3650d'),
         ({"dropGrace": 1e300}, "but must be at most 3650d"),
-        ({"deletes": "soft"}, f"deletes is no setting; there are {SWITCHES}, tables"),
-        ({"retentionInDays": 3}, f"retentionInDays is no setting; there are {SWITCHES}, tables"),
+        ({"deletes": "soft"}, f"deletes is no setting; there are {MIRRORS}"),
+        ({"retentionInDays": 3}, f"retentionInDays is no setting; there are {MIRRORS}"),
         ({"tables": []}, "tables is [], but must be an object: {…}"),
         ({"tables": {"Orders": {}}}, "tables.Orders must be a table of this mirror: schema"),
         ({"tables": {"m/a.b": {}}}, 'tables["m/a.b"] must be a table of this mirror'),
@@ -263,7 +265,7 @@ def test_what_can_be_set_for_a_table_is_what_can_be_set_for_a_mirror_and_two_key
     schema = MirroringDocument.model_json_schema()
     table, mirror = _properties(schema, "TableSwitches"), _properties(schema, "MirrorSwitches")
     of_fabric = _properties(schema, "TypeProperties") - {"defaultSchema"}
-    assert table == mirror - {"tables"} | of_fabric
+    assert table == mirror - {"tables", "lineage"} | of_fabric
 
 
 # --- What the documents say -----------------------------------------------------------------------

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from openmirror.cdc.decoded import SourceColumn
+from openmirror.cdc.relay.lineage import LINEAGE
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import TableSchema, wider
+
+_OWN = {column.name for column in LINEAGE}
 
 
 def changed_silently(
@@ -18,8 +21,10 @@ def changed_silently(
     one that is dropped stays as it was. With a default the source filled it in without an event;
     a renamed column is one dropped and one added; and one that is added again under its old name
     would show its old values. A type that has become narrower has cut the values that were there.
+    Columns of lineage come and go as the mirror asks for them.
     """
-    names_before = {fold_case(name) for name in before.names}
+    now = [column for column in now if column not in LINEAGE]
+    names_before = {fold_case(name) for name in before.names} - _OWN
     names_now = {fold_case(column.name) for column in now}
     for column in now:
         known = before.find(column.name)

@@ -1,11 +1,11 @@
-"""Which extensions a publisher may use: those alone that its zone's mirror says it takes."""
+"""What a mirror says of itself to publishers, and what is made of anything else."""
 
 from __future__ import annotations
 
 import pytest
 
 from openmirror.protocol.rows import EXTENSIONS, Marker
-from openmirror.publishing.extensions import taken_by
+from openmirror.publishing.advertised import advertised
 from openmirror.table.layout import StorePath, landing_zone
 from tests.publishing.zones import memory
 
@@ -32,4 +32,19 @@ def test_nothing_is_taken_that_the_mirror_does_not_say(
     store = memory()
     if content is not None:
         store.write(ADVERTISED, content)
-    assert taken_by(store, landing_zone("m")) == taken
+    assert advertised(store, landing_zone("m")).takes == taken
+
+
+@pytest.mark.parametrize(
+    ("content", "asked"),
+    [
+        (b'{"lineage": true}', True),
+        (b'{"lineage": false}', False),
+        (b'{"lineage": 1}', False),
+        (b'{"extensions": ["truncate"]}', False),
+    ],
+)
+def test_lineage_is_asked_for_in_one_word(content: bytes, asked: bool) -> None:
+    store = memory()
+    store.write(ADVERTISED, content)
+    assert advertised(store, landing_zone("m")).lineage is asked
