@@ -14,6 +14,8 @@ import openmirror
 from openmirror.cli import (
     cdc_database,
     cdc_follow,
+    cdc_resnapshot,
+    cdc_run,
     cdc_template,
     check_verb,
     read_verbs,
@@ -117,6 +119,8 @@ app.command()(request_verbs.adopt)
 app.command()(run_verbs.clean)
 app.command()(run_verbs.demo)
 app.add_typer(azure, name="azure")
+cdc.command()(cdc_run.run)
+cdc.command()(cdc_resnapshot.resnapshot)
 cdc.command()(cdc_follow.follow)
 cdc.command()(cdc_template.template)
 cdc.command()(cdc_database.check)

@@ -11,15 +11,13 @@ import typer
 
 from openmirror.cli.cdc_verbs import RetryOption, TriggerOption, interval, need_packages
 from openmirror.cli.console import say
-from openmirror.cli.landing_underway import (
-    SECONDS_TO_STOP,
-    LandingUnderway,
+from openmirror.cli.landing_target import (
     ZoneOption,
-    begin_landing,
     landing_target,
     need_mirror_name,
     need_one_target,
 )
+from openmirror.cli.landing_underway import SECONDS_TO_STOP, LandingUnderway, begin_landing
 from openmirror.cli.options import RootOption, Verbose, settings_for
 from openmirror.errors import OpenmirrorError, WrongRequest
 

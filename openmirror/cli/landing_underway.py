@@ -1,26 +1,19 @@
-"""A landing zone that streams are landed in, and who applies it: what verbs about streams share."""
+"""A landing zone while streams land in it, with or without the mirror that applies it."""
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
-
-import typer
+from typing import TYPE_CHECKING, Any, Protocol
 
 from openmirror.cli.console import progress_console, say
+from openmirror.cli.landing_target import LandingTarget
 from openmirror.cli.named_wait import NamedWait
 from openmirror.cli.stream_lines import StreamLines
-from openmirror.errors import WrongRequest
-from openmirror.ports.storage_account import AccountUrl
-from openmirror.protocol.names import TableFolder, is_reserved
-from openmirror.protocol.rows import EXTENSION_NAMES
+from openmirror.protocol.names import TableFolder
 from openmirror.runtime.stop_signals import AFTER_BATCHES, exit_now, stop_signals
-from openmirror.table.layout import landing_zone
 
 if TYPE_CHECKING:
     from openmirror.cdc.relay.relay import BatchReport
@@ -32,18 +25,6 @@ if TYPE_CHECKING:
 SECONDS_TO_STOP = 10.0
 _STARTING = "starting Spark, which the first batch waits for"
 _ABANDONED = "abandoned a batch; the next run applies it, exactly once"
-_KEY_VARIABLE = "OPENMIRROR_ACCOUNT_KEY"
-
-ZoneOption = Annotated[
-    str | None,
-    typer.Option(
-        "--zone",
-        metavar="ZONE",
-        help="Land only, in a zone whose mirror runs elsewhere: a folder, or its URL on a storage "
-        "account or OneLake. In place of --root and --mirror.",
-        show_default=False,
-    ),
-]
 
 
 class LandingUnderway(Protocol):
@@ -148,36 +129,6 @@ class ZoneUnderway:
         """Whatever has landed stays so."""
 
 
-@dataclass(frozen=True)
-class LandingTarget:
-    """Where streams are to land, and nobody else is at work."""
-
-    zone: StreamZone
-    mirror: str | None
-    """The mirror of the local root that applies it; None where it runs elsewhere."""
-
-
-def landing_target(
-    parts: ExitStack, settings: Settings, mirror: str, zone: str | None
-) -> LandingTarget:
-    """A mirror of the local root, which is held from now on, or a zone; until `parts` end."""
-    from openmirror import wiring
-    from openmirror.wiring.cdc import stream_zone_at, zone_of_mirror
-
-    if zone is None:
-        parts.enter_context(wiring.locked(settings, say))
-        _make_zone(wiring.local_root(settings), mirror)
-        return LandingTarget(zone_of_mirror(settings, mirror), mirror)
-    at = parts.enter_context(stream_zone_at(zone, account_key()))
-    if missing := sorted(name for m, name in EXTENSION_NAMES.items() if m not in at.takes):
-        say(
-            f"the mirror of {zone} does not say that it takes {' and '.join(missing)}: a table "
-            "that is emptied, or begins anew, stops; and so does one whose log leaves values out "
-            "(docs/SOURCES.md)"
-        )
-    return LandingTarget(at, None)
-
-
 def begin_landing(
     parts: ExitStack, settings: Settings, target: LandingTarget, *, verbose: bool
 ) -> LandingUnderway:
@@ -185,31 +136,6 @@ def begin_landing(
     if target.mirror is None:
         return _begin_zone(parts, settings, target.zone)
     return _begin_mirror(parts, settings, target.zone, target.mirror, verbose=verbose)
-
-
-def need_one_target(
-    settings: Settings, zone: str | None, root: str | None, mirror: str | None
-) -> None:
-    """Raise WrongRequest where it is not clear, or not possible, who applies what lands."""
-    if zone is not None and (root is not None or mirror is not None):
-        raise WrongRequest(f"--zone {zone} has a mirror of its own: leave --root and --mirror out")
-    if zone is None and isinstance(account := settings.root_given(), AccountUrl):
-        place = f"{account}/{landing_zone(mirror or 'MIRROR')}"
-        raise WrongRequest(
-            f"the tables of {account} are applied by the runner there: land in its zone, with "
-            f"--zone {place} and without --root"
-        )
-
-
-def need_mirror_name(mirror: str) -> None:
-    """Raise WrongRequest for what cannot be a folder."""
-    if "/" in mirror or mirror in ("", ".", "..") or is_reserved(mirror):
-        raise WrongRequest(f"{mirror!r} cannot be a mirror's name: choose one with --mirror")
-
-
-def account_key() -> str | None:
-    """The key of an account that is no identity's, as an emulator's."""
-    return os.environ.get(_KEY_VARIABLE) or None
 
 
 def _begin_mirror(
@@ -252,11 +178,3 @@ def _begin_zone(parts: ExitStack, settings: Settings, zone: StreamZone) -> ZoneU
     stop = parts.enter_context(stop_signals())
     lines = StreamLines(say, time.monotonic, time.time)
     return ZoneUnderway(zone=zone, spark=spark, lines=lines, stop=stop)
-
-
-def _make_zone(root: Path, mirror: str) -> None:
-    """A mirror begins with its landing zone."""
-    zone = root / landing_zone(mirror)
-    if not zone.is_dir():
-        zone.mkdir(parents=True)
-        say(f"made the landing zone {zone}")

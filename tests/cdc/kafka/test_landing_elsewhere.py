@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -30,23 +31,25 @@ FOLDER = join(ZONE, *str(TablePath("public", "t")).split("/"))
 TABLE = MintedTable([column("id", "int32", optional=False), column("text", "string")])
 
 
-def test_a_topic_lands_on_an_account_whose_mirror_takes_all_of_it(
+def test_a_topic_lands_on_an_account_as_its_mirror_says_that_it_takes_it(
     broker: Broker, tmp_path: Path
 ) -> None:
     topic = f"t_{uuid4().hex[:8]}"
     make_topic(broker, topic)
     send(broker, topic, [TABLE.change("r", {"id": 1, "text": "a"})])
-    says = f'{{"extensions": {list(EXTENSION_NAMES.values())}}}'.replace("'", '"')
+    says = {"extensions": list(EXTENSION_NAMES.values()), "lineage": True}
     with endpoint_server(tmp_path / "root") as server:
         advertised = tmp_path / "root" / "landing/shop/Files/Monitoring/replicator.json"
         advertised.parent.mkdir(parents=True)
-        advertised.write_text(says)
+        advertised.write_text(json.dumps(says))
         with following(broker, topic, server, tmp_path / "first") as first:
             until(server.root, {1: "a"}, first)
             emptied = TABLE.change("t", sequence='["300","301"]', lsn=301)
             made = TABLE.change("c", {"id": 2, "text": "b"}, sequence='["300","302"]', lsn=302)
             send(broker, topic, [emptied, made])
             until(server.root, {2: "b"}, first)
+            (row,) = mirrored(LocalStore(server.root), ("id",), FOLDER).rows
+            assert (row["_op"], row["_last_op_id"]) == ("c", f"{300:020d}-{302:020d}")
             first.send_signal(signal.SIGINT)
             assert first.wait(PATIENCE) == 0
         files = len(list((tmp_path / "root" / FOLDER).glob("*.parquet")))

@@ -1,0 +1,86 @@
+"""`openmirror cdc resnapshot`: one table of a captured database begins anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from openmirror.cli.cdc_verbs import SpoolOption, need_packages, spool_folder, stream_name
+from openmirror.cli.console import say
+from openmirror.cli.landing_target import ZoneOption, account_key, need_one_target
+from openmirror.cli.options import RootOption, settings_for
+from openmirror.errors import WrongRequest
+
+if TYPE_CHECKING:
+    from openmirror.settings import Settings
+    from openmirror.wiring.cdc import StreamZone
+
+
+def resnapshot(
+    table: Annotated[
+        str,
+        typer.Argument(metavar="SCHEMA.TABLE", help="A table that this stream has landed."),
+    ],
+    mirror: Annotated[
+        str | None,
+        typer.Option(
+            "--mirror", metavar="NAME", help="The mirror that has the table.", show_default=False
+        ),
+    ] = None,
+    root: RootOption = None,
+    stream: Annotated[
+        str | None,
+        typer.Option(
+            "--stream",
+            metavar="NAME",
+            help="The stream's name. Default: the mirror's name.",
+            show_default=False,
+        ),
+    ] = None,
+    zone: ZoneOption = None,
+    spool: SpoolOption = None,
+) -> None:
+    """Take a new snapshot of one table, which then begins anew from it.
+
+    For a table that has stopped and needs one, or whose rows are in doubt. `cdc run` takes it, now
+    or when it is run again, beside the changes of all tables; other tables do not wait. The table
+    itself changes no more until all its rows have come, and then in one commit: no reader ever sees
+    half of it.
+
+    The connector reads the table once, in portions, and writes nothing into the database.
+
+    \b
+    Example:
+      openmirror cdc resnapshot public.orders --mirror shop --root ~/mirrors
+    """
+    need_packages()
+    from openmirror.publishing.naming import table_path
+    from openmirror.wiring.cdc import want_snapshot
+
+    named = stream or (None if mirror is None else stream_name(mirror))
+    if named is None or (mirror is None and zone is None):
+        raise WrongRequest("name the mirror with --mirror, or the zone and --stream")
+    settings = settings_for(root)
+    need_one_target(settings, zone, root, mirror)
+    kept = spool_folder(settings, mirror or "", named, zone, spool)
+    path = table_path(table)
+    with _zone(settings, mirror or "", zone) as into:
+        is_new = want_snapshot(into, named, kept, path)
+    if is_new:
+        say(f"a new snapshot of {table} is asked for: `openmirror cdc run` takes it")
+    else:
+        say(f"a new snapshot of {table} was asked for already, and has not landed yet")
+
+
+@contextmanager
+def _zone(settings: Settings, mirror: str, zone: str | None) -> Iterator[StreamZone]:
+    from openmirror.wiring.cdc import stream_zone_at, zone_of_mirror
+
+    if zone is None:
+        yield zone_of_mirror(settings, mirror)
+        return
+    with stream_zone_at(zone, account_key()) as at:
+        yield at
