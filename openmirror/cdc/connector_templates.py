@@ -192,15 +192,22 @@ def _of_sqlserver(_: str) -> Iterator[TemplatePart]:
     yield TemplatePart(
         "One database, whose tables have Change Data Capture: EXEC sys.sp_cdc_enable_db, and for "
         "each table EXEC sys.sp_cdc_enable_table @source_schema='dbo', @source_name='orders', "
-        "@role_name=NULL. A TRUNCATE is refused by SQL Server while a table has it.",
+        "@role_name=NULL. A TRUNCATE is refused by SQL Server while a table has it. Computed "
+        "columns are always NULL there: leave them out, or remove the line.",
         {
             "database.names": "<database>",
             "table.include.list": "<schema.table,…>",
+            "column.exclude.list": "<schema.table.computed column,…>",
         },
     )
     yield TemplatePart(
         "Changes of a transaction in the order in which they were made.",
         {"data.query.mode": "direct"},
+    )
+    yield TemplatePart(
+        "Each column says its type: of a large value that an update does not change, SQL Server "
+        "has NULL, which is known by the type.",
+        {"column.propagate.source.type": ".*"},
     )
     yield _TIMES_IN_TEXT
 

@@ -12,6 +12,7 @@ from openmirror.cdc.decoding.control import CONNECTORS, NO_SNAPSHOT
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.keys import Key
 from openmirror.cdc.decoding.parsing import UNREAD
+from openmirror.cdc.decoding.unchanged import Unchanged, is_left_out
 from openmirror.protocol.streams import StopCode, StopReason
 
 DELETE = "d"
@@ -77,6 +78,9 @@ def check(
     changed = pc.is_in(operations, pa.array(_WITH_ROW))
     findings.add(pc.and_(changed, without), no_envelope("it has no row after its change"))
     _check_defaults(findings, envelope, payloads)
+    for name, what in envelope.left_out.items():
+        if what is Unchanged.UNSURE:
+            findings.add(is_left_out(payloads.values, name), _unsure(name))
     if key is None:
         return
     keyless = pc.and_(pc.is_null(payloads.key_texts), pc.not_equal(operations, _TRUNCATE))
@@ -107,6 +111,16 @@ def _check_defaults(findings: Findings, envelope: ChangeEnvelope, payloads: Payl
             "key.converter.replace.null.with.default=false, then take a new snapshot of the table.",
         )
         findings.add(pc.equal(payloads.of_source("snapshot"), NO_SNAPSHOT), stop)
+
+
+def _unsure(column: str) -> StopReason:
+    return StopReason(
+        StopCode.VALUE_UNAVAILABLE,
+        f"the value of column {column!r} is NULL before and after an update, which SQL Server says "
+        "too where it leaves the value out",
+        "Change the column's type to varchar(max), nvarchar(max) or varbinary(max), whose values "
+        "are known, or leave it out with column.exclude.list; then take a new snapshot.",
+    )
 
 
 _OTHER_CONNECTOR = StopReason(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from openmirror.cdc.decoded import SourceColumn
 from openmirror.cdc.decoding.connect import JsonKind, MalformedSchema, Schema, schema_from
 from openmirror.cdc.decoding.types import Reading, WrittenAs, inexact, reading_of
+from openmirror.cdc.decoding.unchanged import Unchanged, left_out
 from openmirror.protocol.schema import duplicate_column
 from openmirror.protocol.streams import StopCode, StopReason
 
@@ -27,6 +29,8 @@ class ChangeEnvelope:
     columns: tuple[SourceColumn, ...]
     readings: tuple[Reading, ...]
     """One for each column."""
+    left_out: Mapping[str, Unchanged]
+    """Columns whose values the source's log leaves out of updates without a word."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +87,14 @@ def _with_columns(schema: Schema, row: Schema, source: Schema) -> ChangeEnvelope
                 "Set time.precision.mode=adaptive_time_microseconds in the connector",
             )
         readings.append(reading)
+    large = left_out(row, source)
+    if isinstance(large, StopReason):
+        return large
     columns = tuple(
         SourceColumn(field.name, reading.type, field.schema.optional, field.schema.has_default)
         for field, reading in zip(row.fields, readings, strict=True)
     )
-    return ChangeEnvelope(schema, columns, tuple(readings))
+    return ChangeEnvelope(schema, columns, tuple(readings), large)
 
 
 def _refused(detail: str) -> StopReason:

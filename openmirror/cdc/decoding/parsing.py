@@ -132,13 +132,15 @@ def _envelope_type(envelope: ChangeEnvelope) -> StructType:
         for name in _SOURCE
         if (found := source.find(name)) is not None
     ]
-    return StructType(
-        [
-            StructField("after", StructType(columns)),
-            StructField("source", StructType(of_source)),
-            StructField("op", StringType()),
-        ]
-    )
+    fields = [
+        StructField("after", StructType(columns)),
+        StructField("source", StructType(of_source)),
+        StructField("op", StringType()),
+    ]
+    if envelope.left_out:
+        before = [StructField(name, StringType()) for name in envelope.left_out]
+        fields.append(StructField("before", StructType(before)))
+    return StructType(fields)
 
 
 def _key_type(envelope: ChangeEnvelope, key: Key) -> StructType:

@@ -14,6 +14,7 @@ from openmirror.cdc.decoding.parsing import VersionQuery
 from openmirror.cdc.decoding.payloads import PayloadCheck
 from openmirror.cdc.decoding.placeholders import absent_columns_of
 from openmirror.cdc.decoding.rows import rows_of
+from openmirror.cdc.decoding.unchanged import with_kept
 from openmirror.protocol.streams import StopReason
 
 _DELETE = r'"op"\s*:\s*"d"'
@@ -60,13 +61,15 @@ class SchemaVersion:
         keys = None
         if self.query.key_name in parsed.column_names:
             keys = parsed.column(self.query.key_name).combine_chunks()
+        values = parsed.column(self.query.value_name).combine_chunks()
+        absent = absent_columns_of(batch.values.payloads.take(members))
         payloads = Payloads(
             rows=members,
             offsets=batch.offsets.take(members),
-            values=parsed.column(self.query.value_name).combine_chunks(),
+            values=values,
             keys=keys,
             key_texts=batch.keys.payloads.take(members),
             pairs=batch.pairs.take(members),
-            absent=absent_columns_of(batch.values.payloads.take(members)),
+            absent=with_kept(absent, values, self._envelope.left_out),
         )
         return rows_of(self._envelope, self._key, payloads)

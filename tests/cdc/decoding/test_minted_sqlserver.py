@@ -6,11 +6,17 @@ By 3.5.0.Final and Kafka Connect's JSON converter (`minting.sqlserver`): with ti
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import date, datetime
 from decimal import Decimal
 
+import pyarrow as pa
+
 from openmirror.cdc.decoded import SourceTable
 from openmirror.cdc.decoding.decoder import Decoder
+from openmirror.cdc.records import RECORDS
+from openmirror.protocol.streams import StopCode
 from tests.cdc.decoding.recorded import own_columns, present, recorded
 
 
@@ -74,9 +80,7 @@ AT_THE_EDGES = {
 
 
 def test_every_type_of_sql_server_is_exact_but_for_the_seventh_digit(decoder: Decoder) -> None:
-    decoded = decoder.decode(recorded("sqlserver_texts"))
-    assert decoded.undecodable == ()
-    (table,) = decoded.tables
+    (table,) = decoder.decode(recorded("sqlserver_texts")).tables
     first, second, third, *_ = (own_columns(row) for row in table.rows.to_pylist())
     assert first == FIRST
     assert present(second) == AT_THE_EDGES
@@ -106,9 +110,44 @@ def test_changes_of_sql_server_stand_at_their_commit_and_have_numbers_there(
         ("r", "first", snapshot, None, 1),
         ("r", "true", snapshot, None, 2**31 - 1),
         ("r", "last", snapshot, None, 3),
-        ("u", "false", [0x27, 0x758, 5], [0x27, 0x758, 3, 2], 3),
+        ("u", "false", [0x27, 0x759, 4], [0x27, 0x759, 2, 2], 1),
+        ("u", "false", [0x27, 0x759, 8], [0x27, 0x759, 6, 2], 1),
         # A changed key, without a word that it is one.
         ("d", "false", [0x27, 0x760, 6], [0x27, 0x760, 2, 1], 3),
         ("c", "false", [0x27, 0x760, 6], [0x27, 0x760, 2, 2], 4),
         ("d", "false", [0x27, 0x770, 4], [0x27, 0x770, 2, 1], 4),
     ]
+
+
+def test_a_large_value_that_an_update_leaves_as_it_was_is_kept(decoder: Decoder) -> None:
+    (table,) = decoder.decode(recorded("sqlserver_texts")).tables
+    kept, emptied = (row for row in table.rows.to_pylist() if row["__op"] == "u")
+    # NULL on both sides, and NULL where there was a value.
+    assert json.loads(kept["__absent"]) == ["words"]
+    assert emptied["__absent"] is None
+    assert own_columns(emptied) == FIRST | {"small": 7, "words": None}
+
+
+def test_null_that_may_be_a_value_or_none_is_no_value(decoder: Decoder) -> None:
+    (undecodable,) = decoder.decode(recorded("sqlserver_texts")).undecodable
+    assert undecodable.stop.code is StopCode.VALUE_UNAVAILABLE
+    assert "'old_text'" in undecodable.stop.detail
+    assert "varchar(max)" in undecodable.stop.remedy
+
+
+def test_text_of_which_nobody_knows_its_type_is_refused(decoder: Decoder) -> None:
+    """As the connector writes it unless it is asked for types."""
+    texts = recorded("sqlserver_texts").to_pylist()
+    bare = [
+        {
+            **one,
+            "value": one["value"]
+            and re.sub(rb'"__debezium.source.column.type":"[^"]*",', b"", one["value"]),
+        }
+        for one in texts
+    ]
+    decoded = decoder.decode(pa.Table.from_pylist(bare, schema=RECORDS))
+    assert decoded.tables == ()
+    stop = decoded.undecodable[0].stop
+    assert stop.code is StopCode.SOURCE_TYPE_UNSUPPORTED
+    assert "column.propagate.source.type=.*" in stop.remedy

@@ -78,7 +78,8 @@ class Mint:
             False,
             config.getEventConvertingFailureHandlingMode(),
         )
-        self._schema = builder.create(naming, editor.create(), None, None, None)
+        mappers = java("io.debezium.relational.mapping.ColumnMappers").create(config)
+        self._schema = builder.create(naming, editor.create(), None, mappers, None)
         self._topic = str(config.getLogicalName())
         self._json = {True: _converter(is_key=True), False: _converter(is_key=False)}
 

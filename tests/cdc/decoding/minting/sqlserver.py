@@ -19,6 +19,7 @@ from tests.cdc.decoding.recorded import FOLDER, written
 
 _MODES: Mapping[str, Mapping[str, str]] = {
     "sqlserver_texts": {
+        "column.propagate.source.type": ".*",
         "decimal.handling.mode": "precise",
         "time.precision.mode": "isostring",
     },
@@ -83,6 +84,12 @@ def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
     places = _Places(config, mint.id)
     first, edges, nothing = (_row(values) for values in (_first(), _edges(), {}))
     nothing[0], nothing[7] = 3, java("java.math.BigDecimal")("0.00")
+    large = [column.name for column in _COLUMNS].index("words")
+    # An update of another column: of a large value the change table has NULL on both sides.
+    touched = [*first]
+    touched[3], touched[large] = java("java.lang.Short")(7), None
+    before = [*first]
+    before[large] = None
     updated = [*nothing[:3], java("java.lang.Short")(5), *nothing[4:]]
     moved = [4, *updated[1:]]
     return [
@@ -90,6 +97,8 @@ def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
         mint.event("r", places.snapshot("TRUE"), None, edges),
         mint.event("r", places.snapshot("LAST"), None, nothing),
         mint.event("u", places.change("758:0005", "758:0003", 2), nothing, updated),
+        mint.event("u", places.change("759:0004", "759:0002", 2), before, touched),
+        mint.event("u", places.change("759:0008", "759:0006", 2), first, touched),
         # A primary key's change is in the change table as a delete and an insert.
         mint.event("d", places.change("760:0006", "760:0002", 1), updated, None),
         mint.tombstone(updated),
