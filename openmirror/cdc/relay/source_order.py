@@ -57,10 +57,6 @@ class SourcePlace:
         """Whether changes at this place come in an order that nothing of them says."""
         return self.transaction is None and bool(self.within)
 
-    def is_at(self, other: SourcePlace) -> bool:
-        """Whether it is the same place."""
-        return not self.is_before(other) and not other.is_before(self)
-
 
 @dataclass(frozen=True)
 class SeenChanges:
@@ -189,7 +185,7 @@ class _Memory:
         return ReplayDoubt.OTHER_LOG
 
     def begin_anew(self, change: SourceChange) -> None:
-        """From here on the places are those of another log."""
+        """Nothing before it has to be remembered."""
         self._highest, self._furthest = change.place, None
         self._there.clear()
 
@@ -210,7 +206,7 @@ class _Memory:
             return
         self._there.add(_hash(change))
         if place.has_no_order and place.within > highest.within:
-            # Of changes without an order the highest stands for all that are remembered.
+            # Of changes without an order, the highest of all that are remembered.
             self._highest = place
 
 
