@@ -9,6 +9,7 @@ from openmirror.ports import Entry, FileStore
 from openmirror.protocol.names import (
     PARTNER_EVENTS_FILE,
     SCHEMA_SUFFIX,
+    TablePath,
     fold_case,
     is_reserved,
 )
@@ -30,13 +31,19 @@ def mirror_notes(store: FileStore, mirror: str) -> MirrorNotes:
         by_reason.setdefault(reason, []).append(path)
     misplaced = (_warning(reason, paths) for reason, paths in by_reason.items())
     streams, unread = _streams(store, mirror)
-    stopped = (warning for stream in streams for warning in _stopped_tables(mirror, stream))
+    stopped = (warning for stream in streams for _, warning in _stopped_tables(mirror, stream))
     return MirrorNotes(
         mirror=mirror,
         partner=partner_of(store, mirror),
         warnings=(*misplaced, *unread, *stopped),
         streams=streams,
     )
+
+
+def stopped_in_streams(store: FileStore, mirror: str) -> dict[TablePath, Warn]:
+    """The tables of a mirror that are landed no further, and why."""
+    streams, _ = _streams(store, mirror)
+    return {path: why for stream in streams for path, why in _stopped_tables(mirror, stream)}
 
 
 def all_notes(store: FileStore, mirrors: Iterable[str]) -> list[MirrorNotes]:
@@ -90,7 +97,7 @@ def _streams(store: FileStore, mirror: str) -> tuple[tuple[StreamNote, ...], lis
     return tuple(found), unread
 
 
-def _stopped_tables(mirror: str, stream: StreamNote) -> Iterator[Warn]:
+def _stopped_tables(mirror: str, stream: StreamNote) -> Iterator[tuple[TablePath, Warn]]:
     """Tables of databases' streams that are landed no further.
 
     Their mirror has applied all that landed, so nothing else shows that rows are missing.
@@ -103,7 +110,7 @@ def _stopped_tables(mirror: str, stream: StreamNote) -> Iterator[Warn]:
         why = f"{table} is landed no further ({stop.code}): {stop.detail}. {stop.remedy}"
         if table in stream.document.resnapshots:
             why = f"{why} A new snapshot was asked for."
-        yield Warn(code, why, SOLUTIONS[code], path)
+        yield table, Warn(code, why, SOLUTIONS[code], path)
 
 
 def _misplaced(store: FileStore, mirror: str) -> Iterator[_Found]:

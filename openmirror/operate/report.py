@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -20,7 +20,7 @@ from openmirror.errors import (
     words_of,
 )
 from openmirror.mirroring import Mirroring
-from openmirror.operate.mirror_notes import partner_of
+from openmirror.operate.mirror_notes import partner_of, stopped_in_streams
 from openmirror.plan import plan
 from openmirror.ports import FileStore, HistoryReader
 from openmirror.protocol.names import TableFolder, TableName, TablePath, table_name
@@ -176,12 +176,31 @@ def publish(
     """
     discovered = explore(ports.store, mirror)
     found = statuses_of(ports, mirror, discovered.folders, seen)
-    emit_statuses(ports, mirror, found)
+    emit_statuses(ports, mirror, _with_stream_stops(ports.store, mirror, found))
     tables = [table for table in found if not isinstance(table.stage, WasDropped)]
     written = _write_tables(ports.store, mirror, tables)
     settings, _ = read_settings(ports.store, mirror)
     about = _about(settings, _trouble_of(settings, discovered))
     return _write_replicator(ports, mirror, about, heartbeat, always=written) or written
+
+
+def _with_stream_stops(
+    store: FileStore, mirror: str, found: Sequence[TableStatus]
+) -> list[TableStatus]:
+    """The same, with warnings of what databases' streams land no further.
+
+    A table of which nothing has landed has no status of its own, and is one that says so.
+    """
+    stopped = stopped_in_streams(store, mirror)
+    warned = []
+    for one in found:
+        why = stopped.pop(one.folder.path, None)
+        warned.append(one if why is None else replace(one, warnings=(*one.warnings, why)))
+    for path, stop in stopped.items():
+        name = table_name(path, _default_schema(store, mirror))
+        trouble = Trouble(stop.code, stop.detail, stop.solution, file=stop.file)
+        warned.append(unreadable(TableFolder(mirror, path), name, trouble))
+    return warned
 
 
 def mirror_trouble(store: FileStore, mirror: str, found: Discovered) -> Trouble | None:

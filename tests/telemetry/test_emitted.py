@@ -13,6 +13,15 @@ from openmirror.operate.requests import Operator, adopt, hold, reseed, resume, r
 from openmirror.ports import Step
 from openmirror.ports.telemetry.table_operation import ErrorType, OperationName
 from openmirror.ports.telemetry.table_status_event import Health
+from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.streams import (
+    Offset,
+    StopCode,
+    StoppedTable,
+    StopReason,
+    StreamDocument,
+    StreamIdentity,
+)
 from openmirror.reconcile.reconciliation import reconcile, reconcile_until_idle
 from openmirror.stores.azure.event_grid import read_events
 from openmirror.stores.memory.dead_letters import MemoryDeadLetters, MemoryUndeliveredEvents
@@ -237,6 +246,27 @@ def test_a_status_pass_reports_how_every_table_stands(world: Emitter, heard: Hea
     assert (orders.health, orders.pending_files) == (Health.WARNING, 1)
     assert orders.oldest_pending_seconds == pytest.approx(90)
     assert (items.health, items.pending_files) == (Health.STOPPED, 0)
+
+
+def test_a_table_that_a_stream_lands_no_further_is_reported_with_a_warning(
+    world: Emitter, heard: Heard
+) -> None:
+    stop = StopReason(StopCode.EVENTS_LOST, "half a change is lost", "Take a new snapshot.")
+    nowhere = TableFolder("m", TablePath("Sales", "Never"))
+    stopped = {folder.path: StoppedTable(Offset(7), stop) for folder in (ORDERS, nowhere)}
+    document = StreamDocument(identity=StreamIdentity("0" * 32), stopped=stopped)
+    zone = layout.landing_zone("m")
+    world.land(ORDERS, 1)
+    world.land(ITEMS, 1)
+    world.store.write(layout.join(zone, "_streams", "shop.json"), document.as_json())
+    world.run(world.process(heard), ORDERS, ITEMS)
+    found = {one.folder: one for one in heard.standings["m"]}
+    assert found[ORDERS].health is Health.WARNING
+    assert "EventsLost" in found[ORDERS].warnings[0]
+    assert found[ORDERS].warnings[0].startswith("StreamTableStopped")
+    assert found[ITEMS].health is Health.RUNNING
+    # Nothing of it has landed, so that it is in no list but this one.
+    assert found[nowhere].error_code == "StreamTableStopped"
 
 
 def test_who_only_reads_status_reports_nothing(world: Emitter, heard: Heard) -> None:
