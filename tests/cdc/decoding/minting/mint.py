@@ -113,18 +113,25 @@ class Mint:
             None if key is None else self._written(True, self._schema.keySchema(), key),
             self._written(False, envelope.schema(), value),
         ]
-        return [self._topic, *written, [[n, str(t)] for n, t in (headers or {}).items()]]
+        return [self._topic, *written, _texts(headers)]
 
-    def tombstone(self, row: Sequence[Any]) -> Event:
-        """What follows a delete."""
+    def tombstone(
+        self, row: Sequence[Any], headers: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> Event:
+        """What follows a delete, with the headers of that."""
         key = self._schema.keyFromColumnData(_array(row))
-        return [self._topic, self._written(True, self._schema.keySchema(), key), None, []]
+        written = self._written(True, self._schema.keySchema(), key)
+        return [self._topic, written, None, _texts(headers)]
 
     def _value(self, row: Sequence[Any]) -> Any:
         return self._schema.valueFromColumnData(_array(row))
 
     def _written(self, is_key: bool, schema: Any, value: Any) -> bytes:
         return bytes(self._json[is_key].fromConnectData(self._topic, schema, value))
+
+
+def _texts(headers: Mapping[str, Mapping[str, Any]] | None) -> list[list[str]]:
+    return [[name, str(text)] for name, text in (headers or {}).items()]
 
 
 def _array(row: Sequence[Any]) -> Any:

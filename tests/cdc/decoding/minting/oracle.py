@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +68,20 @@ _SPANS = (
 
 def main(plugin: Path) -> None:
     """Write both files."""
+    with start_jvm_with_connection(plugin):
+        for name, mode in _MODES.items():
+            (FOLDER / f"{name}.json").write_text(written(_records(name, mode)))
+
+
+@contextmanager
+def start_jvm_with_connection(plugin: Path) -> Iterator[None]:
+    """Start the JVM with a class of our own, which is there as long as its folder."""
     with tempfile.TemporaryDirectory() as folder:
         jars = os.pathsep.join(map(str, plugin.glob("*.jar")))
         source = Path(__file__).with_name("NoDatabase.java")
         subprocess.run(["javac", "-cp", jars, "-d", folder, source], check=True)
         start_jvm(plugin, Path(folder))
-        for name, mode in _MODES.items():
-            (FOLDER / f"{name}.json").write_text(written(_records(name, mode)))
+        yield
 
 
 def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
@@ -87,7 +95,7 @@ def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
     def row(values: Mapping[str, Any]) -> list[Any]:
         return [values.get(column.name) for column in columns]
 
-    places = _Places(config, mint.id)
+    places = Places(config, mint.id)
     first, edges = row(_first()), row(_edges())
     nothing = row({"ID": _number("3"), "PRICE": _number("0")})
     # What LogMiner gives: texts, and nothing of large values that have not changed.
@@ -105,7 +113,7 @@ def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
         mint.event("r", places.snapshot("LAST"), None, nothing),
         mint.event("u", places.change("2589451", "0a00040019040000", 1), nothing, updated),
         mint.event("d", places.change("2589460", "0500060004040000", 7), streamed, None, new_key),
-        mint.tombstone(streamed),
+        mint.tombstone(streamed, new_key),
         mint.event("c", places.change("2589460", "0500060004040000", 7), None, moved, old_key),
         mint.event("d", places.change("10000000000000000", "0500060005040000", 1), moved, None),
         mint.tombstone(moved),
@@ -113,7 +121,7 @@ def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
     ]
 
 
-class _Places:
+class Places:
     """Where changes stand, as the connector's own context says it."""
 
     def __init__(self, config: Any, table: Any) -> None:

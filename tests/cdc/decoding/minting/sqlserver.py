@@ -81,7 +81,7 @@ def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
         config.getDecimalMode(), config.getTemporalPrecisionMode(), config.binaryHandlingMode()
     )
     mint = Mint(("shop", "dbo", "every_type"), _COLUMNS, ("id", "price"), config, converters)
-    places = _Places(config, mint.id)
+    places = Places(config, mint.id)
     first, edges, nothing = (_row(values) for values in (_first(), _edges(), {}))
     nothing[0], nothing[7] = 3, java("java.math.BigDecimal")("0.00")
     large = [column.name for column in _COLUMNS].index("words")
@@ -108,7 +108,7 @@ def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
     ]
 
 
-class _Places:
+class Places:
     """Where changes stand, as the connector's own context says it."""
 
     def __init__(self, config: Any, table: Any) -> None:
