@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +38,16 @@ def start_jvm(plugin: Path, *more: Path) -> None:
     jpype.startJVM("-Duser.timezone=UTC", classpath=[str(jar) for jar in jars])
 
 
+@contextmanager
+def compiled(plugin: Path, source: str) -> Iterator[Path]:
+    """A class of our own, which is there as long as its folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        jars = os.pathsep.join(map(str, plugin.glob("*.jar")))
+        path = Path(__file__).with_name(source)
+        subprocess.run(["javac", "-cp", jars, "-d", folder, path], check=True)
+        yield Path(folder)
+
+
 def java(name: str) -> Any:
     """A class of Java's."""
     return jpype.JClass(name)
@@ -45,6 +59,16 @@ def configuration(properties: Mapping[str, str]) -> Any:
     for name, value in properties.items():
         builder = builder.with_(name, value)
     return builder.build()
+
+
+def table_of(table: Sequence[str], columns: Sequence[MintedColumn], keys: Sequence[str]) -> Any:
+    """Debezium's form of a table; `table`: catalogue, schema and name."""
+    editor = java("io.debezium.relational.Table").editor()
+    editor.tableId(java("io.debezium.relational.TableId")(*table))
+    for position, column in enumerate(columns, start=1):
+        editor.addColumn(_made(column, position))
+    editor.setPrimaryKeyNames(java("java.util.ArrayList")(list(keys)))
+    return editor.create()
 
 
 class Mint:
@@ -60,11 +84,8 @@ class Mint:
     ) -> None:
         """`table`: catalogue, schema and name. `config`, `converters`: the connector's own."""
         self._config = config
-        self.id = java("io.debezium.relational.TableId")(*table)
-        editor = java("io.debezium.relational.Table").editor().tableId(self.id)
-        for position, column in enumerate(columns, start=1):
-            editor.addColumn(_made(column, position))
-        editor.setPrimaryKeyNames(java("java.util.ArrayList")(list(keys)))
+        made = table_of(table, columns, keys)
+        self.id = made.id()
         names = java("io.debezium.schema.SchemaTopicNamingStrategy")
         naming = names.create(config)
         builder = java("io.debezium.relational.TableSchemaBuilder")(
@@ -79,9 +100,9 @@ class Mint:
             config.getEventConvertingFailureHandlingMode(),
         )
         mappers = java("io.debezium.relational.mapping.ColumnMappers").create(config)
-        self._schema = builder.create(naming, editor.create(), None, mappers, None)
+        self._schema = builder.create(naming, made, None, mappers, None)
         self._topic = str(config.getLogicalName())
-        self._json = {True: _converter(is_key=True), False: _converter(is_key=False)}
+        self._json = {True: json_converter(is_key=True), False: json_converter(is_key=False)}
 
     @property
     def columns(self) -> list[str]:
@@ -94,7 +115,7 @@ class Mint:
         offset: Any,
         before: Sequence[Any] | None,
         after: Sequence[Any] | None,
-        headers: Mapping[str, Mapping[str, Any]] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Event:
         """One change, at the place that an offset context has."""
         envelope, source = self._schema.getEnvelopeSchema(), offset.getSourceInfo()
@@ -115,9 +136,7 @@ class Mint:
         ]
         return [self._topic, *written, _texts(headers)]
 
-    def tombstone(
-        self, row: Sequence[Any], headers: Mapping[str, Mapping[str, Any]] | None = None
-    ) -> Event:
+    def tombstone(self, row: Sequence[Any], headers: Mapping[str, str] | None = None) -> Event:
         """What follows a delete, with the headers of that."""
         key = self._schema.keyFromColumnData(_array(row))
         written = self._written(True, self._schema.keySchema(), key)
@@ -130,8 +149,8 @@ class Mint:
         return bytes(self._json[is_key].fromConnectData(self._topic, schema, value))
 
 
-def _texts(headers: Mapping[str, Mapping[str, Any]] | None) -> list[list[str]]:
-    return [[name, str(text)] for name, text in (headers or {}).items()]
+def _texts(headers: Mapping[str, str] | None) -> list[list[str]]:
+    return [[name, text] for name, text in (headers or {}).items()]
 
 
 def _array(row: Sequence[Any]) -> Any:
@@ -149,7 +168,8 @@ def _made(column: MintedColumn, position: int) -> Any:
     return editor.create()
 
 
-def _converter(*, is_key: bool) -> Any:
+def json_converter(*, is_key: bool) -> Any:
+    """Kafka Connect's, with schemas."""
     converter = java("org.apache.kafka.connect.json.JsonConverter")()
     options = java("java.util.HashMap")()
     options.put("schemas.enable", "true")

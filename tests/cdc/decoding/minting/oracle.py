@@ -5,12 +5,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +14,7 @@ from tests.cdc.decoding.minting.mint import (
     Event,
     Mint,
     MintedColumn,
+    compiled,
     configuration,
     java,
     start_jvm,
@@ -68,20 +65,10 @@ _SPANS = (
 
 def main(plugin: Path) -> None:
     """Write both files."""
-    with start_jvm_with_connection(plugin):
+    with compiled(plugin, "NoDatabase.java") as classes:
+        start_jvm(plugin, classes)
         for name, mode in _MODES.items():
             (FOLDER / f"{name}.json").write_text(written(_records(name, mode)))
-
-
-@contextmanager
-def start_jvm_with_connection(plugin: Path) -> Iterator[None]:
-    """Start the JVM with a class of our own, which is there as long as its folder."""
-    with tempfile.TemporaryDirectory() as folder:
-        jars = os.pathsep.join(map(str, plugin.glob("*.jar")))
-        source = Path(__file__).with_name("NoDatabase.java")
-        subprocess.run(["javac", "-cp", jars, "-d", folder, source], check=True)
-        start_jvm(plugin, Path(folder))
-        yield
 
 
 def _records(name: str, mode: Mapping[str, str]) -> list[Event]:

@@ -7,8 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.cdc.decoding.minting.mint import Event, Mint, MintedColumn, configuration, java
-from tests.cdc.decoding.minting.oracle import Places, start_jvm_with_connection
+from tests.cdc.decoding.minting.mint import (
+    Event,
+    Mint,
+    MintedColumn,
+    compiled,
+    configuration,
+    java,
+    start_jvm,
+)
+from tests.cdc.decoding.minting.oracle import Places
 from tests.cdc.decoding.recorded import FOLDER, written
 
 _MODES: Mapping[str, Mapping[str, str]] = {
@@ -89,7 +97,8 @@ _LOBS = ("WIDE_CLOB", "XML")
 
 def main(plugin: Path) -> None:
     """Write a file of each mode."""
-    with start_jvm_with_connection(plugin):
+    with compiled(plugin, "NoDatabase.java") as classes:
+        start_jvm(plugin, classes)
         for name, mode in _MODES.items():
             (FOLDER / f"{name}.json").write_text(written(_records(name, mode)))
 

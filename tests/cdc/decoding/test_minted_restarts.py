@@ -1,0 +1,89 @@
+"""What SQL Server's own streaming source sends, and sends again from an offset in a transaction.
+
+By 3.5.0.Final over change tables whose numbers do not rise with the commands of a transaction
+(`minting.sqlserver_streaming`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import Any
+
+from openmirror.cdc.decoding.decoder import Decoder
+from openmirror.cdc.relay.source_order import SeenChanges, SourceChange, SourcePlace, new_changes
+from tests.cdc.decoding.recorded import FOLDER, recorded
+
+Rows = dict[int, list[tuple[int, dict[str, Any]]]]
+"""The rows of each run, and which record of it each was."""
+
+
+def _runs(decoder: Decoder, name: str, table: str) -> Rows:
+    records = json.loads((FOLDER / f"{name}.json").read_text())["records"]
+    places, counts = [], defaultdict[int, int](int)
+    for topic, *_ in records:
+        counts[int(topic)] += 1
+        places.append((int(topic), counts[int(topic)]))
+    decoded = decoder.decode(recorded(name))
+    assert decoded.undecodable == ()
+    (found,) = [rows for rows in decoded.tables if rows.table.table == table]
+    runs: Rows = defaultdict(list)
+    for row in found.rows.to_pylist():
+        run, at = places[row["__offset"]]
+        runs[run].append((at, row))
+    return runs
+
+
+def _change(row: dict[str, Any]) -> SourceChange:
+    place = SourcePlace(None, tuple(row["__position"]), tuple(row["__within"]))
+    return SourceChange(row["__op"], row["__key"], place, row["__ts_us"])
+
+
+def test_numbers_in_a_transaction_need_not_rise_and_pairs_have_no_headers(decoder: Decoder) -> None:
+    found = [
+        (row["__op"], row["__pair"], row["__position"][1], *row["__within"][1:], row["id"])
+        for _, row in _runs(decoder, "sqlserver_restarts", "orders")[0]
+    ]
+    assert found == [
+        ("c", None, 0x709, 0x700, 2, 1, 1),
+        ("c", None, 0x709, 0x700, 3, 1, 2),
+        # An update is the second row of its place.
+        ("u", None, 0x729, 0x720, 5, 2, 1),
+        ("u", None, 0x729, 0x720, 3, 2, 1),
+        # A changed key: both rows of one place.
+        ("d", None, 0x729, 0x720, 9, 1, 2),
+        ("c", None, 0x729, 0x720, 9, 2, 3),
+        ("d", None, 0x729, 0x720, 6, 1, 1),
+        ("c", None, 0x749, 0x740, 1, 1, 4),
+    ]
+
+
+def test_what_is_sent_again_from_within_a_transaction_is_known_again(decoder: Decoder) -> None:
+    repeated = 0
+    for table in ("orders", "items"):
+        runs = _runs(decoder, "sqlserver_restarts", table)
+        whole = [row for _, row in runs[0]]
+        values = [_value(row) for row in whole]
+        for stop in [run for run in runs if run]:
+            sent = [row for at, row in runs[0] if at <= stop] + [row for _, row in runs[stop]]
+            new = new_changes(SeenChanges(), [_change(row) for row in sent])
+            assert new.doubt is None
+            kept = [row for row, is_new in zip(sent, new.is_new, strict=True) if is_new]
+            assert [_value(row) for row in kept] == values
+            repeated += len(sent) - len(kept)
+    assert repeated == 27
+
+
+def test_a_stop_behind_the_beginning_of_a_transaction_loses_its_first_change(
+    decoder: Decoder,
+) -> None:
+    """Why a connector for SQL Server must not send records of transactions."""
+    runs = _runs(decoder, "sqlserver_transactions", "items")
+    whole = [_value(row) for _, row in runs[0]]
+    assert whole == [("c", 7, "x"), ("u", 7, "y"), ("d", 7, None)]
+    assert all(at > 5 for at, _ in runs[0])
+    assert [_value(row) for _, row in runs[5]] == whole[1:]
+
+
+def _value(row: dict[str, Any]) -> tuple[Any, ...]:
+    return (row["__op"], row["id"], row["words"])
