@@ -7,6 +7,7 @@ is started then goes on until idle.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Collection
 from pathlib import Path
@@ -35,6 +36,18 @@ from tests.spark_accounts import applied
 from tests.zone import MIRROR, Zone, bag, read_delta
 
 _PATIENCE = 60.0
+
+
+@pytest.fixture(autouse=True)
+def _threads_of_the_dead_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine a dead runner's timers are due before they are stopped."""
+    report = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        if not issubclass(args.exc_type, Killed):
+            report(args)
+
+    monkeypatch.setattr(threading, "excepthook", hook)
 
 
 class Account:

@@ -71,6 +71,7 @@ def check(
     known_one = pc.is_in(payloads.of_source("connector"), pa.array(CONNECTORS))
     findings.add(pc.invert(known_one), _OTHER_CONNECTOR)
     findings.add(pc.greater(payloads.of_source("redo_thread").cast(pa.int64()), 1), _CLUSTER)
+    findings.add(_counted_by_sql_server(payloads), _COUNTED)
     operations = pc.struct_field(payloads.values, "op")
     known = pc.is_in(operations, pa.array([*_WITH_ROW, DELETE, _TRUNCATE]))
     findings.add(pc.invert(known), no_envelope("its op is none that is known"))
@@ -113,6 +114,14 @@ def _check_defaults(findings: Findings, envelope: ChangeEnvelope, payloads: Payl
         findings.add(pc.equal(payloads.of_source("snapshot"), NO_SNAPSHOT), stop)
 
 
+def _counted_by_sql_server(payloads: Payloads) -> pa.Array:
+    """Records that say where they are in their transaction, of a connector that loses some so."""
+    if payloads.values.type.get_field_index("transaction") < 0:
+        return pa.repeat(pa.scalar(False), len(payloads.rows))
+    counted = pc.is_valid(pc.struct_field(payloads.values, "transaction"))
+    return pc.and_(counted, pc.equal(payloads.of_source("connector"), "sqlserver"))
+
+
 def _unsure(column: str) -> StopReason:
     return StopReason(
         StopCode.VALUE_UNAVAILABLE,
@@ -128,6 +137,13 @@ _OTHER_CONNECTOR = StopReason(
     f"it comes from another connector than those for {', '.join(CONNECTORS)}",
     "Records of Debezium's connectors for PostgreSQL, MySQL, MariaDB, SQL Server and Oracle can be "
     "decoded, and no others yet.",
+)
+_COUNTED = StopReason(
+    StopCode.RECORD_UNDECODABLE,
+    "its connector sends records of SQL Server's transactions, and loses the first change of one "
+    "when it is stopped behind its beginning",
+    "Set provide.transaction.metadata=false in the connector, then take a new snapshot of the "
+    "table.",
 )
 _CLUSTER = StopReason(
     StopCode.RECORD_UNDECODABLE,

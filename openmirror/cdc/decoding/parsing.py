@@ -137,6 +137,8 @@ def _envelope_type(envelope: ChangeEnvelope) -> StructType:
         StructField("source", StructType(of_source)),
         StructField("op", StringType()),
     ]
+    if envelope.schema.find("transaction") is not None:
+        fields.append(StructField("transaction", StringType()))
     if envelope.left_out:
         before = [StructField(name, StringType()) for name in envelope.left_out]
         fields.append(StructField("before", StructType(before)))

@@ -61,7 +61,7 @@ def test_all_digits_of_sql_servers_times_and_its_rarer_types(
         "place": b"\xe6\x10\0\0" + POINT if plain else "5hAAAAEMAAAAAAAA+D8AAAAAAAAEQA==",
     }
     assert edges["instant7"] == datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
-    # What an update leaves as it was is NULL here, and nothing says that it is not the value.
+    # There was a value before: NULL is what the update made of it.
     assert [updated[name] for name in ("long_words", "old_wide", "long_bytes")] == [None] * 3
     assert updated["__absent"] is None
 

@@ -56,6 +56,7 @@ class StreamingSource:
             "schema.history.internal": "io.debezium.relational.history.MemorySchemaHistory",
             "task.id": "0",
             "extended.headers.enabled": "false",
+            "column.propagate.source.type": ".*",
             **settings,
         }
         self.is_direct = given.get("data.query.mode", "direct") == "direct"
