@@ -183,7 +183,8 @@ def _of_binlog(_: str) -> Iterator[TemplatePart]:
 
 _TIMES_IN_TEXT = TemplatePart(
     "Times with all their digits, in every year: in numbers those of nanoseconds end in 2262, and "
-    "begin anew without a word.",
+    "begin anew without a word. Kafka Connect has to run in UTC (-Duser.timezone=UTC), or times "
+    "that its own zone skips are moved.",
     {"time.precision.mode": "isostring"},
 )
 
@@ -202,7 +203,7 @@ def _of_sqlserver(_: str) -> Iterator[TemplatePart]:
     )
     yield TemplatePart(
         "Changes of a transaction in the order in which they were made.",
-        {"data.query.mode": "direct"},
+        {"data.query.mode": "direct", "streaming.fetch.size": "0"},
     )
     yield TemplatePart(
         "Each column says its type: of a large value that an update does not change, SQL Server "
@@ -224,10 +225,19 @@ def _of_oracle(_: str) -> Iterator[TemplatePart]:
         },
     )
     yield TemplatePart(
-        "Its log by LogMiner, and large values (CLOB, BLOB), which are left out otherwise.",
-        {"database.connection.adapter": "logminer", "lob.enabled": "true"},
+        "Its log by LogMiner. With large values (CLOB, BLOB, XMLTYPE) the connector sends changes "
+        "of a transaction in another order, so they stay out: name such columns, or remove the "
+        "line.",
+        {
+            "database.connection.adapter": "logminer",
+            "lob.enabled": "false",
+            "column.exclude.list": "<OWNER.TABLE.LARGE,…>",
+        },
     )
-    yield TemplatePart("Intervals in text.", {"interval.handling.mode": "string"})
+    yield TemplatePart(
+        "Intervals in text; of more than six digits of a second the connector writes wrong ones.",
+        {"interval.handling.mode": "string"},
+    )
     yield _TIMES_IN_TEXT
 
 

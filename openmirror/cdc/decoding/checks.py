@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from openmirror.cdc.decoding.control import CONNECTORS, NO_SNAPSHOT
+from openmirror.cdc.decoding.control import CONNECTORS, NO_SNAPSHOT, is_of_snapshot
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, no_envelope
 from openmirror.cdc.decoding.keys import Key
 from openmirror.cdc.decoding.parsing import UNREAD
@@ -71,7 +71,13 @@ def check(
     known_one = pc.is_in(payloads.of_source("connector"), pa.array(CONNECTORS))
     findings.add(pc.invert(known_one), _OTHER_CONNECTOR)
     findings.add(pc.greater(payloads.of_source("redo_thread").cast(pa.int64()), 1), _CLUSTER)
-    findings.add(_counted_by_sql_server(payloads), _COUNTED)
+    findings.add(_counted(payloads), _COUNTED)
+    is_of_oracle = pc.equal(payloads.of_source("connector"), "oracle")
+    placed = pc.is_valid(payloads.of_source("commit_scn"))
+    asked = pc.and_(is_of_snapshot(payloads.of_source), placed)
+    findings.add(pc.and_(is_of_oracle, asked), _OLDER_SNAPSHOT)
+    lacking = pc.is_in(pa.array(range(len(payloads.rows))), pa.array(payloads.absent, pa.int64()))
+    findings.add(pc.and_(is_of_oracle, lacking), _LARGE_OF_ORACLE)
     operations = pc.struct_field(payloads.values, "op")
     known = pc.is_in(operations, pa.array([*_WITH_ROW, DELETE, _TRUNCATE]))
     findings.add(pc.invert(known), no_envelope("its op is none that is known"))
@@ -114,12 +120,13 @@ def _check_defaults(findings: Findings, envelope: ChangeEnvelope, payloads: Payl
         findings.add(pc.equal(payloads.of_source("snapshot"), NO_SNAPSHOT), stop)
 
 
-def _counted_by_sql_server(payloads: Payloads) -> pa.Array:
-    """Records that say where they are in their transaction, of a connector that loses some so."""
+def _counted(payloads: Payloads) -> pa.Array:
+    """Records that say where they are in their transaction, of connectors that lose some so."""
     if payloads.values.type.get_field_index("transaction") < 0:
         return pa.repeat(pa.scalar(False), len(payloads.rows))
     counted = pc.is_valid(pc.struct_field(payloads.values, "transaction"))
-    return pc.and_(counted, pc.equal(payloads.of_source("connector"), "sqlserver"))
+    losing = pc.is_in(payloads.of_source("connector"), pa.array(["sqlserver", "oracle"]))
+    return pc.and_(counted, losing)
 
 
 def _unsure(column: str) -> StopReason:
@@ -140,10 +147,23 @@ _OTHER_CONNECTOR = StopReason(
 )
 _COUNTED = StopReason(
     StopCode.RECORD_UNDECODABLE,
-    "its connector sends records of SQL Server's transactions, and loses the first change of one "
-    "when it is stopped behind its beginning",
+    "its connector sends records of transactions, and loses the first change of one when it is "
+    "stopped behind its beginning",
     "Set provide.transaction.metadata=false in the connector, then take a new snapshot of the "
     "table.",
+)
+_OLDER_SNAPSHOT = StopReason(
+    StopCode.RESNAPSHOT_NEEDED,
+    "it is of a snapshot that Oracle's connector was asked for, which may be older than changes "
+    "that it has sent before",
+    "Begin with another connector and a new topic, and take the stream from there: --anew.",
+)
+_LARGE_OF_ORACLE = StopReason(
+    StopCode.VALUE_UNAVAILABLE,
+    "it has a column whose value Oracle's log left out (CLOB, BLOB, XMLTYPE), and the connector "
+    "sends changes of such tables in no order that holds",
+    "Leave the column out with column.exclude.list, and keep lob.enabled=false; then begin anew "
+    "with another connector and a new topic: --anew.",
 )
 _CLUSTER = StopReason(
     StopCode.RECORD_UNDECODABLE,

@@ -86,7 +86,7 @@ def _by_lsn(of_source: OfSource) -> Places:
     serials = of_source("event_serial_no").cast(pa.int64())
     commit, change = _lsn_parts(commits), _lsn_parts(changes)
     is_change = pc.and_(pc.is_valid(change[0]), pc.is_valid(serials))
-    is_known = pc.and_(pc.is_valid(commit[0]), pc.or_(is_change, _is_of_snapshot(of_source)))
+    is_known = pc.and_(pc.is_valid(commit[0]), pc.or_(is_change, is_of_snapshot(of_source)))
     malformed = pc.or_(
         pc.and_(pc.is_valid(commits), pc.is_null(commit[0])),
         pc.and_(pc.is_valid(changes), pc.is_null(change[0])),
@@ -96,13 +96,13 @@ def _by_lsn(of_source: OfSource) -> Places:
 
 def _by_scn(of_source: OfSource) -> Places:
     """Oracle's, as its connector has them by LogMiner; a row of a snapshot has that one's SCN."""
-    is_of_snapshot = _is_of_snapshot(of_source)
-    scns = pc.if_else(is_of_snapshot, of_source("scn"), of_source("commit_scn"))
+    of_snapshot = is_of_snapshot(of_source)
+    scns = pc.if_else(of_snapshot, of_source("scn"), of_source("commit_scn"))
     sound = pc.fill_null(pc.match_substring_regex(scns, _SCN), False)
     scn = pc.if_else(sound, scns, None).cast(pa.int64())
     numbers = of_source("txSeq").cast(pa.int64())
     is_change = pc.and_(pc.is_valid(numbers), pc.is_valid(of_source("txId")))
-    is_known = pc.and_(sound, pc.or_(is_change, is_of_snapshot))
+    is_known = pc.and_(sound, pc.or_(is_change, of_snapshot))
     malformed = pc.and_(pc.is_valid(scns), pc.invert(sound))
     return Places(_lists([scn], is_known), _lists([numbers], is_change), malformed)
 
@@ -118,7 +118,8 @@ CONNECTORS = tuple(_WHERE)
 """Whose places are known, by the names that they give themselves."""
 
 
-def _is_of_snapshot(of_source: OfSource) -> pa.Array:
+def is_of_snapshot(of_source: OfSource) -> pa.Array:
+    """Which records are rows of a snapshot."""
     return pc.not_equal(pc.fill_null(of_source("snapshot"), NO_SNAPSHOT), NO_SNAPSHOT)
 
 

@@ -1,7 +1,7 @@
-"""What SQL Server's own streaming source sends, and sends again from an offset in a transaction.
+"""What streaming sources send, and send again from an offset in a transaction.
 
-By 3.5.0.Final over change tables whose numbers do not rise with the commands of a transaction
-(`minting.sqlserver_streaming`).
+By 3.5.0.Final: SQL Server's own over change tables whose numbers do not rise with the commands of a
+transaction, Oracle's over rows of LogMiner (`minting.sqlserver_streaming`, `oracle_streaming`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from typing import Any
+
+import pytest
 
 from openmirror.cdc.decoding.decoder import Decoder
 from openmirror.cdc.relay.source_order import SeenChanges, SourceChange, SourcePlace, new_changes
@@ -35,7 +37,8 @@ def _runs(decoder: Decoder, name: str, table: str) -> Rows:
 
 
 def _change(row: dict[str, Any]) -> SourceChange:
-    place = SourcePlace(None, tuple(row["__position"]), tuple(row["__within"]))
+    numbers = tuple(row["__position"]), tuple(row["__within"])
+    place = SourcePlace(row["__transaction"], *numbers)
     return SourceChange(row["__op"], row["__key"], place, row["__ts_us"])
 
 
@@ -74,19 +77,57 @@ def test_what_is_sent_again_from_within_a_transaction_is_known_again(decoder: De
     assert repeated == 27
 
 
-def test_a_connector_that_loses_changes_by_counting_them_is_refused(decoder: Decoder) -> None:
+@pytest.mark.parametrize(
+    ("name", "table", "stop"), [("sqlserver", "items", "5"), ("oracle", "ORDERS", "1")]
+)
+def test_a_connector_that_loses_changes_by_counting_them_is_refused(
+    decoder: Decoder, name: str, table: str, stop: str
+) -> None:
     """Stopped behind a transaction's beginning, it never sends the first change of that."""
-    content = json.loads((FOLDER / "sqlserver_transactions.json").read_text())
+    content = json.loads((FOLDER / f"{name}_transactions.json").read_text())
     sent: dict[str, list[str]] = defaultdict(list)
     for topic, _, value, _ in content["records"]:
         payload = json.loads(value[1]) if value else {}
-        if payload.get("source", {}).get("table") == "items":
+        if (payload.get("source") or {}).get("table") == table:
             sent[topic].append(payload["op"])
-    assert (sent["0"], sent["5"]) == (["c", "u", "d"], ["u", "d"])
-    decoded = decoder.decode(recorded("sqlserver_transactions"))
+    assert len(sent["0"]) > 1
+    assert sent[stop] == sent["0"][1:]
+    decoded = decoder.decode(recorded(f"{name}_transactions"))
     assert decoded.tables == ()
     assert all("provide.transaction" in one.stop.remedy for one in decoded.undecodable)
 
 
 def _value(row: dict[str, Any]) -> tuple[Any, ...]:
-    return (row["__op"], row["id"], row["words"])
+    own = {name.lower(): value for name, value in row.items()}
+    return (own["__op"], own["id"], own["words"])
+
+
+def test_oracles_transactions_come_whole_in_the_order_of_their_commits(decoder: Decoder) -> None:
+    names = ("__op", "__pair", "__transaction", "__position", "__within")
+    orders, items = (
+        [tuple(row[name] for name in names) for _, row in _runs(decoder, "oracle_restarts", of)[0]]
+        for of in ("ORDERS", "ITEMS")
+    )
+    first, second, third = (f"05000{n}0001000000" for n in ("1", "2", "3"))
+    assert orders == [
+        ("c", None, second, [209], [1]),
+        ("u", None, second, [209], [2]),
+        ("d", "newkey", second, [209], [3]),
+        ("c", "oldkey", second, [209], [3]),
+        ("c", None, first, [212], [1]),
+        ("d", None, first, [212], [2]),
+    ]
+    # Another transaction has the same commit, and its own numbers.
+    assert items == [("c", None, third, [209], [1]), ("c", None, first, [212], [3])]
+
+
+def test_oracle_goes_on_behind_its_offset_and_loses_the_second_half_of_a_pair(
+    decoder: Decoder,
+) -> None:
+    runs = _runs(decoder, "oracle_restarts", "ORDERS")
+    whole = [_value(row) for _, row in runs[0]]
+    for stop in [run for run in runs if run]:
+        sent = [row for at, row in runs[0] if at <= stop] + [row for _, row in runs[stop]]
+        # Behind a delete of a pair, and behind its tombstone.
+        lost = [("c", 3, "c")] if stop in (3, 4) else []
+        assert [_value(row) for row in sent] == [row for row in whole if row not in lost]

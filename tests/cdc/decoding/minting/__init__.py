@@ -7,5 +7,6 @@ Run by hand, with a connector's plugin unpacked into a folder, and Java:
     python -m tests.cdc.decoding.minting.sqlserver_streaming PLUGIN_FOLDER
     python -m tests.cdc.decoding.minting.oracle PLUGIN_FOLDER
     python -m tests.cdc.decoding.minting.oracle_types PLUGIN_FOLDER
+    python -m tests.cdc.decoding.minting.oracle_streaming PLUGIN_FOLDER
     python -m tests.cdc.decoding.minting.asked_snapshots CONNECTOR PLUGIN_FOLDER
 """

@@ -39,10 +39,10 @@ def start_jvm(plugin: Path, *more: Path) -> None:
 
 
 @contextmanager
-def compiled(plugin: Path, source: str) -> Iterator[Path]:
+def compiled(plugin: Path, source: str, *more: Path) -> Iterator[Path]:
     """A class of our own, which is there as long as its folder."""
     with tempfile.TemporaryDirectory() as folder:
-        jars = os.pathsep.join(map(str, plugin.glob("*.jar")))
+        jars = os.pathsep.join(map(str, [*plugin.glob("*.jar"), *more]))
         path = Path(__file__).with_name(source)
         subprocess.run(["javac", "-cp", jars, "-d", folder, path], check=True)
         yield Path(folder)
