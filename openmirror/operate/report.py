@@ -27,6 +27,7 @@ from openmirror.protocol.names import TableFolder, TableName, TablePath, table_n
 from openmirror.protocol.partner import Partner
 from openmirror.protocol.rows import EXTENSION_NAMES
 from openmirror.protocol.rules import Broken, Code
+from openmirror.protocol.streams import STREAMS_FOLDER
 from openmirror.reconcile.concurrently import side_by_side
 from openmirror.reconcile.discovery import Discovered, explore, has_zone
 from openmirror.reconcile.documents import Documents
@@ -176,7 +177,9 @@ def publish(
     """
     discovered = explore(ports.store, mirror)
     found = statuses_of(ports, mirror, discovered.folders, seen)
-    emit_statuses(ports, mirror, _with_stream_stops(ports.store, mirror, found))
+    has_streams = STREAMS_FOLDER in discovered.reserved
+    shown = _with_stream_stops(ports.store, mirror, found) if has_streams else found
+    emit_statuses(ports, mirror, shown)
     tables = [table for table in found if not isinstance(table.stage, WasDropped)]
     written = _write_tables(ports.store, mirror, tables)
     settings, _ = read_settings(ports.store, mirror)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from openmirror.errors import NotThere, Unavailable, is_of_one_place
 from openmirror.ports import Entry, FileStore, Listing, UnseenEntry
@@ -71,9 +72,11 @@ _Unlisted = dict[StorePath, Exception]
 _Found = Iterator[tuple[TableFolder, ETag]]
 
 
-def _landed(store: FileStore, mirror: str, unlisted: _Unlisted) -> _Found:
+def _landed(
+    store: FileStore, mirror: str, unlisted: _Unlisted, reserved: set[str] | None = None
+) -> _Found:
     zone = layout.landing_zone(mirror)
-    return _tables(store, mirror, zone, _folder, unlisted)
+    return _tables(store, mirror, zone, _folder, unlisted, reserved)
 
 
 def _known(store: FileStore, mirror: str, unlisted: _Unlisted) -> _Found:
@@ -101,12 +104,17 @@ def _tables(
     folder: StorePath,
     table_of: Callable[[Entry], str | None],
     unlisted: _Unlisted,
+    reserved: set[str] | None = None,
 ) -> _Found:
     """Tables directly in a folder, and in each `<schema>.schema` folder below it.
 
-    A schema that cannot be listed is added to `unlisted`; it must not hide those beside it.
+    A schema that cannot be listed is added to `unlisted`; it must not hide those beside it. Names
+    in the folder that are reserved are added to `reserved`.
     """
-    for entry in _visible(store.list_folder(folder)):
+    listing = store.list_folder(folder)
+    if reserved is not None:
+        reserved.update(entry.name for entry in listing.entries if is_reserved(entry.name))
+    for entry in _visible(listing):
         schema = entry.name.removesuffix(SCHEMA_SUFFIX)
         if not (_may_be_folder(entry) and schema != entry.name):
             if table := table_of(entry):
@@ -153,6 +161,8 @@ class Discovered:
     """Every table by name, landed or remembered."""
     unlisted: Mapping[StorePath, Exception] = field(default_factory=dict)
     """Folders of several tables that could not be listed, and why: nobody knows what is there."""
+    reserved: frozenset[str] = frozenset()
+    """Names that lie in the zone beside the tables, and are reserved."""
 
     @property
     def folders(self) -> list[TableFolder]:
@@ -167,10 +177,12 @@ def explore(store: FileStore, mirror: str) -> Discovered:
     that is not there: nothing may be concluded about its tables.
     """
     unlisted: _Unlisted = {}
-    landed = _as_far_as_seen(_landed, store, mirror, layout.landing_zone(mirror), unlisted)
+    reserved: set[str] = set()
+    landed_beside = partial(_landed, reserved=reserved)
+    landed = _as_far_as_seen(landed_beside, store, mirror, layout.landing_zone(mirror), unlisted)
     known = _as_far_as_seen(_known, store, mirror, layout.control_documents(mirror), unlisted)
     traces = {f: Traces(landed.get(f), known.get(f)) for f in sorted(landed | known)}
-    return Discovered(traces, unlisted)
+    return Discovered(traces, unlisted, frozenset(reserved))
 
 
 def _as_far_as_seen(
