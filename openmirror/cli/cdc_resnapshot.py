@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from openmirror.cli.cdc_verbs import SpoolOption, need_packages, spool_folder, stream_name
 from openmirror.cli.console import say
-from openmirror.cli.landing_target import ZoneOption, account_key, need_one_target
-from openmirror.cli.options import RootOption, settings_for
+from openmirror.cli.landing_target import ZoneOption, need_one_target
+from openmirror.cli.options import RootOption, account_key, settings_for
 from openmirror.errors import WrongRequest
-
-if TYPE_CHECKING:
-    from openmirror.settings import Settings
-    from openmirror.wiring.cdc import StreamZone
 
 
 def resnapshot(
@@ -58,7 +52,7 @@ def resnapshot(
     """
     need_packages()
     from openmirror.publishing.naming import table_path
-    from openmirror.wiring.cdc import want_snapshot
+    from openmirror.wiring.cdc import stream_zone, want_snapshot
 
     named = stream or (None if mirror is None else stream_name(mirror))
     if named is None or (mirror is None and zone is None):
@@ -67,20 +61,9 @@ def resnapshot(
     need_one_target(settings, zone, root, mirror)
     kept = spool_folder(settings, mirror or "", named, zone, spool)
     path = table_path(table)
-    with _zone(settings, mirror or "", zone) as into:
+    with stream_zone(settings, mirror or "", zone, account_key()) as into:
         is_new = want_snapshot(into, named, kept, path)
     if is_new:
         say(f"a new snapshot of {table} is asked for: `openmirror cdc run` takes it")
     else:
         say(f"a new snapshot of {table} was asked for already, and has not landed yet")
-
-
-@contextmanager
-def _zone(settings: Settings, mirror: str, zone: str | None) -> Iterator[StreamZone]:
-    from openmirror.wiring.cdc import stream_zone_at, zone_of_mirror
-
-    if zone is None:
-        yield zone_of_mirror(settings, mirror)
-        return
-    with stream_zone_at(zone, account_key()) as at:
-        yield at

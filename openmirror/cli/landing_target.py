@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openmirror.cli.console import say
+from openmirror.cli.options import account_key
 from openmirror.errors import WrongRequest
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import is_reserved
@@ -20,8 +20,6 @@ from openmirror.table.layout import landing_zone
 if TYPE_CHECKING:
     from openmirror.settings import Settings
     from openmirror.wiring.cdc import StreamZone
-
-_KEY_VARIABLE = "OPENMIRROR_ACCOUNT_KEY"
 
 ZoneOption = Annotated[
     str | None,
@@ -49,13 +47,14 @@ def landing_target(
 ) -> LandingTarget:
     """A mirror of the local root, which is held from now on, or a zone; until `parts` end."""
     from openmirror import wiring
-    from openmirror.wiring.cdc import stream_zone_at, zone_of_mirror
+    from openmirror.wiring.cdc import stream_zone
 
     if zone is None:
         parts.enter_context(wiring.locked(settings, say))
         _make_zone(wiring.local_root(settings), mirror)
-        return LandingTarget(zone_of_mirror(settings, mirror), mirror)
-    at = parts.enter_context(stream_zone_at(zone, account_key()))
+    at = parts.enter_context(stream_zone(settings, mirror, zone, account_key()))
+    if zone is None:
+        return LandingTarget(at, mirror)
     if missing := sorted(name for m, name in EXTENSION_NAMES.items() if m not in at.takes):
         say(
             f"the mirror of {zone} does not say that it takes {' and '.join(missing)}: a table "
@@ -83,11 +82,6 @@ def need_mirror_name(mirror: str) -> None:
     """Raise WrongRequest for what cannot be a folder."""
     if "/" in mirror or mirror in ("", ".", "..") or is_reserved(mirror):
         raise WrongRequest(f"{mirror!r} cannot be a mirror's name: choose one with --mirror")
-
-
-def account_key() -> str | None:
-    """The key of an account that is no identity's, as an emulator's."""
-    return os.environ.get(_KEY_VARIABLE) or None
 
 
 def _make_zone(root: Path, mirror: str) -> None:

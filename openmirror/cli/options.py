@@ -64,6 +64,11 @@ def settings_for(
     return Settings.load(os.environ if env is None else env, {"root": root, **(options or {})})
 
 
+def account_key() -> str | None:
+    """The key of a zone's account that is no identity's, as an emulator's."""
+    return os.environ.get("OPENMIRROR_ACCOUNT_KEY") or None
+
+
 def operator(why: str = "") -> Operator:
     """Who asks: the user of the operating system, whatever the environment claims."""
     from openmirror.operate.requests import Operator

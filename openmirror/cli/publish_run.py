@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
+from openmirror.cli.options import account_key
 from openmirror.cli.publish_progress import PublishProgress
 from openmirror.errors import WrongRequest
 from openmirror.ports import FileStore
@@ -51,8 +51,6 @@ from openmirror.publishing.snapshots import (
 )
 from openmirror.publishing.snapshots.table import SOURCE
 from openmirror.table.layout import StorePath, join
-
-_KEY_VARIABLE = "OPENMIRROR_ACCOUNT_KEY"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +127,7 @@ def run(request: PublishRequest, stdin: BinaryIO, progress: PublishProgress) -> 
 @contextmanager
 def _place(request: PublishRequest) -> Iterator[_Place]:
     path = table_path(request.table)
-    at = zone_place(request.zone, os.environ.get(_KEY_VARIABLE) or None)
+    at = zone_place(request.zone, account_key())
     options = PublisherOptions(default_schema=request.default_schema)
     folder = join(at.path, *str(path).split("/"))
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from openmirror.errors import NotThere
 from openmirror.ports import FileStore
 from openmirror.protocol.rows import EXTENSION_NAMES, Marker
-from openmirror.table.layout import StorePath, folder_of, join
+from openmirror.table.layout import StorePath, join, monitoring_of
 
 _MARKERS = {name: marker for marker, name in EXTENSION_NAMES.items()}
 
@@ -29,7 +29,7 @@ def advertised(store: FileStore, zone: StorePath) -> Advertised:
     Raises what the store does, but for a file that is not there.
     """
     try:
-        content = store.read(join(folder_of(zone), "Monitoring", "replicator.json")).data
+        content = store.read(join(monitoring_of(zone), "replicator.json")).data
         document = json.loads(content)
     except (NotThere, ValueError):
         return Advertised()

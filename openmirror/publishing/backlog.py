@@ -16,7 +16,7 @@ from openmirror.protocol.json_text import JsonError, parse_json
 from openmirror.protocol.names import TablePath
 from openmirror.publishing.newest import change_files
 from openmirror.publishing.read_footers import SizedFile, footers
-from openmirror.table.layout import StorePath, folder_of, join
+from openmirror.table.layout import StorePath, join, monitoring_of
 
 _BEFORE_ITS_FIRST_BATCH = ("Initialized", "Snapshotting")
 """Words of a status (PROTOCOL §10)."""
@@ -57,7 +57,7 @@ def mirror_status(
 ) -> MirrorSays | None:
     """The entry of `Files/Monitoring/tables.json`; None where there is none, or no such file."""
     try:
-        content = store.read(_status_file(zone)).data
+        content = store.read(join(monitoring_of(zone), "tables.json")).data
         document = parse_json(content).value
     except (NotThere, JsonError):
         return None
@@ -75,13 +75,6 @@ def mirror_status(
                 rows if isinstance(rows, int) else 0,
             )
     return None
-
-
-def _status_file(zone: StorePath) -> StorePath:
-    """Beside the zone, which on a machine may be the only name below its store's root."""
-    beside = folder_of(zone)
-    monitoring = join(beside, "Monitoring") if beside else StorePath("Monitoring")
-    return join(monitoring, "tables.json")
 
 
 def rows_not_archived(store: FileStore, folder: StorePath, landed_rows: int) -> int:

@@ -19,6 +19,7 @@ LAKE = StorePath("lake")
 FILES = "Files"
 ZONE = (FILES, "LandingZone")
 """The parts of a landing zone's path behind the name of its mirror."""
+_MONITORING = "Monitoring"
 
 
 def join(folder: StorePath, *names: str) -> StorePath:
@@ -65,7 +66,13 @@ def path_in_zone(parts: Sequence[str]) -> PathInZone | None:
 
 def monitoring(mirror: str) -> StorePath:
     """Where publishers read status."""
-    return join(LANDING, mirror, FILES, "Monitoring")
+    return monitoring_of(landing_zone(mirror))
+
+
+def monitoring_of(zone: StorePath) -> StorePath:
+    """The same beside any landing zone, which may be the only name below its store's root."""
+    beside = folder_of(zone)
+    return join(beside, _MONITORING) if beside else StorePath(_MONITORING)
 
 
 def table_folder(folder: TableFolder) -> StorePath:

@@ -54,11 +54,8 @@ class StreamZone:
     """Whether its mirror asks for columns of lineage."""
 
 
-def zone_of_mirror(settings: Settings, mirror: str) -> StreamZone:
-    """The zone of a mirror of a local root, which this version applies.
-
-    Raises WrongRequest for a mirroring.json that is wrong.
-    """
+def _zone_of_mirror(settings: Settings, mirror: str) -> StreamZone:
+    """What is asked for, by its settings: this version applies it."""
     store = LocalStore(local_root(settings))
     wanted, _ = read_settings(store, mirror)
     if isinstance(wanted, Broken):
@@ -72,16 +69,21 @@ def spool_of_mirror(settings: Settings, mirror: str, stream: str) -> Path:
 
 
 @contextmanager
-def stream_zone_at(zone: str, key: str | None) -> Iterator[StreamZone]:
-    """A landing zone whose mirror runs elsewhere, until the block ends.
+def stream_zone(
+    settings: Settings, mirror: str, zone: str | None, key: str | None
+) -> Iterator[StreamZone]:
+    """The zone of a mirror of the local root, or one whose mirror runs elsewhere; for a block.
 
-    `key`: the account's key, where its store is no identity's. Raises what `zone_place` and the
-    store do.
+    `key`: the key of its account, where its store is no identity's. Raises what `zone_place` and
+    the store do, and WrongRequest for a mirroring.json that is wrong.
     """
+    if zone is None:
+        yield _zone_of_mirror(settings, mirror)
+        return
     place = zone_place(zone, key)
     try:
-        mirror = advertised(place.store, place.path)
-        yield StreamZone(place.store, place.path, mirror.takes, mirror.lineage)
+        wanted = advertised(place.store, place.path)
+        yield StreamZone(place.store, place.path, wanted.takes, wanted.lineage)
     finally:
         place.close()
 

@@ -70,14 +70,8 @@ def check(
     _check_reading(findings, payloads.values, "payload")
     known_one = pc.is_in(payloads.of_source("connector"), pa.array(CONNECTORS))
     findings.add(pc.invert(known_one), _OTHER_CONNECTOR)
-    findings.add(pc.greater(payloads.of_source("redo_thread").cast(pa.int64()), 1), _CLUSTER)
     findings.add(_counted(payloads), _COUNTED)
-    is_of_oracle = pc.equal(payloads.of_source("connector"), "oracle")
-    placed = pc.is_valid(payloads.of_source("commit_scn"))
-    asked = pc.and_(is_of_snapshot(payloads.of_source), placed)
-    findings.add(pc.and_(is_of_oracle, asked), _OLDER_SNAPSHOT)
-    lacking = pc.is_in(pa.array(range(len(payloads.rows))), pa.array(payloads.absent, pa.int64()))
-    findings.add(pc.and_(is_of_oracle, lacking), _LARGE_OF_ORACLE)
+    _check_oracle(findings, payloads)
     operations = pc.struct_field(payloads.values, "op")
     known = pc.is_in(operations, pa.array([*_WITH_ROW, DELETE, _TRUNCATE]))
     findings.add(pc.invert(known), no_envelope("its op is none that is known"))
@@ -118,6 +112,21 @@ def _check_defaults(findings: Findings, envelope: ChangeEnvelope, payloads: Payl
             "key.converter.replace.null.with.default=false, then take a new snapshot of the table.",
         )
         findings.add(pc.equal(payloads.of_source("snapshot"), NO_SNAPSHOT), stop)
+
+
+def _check_oracle(findings: Findings, payloads: Payloads) -> None:
+    of_oracle = pc.fill_null(pc.equal(payloads.of_source("connector"), "oracle"), False)
+    if not pc.any(of_oracle).as_py():
+        return
+    threads = payloads.of_source("redo_thread").cast(pa.int64())
+    placed = pc.is_valid(payloads.of_source("commit_scn"))
+    lacking = pc.is_in(pa.array(range(len(payloads.rows))), pa.array(payloads.absent, pa.int64()))
+    for wrong, stop in (
+        (pc.greater(threads, 1), _CLUSTER),
+        (pc.and_(is_of_snapshot(payloads.of_source), placed), _OLDER_SNAPSHOT),
+        (lacking, _LARGE_OF_ORACLE),
+    ):
+        findings.add(pc.and_(of_oracle, wrong), stop)
 
 
 def _counted(payloads: Payloads) -> pa.Array:
