@@ -17,7 +17,6 @@ from tests.cdc.decoding.minting.mint import (
     Mint,
     MintedColumn,
     compiled,
-    configuration,
     java,
     start_jvm,
 )
@@ -25,15 +24,8 @@ from tests.cdc.decoding.recorded import FOLDER, written
 
 
 def _sqlserver(name: str) -> list[Event]:
-    given = {"topic.prefix": name, "database.names": "shop", "database.hostname": "h"}
-    kind = "io.debezium.connector.sqlserver.SqlServer"
-    config = java(f"{kind}ConnectorConfig")(configuration(given))
-    converters = java(f"{kind}ValueConverters")(
-        config.getDecimalMode(), config.getTemporalPrecisionMode(), config.binaryHandlingMode()
-    )
     column = MintedColumn(name="id", type="int", jdbc=4, length=10, scale=0, optional=False)
-    mint = Mint(("shop", "dbo", "asked"), (column,), ("id",), config, converters)
-    places = sqlserver.Places(config, mint.id)
+    mint, places = sqlserver.minted(name, "asked", (column,), ("id",))
     return [
         *_asked(mint, places.change("758:0005", "758:0003", 1)),
         mint.event("c", places.change("760:0006", "760:0002", 1), None, [6]),
@@ -41,13 +33,8 @@ def _sqlserver(name: str) -> list[Event]:
 
 
 def _oracle(name: str) -> list[Event]:
-    given = {"topic.prefix": name, "database.dbname": "ORCLCDB", "database.hostname": "h"}
-    kind = "io.debezium.connector.oracle.Oracle"
-    config = java(f"{kind}ConnectorConfig")(configuration(given))
-    converters = java(f"{kind}ValueConverters")(config, java("NoDatabase")(config.getJdbcConfig()))
     column = MintedColumn(name="ID", type="NUMBER", jdbc=2, length=9, scale=0, optional=False)
-    mint = Mint(("ORCLPDB1", "SHOP", "ASKED"), (column,), ("ID",), config, converters)
-    places = oracle.Places(config, mint.id)
+    mint, places = oracle.minted(name, "ASKED", (column,), ("ID",))
     return [
         *_asked(mint, places.change("2589460", "0500060004040000", 7)),
         mint.event("c", places.change("2589470", "0500060005040000", 1), None, ["6"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +96,16 @@ class Dispatching:
 
     def _header(self, topic: Any, header: Any) -> Any:
         return self._headers.fromConnectHeader(topic, header.key(), header.schema(), header.value())
+
+
+def with_restarts(stream: Callable[..., list[Dispatched]], stops: Sequence[int]) -> list[Event]:
+    """A whole stream as topic `0`, and as topic `n` the one from behind its nth record.
+
+    `stream` gives what a connector sends from an offset on; without one, all of it.
+    """
+    whole = stream()
+    runs = {0: whole, **{at: stream(whole[at - 1].offset) for at in stops}}
+    return [[str(run), *sent.event[1:]] for run, of in runs.items() for sent in of]
 
 
 def _queue() -> Any:

@@ -61,6 +61,11 @@ def configuration(properties: Mapping[str, str]) -> Any:
     return builder.build()
 
 
+def row(columns: Sequence[MintedColumn], values: Mapping[str, Any]) -> list[Any]:
+    """Values by their columns; None where there is none."""
+    return [values.get(column.name) for column in columns]
+
+
 def table_of(table: Sequence[str], columns: Sequence[MintedColumn], keys: Sequence[str]) -> Any:
     """Debezium's form of a table; `table`: catalogue, schema and name."""
     editor = java("io.debezium.relational.Table").editor()
@@ -128,8 +133,8 @@ class Mint:
             "d": lambda: envelope.delete(rows[0], source, now),
             "t": lambda: envelope.truncate(source, now),
         }[op]()
-        row = after if after is not None else before
-        key = None if row is None else self._schema.keyFromColumnData(_array(row))
+        whole = after if after is not None else before
+        key = None if whole is None else self._schema.keyFromColumnData(_array(whole))
         written = [
             None if key is None else self._written(True, self._schema.keySchema(), key),
             self._written(False, envelope.schema(), value),

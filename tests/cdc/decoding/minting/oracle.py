@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,12 @@ from tests.cdc.decoding.minting.mint import (
     compiled,
     configuration,
     java,
+    row,
     start_jvm,
 )
 from tests.cdc.decoding.recorded import FOLDER, written
 
+_KIND = "io.debezium.connector.oracle.Oracle"
 _MODES: Mapping[str, Mapping[str, str]] = {
     "oracle_texts": {
         "decimal.handling.mode": "precise",
@@ -72,25 +75,14 @@ def main(plugin: Path) -> None:
 
 
 def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
-    given = {"topic.prefix": name, "database.dbname": "ORCLCDB", "database.hostname": "h", **mode}
-    kind = "io.debezium.connector.oracle.Oracle"
-    config = java(f"{kind}ConnectorConfig")(configuration(given))
-    converters = java(f"{kind}ValueConverters")(config, java("NoDatabase")(config.getJdbcConfig()))
     columns = (*_COLUMNS, *_SPANS) if "interval.handling.mode" in mode else _COLUMNS
-    mint = Mint(("ORCLPDB1", "SHOP", "EVERY_TYPE"), columns, ("ID", "PRICE"), config, converters)
-
-    def row(values: Mapping[str, Any]) -> list[Any]:
-        return [values.get(column.name) for column in columns]
-
-    places = Places(config, mint.id)
-    first, edges = row(_first()), row(_edges())
-    nothing = row({"ID": _number("3"), "PRICE": _number("0")})
+    mint, places = minted(name, "EVERY_TYPE", columns, ("ID", "PRICE"), mode)
+    filled = partial(row, columns)
+    first, edges = filled(_first()), filled(_edges())
+    nothing = filled({"ID": _number("3"), "PRICE": _number("0")})
     # What LogMiner gives: texts, and nothing of large values that have not changed.
-    streamed = row(_streamed())
-    unavailable = java(f"{kind}ValueConverters").UNAVAILABLE_VALUE
-    updated = [*streamed]
-    at = [column.name for column in columns].index("CLOB")
-    updated[at] = updated[at + 1] = unavailable
+    streamed = filled(_streamed())
+    updated = filled({**_streamed(), **dict.fromkeys(("CLOB", "BLOB"), unavailable())})
     moved = ["4", *streamed[1:]]
     new_key = {"__debezium.newkey": '{"ID":4,"PRICE":"AA=="}'}
     old_key = {"__debezium.oldkey": '{"ID":3,"PRICE":"AA=="}'}
@@ -106,6 +98,27 @@ def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
         mint.tombstone(moved),
         mint.event("t", places.change("10000000000000001", "0500060006040000", 1), None, None),
     ]
+
+
+def minted(
+    name: str,
+    table: str,
+    columns: Sequence[MintedColumn],
+    keys: Sequence[str],
+    mode: Mapping[str, str] | None = None,
+) -> tuple[Mint, Places]:
+    """A table by the connector's own classes, and where its changes stand."""
+    given = {"topic.prefix": name, "database.dbname": "ORCLCDB", "database.hostname": "h"}
+    config = java(f"{_KIND}ConnectorConfig")(configuration({**given, **(mode or {})}))
+    database = java("NoDatabase")(config.getJdbcConfig())
+    converters = java(f"{_KIND}ValueConverters")(config, database)
+    mint = Mint(("ORCLPDB1", "SHOP", table), columns, keys, config, converters)
+    return mint, Places(config, mint.id)
+
+
+def unavailable() -> Any:
+    """What stands for a value that the log does not have."""
+    return java(f"{_KIND}ValueConverters").UNAVAILABLE_VALUE
 
 
 class Places:

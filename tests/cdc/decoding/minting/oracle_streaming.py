@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import jpype
 
 from openmirror.spark.jars import default_cache
 from standins.kafka.jars import cluster_jars
-from tests.cdc.decoding.minting.dispatching import Dispatched, Dispatching
+from tests.cdc.decoding.minting.dispatching import Dispatched, Dispatching, with_restarts
 from tests.cdc.decoding.minting.mint import (
     MintedColumn,
     compiled,
@@ -184,9 +185,7 @@ def _write(
     name: str, settings: Mapping[str, str], rows: Sequence[Any], stops: Sequence[int]
 ) -> None:
     source = StreamingSource(name, settings)
-    whole = source.stream(rows)
-    runs = {0: whole, **{at: source.stream(rows, whole[at - 1].offset) for at in stops}}
-    records = [[str(run), *sent.event[1:]] for run, of in runs.items() for sent in of]
+    records = with_restarts(partial(source.stream, rows), stops)
     (FOLDER / f"{name}.json").write_text(written(records))
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from tests.cdc.decoding.minting.mint import (
     Event,
-    Mint,
     MintedColumn,
     compiled,
-    configuration,
     java,
+    row,
     start_jvm,
 )
-from tests.cdc.decoding.minting.oracle import Places
+from tests.cdc.decoding.minting.oracle import minted, unavailable
 from tests.cdc.decoding.recorded import FOLDER, written
 
 _MODES: Mapping[str, Mapping[str, str]] = {
@@ -104,27 +104,18 @@ def main(plugin: Path) -> None:
 
 
 def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
-    given = {"topic.prefix": name, "database.dbname": "ORCLCDB", "database.hostname": "h", **mode}
-    kind = "io.debezium.connector.oracle.Oracle"
-    config = java(f"{kind}ConnectorConfig")(configuration(given))
-    converters = java(f"{kind}ValueConverters")(config, java("NoDatabase")(config.getJdbcConfig()))
     # A numeric of a negative scale would stop the table where times are tried.
     columns = _COLUMNS if name == "oracle_types" else (*_COLUMNS, *_WHOLE_MILLIONS)
-    mint = Mint(("ORCLPDB1", "SHOP", "ALL_TYPES"), columns, ("ID",), config, converters)
+    mint, places = minted(name, "ALL_TYPES", columns, ("ID",), mode)
     expected = [column.name for column in columns if column.name not in LEFT_OUT]
     assert mint.columns == expected, mint.columns
-    places = Places(config, mint.id)
-    unavailable = java(f"{kind}ValueConverters").UNAVAILABLE_VALUE
-
-    def row(values: Mapping[str, Any]) -> list[Any]:
-        return [values.get(column.name) for column in columns]
-
-    streamed = row(_streamed())
-    updated = row({**_streamed(), **dict.fromkeys(_LOBS, unavailable)})
+    filled = partial(row, columns)
+    streamed = filled(_streamed())
+    updated = filled({**_streamed(), **dict.fromkeys(_LOBS, unavailable())})
     return [
-        mint.event("r", places.snapshot("FIRST"), None, row(_first())),
-        mint.event("r", places.snapshot("TRUE"), None, row(_edges())),
-        mint.event("r", places.snapshot("LAST"), None, row({"ID": _decimal("3")})),
+        mint.event("r", places.snapshot("FIRST"), None, filled(_first())),
+        mint.event("r", places.snapshot("TRUE"), None, filled(_edges())),
+        mint.event("r", places.snapshot("LAST"), None, filled({"ID": _decimal("3")})),
         mint.event("c", places.change("2589451", "0a00040019040000", 1), None, streamed),
         mint.event("u", places.change("2589460", "0500060004040000", 1), streamed, updated),
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from tests.cdc.decoding.minting.mint import (
     MintedColumn,
     configuration,
     java,
+    row,
     start_jvm,
 )
 from tests.cdc.decoding.recorded import FOLDER, written
@@ -74,15 +75,8 @@ def main(plugin: Path) -> None:
 
 
 def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
-    given = {"topic.prefix": name, "database.names": "shop", "database.hostname": "h", **mode}
-    kind = "io.debezium.connector.sqlserver.SqlServer"
-    config = java(f"{kind}ConnectorConfig")(configuration(given))
-    converters = java(f"{kind}ValueConverters")(
-        config.getDecimalMode(), config.getTemporalPrecisionMode(), config.binaryHandlingMode()
-    )
-    mint = Mint(("shop", "dbo", "every_type"), _COLUMNS, ("id", "price"), config, converters)
-    places = Places(config, mint.id)
-    first, edges, nothing = (_row(values) for values in (_first(), _edges(), {}))
+    mint, places = minted(name, "every_type", _COLUMNS, ("id", "price"), mode)
+    first, edges, nothing = (row(_COLUMNS, values) for values in (_first(), _edges(), {}))
     nothing[0], nothing[7] = 3, java("java.math.BigDecimal")("0.00")
     large = [column.name for column in _COLUMNS].index("words")
     # An update of another column: of a large value the change table has NULL on both sides.
@@ -140,8 +134,22 @@ class Places:
         return java(self._kind + "Lsn").valueOf(f"00000027:00000{end}")
 
 
-def _row(values: Mapping[str, Any]) -> list[Any]:
-    return [values.get(column.name) for column in _COLUMNS]
+def minted(
+    name: str,
+    table: str,
+    columns: Sequence[MintedColumn],
+    keys: Sequence[str],
+    mode: Mapping[str, str] | None = None,
+) -> tuple[Mint, Places]:
+    """A table by the connector's own classes, and where its changes stand."""
+    given = {"topic.prefix": name, "database.names": "shop", "database.hostname": "h"}
+    kind = "io.debezium.connector.sqlserver.SqlServer"
+    config = java(f"{kind}ConnectorConfig")(configuration({**given, **(mode or {})}))
+    converters = java(f"{kind}ValueConverters")(
+        config.getDecimalMode(), config.getTemporalPrecisionMode(), config.binaryHandlingMode()
+    )
+    mint = Mint(("shop", "dbo", table), columns, keys, config, converters)
+    return mint, Places(config, mint.id)
 
 
 def _first() -> dict[str, Any]:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import jpype
 
-from tests.cdc.decoding.minting.dispatching import Dispatched, Dispatching
+from tests.cdc.decoding.minting.dispatching import Dispatched, Dispatching, with_restarts
 from tests.cdc.decoding.minting.mint import (
     MintedColumn,
     compiled,
@@ -214,9 +215,7 @@ def main(plugin: Path) -> None:
         rows = _scenario()
         for name, (settings, stops) in _FILES.items():
             source = StreamingSource(name, ("orders", "items"), settings)
-            whole = source.stream(rows)
-            runs = {0: whole, **{at: source.stream(rows, whole[at - 1].offset) for at in stops}}
-            records = [[str(run), *sent.event[1:]] for run, of in runs.items() for sent in of]
+            records = with_restarts(partial(source.stream, rows), stops)
             (FOLDER / f"{name}.json").write_text(written(records))
 
 

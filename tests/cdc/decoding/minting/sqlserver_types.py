@@ -9,13 +9,12 @@ from typing import Any
 
 from tests.cdc.decoding.minting.mint import (
     Event,
-    Mint,
     MintedColumn,
-    configuration,
     java,
+    row,
     start_jvm,
 )
-from tests.cdc.decoding.minting.sqlserver import Places
+from tests.cdc.decoding.minting.sqlserver import minted
 from tests.cdc.decoding.recorded import FOLDER, written
 
 _MODES: Mapping[str, Mapping[str, str]] = {
@@ -78,29 +77,18 @@ def main(plugin: Path) -> None:
 
 
 def _records(name: str, mode: Mapping[str, str]) -> list[Event]:
-    given = {"topic.prefix": name, "database.names": "shop", "database.hostname": "h", **mode}
-    kind = "io.debezium.connector.sqlserver.SqlServer"
-    config = java(f"{kind}ConnectorConfig")(configuration(given))
-    converters = java(f"{kind}ValueConverters")(
-        config.getDecimalMode(), config.getTemporalPrecisionMode(), config.binaryHandlingMode()
-    )
-    mint = Mint(("shop", "dbo", "all_types"), _COLUMNS, ("id",), config, converters)
+    mint, places = minted(name, "all_types", _COLUMNS, ("id",), mode)
     expected = [column.name for column in _COLUMNS if column.name not in LEFT_OUT]
     assert mint.columns == expected, mint.columns
-    places = Places(config, mint.id)
-    first, edges, nothing = (_row(values) for values in (_first(), _edges(), _nothing()))
-    out_of_years = _row(_out_of_years())
+    first, edges, nothing = (row(_COLUMNS, values) for values in (_first(), _edges(), _nothing()))
+    emptied, out_of_years = row(_COLUMNS, _emptied()), row(_COLUMNS, _out_of_years())
     return [
         mint.event("r", places.snapshot("FIRST"), None, first),
         mint.event("r", places.snapshot("TRUE"), None, edges),
         mint.event("r", places.snapshot("LAST"), None, nothing),
-        mint.event("u", places.change("758:0005", "758:0003", 2), first, _row(_emptied())),
+        mint.event("u", places.change("758:0005", "758:0003", 2), first, emptied),
         mint.event("c", places.change("760:0004", "760:0002", 1), None, out_of_years),
     ]
-
-
-def _row(values: Mapping[str, Any]) -> list[Any]:
-    return [values.get(column.name) for column in _COLUMNS]
 
 
 def _times(clock: str, day: str, minutes: int) -> dict[str, Any]:
