@@ -210,6 +210,16 @@ class Settings(BaseModel):
         min_length=1,
         description="The catalog that new tables are registered in; by default none.",
     )
+    relay: bool = Field(
+        default=False,
+        description="Whether a runner also lands the streams of databases that mirrors declare in "
+        "mirroring.json, which takes --continuous; --relay.",
+    )
+    client_config: Path | None = Field(
+        default=None,
+        description="The file that says what brokers of streams ask of a client, a name=value a "
+        "line, by librdkafka's names; --client-config.",
+    )
     serve_host: str = Field(
         default="127.0.0.1",
         min_length=1,

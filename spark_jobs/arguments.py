@@ -26,6 +26,9 @@ class Arguments:
     root: str | None
     mirrors: tuple[str, ...]
     continuous: bool
+    """Whether it goes on until it is stopped."""
+    relay: bool | None
+    """Whether it lands declared streams; None leaves that to the environment."""
     env: Mapping[str, str]
     """The environment, with what `--set` says over it."""
 
@@ -55,6 +58,13 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
     )
     mode.add_argument("--continuous", action="store_true", help="go on until stopped")
     parser.add_argument(
+        "--relay",
+        action="store_true",
+        default=None,
+        help="also land the streams of databases that mirroring.json declares, which takes "
+        "--continuous: OPENMIRROR_RELAY (docs/SOURCES.md)",
+    )
+    parser.add_argument(
         "--set",
         action="append",
         default=[],
@@ -68,7 +78,9 @@ def parse(argv: Sequence[str], env: Mapping[str, str]) -> Arguments:
         if not name or not equals:
             parser.error(f"--set {text!r} is not NAME=VALUE")
         options[_variable(name)] = value
-    return Arguments(found.root, tuple(found.mirror), found.continuous, {**env, **options})
+    return Arguments(
+        found.root, tuple(found.mirror), found.continuous, found.relay, {**env, **options}
+    )
 
 
 def _variable(name: str) -> str:

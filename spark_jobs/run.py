@@ -37,11 +37,17 @@ def run(argv: Sequence[str], env: Mapping[str, str]) -> int:
 
 def _work(arguments: Arguments) -> int:
     from openmirror import wiring
+    from openmirror.errors import CannotStart
     from openmirror.runtime.stop_signals import stop_signals
     from openmirror.settings import Settings
     from spark_jobs.lines import log_event, say
 
-    settings = Settings.load(arguments.env, {"root": arguments.root})
+    settings = Settings.load(arguments.env, {"root": arguments.root, "relay": arguments.relay})
+    if settings.relay and not arguments.continuous:
+        raise CannotStart(
+            "--relay (OPENMIRROR_RELAY) goes with --continuous: a stream of a database has no end, "
+            "and a runner that waits for one would never be idle"
+        )
     with (
         wiring.runner(
             settings, arguments.env, arguments.mirrors, emit=log_event, say=say

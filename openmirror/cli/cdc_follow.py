@@ -90,12 +90,12 @@ def follow(
         --zone https://contoso.dfs.core.windows.net/landing/shop/Files/LandingZone
     """
     need_packages("confluent_kafka")
-    from openmirror.cdc.kafka.address import TopicAddress
     from openmirror.publishing.naming import table_path
+    from openmirror.topic_address import TopicAddress
     from openmirror.wiring.cdc import RelayWishes
     from openmirror.wiring.topics import brokers_of
 
-    settings = settings_for(root)
+    settings = settings_for(root, options={"client_config": client_config})
     need_one_target(settings, zone, root, mirror)
     address = TopicAddress.parse(topic)
     name = mirror or address.pattern
@@ -105,7 +105,7 @@ def follow(
         need_mirror_name(name)
     again = tuple(map(table_path, retry or ()))
     wishes = RelayWishes(interval(trigger), anew=anew, retry=again, own_snapshots=False)
-    brokers = brokers_of(address, client_config)
+    brokers = brokers_of(address, settings.client_config)
     topics = brokers.topics()
     if wishes.retry and len(topics) > 1:
         raise WrongRequest(f"--retry: name one topic in the URL, of {', '.join(topics)}")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _EXTRA = "openmirror[local,cdc]"
 _PACKAGES = ("jpype", "psycopg")
-_SHORTEST, _LONGEST = timedelta(seconds=0.2), timedelta(seconds=60)
 
 DatabaseArgument = Annotated[
     str,
@@ -98,10 +97,12 @@ def stream_name(mirror: str) -> str:
 
 def interval(text: str) -> timedelta:
     """How often changes are landed; raises BadParameter for what is none, or out of bounds."""
+    from openmirror.mirroring.document import LONGEST_TRIGGER, SHORTEST_TRIGGER
+
     try:
         every = durations.parse(text)
     except ValueError as error:
         raise typer.BadParameter(f"--trigger {text}: {error}") from None
-    if not _SHORTEST <= every <= _LONGEST:
+    if not SHORTEST_TRIGGER <= every <= LONGEST_TRIGGER:
         raise typer.BadParameter(f"--trigger {text}: between 0.2s and 60s")
     return every

@@ -18,6 +18,15 @@ from openmirror.progress.runner import (
     SweepFoundWork,
     WorkItemTaken,
 )
+from openmirror.progress.streams import (
+    StreamBegun,
+    StreamEnded,
+    StreamFailed,
+    StreamLanded,
+    StreamTableBegunAnew,
+    StreamTableStopped,
+    StreamWaits,
+)
 from openmirror.progress.tables import (
     AttemptFailed,
     BatchCommitted,
@@ -48,6 +57,8 @@ def line_of(event: ProgressEvent, now: datetime) -> str | None:
     """What happened, without what it happened to; None for what is not worth a line."""
     match event:
         case WorkItemTaken() | SweepFoundWork() | BatchStarted() | LeaseTakenByOther():
+            return None
+        case StreamLanded():
             return None
         case TableWaiting(kind=kind) if kind in _PASSING:
             return None
@@ -89,6 +100,20 @@ def line_of(event: ProgressEvent, now: datetime) -> str | None:
             return f"{event.task.value} failed: {event.reason}"
         case FileWatchFailed():
             return event.reason
+        case StreamBegun():
+            return f"stream {event.stream}: landed from record {event.record} on"
+        case StreamWaits():
+            return f"stream {event.stream}: not landed, and tried again: {event.reason}"
+        case StreamFailed():
+            return f"stream {event.stream} is landed no further: {event.reason}"
+        case StreamEnded():
+            return f"stream {event.stream}: not declared any more, and not landed any more"
+        case StreamTableStopped():
+            return (
+                f"stopped in stream {event.stream} by {event.code}: {event.reason}. {event.remedy}"
+            )
+        case StreamTableBegunAnew():
+            return f"stream {event.stream}: its new snapshot has landed"
     assert_never(event)
 
 

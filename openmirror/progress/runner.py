@@ -128,6 +128,8 @@ class PeriodicTask(StrEnum):
     STATUS = "status"
     RENEWAL = "renewal"
     """Of the leases and messages that a runner has."""
+    STREAMS = "streams"
+    """Of databases, that mirrors declare: beginning and ending them."""
 
 
 @dataclass(frozen=True)

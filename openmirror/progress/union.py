@@ -16,6 +16,15 @@ from openmirror.progress.runner import (
     SweepFoundWork,
     WorkItemTaken,
 )
+from openmirror.progress.streams import (
+    StreamBegun,
+    StreamEnded,
+    StreamFailed,
+    StreamLanded,
+    StreamTableBegunAnew,
+    StreamTableStopped,
+    StreamWaits,
+)
 from openmirror.progress.tables import (
     AttemptFailed,
     BatchCommitted,
@@ -59,6 +68,13 @@ ProgressEvent: TypeAlias = (
     | LeaseOperationFailed
     | PeriodicTaskFailed
     | FileWatchFailed
+    | StreamBegun
+    | StreamLanded
+    | StreamWaits
+    | StreamFailed
+    | StreamEnded
+    | StreamTableStopped
+    | StreamTableBegunAnew
 )
 
 EventSink = Callable[[ProgressEvent], None]

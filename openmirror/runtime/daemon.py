@@ -12,7 +12,7 @@ from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.isolation import Reconciler
 from openmirror.runtime.sweeping import clean, publish_all, sweep
-from openmirror.runtime.timers import Repeating
+from openmirror.runtime.timers import Beside, Repeating, Wake
 from openmirror.runtime.workers import SECONDS_TO_FINISH, WorkerPool
 
 
@@ -36,7 +36,9 @@ class Daemon:
         mirrors: Callable[[], Iterable[str]],
         workers: int,
         every: Intervals,
+        beside: Callable[[Wake], Beside] | None = None,
     ) -> None:
+        """`beside` begins what is to go on besides, and may wake tables."""
         self._ports = ports
         self._mirrors = mirrors
         self._waker = waker
@@ -44,12 +46,13 @@ class Daemon:
         self._sweep = Repeating(
             ports, PeriodicTask.SWEEP, every.sweep, lambda: sweep(ports, mirrors(), waker)
         )
-        self._timers = (
+        self._timers: tuple[Beside, ...] = (
             self._sweep,
             Repeating(ports, PeriodicTask.CLEANUP, every.cleanup, lambda: clean(ports, mirrors())),
             Repeating(
                 ports, PeriodicTask.STATUS, every.status, lambda: publish_all(ports, mirrors())
             ),
+            *([beside(waker.wake)] if beside else ()),
         )
 
     def serve(self, seconds: float) -> None:

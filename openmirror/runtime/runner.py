@@ -35,7 +35,7 @@ from openmirror.runtime.messages import Message, Messages
 from openmirror.runtime.resting import RestingTables
 from openmirror.runtime.run_result import RunResult, Troubles
 from openmirror.runtime.sweeping import publish_all, publish_resting, sweep
-from openmirror.runtime.timers import Repeating
+from openmirror.runtime.timers import Beside, Repeating, Wake
 from openmirror.runtime.workers import SECONDS_TO_FINISH, Reschedule, WorkerPool
 
 _MOST_AT_ONCE = 32
@@ -80,7 +80,9 @@ class Runner:
         mirrors: Callable[[], Iterable[str]],
         workers: int,
         timing: RunnerTiming,
+        beside: Callable[[Wake], Beside] | None = None,
     ) -> None:
+        """`beside` begins what is to go on besides, and may wake tables."""
         self._ports = ports
         self._engine = engine
         self._queue = queue
@@ -97,7 +99,7 @@ class Runner:
         self._workers = WorkerPool(self._reconcile, workers)
         resting = RestingTables(timing.status, timing.slowest)
         self._sweeping = Repeating(ports, PeriodicTask.SWEEP, timing.sweep, self._sweep)
-        self._timers = (
+        self._timers: tuple[Beside, ...] = (
             Repeating(ports, PeriodicTask.RENEWAL, timing.keep, self._keep),
             self._sweeping,
             Repeating(
@@ -106,6 +108,7 @@ class Runner:
                 timing.status,
                 lambda: publish_resting(ports, mirrors(), resting),
             ),
+            *([beside(self._workers.wake)] if beside else ()),
         )
 
     def serve(self, seconds: float) -> None:

@@ -5,10 +5,27 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Protocol
 
 from openmirror.errors import is_of_one_place, words_of
 from openmirror.progress.runner import PeriodicTask, PeriodicTaskFailed
+from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.root_ports import RootPorts
+
+Wake = Callable[[TableFolder], None]
+"""Asks for a table to be reconciled soon; from any thread."""
+
+
+class Beside(Protocol):
+    """What goes on in threads of its own beside the tables of a process."""
+
+    def check(self) -> None:
+        """Raise what ended it, if it was something after which nothing can go on."""
+        ...
+
+    def stop(self, seconds: float) -> None:
+        """Begin nothing more, and wait about so long for what is underway."""
+        ...
 
 
 class Repeating:

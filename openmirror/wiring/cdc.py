@@ -19,6 +19,7 @@ from openmirror.cdc.records import RecordSource
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.lineage import with_lineage
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
+from openmirror.cdc.relay.reporting import RelayReports
 from openmirror.cdc.relay.running import RunningRelay
 from openmirror.errors import UnknownName, WrongRequest
 from openmirror.ports import FileStore
@@ -54,9 +55,8 @@ class StreamZone:
     """Whether its mirror asks for columns of lineage."""
 
 
-def _zone_of_mirror(settings: Settings, mirror: str) -> StreamZone:
-    """What is asked for, by its settings: this version applies it."""
-    store = LocalStore(local_root(settings))
+def zone_of_mirror(store: FileStore, mirror: str) -> StreamZone:
+    """The zone of a mirror that this version applies; raises WrongRequest for wrong settings."""
     wanted, _ = read_settings(store, mirror)
     if isinstance(wanted, Broken):
         raise WrongRequest(f"mirror {mirror}: {wanted.detail}")
@@ -78,7 +78,7 @@ def stream_zone(
     the store do, and WrongRequest for a mirroring.json that is wrong.
     """
     if zone is None:
-        yield _zone_of_mirror(settings, mirror)
+        yield zone_of_mirror(LocalStore(local_root(settings)), mirror)
         return
     place = zone_place(zone, key)
     try:
@@ -170,10 +170,12 @@ def relaying(
     plain = Decoder(spark).decode
     decode = with_lineage(plain) if zone.lineage else plain
     relay = Relay(zone.store, zone.path, stream, source, decode, options)
-    relay.open(anew=wishes.anew)
-    for path in wishes.retry:
-        report(relay.retry(path))
-    running = RunningRelay(relay, wishes.every, options.most_records, report, trouble)
+    reports = RelayReports(zone.store, zone.path, stream)
+    with reports.failing():
+        relay.open(anew=wishes.anew)
+        for path in wishes.retry:
+            report(relay.retry(path))
+    running = RunningRelay(relay, wishes.every, options.most_records, report, trouble, reports)
     running.start()
     try:
         yield running

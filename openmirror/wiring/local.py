@@ -16,6 +16,7 @@ from openmirror.progress.runner import FileWatchFailed
 from openmirror.progress.union import EventSink, discard
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.daemon import Daemon, Intervals
+from openmirror.runtime.timers import Beside, Wake
 from openmirror.settings import Settings, limits
 from openmirror.stores.local.lock import hold_root
 from openmirror.stores.local.store import LocalStore
@@ -85,15 +86,19 @@ def up(
     engine: TableEngine,
     mirrors: Callable[[], Iterable[str]],
     wanted: Callable[[str], bool],
+    beside: Callable[[Wake], Beside] | None = None,
 ) -> Iterator[Daemon]:
-    """Start everything that `openmirror up` runs; the caller serves it, then stops it."""
+    """Start everything that `openmirror up` runs, and what goes on beside it.
+
+    The caller serves it, then stops it.
+    """
     from openmirror.stores.local.watching import LandingWatch
 
     waker = LocalWaker()
     intervals = Intervals(
         settings.sweep_interval, settings.cleanup_interval, settings.status_interval
     )
-    running = Daemon(ports, engine, waker, mirrors, settings.workers, intervals)
+    running = Daemon(ports, engine, waker, mirrors, settings.workers, intervals, beside)
 
     def trouble(reason: str) -> None:
         ports.emit(FileWatchFailed(reason))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 
@@ -13,11 +13,12 @@ from openmirror.reconcile.discovery import mirrors as all_mirrors
 from openmirror.reconcile.registration import record_registration
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.runner import Runner, RunnerTiming
+from openmirror.runtime.timers import Beside, Wake
 from openmirror.settings import Settings
 from openmirror.wiring.azure import given_identity, leases, work_queue
 from openmirror.wiring.local import Say, say_nothing
 from openmirror.wiring.root import root_ports
-from openmirror.wiring.spark import root_engine
+from openmirror.wiring.spark import engine_of_root, root_spark
 from openmirror.wiring.telemetry import emitting
 
 _KEEP = timedelta(seconds=15)
@@ -49,9 +50,16 @@ def runner(
 
     with (
         emitting(ports, env, "runner", settings.status_repeat, given_identity(settings)) as emitted,
-        root_engine(settings, env, say, emit, record) as engine,
+        root_spark(settings, env, say) as spark,
     ):
-        yield working(settings, emitted, engine, queue, table_leases, chosen)
+        engine = engine_of_root(settings, spark, emit, record)
+        beside = None
+        if settings.relay:
+            # Where nobody lands streams, nothing of them is needed.
+            from openmirror.wiring.streams import declared_streams
+
+            beside = declared_streams(settings, emitted, spark.session, _mirrors(ports, chosen))
+        yield working(settings, emitted, engine, queue, table_leases, chosen, beside)
 
 
 def working(
@@ -61,6 +69,7 @@ def working(
     queue: WorkQueue,
     table_leases: Leases,
     chosen: Sequence[str] = (),
+    beside: Callable[[Wake], Beside] | None = None,
 ) -> Runner:
     """A runner over parts that are there already."""
     return Runner(
@@ -68,7 +77,7 @@ def working(
         engine,
         queue,
         table_leases,
-        lambda: chosen or all_mirrors(ports.store),
+        _mirrors(ports, chosen),
         settings.workers,
         RunnerTiming(
             idle=settings.runner_idle,
@@ -80,4 +89,9 @@ def working(
             slowest=settings.sweep_slowest,
             most_takes=settings.most_takes,
         ),
+        beside,
     )
+
+
+def _mirrors(ports: RootPorts, chosen: Sequence[str]) -> Callable[[], Iterable[str]]:
+    return lambda: chosen or all_mirrors(ports.store)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,6 +70,36 @@ def engine_over(settings: Settings, spark: SparkSession) -> TableEngine:
     return _engine(settings, spark, local_spark_paths(str(local_root(settings))))
 
 
+@dataclass(frozen=True)
+class RootSpark:
+    """Spark that reads and writes what lies below a root."""
+
+    session: SparkSession
+    paths: SparkPaths
+    own: Mapping[str, str]
+    """What each of our sessions is given besides: how to get at the files."""
+
+
+@contextmanager
+def root_spark(
+    settings: Settings, env: Mapping[str, str], say: Say = say_nothing
+) -> Iterator[RootSpark]:
+    """Spark over a folder or a storage account, wherever this process runs.
+
+    A session that is there already is used, and neither started nor stopped: that is so on
+    Databricks, where access to the account is arranged by an external location. Under
+    `spark-submit` its application is used, elsewhere one is started. Raises CannotStart.
+    """
+    paths, access = _reach(settings, env)
+    given = _given_session()
+    if given is not None:
+        # A key is only there for an emulator, which nobody else arranges access to.
+        yield RootSpark(given, paths, access if settings.account_key else {})
+        return
+    with _started(settings, access, say) as spark:
+        yield RootSpark(spark, paths, {})
+
+
 @contextmanager
 def root_engine(
     settings: Settings,
@@ -77,38 +108,25 @@ def root_engine(
     emit: EventSink = discard,
     record: Record = not_recorded,
 ) -> Iterator[TableEngine]:
-    """Spark over a folder or a storage account, wherever this process runs.
-
-    A session that is there already is used, and neither started nor stopped: that is so on
-    Databricks, where access to the account is arranged by an external location. Under
-    `spark-submit` its application is used, elsewhere one is started. Raises CannotStart.
-    """
-    spark_path, access = _reach(settings, env)
-    given = _given_session()
-    if given is not None:
-        # A key is only there for an emulator, which nobody else arranges access to.
-        own = access if settings.account_key else {}
-        yield _registering(settings, given, spark_path, own, emit, record)
-        return
-    with _started(settings, access, say) as spark:
-        yield _registering(settings, spark, spark_path, {}, emit, record)
+    """The engine over `root_spark`, which raises CannotStart."""
+    with root_spark(settings, env, say) as spark:
+        yield engine_of_root(settings, spark, emit, record)
 
 
-def _registering(
+def engine_of_root(
     settings: Settings,
-    spark: SparkSession,
-    spark_path: SparkPaths,
-    own: Mapping[str, str],
-    emit: EventSink,
-    record: Record,
+    spark: RootSpark,
+    emit: EventSink = discard,
+    record: Record = not_recorded,
 ) -> TableEngine:
     """The engine, with a catalog behind it if there is one."""
-    engine = _engine(settings, spark, spark_path, own)
+    engine = _engine(settings, spark.session, spark.paths, spark.own)
     if settings.catalog is None:
         return engine
     from openmirror.spark.registering import Catalog, Registering
 
-    return Registering(engine, Catalog(spark, spark_path, settings.catalog, own), emit, record)
+    catalog = Catalog(spark.session, spark.paths, settings.catalog, spark.own)
+    return Registering(engine, catalog, emit, record)
 
 
 def _reach(settings: Settings, env: Mapping[str, str]) -> tuple[SparkPaths, dict[str, str]]:

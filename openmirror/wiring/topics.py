@@ -4,25 +4,38 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from openmirror.cdc.kafka.address import BrokerKind, TopicAddress
 from openmirror.cdc.kafka.brokers import Brokers
 from openmirror.cdc.kafka.client_config import client_config, read_client_config
 from openmirror.cdc.kafka.topic_source import TopicSource
 from openmirror.errors import CannotStart
+from openmirror.topic_address import BrokerKind, TopicAddress
+
+if TYPE_CHECKING:
+    from azure.core.credentials import TokenCredential
 
 
-def brokers_of(address: TopicAddress, own: Path | None) -> Brokers:
+def brokers_of(
+    address: TopicAddress, own: Path | None, given: TokenCredential | None = None
+) -> Brokers:
     """The brokers of an address; `own` is the user's file of properties.
 
-    Event Hubs without a connection string there are asked with the identity of the environment.
+    Event Hubs without a connection string there are asked with the `given` credential, or with the
+    identity of the environment.
     Raises WrongRequest for a file that cannot be read, CannotStart for what is missing.
     """
     properties = read_client_config(own) if own is not None else {}
-    if address.kind is BrokerKind.EVENT_HUBS and "sasl.password" not in properties:
+    if (
+        given is None
+        and address.kind is BrokerKind.EVENT_HUBS
+        and "sasl.password" not in properties
+    ):
         _need_identity()
-    return Brokers(address, client_config(address, properties, _token))
+    tokens = _token if given is None else partial(_token_of, given)
+    return Brokers(address, client_config(address, properties, tokens))
 
 
 @contextmanager
@@ -40,7 +53,11 @@ def _token(resource: str) -> tuple[str, float]:
     from azure.identity import DefaultAzureCredential
 
     with DefaultAzureCredential() as credential:
-        token = credential.get_token(resource)
+        return _token_of(credential, resource)
+
+
+def _token_of(credential: TokenCredential, resource: str) -> tuple[str, float]:
+    token = credential.get_token(resource)
     return token.token, float(token.expires_on)
 
 

@@ -26,6 +26,7 @@ _ALL = "not soak and not check_infra"
 WITH_SPARK = (
     "tests/cdc/decoding",
     "tests/cdc/kafka/test_connectors.py",
+    "tests/cdc/kafka/test_in_the_runner.py",
     "tests/cdc/test_database.py",
     "tests/cdc/test_strict_zone.py",
     "tests/chain",

@@ -43,6 +43,7 @@ LAYERS = (
         "what publishers and we agree on; the interpreter that defines every result",
     ),
     Layer("errors", _rooms(errors=""), "problems with their remedies, and exceptions"),
+    Layer("addresses", _rooms(topic_address=""), "where topics of brokers are, in one URL"),
     Layer(
         "table",
         _rooms(table=""),

@@ -6,8 +6,7 @@ wiring, signals, lines and exit code.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import nullcontext
 from importlib import import_module
 from unittest.mock import patch
 
@@ -18,14 +17,20 @@ from spark_jobs.run import main
 from tests.harness.paper import PaperEngine
 
 
-@contextmanager
-def paper_engine(
-    settings: Settings, env: Mapping[str, str], *rest: object
-) -> Iterator[TableEngine]:
-    """In the place of `root_engine`."""
-    yield PaperEngine(root_ports(settings).store)
+def no_spark(*what: object) -> nullcontext[None]:
+    """In the place of `root_spark`."""
+    return nullcontext()
+
+
+def paper_engine(settings: Settings, *rest: object) -> TableEngine:
+    """In the place of `engine_of_root`."""
+    return PaperEngine(root_ports(settings).store)
 
 
 if __name__ == "__main__":
-    with patch.object(import_module("openmirror.wiring.runner"), "root_engine", paper_engine):
+    with patch.multiple(
+        import_module("openmirror.wiring.runner"),
+        root_spark=no_spark,
+        engine_of_root=paper_engine,
+    ):
         main()

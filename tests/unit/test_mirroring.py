@@ -153,7 +153,7 @@ SWITCHES = (
     "insert, typeChange, zonelessTimestamps, binaryText, fractions, wholeFloats, "
     "overwrittenFiles, deletionVectors, clustering, dropGrace, quietPeriod"
 )
-MIRRORS = f"{SWITCHES}, lineage, tables"
+MIRRORS = f"{SWITCHES}, lineage, streams, tables"
 
 
 @pytest.mark.parametrize(
@@ -179,6 +179,15 @@ MIRRORS = f"{SWITCHES}, lineage, tables"
         ({"dropGrace": 1e300}, "but must be at most 3650d"),
         ({"deletes": "soft"}, f"deletes is no setting; there are {MIRRORS}"),
         ({"retentionInDays": 3}, f"retentionInDays is no setting; there are {MIRRORS}"),
+        ({"streams": [{"topic": "shop"}]}, 'streams[0].topic is "shop", but must be the URL of'),
+        ({"streams": [{}]}, "streams[0].topic is missing"),
+        ({"streams": [{"topic": "kafka://a/t", "retry": 1}]}, "there are topic, trigger"),
+        ({"streams": [{"topic": "kafka://a/t", "trigger": "0.1s"}]}, "between 0.2s and 60s"),
+        ({"streams": [{"topic": "kafka://me:secret@a/t"}]}, 'is "kafka://…@a/t", but'),
+        (
+            {"streams": [{"topic": "kafka://a/t"}, {"topic": "kafka://b/t"}]},
+            "must be topics that differ by more than their brokers",
+        ),
         ({"tables": []}, "tables is [], but must be an object: {…}"),
         ({"tables": {"Orders": {}}}, "tables.Orders must be a table of this mirror: schema"),
         ({"tables": {"m/a.b": {}}}, 'tables["m/a.b"] must be a table of this mirror'),
@@ -265,7 +274,7 @@ def test_what_can_be_set_for_a_table_is_what_can_be_set_for_a_mirror_and_two_key
     schema = MirroringDocument.model_json_schema()
     table, mirror = _properties(schema, "TableSwitches"), _properties(schema, "MirrorSwitches")
     of_fabric = _properties(schema, "TypeProperties") - {"defaultSchema"}
-    assert table == mirror - {"tables", "lineage"} | of_fabric
+    assert table == mirror - {"tables", "lineage", "streams"} | of_fabric
 
 
 # --- What the documents say -----------------------------------------------------------------------

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from openmirror.cli.reporter import Reporter
 from openmirror.plan.decisions import WaitKind
-from openmirror.progress import runner, tables
+from openmirror.progress import runner, streams, tables
 from openmirror.progress.base import Event, MirrorEvent, Severity, TableEvent
 from openmirror.progress.context import detail_of, folder_of, log_context, subject_of
 from openmirror.progress.runner import (
@@ -68,7 +68,7 @@ def value_of(hint: Any) -> Any:
 
 
 def test_the_union_has_every_event_class_of_the_package() -> None:
-    defined = [value for module in (tables, runner) for value in vars(module).values()]
+    defined = [value for module in (tables, runner, streams) for value in vars(module).values()]
     events = {kind for kind in defined if isinstance(kind, type) and issubclass(kind, Event)}
     assert set(KINDS) == events - {Event, TableEvent, MirrorEvent}
 

@@ -16,7 +16,6 @@ from confluent_kafka import (
 )
 from confluent_kafka.admin import AdminClient, ConfigResource  # type: ignore[attr-defined]
 
-from openmirror.cdc.kafka.address import TopicAddress
 from openmirror.cdc.kafka.client_config import ClientConfig
 from openmirror.cdc.kafka.topic_facts import TopicFacts
 from openmirror.cdc.stops import StreamReplaced
@@ -28,6 +27,7 @@ from openmirror.errors import (
     UnknownName,
 )
 from openmirror.protocol.streams import Offset, StreamIdentity
+from openmirror.topic_address import TopicAddress
 
 _PATIENCE = 15.0
 """Seconds that an answer may take."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from openmirror.cdc.kafka.address import BrokerKind, TopicAddress
 from openmirror.errors import WrongRequest
+from openmirror.topic_address import BrokerKind, TopicAddress
 
 ClientConfig = Mapping[str, Any]
 """Properties of librdkafka, by their names."""

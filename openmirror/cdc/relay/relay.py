@@ -130,6 +130,15 @@ class Relay:
         """The stream's document, as it was read or written last."""
         return self._document.now
 
+    @property
+    def next(self) -> Offset:
+        """The first record that has not been read."""
+        return self._next
+
+    def ends(self) -> tuple[Offset, Offset]:
+        """The first record that the stream still holds, and the next one that will be written."""
+        return self._source.ends()
+
     def open(self, *, anew: bool = False) -> None:
         """Find out from where to read on.
 

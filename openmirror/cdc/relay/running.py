@@ -7,9 +7,11 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 
 from openmirror.cdc.relay.relay import BatchReport, Relay
+from openmirror.cdc.relay.reporting import RelayReports
 from openmirror.errors import Unavailable
 from openmirror.protocol.names import TablePath
-from openmirror.protocol.streams import Resnapshot, StoppedTable
+from openmirror.protocol.relay_reports import RelayState
+from openmirror.protocol.streams import Offset, Resnapshot, StoppedTable
 
 _WAITS = (1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds between attempts while a service is away."""
@@ -25,6 +27,7 @@ class RunningRelay:
         most_records: int,
         report: Callable[[BatchReport], None],
         trouble: Callable[[str], None],
+        reports: RelayReports,
     ) -> None:
         """`report` hears of each batch, `trouble` of each attempt that failed; from the thread."""
         self._relay = relay
@@ -32,10 +35,16 @@ class RunningRelay:
         self._most_records = most_records
         self._report = report
         self._trouble = trouble
+        self._reports = reports
         self._stopping = threading.Event()
         self._failure: Exception | None = None
         self._failures = 0
         self._thread = threading.Thread(target=self._work, name="relay", daemon=True)
+
+    @property
+    def next(self) -> Offset:
+        """The first record that has not been read."""
+        return self._relay.next
 
     @property
     def stopped(self) -> Mapping[TablePath, StoppedTable]:
@@ -67,16 +76,21 @@ class RunningRelay:
                 self._stopping.wait(self._turn())
         except Exception as error:  # noqa: BLE001 - raised by `check`
             self._failure = error
+            self._reports.failed(error)
+        else:
+            self._reports.troubled(RelayState.ENDED)
 
     def _turn(self) -> float:
         """Land one batch; seconds until the next one."""
         try:
             done = self._relay.step()
+            if done.records:
+                self._report(done)
+            self._reports.landing(done.end, self._relay.ends, done.newest_ts_us)
         except Unavailable as error:
             self._trouble(str(error))
+            self._reports.troubled(RelayState.WAITING, str(error))
             self._failures += 1
             return _WAITS[min(self._failures, len(_WAITS)) - 1]
         self._failures = 0
-        if done.records:
-            self._report(done)
         return 0.0 if done.records >= self._most_records else self._every

@@ -17,13 +17,13 @@ from psycopg.types.json import set_json_loads
 
 from openmirror.cdc.capture.settings import DatabaseUrl
 from openmirror.cdc.connector_templates import ConnectorKind, as_mapping, template
-from openmirror.cdc.kafka.address import TopicAddress
 from openmirror.cdc.kafka.brokers import Brokers
 from openmirror.cdc.kafka.client_config import client_config
 from openmirror.cdc.kafka.topic_source import TopicSource
 from openmirror.errors import Unavailable
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.streams import StopCode
+from openmirror.topic_address import TopicAddress
 from standins.kafka.cluster import Broker, Connect
 from standins.postgres import connected
 from tests.cdc.kafka.conftest import make_topic

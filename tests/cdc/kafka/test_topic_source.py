@@ -12,7 +12,6 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewPartitions
 
 from openmirror.cdc.kafka import brokers, topic_source
-from openmirror.cdc.kafka.address import TopicAddress
 from openmirror.cdc.kafka.brokers import Brokers
 from openmirror.cdc.kafka.client_config import client_config
 from openmirror.cdc.kafka.topic_facts import TopicRefused
@@ -20,6 +19,7 @@ from openmirror.cdc.kafka.topic_source import TopicSource
 from openmirror.cdc.stops import EventsLost, StreamReplaced
 from openmirror.errors import CannotStart, Unavailable, UnknownName
 from openmirror.protocol.streams import Offset
+from openmirror.topic_address import TopicAddress
 from standins.kafka.cluster import Broker
 from tests.cdc.kafka.conftest import delete_topic, make_topic
 

@@ -56,7 +56,8 @@ class TopicAddress:
         if "@" in parts.netloc:
             raise WrongRequest(
                 "the topic's URL names a user: what brokers ask for stands in the file of "
-                "--client-config instead, as sasl.username and sasl.password"
+                "--client-config (OPENMIRROR_CLIENT_CONFIG) instead, as sasl.username and "
+                "sasl.password"
             )
         if parts.query or parts.fragment:
             raise WrongRequest(f"the topic's URL has more behind the topic's name: {_FORM}")

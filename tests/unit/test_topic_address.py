@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from openmirror.cdc.kafka.address import BrokerKind, TopicAddress
 from openmirror.cdc.kafka.client_config import client_config
 from openmirror.errors import WrongRequest
+from openmirror.topic_address import BrokerKind, TopicAddress
 
 HUB = "eventhubs://shop.servicebus.windows.net/hub"
 
