@@ -58,9 +58,10 @@ def get_tables_mirroring_status(req: func.HttpRequest) -> func.HttpResponse:
         ports = built().ports
         mirror = find_mirror(ports.store, req.route_params["mirror"])
         page = table_page(ports, mirror, path_of(token) if token else None)
+        notes = mirror_notes(ports.store, mirror, ports.clock())
     except OpenmirrorError as error:
         return refusal(error)
-    shown = to_json(page.tables, [mirror_notes(ports.store, mirror)])
+    shown = to_json(page.tables, [notes])
     if page.more:
         after = token_of(page.more)
         address = req.url.partition("?")[0]

@@ -364,6 +364,14 @@ SOLUTIONS: dict[Code, str] = {
         "resnapshot), or let it go on from there (openmirror cdc run … --retry), as "
         "docs/OPERATIONS.md says of the reason's code."
     ),
+    Code.STREAM_DOWN: (
+        "Do what the reason says, and see that something lands it: `openmirror up`, a runner with "
+        "--relay, or `openmirror cdc`. Nothing is lost while the source keeps its log or its topic."
+    ),
+    Code.STREAM_RETENTION_SHORT: (
+        "Let it catch up, or have its topic keep its records for longer, before those are gone "
+        "that it needs."
+    ),
     Code.FILE_FORMAT_ASSUMED: (
         "Declare FileFormat in _metadata.json, with SchemaDefinition if columns have other types "
         "than text."

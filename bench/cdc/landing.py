@@ -28,6 +28,11 @@ class _Minted:
         self._records = minted(_RECORDS, _TABLES, columns, "true")
         self.identity = StreamIdentity("0" * 32)
 
+    @property
+    def forgets_by_itself(self) -> bool:
+        """Never."""
+        return False
+
     def ends(self) -> tuple[Offset, Offset]:
         return Offset(0), Offset(1 << 60)
 

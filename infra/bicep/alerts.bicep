@@ -44,6 +44,23 @@ var byTable = [
   }
 ]
 
+var byStream = [
+  {
+    name: 'Mirror'
+    operator: 'Include'
+    values: [
+      '*'
+    ]
+  }
+  {
+    name: 'Stream'
+    operator: 'Include'
+    values: [
+      '*'
+    ]
+  }
+]
+
 // An hour is four times as long as a status that does not change is silent.
 var rules = [
   {
@@ -85,6 +102,26 @@ var rules = [
     window: 'PT1H'
     dimensions: byTable
     query: loadTextContent('../monitoring/alerts/table-warning.kql')
+  }
+  {
+    name: 'stream-down'
+    title: 'a database is not landed'
+    meaning: 'A stream of a database is not landed any more, or nobody lands it.'
+    section: 'Stream down'
+    severity: 1
+    window: 'PT1H'
+    dimensions: byStream
+    query: loadTextContent('../monitoring/alerts/stream-down.kql')
+  }
+  {
+    name: 'stream-lags'
+    title: 'a database lags'
+    meaning: 'Changes of a database wait for more than ${lagAlertMinutes} minutes to be landed, or may soon be lost.'
+    section: 'Stream lags'
+    severity: 2
+    window: 'PT1H'
+    dimensions: byStream
+    query: replace(loadTextContent('../monitoring/alerts/stream-lags.kql'), '{lagAlertMinutes}', string(lagAlertMinutes))
   }
   {
     name: 'mirror-silent'

@@ -39,6 +39,11 @@ class RecordSource(Protocol):
         """Which stream it is."""
         ...
 
+    @property
+    def forgets_by_itself(self) -> bool:
+        """Whether old records go in time, whoever still needs them."""
+        ...
+
     def ends(self) -> tuple[Offset, Offset]:
         """The first offset that can still be read, and the next one that will be written."""
         ...

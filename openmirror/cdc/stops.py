@@ -8,6 +8,12 @@ from openmirror.protocol.streams import StopReason
 TAKE_SNAPSHOT = "Take a new snapshot of the table: openmirror cdc resnapshot."
 """The remedy where rows are missing, or differ."""
 
+GIVE_WHOLE_ROWS = (
+    "ALTER TABLE … REPLICA IDENTITY FULL, so that the log has every value of a row; then take a "
+    "new snapshot of the table."
+)
+"""The remedy where the log leaves values out that are needed."""
+
 
 class EventsLost(OpenmirrorError):
     """The stream does not hold any more what is to be read next; the message has the remedy."""

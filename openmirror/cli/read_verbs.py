@@ -38,7 +38,14 @@ def status(
       openmirror status --json | jq '.data[] | select(.status == "Failed")'
     """
     from openmirror import wiring
-    from openmirror.cli.status_table import misplaced, print_status, publishers, streams, troubles
+    from openmirror.cli.status_table import (
+        misplaced,
+        print_status,
+        publishers,
+        relays,
+        streams,
+        troubles,
+    )
     from openmirror.cli.tables import choose_mirrors, known_mirrors, no_mirrors
     from openmirror.operate.mirror_notes import all_notes, mirror_notes
     from openmirror.operate.report import statuses
@@ -52,10 +59,11 @@ def status(
     else:
         chosen = choose_mirrors(ports.store, mirror, settings.root)
         found = statuses(ports, chosen)
+    now = ports.clock()
     if mirror:
-        notes = [mirror_notes(ports.store, name) for name in chosen]
+        notes = [mirror_notes(ports.store, name, now) for name in chosen]
     else:
-        notes = all_notes(ports.store, chosen)
+        notes = all_notes(ports.store, chosen, now)
     if as_json:
         typer.echo(json.dumps(to_json(found, notes), indent=1, ensure_ascii=False))
         return
@@ -64,9 +72,9 @@ def status(
         print_status(console, found, with_mirror=len(chosen) > 1)
     elif chosen:
         console.print("no tables yet: publishers make a folder for each in the landing zone")
-    stopped = troubles(found, ports.clock(), verbose=verbose)
-    landed = streams(notes, ports.clock())
-    for text in (*publishers(notes), *landed, *stopped, *misplaced(notes)):
+    stopped = troubles(found, now, verbose=verbose)
+    landed = streams(notes, now)
+    for text in (*publishers(notes), *landed, *stopped, *misplaced(notes), *relays(notes)):
         console.print(f"\n{text}", soft_wrap=True, markup=False)
 
 
@@ -163,9 +171,10 @@ def warn_of_stopped(ports: RootPorts, chosen: list[str]) -> None:
     from openmirror.operate.mirror_notes import mirror_notes
     from openmirror.operate.report import statuses
 
-    for text in troubles(statuses(ports, chosen), ports.clock(), only_stopped=True):
+    now = ports.clock()
+    for text in troubles(statuses(ports, chosen), now, only_stopped=True):
         say(text)
-    for text in misplaced(mirror_notes(ports.store, mirror) for mirror in chosen):
+    for text in misplaced(mirror_notes(ports.store, mirror, now) for mirror in chosen):
         say(text)
 
 

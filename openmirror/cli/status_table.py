@@ -14,11 +14,13 @@ from rich.text import Text
 from openmirror.cli.console import clock_time, short
 from openmirror.plan.decisions import HeldBy, Waiting
 from openmirror.protocol.counts import counted
+from openmirror.protocol.relay_reports import RelayState
 from openmirror.protocol.rules import Code
 from openmirror.status import (
     MirrorNotes,
     OnHold,
     Paused,
+    StreamNote,
     TableStatus,
     Unreadable,
     Waits,
@@ -178,17 +180,44 @@ def streams(mirrors: Iterable[MirrorNotes], now: datetime) -> Iterator[str]:
     """How far each database's stream has landed."""
     for notes in mirrors:
         for stream in notes.streams:
-            document = stream.document
-            tables = counted(len(document.tables), "table")
-            line = (
-                f"{notes.mirror}: stream {stream.name}, {tables}, landed up to record "
-                f"{document.complete_to}, as of {clock_time(stream.written_at, now)}"
-            )
-            if document.is_snapshot_open:
-                line += "; its first snapshot has not ended"
-            for path in sorted(document.resnapshots):
-                line += f"; a new snapshot of {path} is awaited"
-            yield line
+            parts = [*_landed(stream, now), *_relayed(stream, now)]
+            yield f"{notes.mirror}: stream {stream.name}, {'; '.join(parts)}"
+
+
+def _landed(stream: StreamNote, now: datetime) -> Iterator[str]:
+    document, written_at = stream.document, stream.written_at
+    if document is None or written_at is None:
+        yield "nothing of it has landed"
+        return
+    tables = counted(len(document.tables), "table")
+    as_of = clock_time(written_at, now)
+    yield f"{tables}, landed up to record {document.complete_to}, as of {as_of}"
+    if document.is_snapshot_open:
+        yield "its first snapshot has not ended"
+    for path in sorted(document.resnapshots):
+        yield f"a new snapshot of {path} is awaited"
+
+
+def _relayed(stream: StreamNote, now: datetime) -> Iterator[str]:
+    """What its relay is doing; what is wrong with it stands elsewhere."""
+    relay = stream.relay
+    if relay is None or stream.down(now):
+        return
+    if relay.state is RelayState.ENDED:
+        yield f"its relay ended at {clock_time(relay.at, now)}"
+    elif not relay.records_behind:
+        yield "up to date"
+    else:
+        seconds = relay.seconds_behind
+        behind = f", {short(seconds)} behind the database" if seconds is not None else ""
+        yield f"{counted(relay.records_behind, 'record')} to go{behind}"
+
+
+def relays(mirrors: Iterable[MirrorNotes]) -> Iterator[str]:
+    """What keeps streams from being landed, and what to do."""
+    for notes in mirrors:
+        for warning in notes.of_relays:
+            yield f"{notes.mirror}: {warning.code}\n  {warning.detail}. {warning.solution}"
 
 
 def misplaced(mirrors: Iterable[MirrorNotes]) -> Iterator[str]:

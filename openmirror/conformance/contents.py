@@ -9,7 +9,7 @@ from itertools import groupby
 from openmirror.conformance.evidence import TableContents, ZoneContents
 from openmirror.conformance.retracing import is_staged
 from openmirror.errors import is_of_one_place
-from openmirror.operate.mirror_notes import mirror_notes
+from openmirror.operate.mirror_notes import not_applied, partner_of
 from openmirror.operate.validate import FolderFinding, examine_folder
 from openmirror.plan import Limits, ObservedState
 from openmirror.ports import Entry, FileStore, Inspector, RowReader
@@ -50,17 +50,17 @@ def read_zone(
     ]
     zone = layout.landing_zone(mirror)
     listed = {entry.name for entry in store.list_folder(zone).entries}
-    notes = mirror_notes(store, mirror)
     refused = [(table.path, name_refused(table.path)) for table in tables]
     return ZoneContents(
         name=mirror,
         tables=tuple(tables),
         misplaced=tuple(
-            ((warn.file or "").removeprefix(f"{zone}/"), warn.detail) for warn in notes.warnings
+            ((warn.file or "").removeprefix(f"{zone}/"), warn.detail)
+            for warn in not_applied(store, mirror)
         ),
         refused_names=tuple((str(path), why) for path, why in refused if why is not None),
         has_partner_events=PARTNER_EVENTS_FILE in listed,
-        partner=notes.partner,
+        partner=partner_of(store, mirror),
     )
 
 

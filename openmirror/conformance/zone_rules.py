@@ -25,6 +25,8 @@ NOT_OF_PUBLISHERS = frozenset(
         Code.ACCESS_DENIED,
         Code.FILE_MISPLACED,
         Code.STREAM_TABLE_STOPPED,
+        Code.STREAM_DOWN,
+        Code.STREAM_RETENTION_SHORT,
         Code.NO_ROW_TO_UPDATE,
         Code.CONTROL_DOCUMENT_REBUILT,
         Code.TABLE_SETTING_UNMET,

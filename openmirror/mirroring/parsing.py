@@ -34,7 +34,7 @@ class DeclaredTopic:
     every: timedelta
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mirroring:
     """What one mirror's settings say."""
 

@@ -3,53 +3,59 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
-from openmirror.errors import SOLUTIONS, NotThere, is_of_one_place
+from openmirror.errors import SOLUTIONS, is_of_one_place
+from openmirror.operate.stream_notes import MirrorStreams, streams_of
 from openmirror.ports import Entry, FileStore
 from openmirror.protocol.names import (
     PARTNER_EVENTS_FILE,
     SCHEMA_SUFFIX,
-    TablePath,
     fold_case,
     is_reserved,
 )
 from openmirror.protocol.naming_scheme import NamingScheme, may_hold_changes
 from openmirror.protocol.partner import Partner, parse_partner_events
 from openmirror.protocol.rules import Code
-from openmirror.protocol.streams import STREAMS_FOLDER, StreamDocument
-from openmirror.status import MirrorNotes, StreamNote, Warn
+from openmirror.status import MirrorNotes, Warn, stream_warnings
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 
 _Found = tuple[StorePath, str]
 
 
-def mirror_notes(store: FileStore, mirror: str) -> MirrorNotes:
+def mirror_notes(store: FileStore, mirror: str, now: datetime) -> MirrorNotes:
     """What there is to know of one mirror; lists its folders, and observes no table."""
-    by_reason: dict[str, list[StorePath]] = {}
-    for path, reason in _misplaced(store, mirror):
-        by_reason.setdefault(reason, []).append(path)
-    misplaced = (_warning(reason, paths) for reason, paths in by_reason.items())
-    streams, unread = _streams(store, mirror)
-    stopped = (warning for stream in streams for _, warning in _stopped_tables(mirror, stream))
+    streams = streams_of(store, mirror)
     return MirrorNotes(
         mirror=mirror,
         partner=partner_of(store, mirror),
-        warnings=(*misplaced, *unread, *stopped),
-        streams=streams,
+        warnings=tuple(_not_applied(store, mirror, streams)),
+        streams=streams.notes,
+        of_relays=tuple(
+            why for note in streams.notes for why in stream_warnings(mirror, note, now)
+        ),
     )
 
 
-def stopped_in_streams(store: FileStore, mirror: str) -> dict[TablePath, Warn]:
-    """The tables of a mirror that are landed no further, and why."""
-    streams, _ = _streams(store, mirror)
-    return {path: why for stream in streams for path, why in _stopped_tables(mirror, stream)}
+def not_applied(store: FileStore, mirror: str) -> list[Warn]:
+    """What was sent into a mirror and feeds no table, one warning for each reason."""
+    return list(_not_applied(store, mirror, streams_of(store, mirror)))
 
 
-def all_notes(store: FileStore, mirrors: Iterable[str]) -> list[MirrorNotes]:
+def _not_applied(store: FileStore, mirror: str, streams: MirrorStreams) -> Iterator[Warn]:
+    by_reason: dict[str, list[StorePath]] = {}
+    for path, reason in _misplaced(store, mirror):
+        by_reason.setdefault(reason, []).append(path)
+    yield from (_warning(reason, paths) for reason, paths in by_reason.items())
+    yield from streams.unread
+    yield from (why for _, why in streams.stopped(mirror))
+
+
+def all_notes(store: FileStore, mirrors: Iterable[str], now: datetime) -> list[MirrorNotes]:
     """The notes of these mirrors, and of folders that may be meant for one and are none."""
     known = list(mirrors)
-    return [mirror_notes(store, name) for name in (*known, *stray_mirrors(store, known))]
+    return [mirror_notes(store, name, now) for name in (*known, *stray_mirrors(store, known))]
 
 
 def stray_mirrors(store: FileStore, known: Iterable[str]) -> Iterator[str]:
@@ -77,40 +83,6 @@ def _warning(reason: str, paths: list[StorePath]) -> Warn:
     more = f", like {len(paths) - 1} more" if len(paths) > 1 else ""
     code = Code.FILE_MISPLACED
     return Warn(code, f"feeds no table{more}: {reason}", SOLUTIONS[code], paths[0])
-
-
-def _streams(store: FileStore, mirror: str) -> tuple[tuple[StreamNote, ...], list[Warn]]:
-    """Databases' streams of a mirror, and documents that nobody can read."""
-    code = Code.STREAM_TABLE_STOPPED
-    folder = layout.join(layout.landing_zone(mirror), STREAMS_FOLDER)
-    found, unread = [], []
-    for entry in _listed(store, folder):
-        path = layout.join(folder, entry.name)
-        try:
-            document = StreamDocument.from_json(store.read(path).data)
-        except NotThere:
-            continue
-        except ValueError as error:
-            unread.append(Warn(code, str(error), SOLUTIONS[code], path))
-            continue
-        found.append(StreamNote(entry.name.removesuffix(".json"), document, entry.modified))
-    return tuple(found), unread
-
-
-def _stopped_tables(mirror: str, stream: StreamNote) -> Iterator[tuple[TablePath, Warn]]:
-    """Tables of databases' streams that are landed no further.
-
-    Their mirror has applied all that landed, so nothing else shows that rows are missing.
-    """
-    code = Code.STREAM_TABLE_STOPPED
-    zone = layout.landing_zone(mirror)
-    path = layout.join(zone, STREAMS_FOLDER, f"{stream.name}.json")
-    for table, stopped in sorted(stream.document.stopped.items()):
-        stop = stopped.stop
-        why = f"{table} is landed no further ({stop.code}): {stop.detail}. {stop.remedy}"
-        if table in stream.document.resnapshots:
-            why = f"{why} A new snapshot was asked for."
-        yield table, Warn(code, why, SOLUTIONS[code], path)
 
 
 def _misplaced(store: FileStore, mirror: str) -> Iterator[_Found]:

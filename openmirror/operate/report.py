@@ -20,7 +20,8 @@ from openmirror.errors import (
     words_of,
 )
 from openmirror.mirroring import Mirroring
-from openmirror.operate.mirror_notes import partner_of, stopped_in_streams
+from openmirror.operate.mirror_notes import partner_of
+from openmirror.operate.stream_notes import MirrorStreams, streams_of
 from openmirror.plan import plan
 from openmirror.ports import FileStore, HistoryReader
 from openmirror.protocol.names import TableFolder, TableName, TablePath, table_name
@@ -31,7 +32,7 @@ from openmirror.protocol.streams import STREAMS_FOLDER
 from openmirror.reconcile.concurrently import side_by_side
 from openmirror.reconcile.discovery import Discovered, explore, has_zone
 from openmirror.reconcile.documents import Documents
-from openmirror.reconcile.emit import emit_statuses
+from openmirror.reconcile.emit import emit_statuses, emit_streams
 from openmirror.reconcile.mirrors import read_settings
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.root_ports import RootPorts
@@ -177,24 +178,28 @@ def publish(
     """
     discovered = explore(ports.store, mirror)
     found = statuses_of(ports, mirror, discovered.folders, seen)
-    has_streams = STREAMS_FOLDER in discovered.reserved
-    shown = _with_stream_stops(ports.store, mirror, found) if has_streams else found
-    emit_statuses(ports, mirror, shown)
+    settings, _ = read_settings(ports.store, mirror)
+    has_declared = not isinstance(settings, Broken) and bool(settings.streams)
+    if has_declared or STREAMS_FOLDER in discovered.reserved:
+        streams = streams_of(ports.store, mirror)
+        emit_statuses(ports, mirror, _with_stream_stops(ports.store, mirror, found, streams))
+        emit_streams(ports, mirror, streams.notes)
+    else:
+        emit_statuses(ports, mirror, found)
     tables = [table for table in found if not isinstance(table.stage, WasDropped)]
     written = _write_tables(ports.store, mirror, tables)
-    settings, _ = read_settings(ports.store, mirror)
     about = _about(settings, _trouble_of(settings, discovered))
     return _write_replicator(ports, mirror, about, heartbeat, always=written) or written
 
 
 def _with_stream_stops(
-    store: FileStore, mirror: str, found: Sequence[TableStatus]
+    store: FileStore, mirror: str, found: Sequence[TableStatus], streams: MirrorStreams
 ) -> list[TableStatus]:
     """The same, with warnings of what databases' streams land no further.
 
     A table of which nothing has landed has no status of its own, and is one that says so.
     """
-    stopped = stopped_in_streams(store, mirror)
+    stopped = dict(streams.stopped(mirror))
     warned = []
     for one in found:
         why = stopped.pop(one.folder.path, None)

@@ -21,7 +21,7 @@ REPORT_EVERY = timedelta(seconds=10)
 REST_EVERY = timedelta(seconds=60)
 """How often one that has nothing to do says that it is at work."""
 SILENT_AFTER = 3 * REST_EVERY
-"""One that has said nothing for so long is not at work, whatever it said last."""
+"""One that reports nothing for so long is not at work, whatever it reported last."""
 
 
 class RelayState(StrEnum):
@@ -43,10 +43,12 @@ class RelayReport:
 
     at: datetime
     state: RelayState
+    since: datetime
+    """When it began to be so."""
     detail: str = ""
     """What it waits for, or failed by, with the remedy."""
     begins: Offset | None = None
-    """The first record that its stream still holds."""
+    """The first record that its stream still holds; None for one that loses none by itself."""
     next: Offset | None = None
     """The next one to be read."""
     end: Offset | None = None
@@ -77,6 +79,7 @@ class RelayReport:
         document = {
             "at": _text(self.at),
             "state": self.state,
+            "since": _text(self.since),
             "detail": self.detail,
             "begins": self.begins,
             "next": self.next,
@@ -94,6 +97,7 @@ class RelayReport:
             return cls(
                 at=_moment(document["at"]),
                 state=RelayState(document["state"]),
+                since=_moment(document["since"]),
                 detail=str(document.get("detail", "")),
                 begins=_offset(document, "begins"),
                 next=_offset(document, "next"),

@@ -45,6 +45,8 @@ class Code(StrEnum):
     FILE_NEVER_READ = "FileNeverRead"
     FILE_MISPLACED = "FileMisplaced"
     STREAM_TABLE_STOPPED = "StreamTableStopped"
+    STREAM_DOWN = "StreamDown"
+    STREAM_RETENTION_SHORT = "StreamRetentionShort"
     FILE_FORMAT_ASSUMED = "FileFormatAssumed"
     METADATA_REPAIRED = "MetadataRepaired"
     METADATA_KEY_UNKNOWN = "MetadataKeyUnknown"
@@ -64,6 +66,8 @@ WARNINGS = frozenset(
         Code.FILE_NEVER_READ,
         Code.FILE_MISPLACED,
         Code.STREAM_TABLE_STOPPED,
+        Code.STREAM_DOWN,
+        Code.STREAM_RETENTION_SHORT,
         Code.FILE_FORMAT_ASSUMED,
         Code.METADATA_REPAIRED,
         Code.METADATA_KEY_UNKNOWN,

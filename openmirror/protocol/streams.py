@@ -124,6 +124,8 @@ class StreamDocument:
     """What every relay of the stream agrees on."""
 
     identity: StreamIdentity
+    made: str = ""
+    """The document's own number, another one for each that is made."""
     begins_at: Offset = START
     """The first record that could be read when the document was made."""
     complete_to: Offset = START
@@ -147,6 +149,10 @@ class StreamDocument:
         """Whether changes of a table wait for its new snapshot, which has begun at least once."""
         one = self.resnapshots.get(path)
         return one is not None and (one.since is not None or one.attempts > 1)
+
+    def begun_at(self, earliest: Offset) -> Self:
+        """Of a stream whose records before that are gone."""
+        return replace(self, begins_at=max(self.begins_at, earliest))
 
     def advanced(
         self,
@@ -209,6 +215,7 @@ class StreamDocument:
         document = {
             "version": _VERSION,
             "identity": self.identity,
+            "made": self.made,
             "beginsAt": self.begins_at,
             "completeTo": self.complete_to,
             "snapshotOpen": self.is_snapshot_open,
@@ -237,6 +244,7 @@ class StreamDocument:
             if document["version"] == _VERSION:
                 return cls(
                     identity=StreamIdentity(document["identity"]),
+                    made=str(document.get("made", "")),
                     begins_at=Offset(int(document.get("beginsAt", START))),
                     complete_to=Offset(int(document["completeTo"])),
                     tables=frozenset(map(_path, document["tables"])),

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from openmirror.errors import Problem
 from openmirror.plan import Batch, ObservedState
+from openmirror.ports.telemetry.stream_status_event import StreamStatusEvent
 from openmirror.ports.telemetry.table_operation import (
     OperationName,
     TableOperation,
@@ -20,9 +21,20 @@ from openmirror.ports.telemetry.table_operation import (
 )
 from openmirror.ports.telemetry.table_status_event import Health, TableStatusEvent
 from openmirror.protocol.names import Incarnation
+from openmirror.protocol.relay_reports import RelayState
+from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import START
 from openmirror.reconcile.root_ports import RootPorts
-from openmirror.status import FabricStatus, OnHold, TableStatus, Trouble, Warn, wait_remedy
+from openmirror.status import (
+    FabricStatus,
+    OnHold,
+    StreamNote,
+    TableStatus,
+    Trouble,
+    Warn,
+    stream_warnings,
+    wait_remedy,
+)
 from openmirror.table.control import Applied, BatchKind, ControlDocument, RequestKind
 from openmirror.table.log import AppId, BatchRecord, Epoch, TableLog
 
@@ -201,6 +213,38 @@ def emit_statuses(ports: RootPorts, mirror: str, tables: Sequence[TableStatus]) 
                 )
             )
     ports.telemetry.report_statuses(mirror, [status_event_of(table) for table in tables])
+
+
+def emit_streams(ports: RootPorts, mirror: str, streams: Sequence[StreamNote]) -> None:
+    """Emit the status of the databases' streams that land in a mirror."""
+    now = ports.clock()
+    events = [_stream_event_of(mirror, stream, now) for stream in streams]
+    ports.telemetry.report_streams(mirror, events)
+
+
+def _stream_event_of(mirror: str, stream: StreamNote, now: datetime) -> StreamStatusEvent:
+    relay, document = stream.relay, stream.document
+    warnings = tuple(stream_warnings(mirror, stream, now))
+    stopped = len(document.stopped) if document else 0
+    health = Health.WARNING if warnings or stopped else Health.RUNNING
+    if relay is not None and relay.state is RelayState.ENDED:
+        health = Health.STOPPED
+    if any(warning.code is Code.STREAM_DOWN for warning in warnings):
+        health = Health.ERROR
+    return StreamStatusEvent(
+        mirror=mirror,
+        stream=stream.name,
+        state=relay.state.value.capitalize() if relay else "Unknown",
+        since=relay.since if relay else None,
+        health=health,
+        warnings=tuple(f"{one.code}: {one.detail}. {one.solution}" for one in warnings),
+        records_behind=relay.records_behind if relay else None,
+        seconds_behind=relay.seconds_behind if relay else None,
+        landed_to=document.complete_to if document else None,
+        tables=len(document.tables) if document else 0,
+        stopped_tables=stopped,
+        reported_at=relay.at if relay else None,
+    )
 
 
 def status_event_of(table: TableStatus) -> TableStatusEvent:

@@ -113,7 +113,7 @@ def drain(
         unlisted=unlisted,
         unwritten=_publish(ports, mirrors),
         never_read=draining.never_read,
-        notes=tuple(mirror_notes(ports.store, mirror) for mirror in mirrors),
+        notes=tuple(mirror_notes(ports.store, mirror, ports.clock()) for mirror in mirrors),
     )
 
 

@@ -5,7 +5,12 @@ working; what Fabric has no word for (waits, holds, warnings) is given beside th
 """
 
 from openmirror.status.json_shape import to_json, to_monitoring
-from openmirror.status.mirror_notes import MirrorNotes, StreamNote, publisher_text
+from openmirror.status.mirror_notes import (
+    MirrorNotes,
+    StreamNote,
+    publisher_text,
+    stream_warnings,
+)
 from openmirror.status.names import shown_names
 from openmirror.status.plain_text import plain_text
 from openmirror.status.remedies import wait_remedy
@@ -82,6 +87,7 @@ __all__ = [
     "position_of",
     "publisher_text",
     "shown_names",
+    "stream_warnings",
     "table_status",
     "to_json",
     "to_monitoring",

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from uuid import NAMESPACE_URL, uuid5
 
 from openmirror.plan.decisions import Waiting
+from openmirror.protocol.relay_reports import RelayReport
+from openmirror.protocol.streams import StreamDocument
 from openmirror.status.mirror_notes import MirrorNotes, StreamNote
 from openmirror.status.table_status import TableStatus
 from openmirror.status.words import Trouble, Warn, iso, message_of
@@ -32,18 +34,22 @@ def _mirror_json(notes: MirrorNotes) -> dict[str, object]:
         }
         if who
         else None,
-        "warnings": [_finding_json(warning) for warning in notes.warnings],
+        "warnings": [_finding_json(warning) for warning in (*notes.warnings, *notes.of_relays)],
         "streams": [_stream_json(stream) for stream in notes.streams],
     }
 
 
 def _stream_json(stream: StreamNote) -> dict[str, object]:
-    document = stream.document
+    shown: dict[str, object] = {"stream": stream.name, "declared": stream.is_declared}
+    if stream.document and stream.written_at:
+        shown |= {**_landed_json(stream.document), "writtenAt": iso(stream.written_at)}
+    return {**shown, "relay": _relay_json(stream.relay) if stream.relay else None}
+
+
+def _landed_json(document: StreamDocument) -> dict[str, object]:
     return {
-        "stream": stream.name,
         "identity": document.identity,
         "completeTo": document.complete_to,
-        "writtenAt": iso(stream.written_at),
         "snapshotOpen": document.is_snapshot_open,
         "tables": [str(path) for path in sorted(document.tables)],
         "stopped": [
@@ -60,6 +66,19 @@ def _stream_json(stream: StreamNote) -> dict[str, object]:
             {"table": str(path), "since": one.since, "attempts": one.attempts}
             for path, one in sorted(document.resnapshots.items())
         ],
+    }
+
+
+def _relay_json(relay: RelayReport) -> dict[str, object]:
+    return {
+        "at": iso(relay.at),
+        "state": relay.state,
+        "since": iso(relay.since),
+        "detail": relay.detail,
+        "nextRecord": relay.next,
+        "recordsBehind": relay.records_behind,
+        "secondsBehind": relay.seconds_behind,
+        "newestChange": iso(relay.newest) if relay.newest else None,
     }
 
 

@@ -39,7 +39,7 @@ def page_of_root(
         head = mirror_head(ports, name)
         page = table_page(ports, name, path_of(token) if token else None)
         more = linked(mirror=name, after=token_of(page.more)) if page.more else None
-        notes = mirror_notes(ports.store, name)
+        notes = mirror_notes(ports.store, name, ports.clock())
         return mirror_view(
             name, head.state.value, head.heartbeat, head.trouble, page.tables, more, notes
         )

@@ -139,7 +139,9 @@ def mirror_view(
         summary=tuple((tone, label, count) for (tone, label), count in summary),
         more=more,
         publisher=publisher_text(notes.partner) if notes and notes.partner else "",
-        remarks=tuple(_warned(warn, Tone.WAITING) for warn in notes.warnings) if notes else (),
+        remarks=tuple(_warned(warn, Tone.WAITING) for warn in (*notes.warnings, *notes.of_relays))
+        if notes
+        else (),
     )
 
 

@@ -13,7 +13,13 @@ from opentelemetry.trace import Tracer, use_span
 
 from openmirror.ports.dead_letters import DeadLetter
 from openmirror.ports.jobs import StartOutcome
-from openmirror.ports.telemetry import dead_letter_event, runner_start_event, table_status_event
+from openmirror.ports.telemetry import (
+    dead_letter_event,
+    runner_start_event,
+    stream_status_event,
+    table_status_event,
+)
+from openmirror.ports.telemetry.stream_status_event import StreamStatusEvent
 from openmirror.ports.telemetry.table_operation import EVENT, OperationName, TableOperation, fields
 from openmirror.ports.telemetry.table_status_event import TableStatusEvent
 from openmirror.progress.base import Severity
@@ -74,6 +80,7 @@ class Signals:
         self._sinks = sinks
         self._once = Once()
         self._statuses = ReportSchedule(repeat, clock)
+        self._streams = ReportSchedule(repeat, clock)
         self._starts = ReportSchedule(repeat, clock)
         self._correlations = _Correlations()
         self._figures = Figures(sinks.meter)
@@ -115,6 +122,16 @@ class Signals:
         }
         for folder in self._statuses.due(mirror, report):
             self._emit(table_status_event.EVENT, f"status of {folder}", properties[folder])
+
+    def report_streams(self, mirror: str, streams: Sequence[StreamStatusEvent]) -> None:
+        """Send the status of a mirror's streams where it is due."""
+        properties = {one.stream: stream_status_event.fields(one) for one in streams}
+        report = {
+            name: Report(stream_status_event.state(event), stream_status_event.without_ages(event))
+            for name, event in properties.items()
+        }
+        for name in self._streams.due(mirror, report):
+            self._emit(stream_status_event.EVENT, f"stream {mirror}/{name}", properties[name])
 
     def asked_for_runner(self, job: str, outcome: StartOutcome) -> None:
         """Send an outcome that is another than the last one; a run that is active ends it."""

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from openmirror.cdc.relay.declared import DeclaredStream, DeclaredStreams, Landing
+from openmirror.cdc.relay.declared import DeclaredStream, DeclaredStreams, LandedStream
 from openmirror.mirroring import DeclaredTopic
 from openmirror.ports import FileStore
 from openmirror.progress.runner import PeriodicTask
@@ -103,7 +103,7 @@ class _Streams:
         topic: str,
         report: Callable[[BatchReport], None],
         trouble: Callable[[str], None],
-    ) -> Iterator[Landing]:
+    ) -> Iterator[LandedStream]:
         from openmirror.wiring.topics import topic_source
 
         zone = zone_of_mirror(self._store, stream.mirror)

@@ -19,11 +19,14 @@ import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from openmirror.cdc.relay.reporting import RelayReports
+from openmirror.cdc.stops import EventsLost
 from openmirror.operate import requests
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.rules import Code
 from openmirror.protocol.streams import (
     START,
+    Offset,
     StopCode,
     StoppedTable,
     StopReason,
@@ -33,7 +36,9 @@ from openmirror.protocol.streams import (
 from openmirror.reconcile.clean import clean_table
 from openmirror.reconcile.registration import record_registration
 from openmirror.reconcile.root_ports import RootPorts
+from openmirror.stores.local.store import LocalStore
 from openmirror.table import layout
+from openmirror.table.layout import StorePath
 from tests.harness.publishing import file_name
 
 ME = requests.Operator("me", "to show that it works")
@@ -168,6 +173,24 @@ def _stream(scene: Scene, *, stopped: bool) -> None:
     path = scene.zone / "_streams" / "shop.json"
     path.parent.mkdir(exist_ok=True)
     path.write_bytes((document if stopped else document.resumed(table)).as_json())
+
+
+def _relay(scene: Scene) -> RelayReports:
+    zone = StorePath(scene.zone.relative_to(scene.root).as_posix())
+    return RelayReports(LocalStore(scene.root), zone, "crm")
+
+
+def _topic() -> tuple[Offset, Offset]:
+    """What it still holds: from here to there."""
+    return Offset(25), Offset(100)
+
+
+def _landed_to(scene: Scene, record: int) -> None:
+    """The document that a relay writes of a stream that has landed so far."""
+    document = StreamDocument(identity=StreamIdentity("0" * 32), complete_to=Offset(record))
+    path = scene.zone / "_streams" / "crm.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(document.as_json())
 
 
 def _marked(*rows: tuple[int, int]) -> dict[str, Any]:
@@ -447,6 +470,20 @@ BREACHES = [
         file=f"{layout.landing_zone('StreamTableStopped')}/_streams/shop.json",
         names=f"{TABLE} is landed no further (ValueUnavailable)",
         remedy=lambda scene: (_stream(scene, stopped=False), scene.rows(2, 2)),
+    ),
+    Breach(
+        code=Code.STREAM_DOWN,
+        breaks=lambda scene: _relay(scene).failed(EventsLost("records 3 to 9 are gone")),
+        file=f"{layout.landing_zone('StreamDown')}/_streams/crm.json",
+        names="records 3 to 9 are gone",
+        remedy=lambda scene: (_relay(scene).landing(Offset(9), _topic, None), scene.rows(2, 2)),
+    ),
+    Breach(
+        code=Code.STREAM_RETENTION_SHORT,
+        breaks=lambda scene: (_landed_to(scene, 50), _relay(scene).landing(START, _topic, None)),
+        file=f"{layout.landing_zone('StreamRetentionShort')}/_streams/crm.json",
+        names="67% of what its topic still holds has not landed",
+        remedy=lambda scene: (_landed_to(scene, 90), scene.rows(2, 2)),
     ),
     Breach(
         code=Code.FILE_FORMAT_ASSUMED,

@@ -11,10 +11,13 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
+from openmirror.cdc.relay.reporting import RelayReports
 from openmirror.operate.requests import Operator, hold
 from openmirror.ports.dead_letters import DeadLetter
 from openmirror.ports.jobs import Failed, Started
 from openmirror.protocol.names import PARTNER_EVENTS_FILE, TableFolder
+from openmirror.protocol.relay_reports import RelayState
+from openmirror.protocol.streams import Offset
 from openmirror.runtime.sweeping import publish_all
 from openmirror.table import layout
 from tests.harness.publishing import table
@@ -25,6 +28,7 @@ from tests.statuspage.scene import NOW, Scene
 JOB = "8204417"
 _RUNS = "https://adb-5517204417.17.azuredatabricks.net/jobs/8204417/runs/"
 _STEP = timedelta(minutes=10)
+_US = int((NOW - timedelta(hours=HOURS)).timestamp() * 1e6)
 
 
 class Day:
@@ -43,6 +47,10 @@ class Day:
         )
         self.scene.store.put(layout.join(layout.landing_zone("sales"), PARTNER_EVENTS_FILE), about)
         self._numbers: dict[TableFolder, int] = {}
+        self._relay = RelayReports(
+            self.scene.store, layout.landing_zone("sales"), "crm", lambda: self.workspace.now
+        )
+        self._relay.troubled(RelayState.WAITING, "broker:9092 does not answer")
         self._dead_letters = {"landing-events": 0, "table-work": 0, "event-grid": 0}
 
     def at(self, moment: datetime) -> None:
@@ -70,6 +78,7 @@ class Day:
     def passed(self) -> None:
         """A status pass over both mirrors, and what the platform emits meanwhile."""
         publish_all(self.scene.ports, ["sales", "flights"])
+        self._relay.landing(Offset(70), lambda: (Offset(5), Offset(100)), _US)
         self.functions.dead_letters_waiting(self._dead_letters)
         for function in ("sweep", "start_runner", "landing", "dead_letters"):
             self.workspace.request(function)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from openmirror.ports.jobs import AlreadyActive
+from openmirror.ports.telemetry.stream_status_event import StreamStatusEvent
 from openmirror.ports.telemetry.table_status_event import Health, TableStatusEvent
 from openmirror.protocol.names import TableName
 from tests.harness.publishing import table
@@ -42,6 +43,7 @@ class System:
             )
             for folder in (ORDERS, PRICES)
         }
+        self.stream: Mapping[str, Any] = {}
         self.dead_letters = 0
         self.failing: set[str] = set()
         self.unlisted: set[str] = set()
@@ -65,6 +67,15 @@ class System:
             for folder, recorded in self.statuses.items():
                 if folder.mirror not in self.unlisted:
                     self.functions.report_statuses(folder.mirror, [recorded])
+            landed = {
+                "state": "Landing",
+                "health": Health.RUNNING,
+                "reported_at": self.workspace.now,
+            }
+            self.functions.report_streams(
+                "hr",
+                [StreamStatusEvent(**{"mirror": "hr", "stream": "crm", **landed, **self.stream})],
+            )
             for function in ("sweep", "landing", "cleanup"):
                 wrong = function in self.failing
                 error = "AccessDenied: the role is missing" if wrong else ""

@@ -1,7 +1,8 @@
 """Records what a deployment sends: `python -m tests.infra.record_telemetry`, with Spark.
 
 Every part is the real one or its stand-in. Nothing that is kept was made up: two mirrors with
-tables that run, wait, pause, are held and are dropped; a dead letter; a run of the job that failed.
+tables that run, wait, pause, are held and are dropped; a stream's relay that waits and goes on; a
+dead letter; a run of the job that failed.
 """
 
 from __future__ import annotations
@@ -18,10 +19,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from openmirror.cdc.relay.document import document_path
+from openmirror.cdc.relay.reporting import RelayReports
 from openmirror.ports.work_items import EVENTS_QUEUE
 from openmirror.progress.runner import SweepFoundWork, WorkItemTaken
 from openmirror.progress.tables import BatchCommitted, BatchStarted
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.relay_reports import RelayState
+from openmirror.protocol.streams import Offset, StreamDocument, StreamIdentity
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout
 from openmirror.telemetry.figures import METRICS
 from openmirror.telemetry.repeating import FIGURES_SECONDS
 from standins.functions_host import Result
@@ -64,6 +71,9 @@ class Story:
         self._draw = draw
         self._publisher = Publisher(parts.server, draw)
         self._next = dict.fromkeys(ALL, 1)
+        self._zone = layout.landing_zone(MIRRORS[1])
+        self._store = LocalStore(parts.server.root)
+        self._relay = RelayReports(self._store, self._zone, "crm")
 
     def begin(self) -> None:
         """Every table has its first file, and somebody starts the runner."""
@@ -73,6 +83,7 @@ class Story:
         for table in ALL:
             self._publisher.begin(table, {"keyColumns": ["id"]})
             self.publish(table, rows=self._draw.randrange(50, 400))
+        self._relay.troubled(RelayState.WAITING, "broker:9092 does not answer")
         self._ports.events.flush()
         self._ports.pump.turn()
         self.timer("start_runner")
@@ -92,6 +103,10 @@ class Story:
 
     def go_on(self, seconds: float) -> None:
         """The tables that run do so, while runs of the job end and begin."""
+        document = StreamDocument(identity=StreamIdentity("0" * 32), complete_to=Offset(60))
+        self._store.write(document_path(self._zone, "crm"), document.as_json())
+        now_us = time.time_ns() // 1000
+        self._relay.landing(Offset(70), lambda: (Offset(5), Offset(100)), now_us)
         jobs = self._ports.azure.jobs
         ends, times = time.monotonic() + seconds, 0
         while time.monotonic() < ends:

@@ -59,7 +59,7 @@ def test_the_page_says_the_severity_of_each() -> None:
 
 def test_severity_says_how_urgent_it_is_and_every_alert_ends_by_itself() -> None:
     severities = {name: rule.properties["severity"] for name, rule in rules().items()}
-    assert [name for name, one in severities.items() if one == 1] == ["table-paused"]
+    assert [name for name, one in severities.items() if one == 1] == ["table-paused", "stream-down"]
     assert {name for name, one in severities.items() if one == 3} == {
         "dead-letters-waiting",
         "table-warning",

@@ -68,6 +68,23 @@ def unconfirmed(system: System) -> None:
     )
 
 
+def down(system: System) -> None:
+    system.stream = {
+        "state": "Failed",
+        "health": Health.ERROR,
+        "warnings": ("StreamDown: stream crm: the topic is gone",),
+    }
+
+
+def behind(system: System) -> None:
+    system.stream = {"records_behind": 9000, "seconds_behind": LAG_MINUTES * 60 + 1.0}
+
+
+def short_of_retention(system: System) -> None:
+    text = "StreamRetentionShort: stream crm: 60% of what its topic still holds has not landed."
+    system.stream = {"health": Health.WARNING, "warnings": (text,)}
+
+
 def unlisted(system: System) -> None:
     system.unlisted = {"sales"}
 
@@ -102,6 +119,7 @@ def run_failed(system: System) -> None:
 
 def healed(system: System) -> None:
     system.stands()
+    system.stream = {}
     system.workspace.silent, system.dead_letters = False, 0
     system.failing, system.unlisted = set(), set()
     system.outcome = Started("2")
@@ -117,6 +135,13 @@ FAULTS: dict[str, tuple[Callable[[System], None], set[str], dict[str, Any]]] = {
     "a number is missing": (gap, {"table-gap"}, {"Table": "Sales.Orders"}),
     "a table has a warning": (warned, {"table-warning"}, {"Table": "Sales.Orders"}),
     "drops wait for a person": (unconfirmed, {"table-warning"}, {"WaitingFor": "confirmation"}),
+    "a database is not landed": (
+        down,
+        {"stream-down"},
+        {"Mirror": "hr", "Stream": "crm", "State": "Failed"},
+    ),
+    "a database lags": (behind, {"stream-lags"}, {"Stream": "crm", "LagMinutes": 15.0}),
+    "a topic may soon lose records": (short_of_retention, {"stream-lags"}, {"Stream": "crm"}),
     "a zone cannot be listed": (unlisted, {"mirror-silent"}, {"Mirror": "sales"}),
     "the functions are stopped": (stopped, {"mirror-silent", "functions-silent"}, {}),
     "a function fails": (failing, {"functions-fail"}, {"Function": "cleanup"}),
@@ -172,6 +197,19 @@ def test_what_needs_nobody_raises_no_alert(system: System, how: dict[str, Any]) 
     system.stands(**({**late, **how} if how.get("stage") == "Held" else how))
     system.live(20)
     assert system.all_firing() == set()
+
+
+def test_a_service_that_is_away_for_some_minutes_raises_no_alert(system: System) -> None:
+    system.stream = {
+        "state": "Waiting",
+        "since": system.workspace.now,
+        "health": Health.ERROR,
+        "warnings": ("StreamDown: x",),
+    }
+    system.live(4)
+    assert system.all_firing() == set()
+    system.live(5)
+    assert system.all_firing() == {"stream-down"}
 
 
 def test_a_gap_is_reported_only_after_its_time(system: System) -> None:

@@ -13,7 +13,7 @@ import pytest
 from openmirror.plan.decisions import WaitKind
 from openmirror.ports.telemetry import dead_letter_event, runner_start_event, table_status_event
 from openmirror.ports.telemetry.table_operation import OperationName
-from openmirror.protocol.rules import WARNINGS
+from openmirror.protocol.rules import WARNINGS, Code
 from openmirror.status.words import Word
 from tests.infra.day import day
 from tests.infra.kql_scalars import Unsupported
@@ -192,8 +192,11 @@ def test_words_in_queries_are_the_codes_own() -> None:
     waits = {WaitKind.GAP, WaitKind.CONFIRMATION, WaitKind.SCHEMA}
     assert set(_WORD.findall(explained)) == {kind.value for kind in waits}
     warned = QUERIES["alerts/table-warning"].partition("has_any (")[2].partition(")")[0]
-    reported = {code.value for code in WARNINGS} | {Word.RETRYING.value}
+    of_streams = {Code.STREAM_DOWN, Code.STREAM_RETENTION_SHORT}
+    reported = {code.value for code in WARNINGS - of_streams} | {Word.RETRYING.value}
     assert set(_WORD.findall(warned)) == reported
+    lagging = QUERIES["alerts/stream-lags"].partition("has_any (")[2].partition(")")[0]
+    assert _WORD.findall(lagging) == [Code.STREAM_RETENTION_SHORT.value]
     outcomes = {outcome.__name__ for outcome in runner_start_event.REPORTED}
     failing = QUERIES["alerts/runner-fails"].partition("Outcome in (")[2].partition(")")[0]
     assert {"Failed", "Refused"} == set(_WORD.findall(failing)) <= outcomes

@@ -12,6 +12,7 @@ import pytest
 from openmirror.ports.telemetry import (
     dead_letter_event,
     runner_start_event,
+    stream_status_event,
     table_operation,
     table_status_event,
 )
@@ -23,7 +24,12 @@ from tests.infra.telemetry_tables import Row, rows
 
 EVENTS = {
     module.EVENT: module.FIELDS
-    for module in (table_status_event, runner_start_event, dead_letter_event)
+    for module in (
+        table_status_event,
+        stream_status_event,
+        runner_start_event,
+        dead_letter_event,
+    )
 }
 EVENTS[table_operation.EVENT] = table_operation.FIELDS
 ADDED = {"logger_name"}

@@ -73,7 +73,7 @@ class Scene(World):
         shown = []
         for name in ("sales", "flights"):
             head, tables = mirror_head(self.ports, name), table_page(self.ports, name).tables
-            notes = mirror_notes(self.ports.store, name)
+            notes = mirror_notes(self.ports.store, name, self.clock())
             heading = (name, head.state.value, head.heartbeat, head.trouble)
             shown.append(mirror_view(*heading, tables, notes=notes))
         return shown

@@ -9,6 +9,7 @@ from typing import Any
 
 from openmirror.ports.dead_letters import DeadLetter
 from openmirror.ports.jobs import StartOutcome
+from openmirror.ports.telemetry.stream_status_event import StreamStatusEvent
 from openmirror.ports.telemetry.table_operation import TableOperation
 from openmirror.ports.telemetry.table_status_event import TableStatusEvent
 from openmirror.protocol.names import TableFolder
@@ -29,6 +30,7 @@ class Heard:
 
     operations: list[TableOperation] = field(default_factory=list)
     standings: dict[str, Sequence[TableStatusEvent]] = field(default_factory=dict)
+    streams: dict[str, Sequence[StreamStatusEvent]] = field(default_factory=dict)
     starts: list[tuple[str, StartOutcome]] = field(default_factory=list)
     dead_letters: list[DeadLetter] = field(default_factory=list)
     waiting: list[Mapping[str, int]] = field(default_factory=list)
@@ -38,6 +40,9 @@ class Heard:
 
     def report_statuses(self, mirror: str, tables: Sequence[TableStatusEvent]) -> None:
         self.standings[mirror] = tables
+
+    def report_streams(self, mirror: str, streams: Sequence[StreamStatusEvent]) -> None:
+        self.streams[mirror] = streams
 
     def asked_for_runner(self, job: str, outcome: StartOutcome) -> None:
         self.starts.append((job, outcome))

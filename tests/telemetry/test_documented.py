@@ -13,6 +13,7 @@ from openmirror.ports.jobs import StartOutcome
 from openmirror.ports.telemetry import (
     dead_letter_event,
     runner_start_event,
+    stream_status_event,
     table_operation,
     table_status_event,
 )
@@ -42,7 +43,13 @@ def properties(after: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "module",
-    [table_operation, table_status_event, runner_start_event, dead_letter_event],
+    [
+        table_operation,
+        table_status_event,
+        stream_status_event,
+        runner_start_event,
+        dead_letter_event,
+    ],
     ids=lambda m: m.EVENT,
 )
 def test_every_event_and_each_of_its_properties_is_named(module: object) -> None:
@@ -53,6 +60,9 @@ def test_every_event_and_each_of_its_properties_is_named(module: object) -> None
 def test_the_properties_of_a_status_and_of_a_start_are_listed_and_no_others() -> None:
     assert sorted(properties(f"`{table_status_event.EVENT}`: what")) == sorted(
         table_status_event.FIELDS
+    )
+    assert sorted(properties(f"`{stream_status_event.EVENT}`, emitted")) == sorted(
+        stream_status_event.FIELDS
     )
     assert sorted(properties(f"`{runner_start_event.EVENT}`, when")) == sorted(
         runner_start_event.FIELDS

@@ -55,6 +55,11 @@ class TopicSource:
         """Which topic it is."""
         return self._identity
 
+    @property
+    def forgets_by_itself(self) -> bool:
+        """After the retention of the topic."""
+        return True
+
     def ends(self) -> tuple[Offset, Offset]:
         """The first record that is there, and the one that comes next."""
         found = self._brokers.ends(self._consumer, self._topic)

@@ -19,7 +19,8 @@ import pyarrow as pa  # type: ignore[import-untyped]
 from openmirror.cdc.decoded import CONTROL, DecodedRows
 from openmirror.cdc.relay.connector_snapshots import apart
 from openmirror.cdc.relay.selecting import Before, FileRows, Selection, TableRecords, select
-from openmirror.cdc.stops import TAKE_SNAPSHOT
+from openmirror.cdc.relay.whole_rows import whole_rows
+from openmirror.cdc.stops import GIVE_WHOLE_ROWS, TAKE_SNAPSHOT
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.protocol.names import ROW_MARKER_COLUMN
 from openmirror.protocol.rows import Marker
@@ -49,7 +50,14 @@ def select_anew(before: Before, records: TableRecords, number: str) -> Selection
         return Selection((), (records.first, stop))
     empty_file = FileRows((), before.ever, replace(before, through=records.end))
     file = next(iter(selection.files), empty_file)
-    pieces = (_truncate(file.columns, file.pieces), *file.pieces)
+    rows = whole_rows(file.pieces, records.keys)
+    if rows.missing is not None:
+        detail = (
+            f"an update of row {list(rows.missing)} leaves values out, and its row was not read"
+        )
+        stop = StopReason(StopCode.VALUE_UNAVAILABLE, detail, GIVE_WHOLE_ROWS)
+        return Selection((), (records.first, stop))
+    pieces = (_truncate(file.columns, rows.pieces), *rows.pieces)
     after = replace(file.after, resnapshot=number)
     return Selection((replace(file, pieces=pieces, after=after),), held=selection.held)
 

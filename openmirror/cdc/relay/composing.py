@@ -75,7 +75,8 @@ class StreamComposer:
     def _before(self, state: ZoneState) -> Before:
         progress = progress_in(state, self._stream)
         if progress is None:
-            if self._is_known:
+            # A snapshot that was asked for has all rows, so that none from before are missed.
+            if self._is_known and self._snapshot is None:
                 raise FolderReplaced("its folder was deleted, and with it what landed before")
             if state.newest is not None:
                 raise OtherPublisher(

@@ -33,7 +33,7 @@ _RETRY_SECONDS = (10.0, 30.0, 60.0, 300.0, 600.0)
 _SOUND_SECONDS = 600.0
 """One that has gone on for so long has not failed before."""
 _NEW_TOPICS_SECONDS = 60.0
-"""How often topics are looked for that a pattern means."""
+"""How often it is asked which topics a pattern means."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class DeclaredStream:
     """As the mirror wants it; another wish begins the stream again."""
 
 
-class Landing(Protocol):
+class LandedStream(Protocol):
     """A stream that is landed by a thread of its own."""
 
     @property
@@ -81,17 +81,17 @@ class Streams(Protocol):
         topic: str,
         report: Callable[[BatchReport], None],
         trouble: Callable[[str], None],
-    ) -> AbstractContextManager[Landing]:
+    ) -> AbstractContextManager[LandedStream]:
         """Land one for as long as the block lasts."""
         ...
 
 
 @dataclass
 class _Topic:
-    """One topic of a declaration, or the looking for those that it means."""
+    """One topic of a declaration, or the search for those that it means."""
 
     parts: ExitStack = field(default_factory=ExitStack)
-    landing: Landing | None = None
+    landing: LandedStream | None = None
     since: float = 0.0
     failures: int = 0
     due: float = 0.0
@@ -115,7 +115,7 @@ class DeclaredStreams:
         self._emit = emit
         self._monotonic = monotonic
         self._topics: dict[DeclaredStream, dict[str, _Topic]] = {}
-        self._looking: dict[DeclaredStream, _Topic] = {}
+        self._searches: dict[DeclaredStream, _Topic] = {}
 
     def turn(self) -> None:
         """Begin and end what has to be, and see how the others are.
@@ -126,7 +126,7 @@ class DeclaredStreams:
         for gone in [stream for stream in self._topics if stream not in wanted]:
             self._end(gone)
         for stream in wanted:
-            self._look_for_topics(stream)
+            self._find_topics(stream)
             for name, topic in self._topics[stream].items():
                 with self._apart(stream, name, topic):
                     self._go_on(stream, name, topic)
@@ -141,22 +141,22 @@ class DeclaredStreams:
                 topic.parts.close()
 
     def _end(self, stream: DeclaredStream) -> None:
-        self._looking.pop(stream, None)
+        self._searches.pop(stream, None)
         for name, topic in self._topics.pop(stream).items():
             topic.parts.close()
             self._emit(StreamEnded(stream.mirror, name))
 
-    def _look_for_topics(self, stream: DeclaredStream) -> None:
+    def _find_topics(self, stream: DeclaredStream) -> None:
         known = self._topics.setdefault(stream, {})
-        looking = self._looking.setdefault(stream, _Topic())
+        search = self._searches.setdefault(stream, _Topic())
         pattern = stream.declared.address.pattern
-        if self._monotonic() < looking.due or (known and "*" not in pattern):
+        if self._monotonic() < search.due or (known and "*" not in pattern):
             return
-        with self._apart(stream, pattern, looking):
+        with self._apart(stream, pattern, search):
             for name in self._streams.topics(stream):
                 known.setdefault(name, _Topic())
-            looking.failures = 0
-            looking.due = self._monotonic() + _NEW_TOPICS_SECONDS
+            search.failures = 0
+            search.due = self._monotonic() + _NEW_TOPICS_SECONDS
 
     def _go_on(self, stream: DeclaredStream, name: str, topic: _Topic) -> None:
         if topic.landing is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from uuid import uuid4
 
 from openmirror.cdc.stops import StreamReplaced
 from openmirror.errors import NotThere, UnknownName, WrongRequest
@@ -41,7 +42,7 @@ class SharedDocument:
         self._path = document_path(zone, stream)
         self._stream = stream
         self._identity = identity
-        self.now = StreamDocument(identity=identity)
+        self.now = _blank(identity)
         """As it was read or written last."""
 
     @classmethod
@@ -69,26 +70,46 @@ class SharedDocument:
     def refresh(self) -> None:
         """See what others have written; one that is gone, or of another stream, changes nothing."""
         there = self.read()
-        if there is not None and there.identity == self._identity:
+        if there is None or there.identity != self._identity:
+            return
+        if self._with_known_stops(there) != there:
+            self.change(lambda newest: newest)
+        else:
             self.now = there
 
     def change(self, change: Callable[[StreamDocument], StreamDocument]) -> None:
-        """Write what becomes of the newest document; raises StreamReplaced for another stream's."""
+        """Write what becomes of the newest document; raises StreamReplaced for another stream's.
+
+        One that was deleted since it was read last is made again of what is known of it.
+        """
+
+        made = self.now
 
         def wanted(content: bytes) -> bytes | None:
-            there = StreamDocument(identity=self._identity)
-            if content:
-                there = read_document(content, self._path)
+            nonlocal made
+            there = read_document(content, self._path) if content else self.now
             if there.identity != self._identity:
                 raise StreamReplaced(self.replaced_by(there))
-            self.now = change(there)
-            return None if content and self.now == there else self.now.as_json()
+            made = change(self._with_known_stops(there))
+            return None if content and made == there else made.as_json()
 
         bring_to(self._store, self._path, wanted)
+        # Only now: what this relay knows is not forgotten over an attempt that was in vain.
+        self.now = made
 
     def delete(self) -> None:
         """The stream that it is of is given up."""
         self._store.delete_file(self._path)
+        self.now = _blank(self._identity)
+
+    def _with_known_stops(self, there: StreamDocument) -> StreamDocument:
+        """Somebody else has made the document again, and did not know of all tables that stopped.
+
+        Such a table would go on behind the record that it cannot land.
+        """
+        if there.made == self.now.made:
+            return there
+        return there.advanced(there.complete_to, (), self.now.stopped)
 
     def replaced_by(self, there: StreamDocument) -> str:
         """Why a stream cannot go on with another one's document."""
@@ -99,3 +120,7 @@ class SharedDocument:
             f"Begin them anew with --anew, which deletes these folders of the landing zone first: "
             f"{tables}"
         )
+
+
+def _blank(identity: StreamIdentity) -> StreamDocument:
+    return StreamDocument(identity=identity, made=uuid4().hex)

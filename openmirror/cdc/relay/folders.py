@@ -119,7 +119,8 @@ class RelayedFolders:
                 return LandedRecords()
             return _ended(select(Before(), records), records, 0)
         # A truncate has no key, and may be the first record that is seen of a table.
-        folder = self._opened(path, records.keys or None, is_known=is_known)
+        goes_on = is_known and snapshot is None
+        folder = self._opened(path, records.keys or None, goes_on=goes_on)
         keys, takes = records.keys or folder.metadata.key_columns, self._takes
         if folder.metadata.version_column is not None:
             takes -= {Marker.PARTIAL_UPDATE}
@@ -139,13 +140,13 @@ class RelayedFolders:
         return replace(ended, is_anew=composer.has_resumed)
 
     def _opened(
-        self, path: TablePath, keys: tuple[str, ...] | None, *, is_known: bool
+        self, path: TablePath, keys: tuple[str, ...] | None, *, goes_on: bool
     ) -> _OpenFolder:
         if path in self._open:
             return self._open[path]
         need_possible(path)
         folder = self._folder(path)
-        if is_known and self._store.incarnation(folder) is None:
+        if goes_on and self._store.incarnation(folder) is None:
             raise FolderReplaced("its folder was deleted, and with it what landed before")
         need_own_name(self._store, self._zone, path, self._default_schema)
         metadata = declared(self._store, folder, keys)

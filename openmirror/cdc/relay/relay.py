@@ -135,9 +135,13 @@ class Relay:
         """The first record that has not been read."""
         return self._next
 
-    def ends(self) -> tuple[Offset, Offset]:
-        """The first record that the stream still holds, and the next one that will be written."""
-        return self._source.ends()
+    def ends(self) -> tuple[Offset | None, Offset]:
+        """The first record that is still there, and the next one that will be written.
+
+        None for the first one where none goes that is needed.
+        """
+        begins, end = self._source.ends()
+        return begins if self._source.forgets_by_itself else None, end
 
     def open(self, *, anew: bool = False) -> None:
         """Find out from where to read on.
@@ -146,6 +150,8 @@ class Relay:
         replaces another one which had not ended its first snapshot, or landed nothing.
         Raises StreamReplaced otherwise, and EventsLost where the stream does not reach back.
         """
+        # Before the document: another relay may move that on, and let records go, at any moment.
+        earliest, _ = self._source.ends()
         there = self._document.read()
         if there is not None and (anew or there.identity != self._source.identity):
             if not (anew or there.is_snapshot_open or not there.tables):
@@ -154,13 +160,10 @@ class Relay:
                 self._folders.delete(path)
             self._document.delete()
             there = None
-        earliest, _ = self._source.ends()
         if there is None:
             # What has landed of the records from there on says each table itself.
             kept = self._folders.kept_stops()
-            self._change(
-                lambda there: replace(there, begins_at=earliest).advanced(earliest, kept, kept)
-            )
+            self._change(lambda there: there.begun_at(earliest).advanced(earliest, kept, kept))
         else:
             self._document.now = there
         if self._document.now.needed_from < earliest:

@@ -1,4 +1,4 @@
-"""What a relay says of itself to whoever looks: written now and then, and when it changes."""
+"""What a relay says of itself to whoever asks: written now and then, and when it changes."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class RelayReports:
         self._clock = clock
         self._last: RelayReport | None = None
         self._next: Offset | None = None
-        self._ends: tuple[Offset, Offset] | None = None
+        self._ends: tuple[Offset | None, Offset] | None = None
         self._newest: datetime | None = None
 
     def landing(
-        self, at: Offset, ends: Callable[[], tuple[Offset, Offset]], newest_ts_us: int | None
+        self, at: Offset, ends: Callable[[], tuple[Offset | None, Offset]], newest_ts_us: int | None
     ) -> None:
         """It lands what comes, and reads from `at` on; `ends` are asked for where it is due."""
         self._next, self._newest = at, _moment(newest_ts_us) or self._newest
@@ -81,9 +81,11 @@ class RelayReports:
         begins, end = self._ends or (None, None)
         if end is not None and self._next is not None:
             end = max(end, self._next)
+        last = self._last
         self._last = RelayReport(
             at=now,
             state=state,
+            since=last.since if last is not None and last.state is state else now,
             detail=detail,
             begins=begins,
             next=self._next,

@@ -68,21 +68,26 @@ class Resnapshots:
         why = mark.why
         if mark.kind is MarkKind.ENDED and one.since is not None:
             records = self._records_of(path, one.since, Offset(mark.offset + 1))
-            if not records.is_emptied:
+            if records.is_emptied:
+                # The connector may have sent rows that it had read before.
+                why = "the table was emptied meanwhile"
+            else:
                 landed = self._land(path, records, one.number)
-                landed = replace(landed, is_anew=landed.stopped is None)
-                self._document.change(lambda there: _ended(there, path, landed))
-                return landed
-            # The connector may have sent rows that it had read before.
-            why = "the table was emptied meanwhile"
+                stopped = landed.stopped
+                if stopped is None or stopped.stop.code is not StopCode.VALUE_UNAVAILABLE:
+                    landed = replace(landed, is_anew=stopped is None)
+                    self._document.change(lambda there: _ended(there, path, landed))
+                    return landed
+                # Another one may read the rows that changes have overtaken here.
+                why = stopped.stop.detail
         if one.attempts < _MOST_ATTEMPTS:
             self._document.change(lambda there: there.failed(mark.number, uuid4().hex))
             return None
         detail = f"{path}: its new snapshot failed {one.attempts} times: {why}"
         stop = StopReason(StopCode.RESNAPSHOT_NEEDED, detail, "Ask for it again.")
-        stopped = LandedRecords(stopped=StoppedTable(one.since or mark.offset, stop))
-        self._document.change(lambda there: _ended(there, path, stopped))
-        return stopped
+        failed = LandedRecords(stopped=StoppedTable(one.since or mark.offset, stop))
+        self._document.change(lambda there: _ended(there, path, failed))
+        return failed
 
 
 def _begun(mark: SnapshotMark) -> Callable[[StreamDocument], StreamDocument]:

@@ -30,7 +30,7 @@ from openmirror.cdc.relay.source_order import (
     new_changes,
 )
 from openmirror.cdc.relay.source_schema import changed_silently
-from openmirror.cdc.stops import TAKE_SNAPSHOT
+from openmirror.cdc.stops import GIVE_WHOLE_ROWS, TAKE_SNAPSHOT
 from openmirror.errors import PublishRefused
 from openmirror.protocol.names import ROW_MARKER_COLUMN
 from openmirror.protocol.partial_updates import PARTIAL_UPDATE
@@ -45,10 +45,6 @@ from openmirror.publishing.pieces import WaitingRows, columns_of
 _GIVE_A_KEY = (
     "Give it a primary key, or leave it out of the tables that are captured. A connector can also "
     "be given columns that are one (message.key.columns)."
-)
-_FULL = (
-    "ALTER TABLE … REPLICA IDENTITY FULL, so that the log has every value of a row; then take a "
-    "new snapshot of the table."
 )
 _FROM_NOTHING = (
     "Begin the stream anew with --anew, which deletes the table's folder first and makes it from "
@@ -319,7 +315,7 @@ def _unavailable(piece: DecodedRows, at: Offset) -> StopReason:
     row = piece.rows.filter(pc.equal(piece.rows.column("__offset"), at))
     names = json.loads(row.column("__absent")[0].as_py())
     detail = f"{piece.table}: the value of column {names[0]!r} is not in the source's log"
-    return StopReason(StopCode.VALUE_UNAVAILABLE, detail, _FULL)
+    return StopReason(StopCode.VALUE_UNAVAILABLE, detail, GIVE_WHOLE_ROWS)
 
 
 def _schema_refused(

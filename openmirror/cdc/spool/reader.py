@@ -28,6 +28,11 @@ class SpoolReader:
         """Which stream it is."""
         return self._identity
 
+    @property
+    def forgets_by_itself(self) -> bool:
+        """Only what nobody needs any more is deleted."""
+        return False
+
     def ends(self) -> tuple[Offset, Offset]:
         """The first record that is there, and the one that comes next."""
         found = self._segments()

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from openmirror.ports.dead_letters import DeadLetter
 from openmirror.ports.jobs import StartOutcome
+from openmirror.ports.telemetry.stream_status_event import StreamStatusEvent
 from openmirror.ports.telemetry.table_operation import TableOperation
 from openmirror.ports.telemetry.table_status_event import TableStatusEvent
 
@@ -29,6 +30,10 @@ class Telemetry(Protocol):
         """
         ...
 
+    def report_streams(self, mirror: str, streams: Sequence[StreamStatusEvent]) -> None:
+        """Emit the status of all databases' streams of a mirror, as it does those of its tables."""
+        ...
+
     def asked_for_runner(self, job: str, outcome: StartOutcome) -> None:
         """Emit what the platform answered; the same answer is not emitted at every call."""
         ...
@@ -49,6 +54,9 @@ class NoTelemetry:
         """Emit nothing."""
 
     def report_statuses(self, mirror: str, tables: Sequence[TableStatusEvent]) -> None:
+        """Emit nothing."""
+
+    def report_streams(self, mirror: str, streams: Sequence[StreamStatusEvent]) -> None:
         """Emit nothing."""
 
     def asked_for_runner(self, job: str, outcome: StartOutcome) -> None:

@@ -94,6 +94,13 @@ class Stream:
     """None is a record about no row."""
     earliest: Offset = START
     reads: list[Offset] = field(default_factory=list)
+    lets_go: bool = True
+    """Whether records are deleted that nobody needs any more."""
+
+    @property
+    def forgets_by_itself(self) -> bool:
+        """Never."""
+        return False
 
     def ends(self) -> tuple[Offset, Offset]:
         return self.earliest, Offset(len(self.events))
@@ -118,7 +125,8 @@ class Stream:
         return pa.Table.from_pylist(rows, RECORDS)
 
     def forget(self, before: Offset) -> None:
-        self.earliest = max(self.earliest, before)
+        if self.lets_go:
+            self.earliest = max(self.earliest, before)
 
     def decode(self, records: pa.Table) -> Decoded:
         """What the records of this stream say."""

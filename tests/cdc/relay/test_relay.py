@@ -13,7 +13,7 @@ import pytest
 from openmirror.cdc.decoded import SourceColumn
 from openmirror.cdc.relay import selecting
 from openmirror.cdc.relay.composing import StreamComposer
-from openmirror.cdc.relay.document import document_path, read_document
+from openmirror.cdc.relay.document import SharedDocument, document_path, read_document
 from openmirror.cdc.relay.folders import LandedRecords
 from openmirror.cdc.relay.relay import Relay, RelayOptions
 from openmirror.cdc.relay.selecting import Before, TableRecords
@@ -28,7 +28,16 @@ from openmirror.protocol.streams import START, Offset, StopCode, StreamDocument,
 from openmirror.publishing.newest import ZoneState
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.layout import StorePath, join
-from tests.cdc.relay.sources import COLUMNS, Database, Event, Rows, Stream, stream_of
+from tests.cdc.relay.sources import (
+    COLUMNS,
+    Database,
+    Event,
+    Rows,
+    Stream,
+    begun,
+    ended,
+    stream_of,
+)
 from tests.harness.dying import Killed
 from tests.harness.stores import Call, WatchedStore
 from tests.publishing.zones import ZONE, archive_applied, landed, memory, publisher
@@ -216,6 +225,49 @@ def test_a_document_that_is_lost_costs_reading_and_nothing_else() -> None:
     drained(store, stream, 5)
     assert states(store) == before
     assert document(store).complete_to == len(stream.events)
+
+
+def test_a_document_that_is_deleted_under_a_relay_is_made_again_of_what_that_knows() -> None:
+    stop = Event("one", "c", 5, bad=StopCode.SOURCE_VALUE_INVALID)
+    stream = Stream(events=[Event("one", "c", 1, "x", (0, 1), 1), stop], lets_go=False)
+    store = memory()
+    first = drained(store, stream)
+    before = document(store)
+    store.delete_file(document_path(ZONE, "shop"))
+    stream.events.append(Event("one", "c", 2, "behind it", (0, 9), 2))
+    first.step()
+    assert document(store) == replace(before, complete_to=Offset(3))
+    assert states(store)[-1] == {1: "x"}
+
+
+def test_a_relay_puts_stops_back_that_another_one_did_not_know_of() -> None:
+    stop = Event("one", "c", 5, bad=StopCode.SOURCE_VALUE_INVALID)
+    stream = Stream(events=[Event("one", "c", 1, "x", (0, 1), 1), stop], lets_go=False)
+    store = memory()
+    first = drained(store, stream)
+    store.delete_file(document_path(ZONE, "shop"))
+    relay(store, stream).open()
+    assert not document(store).stopped
+    stream.events.append(Event("one", "c", 2, "behind it", (0, 9), 2))
+    first.step()
+    assert ONE in document(store).stopped
+    assert states(store)[-1] == {1: "x"}
+
+
+def test_a_table_whose_folder_was_deleted_begins_anew_by_a_snapshot_that_is_asked_for() -> None:
+    stream = Stream(events=[Event("one", "c", 1, "x", (0, 1), 1)])
+    store = memory()
+    made = drained(store, stream)
+    store.delete_folder(folder())
+    stream.events.append(Event("one", "c", 2, "y", (0, 2), 2))
+    made.step()
+    assert document(store).stopped[ONE].stop.code is StopCode.RESNAPSHOT_NEEDED
+    SharedDocument.of_any(store, ZONE, "shop").change(lambda there: there.wanting(ONE, "n1"))
+    rows = [Event("one", "r", n, "z", snapshot="incremental") for n in (1, 2)]
+    stream.events += [begun("n1"), *rows, ended("n1")]
+    drained(store, stream)
+    assert states(store)[-1] == {1: "z", 2: "z"}
+    assert not document(store).stopped
 
 
 def test_a_stop_outlives_the_document_where_its_records_are_gone() -> None:

@@ -35,9 +35,9 @@ class Relay:
     def landing(self, at: int, newest: int | None = None, later: float = 0.0) -> RelayReport | None:
         self.now += timedelta(seconds=later)
         self.reports.landing(Offset(at), self.ends, newest)
-        return self.said()
+        return self.reported()
 
-    def said(self) -> RelayReport | None:
+    def reported(self) -> RelayReport | None:
         try:
             return RelayReport.from_json(self.store.read(report_path(ZONE, "shop")).data)
         except NotThere:
@@ -51,38 +51,38 @@ def relay() -> Relay:
 
 def test_the_first_report_says_how_far_it_is_and_how_far_behind(relay: Relay) -> None:
     relay.now += timedelta(seconds=30)
-    said = relay.landing(at=40, newest=US)
-    assert said is not None
-    assert (said.begins, said.next, said.end) == (5, 40, 3100)
-    assert (said.records_behind, said.seconds_behind) == (3060, 30.0)
+    reported = relay.landing(at=40, newest=US)
+    assert reported is not None
+    assert (reported.begins, reported.next, reported.end) == (5, 40, 3100)
+    assert (reported.records_behind, reported.seconds_behind) == (3060, 30.0)
 
 
 def test_who_has_read_everything_is_not_behind_however_old_the_newest_change_is(
     relay: Relay,
 ) -> None:
-    said = relay.landing(at=100, newest=US - 9_000_000)
-    assert said is not None
-    assert said.seconds_behind == 0.0
+    reported = relay.landing(at=100, newest=US - 9_000_000)
+    assert reported is not None
+    assert reported.seconds_behind == 0.0
 
 
 def test_one_that_moves_is_heard_every_ten_seconds_and_one_that_rests_every_minute(
     relay: Relay,
 ) -> None:
     relay.landing(at=40)
-    for at, later, said_at in ((50, 9, 0), (60, 1, 10), (60, 59, 10), (60, 1, 70)):
-        said = relay.landing(at, later=later)
-        assert said is not None
-        assert said.at == START + timedelta(seconds=said_at)
-    assert relay.asked == 3, "the brokers are asked only for what is said"
+    for at, later, reported_at in ((50, 9, 0), (60, 1, 10), (60, 59, 10), (60, 1, 70)):
+        reported = relay.landing(at, later=later)
+        assert reported is not None
+        assert reported.at == START + timedelta(seconds=reported_at)
+    assert relay.asked == 3, "the brokers are asked only for what is reported"
 
 
 def test_a_change_is_heard_at_once_with_the_newest_place(relay: Relay) -> None:
     relay.landing(at=40)
     relay.landing(at=50, later=1)
     relay.reports.troubled(RelayState.WAITING, "no answer")
-    said = relay.said()
-    assert said is not None
-    assert (said.state, said.detail, said.next) == (RelayState.WAITING, "no answer", 50)
+    reported = relay.reported()
+    assert reported is not None
+    assert (reported.state, reported.detail, reported.next) == (RelayState.WAITING, "no answer", 50)
     again = relay.landing(at=50, later=1)
     assert again is not None
     assert again.state is RelayState.LANDING
@@ -91,20 +91,20 @@ def test_a_change_is_heard_at_once_with_the_newest_place(relay: Relay) -> None:
 def test_what_ends_it_is_said_and_raised(relay: Relay) -> None:
     with pytest.raises(Unavailable), relay.reports.failing():
         raise Unavailable("gone")
-    said = relay.said()
-    assert said is not None
-    assert (said.state, said.detail) == (RelayState.FAILED, "gone")
+    reported = relay.reported()
+    assert reported is not None
+    assert (reported.state, reported.detail) == (RelayState.FAILED, "gone")
 
 
 def test_one_that_says_nothing_for_three_minutes_is_silent_unless_it_has_ended(
     relay: Relay,
 ) -> None:
-    said = relay.landing(at=40)
-    assert said is not None
-    assert not said.is_silent(START + timedelta(minutes=3))
-    assert said.is_silent(START + timedelta(minutes=3, seconds=1))
+    reported = relay.landing(at=40)
+    assert reported is not None
+    assert not reported.is_silent(START + timedelta(minutes=3))
+    assert reported.is_silent(START + timedelta(minutes=3, seconds=1))
     relay.reports.troubled(RelayState.ENDED)
-    ended = relay.said()
+    ended = relay.reported()
     assert ended is not None
     assert not ended.is_silent(START + timedelta(days=1))
 
@@ -116,14 +116,20 @@ def test_a_zone_that_was_deleted_does_not_come_back_by_a_report(relay: Relay) ->
 
 
 def test_a_time_that_no_calendar_has_is_no_time(relay: Relay) -> None:
-    said = relay.landing(at=40, newest=1 << 62)
-    assert said is not None
-    assert said.newest is None
-    assert said.seconds_behind is None
+    reported = relay.landing(at=40, newest=1 << 62)
+    assert reported is not None
+    assert reported.newest is None
+    assert reported.seconds_behind is None
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"[]", b"{}", b'{"at": "2026-01-02T00:00:00", "state": "landing"}']
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"at": "2026-01-02T00:00:00", "since": "2026-01-02T00:00:00Z", "state": "ended"}',
+    ],
 )
 def test_what_is_no_report_is_refused(content: bytes) -> None:
     with pytest.raises(ValueError, match="no report of a relay"):

@@ -83,6 +83,37 @@ def test_a_table_begins_anew_in_one_file_and_no_other_table_waits() -> None:
     assert markers.count(Marker.TRUNCATE) == 1
 
 
+def test_a_part_of_a_row_is_made_good_by_what_follows_or_the_snapshot_is_taken_again() -> None:
+    store, stream = begin()
+    made = drained(store, stream)
+    part = replace(change(3, "u", 5, None), absent=("text",))
+    # The connector leaves out the row that a change has overtaken, and one that is gone.
+    gone = [replace(change(4, "u", 7, None), absent=("text",)), change(5, "d", 7)]
+    stream.events += [begun("n1"), part, *gone, row(6, "six"), ended("n1")]
+    landed_of(made)
+    asked = document(store).resnapshots[ONE]
+    assert (asked.attempts, asked.since) == (2, None)
+    assert states(store)[-1] == {1: "old"}
+    whole = change(7, "u", 5, "whole")
+    stream.events += [begun(asked.number), *gone, part, whole, row(6, "six"), ended(asked.number)]
+    landed_of(made)
+    assert states(store)[-1] == {5: "whole", 6: "six"}
+    assert not document(store).stopped
+
+
+def test_a_snapshot_that_never_has_a_whole_row_stops_the_table_and_says_why() -> None:
+    store, stream = begin()
+    made = drained(store, stream)
+    for at in range(3):
+        number = document(store).resnapshots[ONE].number
+        part = replace(change(3 + at, "u", 5, None), absent=("text",))
+        stream.events += [begun(number), part, ended(number)]
+        landed_of(made)
+    stop = document(store).stopped[ONE].stop
+    assert stop.code is StopCode.RESNAPSHOT_NEEDED
+    assert "3 times: an update of row [5] leaves values out" in stop.detail
+
+
 def test_what_is_not_whole_is_kept_in_the_stream() -> None:
     store, stream = begin()
     made = drained(store, stream)

@@ -1,0 +1,414 @@
+"""One seeded schedule of a database's stream: two relays, two runners and a cleaner over one zone.
+
+Every call of a store by any of them is a stall point, before which any other may go first, for any
+time; each may be killed there, and begins anew. The database commits meanwhile, its connector sends
+what it has sent before, and an operator asks for new snapshots or deletes the stream's document.
+Files are real ones, and Delta's logs too; rows are kept by the interpreter.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+from greenlet import getcurrent, greenlet
+
+from openmirror.cdc.relay.document import SharedDocument, document_path
+from openmirror.cdc.relay.relay import Relay, RelayOptions
+from openmirror.deltalog import LogReplay
+from openmirror.errors import ConditionFailed, UnknownName
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.plan import Batch, Limits
+from openmirror.ports import BadFile, CommitResult, Prepared, Step, Transaction
+from openmirror.progress.tables import TablePaused
+from openmirror.progress.union import ProgressEvent
+from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.rows import EXTENSIONS
+from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.streams import StopCode, StreamDocument
+from openmirror.reconcile import clean, reconciliation
+from openmirror.reconcile.mirrors import open_mirror
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.stores.memory.files import MemoryStore
+from openmirror.table import layout
+from openmirror.table.layout import StorePath
+from openmirror.table.log import TableLog
+from tests.cdc.relay.sources import Database, Event, Rows, Stream, begun, ended
+from tests.conformance.reference_engine import ReferenceEngine
+from tests.harness.stores import WatchedStore
+
+MIRROR = "m"
+ZONE = layout.landing_zone(MIRROR)
+STREAM = "shop"
+MOST_END_STEPS = 20_000
+
+
+class Connector:
+    """Sends what a database commits; where it is restarted, it sends some of that again."""
+
+    def __init__(self, random: Random, database: Database, stream: Stream) -> None:
+        self._random = random
+        self._database = database
+        self._stream = stream
+        self._sent: list[list[Event]] = []
+        self._at = 0
+        self._answered: set[str] = set()
+        self._since = 0
+        self._bad = random.choice([0.0, 0.02, 0.05])
+        self._snapshot: tuple[str, list[Event]] | None = None
+
+    def act(self) -> None:
+        """Send one transaction, or a part of one and then some from before."""
+        if self._at == len(self._sent):
+            self._sent.append([self._maybe_bad(e) for e in self._database.transaction()])
+        events = self._sent[self._at]
+        self._at += 1
+        if self._random.random() < 0.2:
+            self._stream.events += events[: self._random.randint(0, len(events))]
+            self._at = max(0, self._at - self._random.randint(1, 3))
+            return
+        self._stream.events += events
+        if self._random.random() < 0.2:
+            self._stream.events.append(None)
+
+    def _maybe_bad(self, event: Event) -> Event:
+        """Now and then nobody can understand a record, however often it comes."""
+        is_bad = self._random.random() < self._bad and event.pair is None
+        return replace(event, bad=StopCode.SOURCE_VALUE_INVALID) if is_bad else event
+
+    def finish(self) -> None:
+        """Send all that was committed, and end what it has begun."""
+        while self._at < len(self._sent):
+            self._stream.events += self._sent[self._at]
+            self._at += 1
+        self.read_on(len(self._database.history) * 100)
+
+    def answer(self, document: StreamDocument) -> None:
+        """Begin the new snapshot that is asked for, of a table as it is now."""
+        if self._snapshot is not None or self._at < len(self._sent):
+            return
+        for path, one in document.resnapshots.items():
+            if one.since is None and one.number not in self._answered:
+                self._answered.add(one.number)
+                now = self._database.now(path.table)
+                rows = [
+                    Event(path.table, "r", number, text, snapshot="incremental")
+                    for number, text in now.items()
+                ]
+                self._random.shuffle(rows)
+                self._snapshot = one.number, rows
+                self._since = len(self._sent)
+                self._stream.events.append(begun(one.number))
+                return
+
+    def read_on(self, most: int) -> None:
+        """Send so many rows of the snapshot underway, and its end.
+
+        Rows that changed since are as they are now, or gone, or left out: a connector leaves out
+        what a change in its log has overtaken, which it may notice or not.
+        """
+        if self._snapshot is None or self._at < len(self._sent):
+            # What it reads it sends behind all that was committed until then.
+            return
+        number, rows = self._snapshot
+        for _ in range(min(most, len(rows))):
+            row = rows.pop()
+            now = self._database.now(row.table)
+            if row.id in now and not self._is_overtaken(row):
+                self._stream.events.append(replace(row, text=now[row.id]))
+        if not rows:
+            self._stream.events.append(ended(number))
+            self._snapshot = None
+
+    def _is_overtaken(self, row: Event) -> bool:
+        changes = [event for sent in self._sent[self._since : self._at] for event in sent]
+        has_changed = any(one.table == row.table and one.id == row.id for one in changes)
+        return has_changed and self._random.random() < 0.5
+
+
+@dataclass
+class Outcome:
+    """How one schedule ended."""
+
+    seed: int
+    wrong: str | None = None
+    steps: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+class _Engine:
+    """The reference engine; before each of its calls any other may go first."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self._schedule = schedule
+        self._inner = ReferenceEngine(schedule.store)
+
+    def rows(self, log: TableLog) -> Rows:
+        return {int(row["id"]): row.get("text") for row in self._inner.rows(log)}
+
+    def read(self, batch: Batch) -> Prepared | BadFile:
+        self._schedule.stall()
+        return self._inner.read(batch)
+
+    def commit(
+        self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
+    ) -> CommitResult:
+        self._schedule.stall()
+        result = self._inner.commit(batch, prepared, transaction, batch_record)
+        self._schedule.committed(batch.table)
+        self._schedule.stall()
+        return result
+
+    def commit_without_rows(
+        self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
+    ) -> CommitResult:
+        self._schedule.stall()
+        return self._inner.commit_without_rows(table, transaction, create)
+
+
+class Schedule:
+    """One seed's schedule."""
+
+    def __init__(self, seed: int, steps: int = 900) -> None:
+        self.seed, self.steps, self.step = seed, steps, 0
+        self.random = random = Random(seed)
+        self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.store = MemoryStore(lambda: self.now)
+        self.main = getcurrent()
+        self.database = Database(random, has_commits=random.random() < 0.5)
+        # A topic that several read, or a spool that one does, which lets go of what has landed.
+        lets_go = random.random() < 0.3
+        self.stream = Stream(events=[*self.database.snapshot()], lets_go=lets_go)
+        self.connector = Connector(random, self.database, self.stream)
+        self.engine = _Engine(self)
+        self.wrong: str | None = None
+        self.counts: dict[str, int] = {}
+        self.reached = dict.fromkeys(self.database.tables, 0)
+        """Which of its states each Delta table had last."""
+        self.numbers = 0
+        self.busy: set[greenlet] = set()
+        """Who has found something to do since all were asked."""
+        watched = WatchedStore(self.store, lambda call: self.stall(), lambda call: self.stall())
+        self.watched = watched
+        self.ports = RootPorts(
+            store=watched,
+            inspector=ChangeFileInspector(watched),
+            logs=LogReplay(watched),
+            clock=lambda: self.now,
+            limits=Limits(metadata_grace=timedelta(), drop_grace=timedelta(seconds=60)),
+            steps=self.stalled_step,
+            emit=self.emitted,
+        )
+        self.kills = random.choice([0.0, 0.01, 0.03])
+        self.committing = 1 / random.choice([10, 30, 80])
+        self.asking = random.choice([0.0, 0.002, 0.02])
+        self.losing = random.choice([0.0, 0.003, 0.02])
+        """How often the stream's document is deleted."""
+
+    # What the parts call.
+
+    def stall(self) -> None:
+        """Let the scheduler decide who goes on."""
+        if getcurrent() is not self.main:
+            self.main.switch()
+
+    def stalled_step(self, step: Step) -> None:
+        del step
+        self.stall()
+
+    def emitted(self, event: ProgressEvent) -> None:
+        self.count(event.name)
+        if isinstance(event, TablePaused):
+            self.is_wrong(f"{event.folder} is paused: {event.detail}")
+
+    def number(self) -> str:
+        """Another one for each new snapshot."""
+        self.numbers += 1
+        return f"{self.numbers:032x}"
+
+    def count(self, what: str) -> None:
+        self.counts[what] = self.counts.get(what, 0) + 1
+
+    def is_wrong(self, what: str) -> None:
+        self.wrong = self.wrong or f"step {self.step}: {what[:600]}"
+
+    def committed(self, table: StorePath) -> None:
+        """Each version of a table is one that the database's had, and none goes back."""
+        name = table.rpartition("/")[2]
+        rows, at = self.rows_of(name), self.reached[name]
+        history = self.database.history[name]
+        later = [n for n, state in enumerate(history) if n >= at and state == rows]
+        if not later:
+            self.is_wrong(f"{name}: {rows} was not there after {history[at]}")
+        else:
+            self.reached[name] = later[0]
+
+    # What the actors do.
+
+    def relay(self) -> None:
+        while True:
+            most = self.random.randint(1, 12)
+            options = RelayOptions(
+                most_records=most, idle_seconds=0, takes=EXTENSIONS, monotonic=lambda: 0.0
+            )
+            relay = Relay(self.watched, ZONE, STREAM, self.stream, self.stream.decode, options)
+            relay.open()
+            for _ in range(self.random.randint(1, 30)):
+                before = len(self.stream.events)
+                if relay.step().records or before != len(self.stream.events):
+                    self.busy.add(getcurrent())
+                self.rest()
+
+    def runner(self) -> None:
+        while True:
+            for folder in self.folders():
+                limits = replace(self.ports.limits, batch_files=self.random.choice([1, 2, 5]))
+                try:
+                    done = reconciliation.reconcile(
+                        replace(self.ports, limits=limits), self.engine, folder
+                    )
+                except ConditionFailed:
+                    self.busy.add(getcurrent())
+                    continue
+                if done.reschedule:
+                    self.busy.add(getcurrent())
+            self.rest()
+
+    def cleaner(self) -> None:
+        while True:
+            for folder in self.folders():
+                try:
+                    clean.clean_table(self.ports, folder)
+                except ConditionFailed:
+                    self.busy.add(getcurrent())
+            self.rest()
+
+    def rest(self) -> None:
+        """A whole pass is over."""
+        self.passes[getcurrent()] = self.passes.get(getcurrent(), 0) + 1
+        self.stall()
+
+    passes: dict[greenlet, int]
+
+    def folders(self) -> list[TableFolder]:
+        paths = (TablePath("app", name) for name in self.database.tables)
+        there = (TableFolder(MIRROR, path) for path in paths)
+        return [one for one in there if self.store.incarnation(layout.table_folder(one))]
+
+    # The schedule.
+
+    def run(self) -> Outcome:
+        self.passes = {}
+        self.store.make_folder(ZONE)
+        self.store.make_folder(layout.LAKE)
+        open_mirror(self.store, MIRROR)
+        relays = [self.relay] if self.stream.lets_go else [self.relay, self.relay]
+        bodies = [*relays, self.runner, self.runner, self.cleaner]
+        self.actors = [greenlet(body) for body in bodies]
+        try:
+            self._run(bodies)
+            if self.wrong is None:
+                self._finish()
+        finally:
+            for actor in self.actors:
+                actor.throw()
+        return Outcome(self.seed, self.wrong, self.step, self.counts)
+
+    def _run(self, bodies: list[Callable[[], None]]) -> None:
+        random = self.random
+        weights = [random.choice([1, 3, 10]) for _ in bodies]
+        for step in range(self.steps):
+            self.step = step
+            if random.random() < self.committing:
+                self.connector.act()
+                self.connector.read_on(random.randint(0, 2))
+            if random.random() < 0.02:
+                weights = [random.choice([0, 1, 3, 10]) for _ in bodies]
+            if random.random() < self.kills:
+                at = random.randrange(len(bodies))
+                self.actors[at].throw()
+                self.actors[at] = greenlet(bodies[at])
+                self.count("killed")
+            self._operate()
+            if any(weights):
+                random.choices(self.actors, weights)[0].switch()
+            if self.wrong:
+                return
+
+    def _operate(self) -> None:
+        """What an operator does, between two steps of the others."""
+        path = document_path(ZONE, STREAM)
+        try:
+            shared = SharedDocument.of_any(self.store, ZONE, STREAM)
+        except UnknownName:
+            return  # there is none just now
+        if self.random.random() < self.losing:
+            self.store.delete_file(path)
+            self.count("document deleted")
+            return
+        if self.random.random() < self.asking and shared.now.tables:
+            table = self.random.choice(sorted(shared.now.tables))
+            number = self.number()
+            shared.change(lambda there: there.wanting(table, number))
+            self.count("new snapshot")
+        self.connector.answer(shared.now)
+
+    def _finish(self) -> None:
+        """Let all come to rest, and compare."""
+        self.connector.finish()
+        for step in range(self.steps, self.steps + MOST_END_STEPS):
+            self.step = step
+            if step % 50 == 0:
+                self._answer_all()
+            self.random.choice(self.actors).switch()
+            if self.wrong:
+                return
+            if all(self.passes.get(actor, 0) >= 2 for actor in self.actors):
+                if not self.busy and self._has_all():
+                    break
+                self.passes.clear()
+                self.busy.clear()
+        else:
+            self.is_wrong(f"it never comes to rest: {self._now()}")
+            return
+        for name in self.database.tables:
+            if self.rows_of(name) != self.database.now(name):
+                self.is_wrong(f"{name}: {self.rows_of(name)}, not {self.database.now(name)}")
+
+    def _answer_all(self) -> None:
+        try:
+            shared = SharedDocument.of_any(self.store, ZONE, STREAM)
+        except UnknownName:
+            return  # there is none yet
+        for path in shared.now.stopped:
+            number = self.number()
+            shared.change(lambda there, path=path, number=number: there.wanting(path, number))
+            self.count("stopped in the end")
+        self.connector.answer(shared.now)
+        self.connector.read_on(100)
+
+    def _has_all(self) -> bool:
+        document = SharedDocument.of_any(self.store, ZONE, STREAM).now
+        is_through = document.complete_to == len(self.stream.events)
+        return is_through and not document.resnapshots and not document.stopped
+
+    def _now(self) -> Any:
+        return SharedDocument.of_any(self.store, ZONE, STREAM).now, len(self.stream.events)
+
+    def rows_of(self, name: str) -> Rows:
+        """What the Delta table has now."""
+        log = LogReplay(self.store).read(StorePath(f"lake/{MIRROR}/Tables/app/{name}"))
+        return self.engine.rows(log) if isinstance(log, TableLog) else {}
+
+
+def run(seed: int) -> Outcome:
+    """Run one schedule."""
+    return Schedule(seed).run()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{run(int(sys.argv[1]))}\n")
