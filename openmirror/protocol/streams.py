@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, NewType, Self
@@ -204,6 +204,17 @@ class StreamDocument:
             for path, one in self.resnapshots.items()
         }
         return replace(self, resnapshots=found)
+
+    def wanting_again(
+        self, resnapshots: Mapping[TablePath, Resnapshot], anew: Callable[[], str]
+    ) -> Self:
+        """New snapshots that nobody here knows of are asked for once more, by other numbers."""
+        again = {
+            path: Resnapshot(anew(), None, one.attempts + 1)
+            for path, one in resnapshots.items()
+            if path not in self.resnapshots
+        }
+        return replace(self, resnapshots={**self.resnapshots, **again})
 
     def without_resnapshot(self, path: TablePath) -> Self:
         """A snapshot has landed, or is given up."""

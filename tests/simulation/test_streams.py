@@ -51,9 +51,9 @@ def test_many_more_schedules_of_streams_do_so() -> None:
 
 MUTATIONS = {
     **MISTAKES,
-    "a document that is made again forgets who has stopped": (
+    "a document that is made again forgets what relays know": (
         SharedDocument,
-        "_with_known_stops",
+        "_with_what_is_known",
         lambda self, there: there,
     ),
     "parts of rows are landed in a table that was emptied": (

@@ -20,7 +20,7 @@ from openmirror.cdc.decoded import CONTROL, DecodedRows
 from openmirror.cdc.relay.connector_snapshots import apart
 from openmirror.cdc.relay.selecting import Before, FileRows, Selection, TableRecords, select
 from openmirror.cdc.relay.whole_rows import whole_rows
-from openmirror.cdc.stops import GIVE_WHOLE_ROWS, TAKE_SNAPSHOT
+from openmirror.cdc.stops import TAKE_SNAPSHOT
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.protocol.names import ROW_MARKER_COLUMN
 from openmirror.protocol.rows import Marker
@@ -30,15 +30,21 @@ from openmirror.publishing.encoding import MARKER_TYPE
 from openmirror.publishing.pieces import WaitingRows
 
 
+class SnapshotNotWhole(Exception):
+    """The records of a snapshot cannot be made a table; another snapshot may."""
+
+
 def select_anew(before: Before, records: TableRecords, number: str) -> Selection:
     """The one file of a snapshot; where it has landed, what follows of these records.
 
     `records` are all of the table's from where the snapshot began to where it ended: its rows, and
-    the changes that came between them.
+    the changes that came between them. Raises SnapshotNotWhole where another has to be taken.
     """
     if before.resnapshot == number:
         # What is left behind it, such as half a change of a key.
         return select(before, without_rows_beside(records))
+    if before.through > records.first:
+        raise SnapshotNotWhole("changes of it have landed already")
     # What was seen before the snapshot began is in its rows. Columns may be any, as of a new table.
     in_order = _rows_beside_first(records)
     selection = select(replace(before, through=in_order.first, columns=None), in_order)
@@ -52,11 +58,8 @@ def select_anew(before: Before, records: TableRecords, number: str) -> Selection
     file = next(iter(selection.files), empty_file)
     rows = whole_rows(file.pieces, records.keys)
     if rows.missing is not None:
-        detail = (
-            f"an update of row {list(rows.missing)} leaves values out, and its row was not read"
-        )
-        stop = StopReason(StopCode.VALUE_UNAVAILABLE, detail, GIVE_WHOLE_ROWS)
-        return Selection((), (records.first, stop))
+        named = list(rows.missing)
+        raise SnapshotNotWhole(f"an update of row {named} leaves values out that nobody has read")
     pieces = (_truncate(file.columns, rows.pieces), *rows.pieces)
     after = replace(file.after, resnapshot=number)
     return Selection((replace(file, pieces=pieces, after=after),), held=selection.held)

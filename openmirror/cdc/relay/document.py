@@ -72,7 +72,7 @@ class SharedDocument:
         there = self.read()
         if there is None or there.identity != self._identity:
             return
-        if self._with_known_stops(there) != there:
+        if self._with_what_is_known(there) != there:
             self.change(lambda newest: newest)
         else:
             self.now = there
@@ -90,7 +90,7 @@ class SharedDocument:
             there = read_document(content, self._path) if content else self.now
             if there.identity != self._identity:
                 raise StreamReplaced(self.replaced_by(there))
-            made = change(self._with_known_stops(there))
+            made = change(self._with_what_is_known(there))
             return None if content and made == there else made.as_json()
 
         bring_to(self._store, self._path, wanted)
@@ -102,14 +102,16 @@ class SharedDocument:
         self._store.delete_file(self._path)
         self.now = _blank(self._identity)
 
-    def _with_known_stops(self, there: StreamDocument) -> StreamDocument:
-        """Somebody else has made the document again, and did not know of all tables that stopped.
+    def _with_what_is_known(self, there: StreamDocument) -> StreamDocument:
+        """Somebody else has made the document again, and did not know all that this relay does.
 
-        Such a table would go on behind the record that it cannot land.
+        A table that has stopped would go on behind the record that it cannot land, and one that
+        waits for its new snapshot behind those that are to land with it: that is asked for again.
         """
         if there.made == self.now.made:
             return there
-        return there.advanced(there.complete_to, (), self.now.stopped)
+        known = there.advanced(there.complete_to, (), self.now.stopped)
+        return known.wanting_again(self.now.resnapshots, lambda: uuid4().hex)
 
     def replaced_by(self, there: StreamDocument) -> str:
         """Why a stream cannot go on with another one's document."""

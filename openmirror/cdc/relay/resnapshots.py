@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from uuid import uuid4
 
+from openmirror.cdc.relay.anew import SnapshotNotWhole
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.folders import LandedRecords
 from openmirror.cdc.relay.selecting import TableRecords
@@ -68,18 +69,18 @@ class Resnapshots:
         why = mark.why
         if mark.kind is MarkKind.ENDED and one.since is not None:
             records = self._records_of(path, one.since, Offset(mark.offset + 1))
-            if records.is_emptied:
-                # The connector may have sent rows that it had read before.
-                why = "the table was emptied meanwhile"
-            else:
-                landed = self._land(path, records, one.number)
-                stopped = landed.stopped
-                if stopped is None or stopped.stop.code is not StopCode.VALUE_UNAVAILABLE:
-                    landed = replace(landed, is_anew=stopped is None)
+            if not records.is_emptied:
+                try:
+                    landed = self._land(path, records, one.number)
+                except SnapshotNotWhole as error:
+                    why = str(error)
+                else:
+                    landed = replace(landed, is_anew=landed.stopped is None)
                     self._document.change(lambda there: _ended(there, path, landed))
                     return landed
-                # Another one may read the rows that changes have overtaken here.
-                why = stopped.stop.detail
+            else:
+                # The connector may have sent rows that it had read before.
+                why = "the table was emptied meanwhile"
         if one.attempts < _MOST_ATTEMPTS:
             self._document.change(lambda there: there.failed(mark.number, uuid4().hex))
             return None

@@ -88,7 +88,7 @@ def test_a_change_is_heard_at_once_with_the_newest_place(relay: Relay) -> None:
     assert again.state is RelayState.LANDING
 
 
-def test_what_ends_it_is_said_and_raised(relay: Relay) -> None:
+def test_what_ends_it_is_reported_and_raised(relay: Relay) -> None:
     with pytest.raises(Unavailable), relay.reports.failing():
         raise Unavailable("gone")
     reported = relay.reported()
