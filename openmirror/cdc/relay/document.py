@@ -70,8 +70,11 @@ class SharedDocument:
     def refresh(self) -> None:
         """See what others have written; one that is gone, or of another stream, changes nothing."""
         there = self.read()
-        if there is None or there.identity != self._identity:
-            return
+        if there is not None and there.identity == self._identity:
+            self.adopt(there)
+
+    def adopt(self, there: StreamDocument) -> None:
+        """Go on from what was read just now; what only this relay knows is written into it."""
         if self._with_what_is_known(there) != there:
             self.change(lambda newest: newest)
         else:

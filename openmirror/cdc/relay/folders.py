@@ -113,7 +113,7 @@ class RelayedFolders:
     def _land(
         self, path: TablePath, records: TableRecords, *, is_known: bool, snapshot: str | None
     ) -> LandedRecords:
-        if not records.keys and not is_known:
+        if not records.keys and not is_known and not self._has_folder(path):
             # It has no folder, and gets none; a truncate of an empty table needs none.
             if records.stop is None and all(map(_is_of_truncates, records.pieces)):
                 return LandedRecords()
@@ -154,6 +154,10 @@ class RelayedFolders:
         lander = Lander(self._store, folder, self._store.incarnation(folder))
         made = self._open[path] = _OpenFolder(metadata, lander)
         return made
+
+    def _has_folder(self, path: TablePath) -> bool:
+        """Also of a table that the stream's document does not know any more."""
+        return path in self._open or self._store.incarnation(self._folder(path)) is not None
 
     def _folder(self, path: TablePath) -> StorePath:
         return join(self._zone, *str(path).split("/"))

@@ -165,7 +165,7 @@ class Relay:
             kept = self._folders.kept_stops()
             self._change(lambda there: there.begun_at(earliest).advanced(earliest, kept, kept))
         else:
-            self._document.refresh()
+            self._document.adopt(there)
         if self._document.now.needed_from < earliest:
             raise EventsLost(
                 f"stream {self._stream} begins at record {earliest}, and record "

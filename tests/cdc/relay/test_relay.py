@@ -270,6 +270,16 @@ def test_a_table_whose_folder_was_deleted_begins_anew_by_a_snapshot_that_is_aske
     assert not document(store).stopped
 
 
+def test_a_table_that_is_emptied_behind_a_lost_document_is_empty() -> None:
+    stream = Stream(events=[Event("one", "c", 1, "x", (0, 1), 1)])
+    store = memory()
+    drained(store, stream)
+    store.delete_file(document_path(ZONE, "shop"))
+    stream.events.append(Event("one", "t", None, None, (9, 99), 9))
+    drained(store, stream)
+    assert states(store)[-1] == {}
+
+
 def test_a_stop_outlives_the_document_where_its_records_are_gone() -> None:
     rows = [Event("one", "c", n, "x", (0, n), n) for n in range(3)]
     after = [Event(t, "c", 8, "later", (100, 100), 10) for t in ("one", "two")]
