@@ -39,7 +39,7 @@ resource landingEvents 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025
       ]
       subjectBeginsWith: '/blobServices/default/containers/${landingContainer}/blobs/'
       isSubjectCaseSensitive: true
-      // What the app writes itself would only wake it up: the archive, and the status files.
+      // What the app and relays write would only wake it up: the archive, status files, how streams are.
       advancedFilters: [
         {
           operatorType: 'StringNotContains'
@@ -47,6 +47,7 @@ resource landingEvents 'Microsoft.EventGrid/systemTopics/eventSubscriptions@2025
           values: [
             '/_ProcessedFiles'
             '/Files/Monitoring/'
+            '/_streams/'
           ]
         }
       ]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from openmirror.cdc.relay.reporting import RelayReports
 from openmirror.deployment.rules.function_app import NEEDED_SETTINGS
 from openmirror.deployment.rules.roles import GRANTS, ROLE_NAMES, Kind, Who
 from openmirror.emulator.events import Envelope
@@ -15,6 +16,7 @@ from openmirror.emulator.subscription import SUBSCRIBED
 from openmirror.ingress.event_filter import Ignored
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.ports.work_items import EVENTS_QUEUE, POISON_SUFFIX, WORK_QUEUE
+from openmirror.protocol.relay_reports import RelayState
 from openmirror.reconcile.clean import clean_table
 from openmirror.runtime.sweeping import publish_all
 from openmirror.stores.azure import failures
@@ -217,6 +219,8 @@ def test_what_openmirror_writes_itself_wakes_nobody(account: Account) -> None:
     account.server.events.clear()
     assert clean_table(account.ports, folder).moved
     publish_all(account.ports, ["m"])
+    RelayReports(store, layout.landing_zone("m"), "shop").troubled(RelayState.ENDED)
+    assert any("/_streams/" in str(event["subject"]) for event in account.server.events)
     own = list(account.server.events)
     reported = {event["eventType"].rpartition(".")[2] for event in own}
     assert {"BlobRenamed", "BlobCreated", "DirectoryCreated"} <= reported

@@ -38,7 +38,7 @@ class StreamStatusEvent:
     mirror: str
     stream: str
     state: str
-    """What its relay says that it is doing; `Unknown` where none has said anything."""
+    """What its relay says that it is doing; `Unknown` where none has reported anything."""
     health: Health
     since: datetime | None = None
     """Since when its relay has been doing that."""
@@ -50,7 +50,7 @@ class StreamStatusEvent:
     tables: int = 0
     stopped_tables: int = 0
     reported_at: datetime | None = None
-    """When its relay said so."""
+    """When its relay reported."""
 
 
 def fields(recorded: StreamStatusEvent) -> dict[str, str]:
