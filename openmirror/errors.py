@@ -366,7 +366,8 @@ SOLUTIONS: dict[Code, str] = {
     ),
     Code.STREAM_DOWN: (
         "Do what the reason says, and see that something lands it: `openmirror up`, a runner with "
-        "--relay, or `openmirror cdc`. Nothing is lost while the source keeps its log or its topic."
+        "--relay, or `openmirror cdc`. Nothing is lost while the source keeps its log or its "
+        "topic. Of a stream that is given up, delete the report: _streams/_relays/<stream>.json."
     ),
     Code.STREAM_RETENTION_SHORT: (
         "Let it catch up, or have its topic keep its records for longer, before those are gone "

@@ -69,7 +69,10 @@ class Resnapshots:
         why = mark.why
         if mark.kind is MarkKind.ENDED and one.since is not None:
             records = self._records_of(path, one.since, Offset(mark.offset + 1))
-            if not records.is_emptied:
+            if records.is_emptied:
+                # The connector may have sent rows that it had read before.
+                why = "the table was emptied meanwhile"
+            else:
                 try:
                     landed = self._land(path, records, one.number)
                 except SnapshotNotWhole as error:
@@ -78,9 +81,6 @@ class Resnapshots:
                     landed = replace(landed, is_anew=landed.stopped is None)
                     self._document.change(lambda there: _ended(there, path, landed))
                     return landed
-            else:
-                # The connector may have sent rows that it had read before.
-                why = "the table was emptied meanwhile"
         if one.attempts < _MOST_ATTEMPTS:
             self._document.change(lambda there: there.failed(mark.number, uuid4().hex))
             return None
