@@ -9,7 +9,7 @@ Files are real ones, and Delta's logs too; rows are kept by the interpreter.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -58,7 +58,8 @@ class Connector:
         self._at = 0
         self._answered: set[str] = set()
         self._since = 0
-        self._bad = random.choice([0.0, 0.02, 0.05])
+        self.bad = random.choice([0.0, 0.02, 0.05])
+        """How often nobody can understand a record."""
         self._snapshot: tuple[str, list[Event]] | None = None
 
     def act(self) -> None:
@@ -77,7 +78,7 @@ class Connector:
 
     def _maybe_bad(self, event: Event) -> Event:
         """Now and then nobody can understand a record, however often it comes."""
-        is_bad = self._random.random() < self._bad and event.pair is None
+        is_bad = self._random.random() < self.bad and event.pair is None
         return replace(event, bad=StopCode.SOURCE_VALUE_INVALID) if is_bad else event
 
     def finish(self) -> None:
@@ -173,7 +174,10 @@ class _Engine:
 class Schedule:
     """One seed's schedule."""
 
-    def __init__(self, seed: int, steps: int = 900) -> None:
+    def __init__(
+        self, seed: int, steps: int = 900, chosen: Mapping[str, float] | None = None
+    ) -> None:
+        """`chosen`: habits that a test wants, by name."""
         self.seed, self.steps, self.step = seed, steps, 0
         self.random = random = Random(seed)
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -208,6 +212,8 @@ class Schedule:
         self.asking = random.choice([0.0, 0.002, 0.02])
         self.losing = random.choice([0.0, 0.003, 0.02])
         """How often the stream's document is deleted."""
+        for name, value in (chosen or {}).items():
+            setattr(self.connector if name == "bad" else self, name, value)
 
     # What the parts call.
 
@@ -405,9 +411,9 @@ class Schedule:
         return self.engine.rows(log) if isinstance(log, TableLog) else {}
 
 
-def run(seed: int) -> Outcome:
+def run(seed: int, chosen: Mapping[str, float] | None = None) -> Outcome:
     """Run one schedule."""
-    return Schedule(seed).run()
+    return Schedule(seed, chosen=chosen).run()
 
 
 if __name__ == "__main__":

