@@ -348,12 +348,15 @@ def _words(seen: TableStatus) -> str:
 
 _UP = """
 import sys
+from contextlib import nullcontext
 from openmirror import wiring
 from openmirror.cli.app import app
-from tests.conformance.test_every_third import paper_engine
+from openmirror.stores.local.store import LocalStore
+from tests.harness.paper import PaperEngine
 from tests.harness.rights import of_a_plain_user
 
-wiring.local_engine = paper_engine
+wiring.local_spark = lambda settings, say: nullcontext()
+wiring.engine_over = lambda settings, spark: PaperEngine(LocalStore(settings.root_folder()))
 with of_a_plain_user():
     app(sys.argv[1:])
 """

@@ -34,12 +34,13 @@ from openmirror.cli.app import app
 from tests.harness.paper import PaperEngine
 
 @contextmanager
-def engine(settings, say=None):
+def spark(settings, say):
     while not Path(sys.argv[1]).exists():
         time.sleep(0.05)
-    yield PaperEngine(LocalStore(settings.root_folder()))
+    yield
 
-wiring.local_engine = engine
+wiring.local_spark = spark
+wiring.engine_over = lambda settings, spark: PaperEngine(LocalStore(settings.root_folder()))
 app(sys.argv[2:])
 """
 

@@ -20,7 +20,7 @@ ORDERS = table("m", "Sales.schema/Orders")
 PATIENCE = 30.0
 _CODE = """
 import sys, time
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from openmirror import wiring
 from openmirror.stores.local.store import LocalStore
@@ -28,12 +28,12 @@ from openmirror.cli.app import app
 from openmirror.runtime import daemon
 from tests.harness.paper import PaperEngine
 
-@contextmanager
-def engine(settings, say=None):
+def engine(settings, spark):
     slow = lambda batch: time.sleep(3600 if batch.folder.path.table == "Stuck" else 0)
-    yield PaperEngine(LocalStore(settings.root_folder()), slow)
+    return PaperEngine(LocalStore(settings.root_folder()), slow)
 
-wiring.local_engine = engine
+wiring.local_spark = lambda settings, say: nullcontext()
+wiring.engine_over = engine
 daemon.SECONDS_TO_FINISH = 1.0
 app(sys.argv[1:])
 """
