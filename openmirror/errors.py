@@ -196,6 +196,11 @@ def words_of(error: BaseException) -> str:
     return "".join(traceback.format_exception_only(error)).strip()
 
 
+def reason_of(error: BaseException) -> str:
+    """Why something failed: in its own words, if they were made for people."""
+    return str(error) if isinstance(error, OpenmirrorError) else words_of(error)
+
+
 def disposition_of(error: BaseException, attempts: int) -> Disposition:
     """The one place that decides between retry, pause and fail.
 

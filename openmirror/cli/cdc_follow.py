@@ -124,10 +124,17 @@ def _follow(
     topics: Sequence[str],
     wishes: RelayWishes,
 ) -> None:
+    from openmirror.wiring.topics import relaying_topic
+
     followed = _FollowedTopics(here.say, len(topics))
     for topic in topics:
         with followed.apart(topic):
-            relay = parts.enter_context(_relaying(brokers, topic, wishes, here))
+            relay = parts.enter_context(
+                relaying_topic(
+                    *(brokers, topic, here.zone, here.spark, wishes),
+                    *(here.landed, here.lines.trouble),
+                )
+            )
             followed.relays[topic] = relay
             here.lines.begin(relay.stopped)
     parts.enter_context(here.live())
@@ -164,19 +171,3 @@ class _FollowedTopics:
             if not self._left:
                 raise
             self._report(f"topic {topic} is landed no further: {error}")
-
-
-@contextmanager
-def _relaying(
-    brokers: Brokers, topic: str, wishes: RelayWishes, here: LandingUnderway
-) -> Iterator[RunningRelay]:
-    from openmirror.wiring.cdc import relaying
-    from openmirror.wiring.topics import topic_source
-
-    with (
-        topic_source(brokers, topic) as source,
-        relaying(
-            here.zone, topic, source, here.spark, wishes, here.landed, here.lines.trouble
-        ) as relay,
-    ):
-        yield relay

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from openmirror.errors import SOLUTIONS, is_of_one_place
-from openmirror.operate.stream_notes import MirrorStreams, streams_of
+from openmirror.operate.listed import listed
+from openmirror.operate.stream_notes import MirrorStreams, declared_in, streams_of
 from openmirror.ports import Entry, FileStore
 from openmirror.protocol.names import (
     PARTNER_EVENTS_FILE,
@@ -17,6 +18,7 @@ from openmirror.protocol.names import (
 from openmirror.protocol.naming_scheme import NamingScheme, may_hold_changes
 from openmirror.protocol.partner import Partner, parse_partner_events
 from openmirror.protocol.rules import Code
+from openmirror.reconcile.mirrors import read_settings
 from openmirror.status import MirrorNotes, Warn, stream_warnings
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
@@ -26,7 +28,8 @@ _Found = tuple[StorePath, str]
 
 def mirror_notes(store: FileStore, mirror: str, now: datetime) -> MirrorNotes:
     """What there is to know of one mirror; lists its folders, and observes no table."""
-    streams = streams_of(store, mirror)
+    settings, _ = read_settings(store, mirror)
+    streams = streams_of(store, mirror, declared_in(settings))
     return MirrorNotes(
         mirror=mirror,
         partner=partner_of(store, mirror),
@@ -60,7 +63,7 @@ def all_notes(store: FileStore, mirrors: Iterable[str], now: datetime) -> list[M
 
 def stray_mirrors(store: FileStore, known: Iterable[str]) -> Iterator[str]:
     """Folders of `landing` that have no landing zone, and something like one."""
-    for entry in _listed(store, layout.LANDING):
+    for entry in listed(store, layout.LANDING):
         name = entry.name
         if not entry.is_folder or is_reserved(name) or name in known:
             continue
@@ -88,7 +91,7 @@ def _warning(reason: str, paths: list[StorePath]) -> Warn:
 def _misplaced(store: FileStore, mirror: str) -> Iterator[_Found]:
     yield from _wrong_zones(store, mirror)
     zone = layout.landing_zone(mirror)
-    for entry in _listed(store, zone):
+    for entry in listed(store, zone):
         path = layout.join(zone, entry.name)
         if not entry.is_folder:
             if _may_be_change(entry):
@@ -96,7 +99,7 @@ def _misplaced(store: FileStore, mirror: str) -> Iterator[_Found]:
         elif entry.name == SCHEMA_SUFFIX:
             yield path, f"the name of a schema is missing before {SCHEMA_SUFFIX}"
         elif entry.name.endswith(SCHEMA_SUFFIX):
-            for child in _listed(store, path):
+            for child in listed(store, path):
                 if not child.is_folder and _may_be_change(child):
                     reason = "a change file lies in a table folder, not in a schema's"
                     yield layout.join(path, child.name), reason
@@ -106,14 +109,14 @@ def _wrong_zones(store: FileStore, mirror: str) -> Iterator[_Found]:
     """Folders that are called almost as the landing zone is, or lie almost where it does."""
     top = layout.join(layout.LANDING, mirror)
     reason = f"the landing zone is {layout.landing_zone('<mirror>')}, in this very spelling"
-    for entry in _listed(store, top):
+    for entry in listed(store, top):
         path = layout.join(top, entry.name)
         if not entry.is_folder:
             continue
         if fold_case(entry.name) == fold_case(layout.ZONE[-1]):
             yield path, reason
         if fold_case(entry.name) == fold_case(layout.FILES):
-            for child in _listed(store, path):
+            for child in listed(store, path):
                 is_zone = child.is_folder and fold_case(child.name) == fold_case(layout.ZONE[-1])
                 if is_zone and (entry.name, child.name) != layout.ZONE:
                     yield layout.join(path, child.name), reason
@@ -123,12 +126,3 @@ def _may_be_change(entry: Entry) -> bool:
     return not is_reserved(entry.name) and may_hold_changes(
         NamingScheme(), entry.name, is_folder=False
     )
-
-
-def _listed(store: FileStore, folder: StorePath) -> tuple[Entry, ...]:
-    try:
-        return tuple(store.list_folder(folder).entries)
-    except Exception as error:
-        if not is_of_one_place(error):
-            raise
-        return ()  # its table shows it, or the landing zone

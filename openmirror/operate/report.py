@@ -21,7 +21,7 @@ from openmirror.errors import (
 )
 from openmirror.mirroring import Mirroring
 from openmirror.operate.mirror_notes import partner_of
-from openmirror.operate.stream_notes import MirrorStreams, streams_of
+from openmirror.operate.stream_notes import MirrorStreams, declared_in, streams_of
 from openmirror.plan import plan
 from openmirror.ports import FileStore, HistoryReader
 from openmirror.protocol.names import TableFolder, TableName, TablePath, table_name
@@ -179,9 +179,9 @@ def publish(
     discovered = explore(ports.store, mirror)
     found = statuses_of(ports, mirror, discovered.folders, seen)
     settings, _ = read_settings(ports.store, mirror)
-    has_declared = not isinstance(settings, Broken) and bool(settings.streams)
-    if has_declared or STREAMS_FOLDER in discovered.reserved:
-        streams = streams_of(ports.store, mirror)
+    declared = declared_in(settings)
+    if declared or STREAMS_FOLDER in discovered.reserved:
+        streams = streams_of(ports.store, mirror, declared)
         emit_statuses(ports, mirror, _with_stream_stops(ports.store, mirror, found, streams))
         emit_streams(ports, mirror, streams.notes)
     else:

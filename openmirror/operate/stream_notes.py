@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from openmirror.errors import SOLUTIONS, NotThere, is_of_one_place
-from openmirror.mirroring import DeclaredTopic
+from openmirror.errors import SOLUTIONS, NotThere
+from openmirror.mirroring import DeclaredTopic, Mirroring
+from openmirror.operate.listed import listed
 from openmirror.ports import Entry, FileStore
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.relay_reports import RELAYS_FOLDER, RelayReport
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.streams import STREAMS_FOLDER, StreamDocument
-from openmirror.reconcile.mirrors import read_settings
 from openmirror.status import StreamNote, Warn
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
@@ -37,28 +37,36 @@ class MirrorStreams:
             yield from _stopped_tables(mirror, note)
 
 
-def streams_of(store: FileStore, mirror: str) -> MirrorStreams:
-    """Those that have landed, that a relay is at work on, or that `mirroring.json` declares."""
-    folder = _folder(mirror, STREAMS_FOLDER)
+def streams_of(
+    store: FileStore, mirror: str, declared: Iterable[DeclaredTopic] = ()
+) -> MirrorStreams:
+    """Those that have landed, that a relay has reported on, or that are declared."""
+    folder = layout.join(layout.landing_zone(mirror), STREAMS_FOLDER)
+    entries = listed(store, folder)
     found: dict[str, StreamNote] = {}
     unread = []
-    for entry, content in _files(store, folder):
-        name = entry.name.removesuffix(_END)
+    for name, entry, content in _documents(store, folder, entries):
         try:
             document = StreamDocument.from_json(content)
         except ValueError as error:
-            unread.append(_warn(Code.STREAM_TABLE_STOPPED, str(error), entry.name, mirror))
+            unread.append(_unreadable(str(error), layout.join(folder, entry.name)))
             continue
         found[name] = StreamNote(name=name, document=document, written_at=entry.modified)
-    for entry, content in _files(store, _folder(mirror, RELAYS_FOLDER)):
-        name = entry.name.removesuffix(_END)
-        try:
-            relay = RelayReport.from_json(content)
-        except ValueError:
-            continue  # nothing depends on it, and the next one replaces it
-        found[name] = replace(found.get(name, StreamNote(name=name)), relay=relay)
-    notes = _with_declared(found.values(), _declared(store, mirror))
+    if RELAYS_FOLDER in (entry.name for entry in entries):
+        relays = layout.join(folder, RELAYS_FOLDER)
+        for name, _, content in _documents(store, relays, listed(store, relays)):
+            try:
+                relay = RelayReport.from_json(content)
+            except ValueError:
+                continue  # nothing depends on it, and the next one replaces it
+            found[name] = replace(found.get(name, StreamNote(name=name)), relay=relay)
+    notes = _with_declared(found.values(), declared)
     return MirrorStreams(tuple(sorted(notes, key=lambda note: note.name)), tuple(unread))
+
+
+def declared_in(settings: Mirroring | Broken) -> tuple[DeclaredTopic, ...]:
+    """The streams that a mirror's settings declare; none where they are refused."""
+    return () if isinstance(settings, Broken) else settings.streams
 
 
 def _with_declared(
@@ -76,41 +84,32 @@ def _with_declared(
         yield StreamNote(name=pattern, is_declared=True)
 
 
-def _declared(store: FileStore, mirror: str) -> tuple[DeclaredTopic, ...]:
-    wanted, _ = read_settings(store, mirror)
-    return () if isinstance(wanted, Broken) else wanted.streams
-
-
 def _stopped_tables(mirror: str, note: StreamNote) -> Iterator[tuple[TablePath, Warn]]:
     if note.document is None:
         return
+    code = Code.STREAM_TABLE_STOPPED
+    path = layout.join(layout.landing_zone(mirror), STREAMS_FOLDER, f"{note.name}{_END}")
     for table, stopped in sorted(note.document.stopped.items()):
         stop = stopped.stop
         why = f"{table} is landed no further ({stop.code}): {stop.detail}. {stop.remedy}"
         if table in note.document.resnapshots:
             why = f"{why} A new snapshot was asked for."
-        yield table, _warn(Code.STREAM_TABLE_STOPPED, why, f"{note.name}{_END}", mirror)
+        yield table, Warn(code, why, SOLUTIONS[code], path)
 
 
-def _warn(code: Code, detail: str, name: str, mirror: str) -> Warn:
-    return Warn(code, detail, SOLUTIONS[code], layout.join(_folder(mirror, STREAMS_FOLDER), name))
+def _unreadable(why: str, path: StorePath) -> Warn:
+    return Warn(Code.STREAM_TABLE_STOPPED, why, SOLUTIONS[Code.STREAM_TABLE_STOPPED], path)
 
 
-def _folder(mirror: str, name: str) -> StorePath:
-    return layout.join(layout.landing_zone(mirror), *name.split("/"))
-
-
-def _files(store: FileStore, folder: StorePath) -> Iterator[tuple[Entry, bytes]]:
-    try:
-        entries = tuple(store.list_folder(folder).entries)
-    except Exception as error:
-        if not is_of_one_place(error):
-            raise
-        return  # the landing zone shows it
+def _documents(
+    store: FileStore, folder: StorePath, entries: Iterable[Entry]
+) -> Iterator[tuple[str, Entry, bytes]]:
+    """Those of streams, each with the stream's name."""
     for entry in entries:
         if entry.is_folder or not entry.name.endswith(_END):
             continue
         try:
-            yield entry, store.read(layout.join(folder, entry.name)).data
+            content = store.read(layout.join(folder, entry.name)).data
         except NotThere:
             continue
+        yield entry.name.removesuffix(_END), entry, content

@@ -13,9 +13,10 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, Self
 
-from openmirror.protocol.streams import STREAMS_FOLDER, Offset
+from openmirror.protocol.streams import Offset
 
-RELAYS_FOLDER = f"{STREAMS_FOLDER}/_relays"
+RELAYS_FOLDER = "_relays"
+"""Beside the documents of streams."""
 REPORT_EVERY = timedelta(seconds=10)
 """How often a relay that has something to do says how far it is."""
 REST_EVERY = timedelta(seconds=60)

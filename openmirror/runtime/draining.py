@@ -7,7 +7,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from openmirror.errors import MOST_ATTEMPTS, Notice, NotThere, is_of_one_place, words_of
+from openmirror.errors import (
+    MOST_ATTEMPTS,
+    Notice,
+    NotThere,
+    is_of_one_place,
+    reason_of,
+    words_of,
+)
 from openmirror.operate.mirror_notes import mirror_notes
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Apply, Pause, Replace, Wait, Waiting, WaitKind
@@ -24,7 +31,6 @@ from openmirror.runtime.attempts import MOST_ATTEMPTS_AT_ONE_POSITION, Attempts
 from openmirror.runtime.isolation import (
     SHORTEST_WAIT,
     UnreadableTable,
-    reason_of,
     reconcile_isolated,
 )
 from openmirror.runtime.sweeping import publish_all, unlisted_in

@@ -11,10 +11,10 @@ from openmirror.errors import (
     DocumentUnreadable,
     Notice,
     NotThere,
-    OpenmirrorError,
     Problem,
     Unavailable,
     is_of_one_place,
+    reason_of,
     words_of,
 )
 from openmirror.plan import Decision
@@ -100,11 +100,6 @@ def unreadable_event(
     if isinstance(error, DocumentUnreadable):
         return ControlDocumentInvalid(folder, error.code, str(error))
     return TableUnreadable(folder, reason_of(error))
-
-
-def reason_of(error: Exception) -> str:
-    """Why something could not be observed: in its own words, if they were made for people."""
-    return str(error) if isinstance(error, OpenmirrorError) else words_of(error)
 
 
 SHORTEST_WAIT = timedelta(milliseconds=50)

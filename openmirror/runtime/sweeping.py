@@ -14,6 +14,7 @@ from openmirror.errors import (
     NotThere,
     Unavailable,
     is_of_one_place,
+    reason_of,
 )
 from openmirror.operate.report import Statuses, publish
 from openmirror.plan import plan
@@ -30,7 +31,7 @@ from openmirror.reconcile.leftovers import clear_leftovers
 from openmirror.reconcile.mirrors import open_mirror, read_settings
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.root_ports import RootPorts
-from openmirror.runtime.isolation import reason_of, unreadable_event
+from openmirror.runtime.isolation import unreadable_event
 from openmirror.runtime.resting import Marks, RestingTables
 from openmirror.status import TableStatus, listed_status
 from openmirror.table.control import MirrorDocument

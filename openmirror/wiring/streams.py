@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,8 @@ from openmirror.runtime.timers import Beside, Repeating, Wake
 from openmirror.settings import Settings
 from openmirror.topic_address import TopicAddress
 from openmirror.wiring.azure import given_identity
-from openmirror.wiring.cdc import RelayWishes, relaying, zone_of_mirror
+from openmirror.wiring.cdc import RelayWishes, zone_of_mirror
+from openmirror.wiring.local import Say
 from openmirror.wiring.packages import optional_packages
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 _EVERY = timedelta(seconds=10)
 """How often it is asked what is declared, and how each stream is."""
-_LONGEST_STOP = 5.0
+_SHORTEST_STOP = 5.0
+"""Seconds that a turn underway may take at least: brokers may be asked in it."""
 
 
 def declared_streams(
@@ -59,7 +61,7 @@ class _StreamsBeside:
         self._turns.check()
 
     def stop(self, seconds: float) -> None:
-        self._turns.stop(max(seconds, _LONGEST_STOP))
+        self._turns.stop(max(seconds, _SHORTEST_STOP))
         self._streams.stop()
 
 
@@ -96,23 +98,19 @@ class _Streams:
     def topics(self, stream: DeclaredStream) -> Sequence[str]:
         return self._brokers_of(stream.declared).topics()
 
-    @contextmanager
     def landing(
         self,
         stream: DeclaredStream,
         topic: str,
         report: Callable[[BatchReport], None],
-        trouble: Callable[[str], None],
-    ) -> Iterator[LandedStream]:
-        from openmirror.wiring.topics import topic_source
+        trouble: Say,
+    ) -> AbstractContextManager[LandedStream]:
+        from openmirror.wiring.topics import relaying_topic
 
+        brokers = self._brokers_of(stream.declared)
         zone = zone_of_mirror(self._store, stream.mirror)
         wishes = RelayWishes(stream.declared.every, own_snapshots=False)
-        with (
-            topic_source(self._brokers_of(stream.declared), topic) as source,
-            relaying(zone, topic, source, self._spark, wishes, report, trouble) as relay,
-        ):
-            yield relay
+        return relaying_topic(brokers, topic, zone, self._spark, wishes, report, trouble)
 
     def _brokers_of(self, declared: DeclaredTopic) -> Brokers:
         address = declared.address

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,11 +11,16 @@ from typing import TYPE_CHECKING
 from openmirror.cdc.kafka.brokers import Brokers
 from openmirror.cdc.kafka.client_config import client_config, read_client_config
 from openmirror.cdc.kafka.topic_source import TopicSource
+from openmirror.cdc.relay.relay import BatchReport
+from openmirror.cdc.relay.running import RunningRelay
 from openmirror.errors import CannotStart
 from openmirror.topic_address import BrokerKind, TopicAddress
+from openmirror.wiring.cdc import RelayWishes, StreamZone, relaying
+from openmirror.wiring.local import Say
 
 if TYPE_CHECKING:
     from azure.core.credentials import TokenCredential
+    from pyspark.sql import SparkSession
 
 
 def brokers_of(
@@ -36,6 +41,24 @@ def brokers_of(
         _need_identity()
     tokens = _token if given is None else partial(_token_of, given)
     return Brokers(address, client_config(address, properties, tokens))
+
+
+@contextmanager
+def relaying_topic(
+    brokers: Brokers,
+    topic: str,
+    zone: StreamZone,
+    spark: SparkSession,
+    wishes: RelayWishes,
+    report: Callable[[BatchReport], None],
+    trouble: Say,
+) -> Iterator[RunningRelay]:
+    """A relay of a topic into a zone, stopped at the end; raises what `relaying` and topics do."""
+    with (
+        topic_source(brokers, topic) as source,
+        relaying(zone, topic, source, spark, wishes, report, trouble) as relay,
+    ):
+        yield relay
 
 
 @contextmanager

@@ -45,6 +45,8 @@ MIRROR = "m"
 ZONE = layout.landing_zone(MIRROR)
 STREAM = "shop"
 MOST_END_STEPS = 20_000
+ALL = 100
+"""More rows than a table ever has."""
 
 
 class Connector:
@@ -86,7 +88,7 @@ class Connector:
         while self._at < len(self._sent):
             self._stream.events += self._sent[self._at]
             self._at += 1
-        self.read_on(len(self._database.history) * 100)
+        self.read_on(ALL)
 
     def answer(self, document: StreamDocument) -> None:
         """Begin the new snapshot that is asked for, of a table as it is now."""
@@ -194,6 +196,8 @@ class Schedule:
         self.reached = dict.fromkeys(self.database.tables, 0)
         """Which of its states each Delta table had last."""
         self.numbers = 0
+        self.passes: dict[greenlet, int] = {}
+        """How often each has gone through all that it does."""
         self.busy: set[greenlet] = set()
         """Who has found something to do since all were asked."""
         watched = WatchedStore(self.store, lambda call: self.stall(), lambda call: self.stall())
@@ -298,8 +302,6 @@ class Schedule:
         self.passes[getcurrent()] = self.passes.get(getcurrent(), 0) + 1
         self.stall()
 
-    passes: dict[greenlet, int]
-
     def folders(self) -> list[TableFolder]:
         paths = (TablePath("app", name) for name in self.database.tables)
         there = (TableFolder(MIRROR, path) for path in paths)
@@ -308,7 +310,6 @@ class Schedule:
     # The schedule.
 
     def run(self) -> Outcome:
-        self.passes = {}
         self.store.make_folder(ZONE)
         self.store.make_folder(layout.LAKE)
         open_mirror(self.store, MIRROR)
@@ -347,13 +348,12 @@ class Schedule:
 
     def _operate(self) -> None:
         """What an operator does, between two steps of the others."""
-        path = document_path(ZONE, STREAM)
         try:
             shared = SharedDocument.of_any(self.store, ZONE, STREAM)
         except UnknownName:
             return  # there is none just now
         if self.random.random() < self.losing:
-            self.store.delete_file(path)
+            self.store.delete_file(document_path(ZONE, STREAM))
             self.count("document deleted")
             return
         if self.random.random() < self.asking and shared.now.tables:
@@ -395,7 +395,7 @@ class Schedule:
             shared.change(lambda there, path=path, number=number: there.wanting(path, number))
             self.count("stopped in the end")
         self.connector.answer(shared.now)
-        self.connector.read_on(100)
+        self.connector.read_on(ALL)
 
     def _has_all(self) -> bool:
         document = SharedDocument.of_any(self.store, ZONE, STREAM).now

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from openmirror.cdc.relay.relay import BatchReport
-from openmirror.errors import OpenmirrorError, words_of
+from openmirror.errors import reason_of
 from openmirror.mirroring import DeclaredTopic
 from openmirror.progress.streams import (
     StreamBegun,
@@ -204,5 +204,4 @@ class DeclaredStreams:
             seconds = _RETRY_SECONDS[min(topic.failures, len(_RETRY_SECONDS) - 1)]
             topic.failures += 1
             topic.due = self._monotonic() + seconds
-            reason = str(error) if isinstance(error, OpenmirrorError) else words_of(error)
-            self._emit(StreamFailed(stream.mirror, name, reason, seconds))
+            self._emit(StreamFailed(stream.mirror, name, reason_of(error), seconds))

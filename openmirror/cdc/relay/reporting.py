@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-from openmirror.errors import OpenmirrorError, words_of
+from openmirror.errors import OpenmirrorError, reason_of
 from openmirror.ports import FileStore
 from openmirror.protocol.relay_reports import (
     RELAYS_FOLDER,
@@ -15,13 +15,13 @@ from openmirror.protocol.relay_reports import (
     RelayReport,
     RelayState,
 )
-from openmirror.protocol.streams import Offset
+from openmirror.protocol.streams import STREAMS_FOLDER, Offset
 from openmirror.table.layout import StorePath, join
 
 
 def report_path(zone: StorePath, stream: str) -> StorePath:
     """Where the report on a stream's relay lies."""
-    return join(zone, *RELAYS_FOLDER.split("/"), f"{stream}.json")
+    return join(zone, STREAMS_FOLDER, RELAYS_FOLDER, f"{stream}.json")
 
 
 class RelayReports:
@@ -64,9 +64,8 @@ class RelayReports:
             self._write(now, state, detail)
 
     def failed(self, error: Exception) -> None:
-        """It does not go on; our own errors say why, and what to do, by themselves."""
-        detail = str(error) if isinstance(error, OpenmirrorError) else words_of(error)
-        self.troubled(RelayState.FAILED, detail)
+        """It does not go on."""
+        self.troubled(RelayState.FAILED, reason_of(error))
 
     @contextmanager
     def failing(self) -> Iterator[None]:
