@@ -8,7 +8,7 @@ from openmirror.table.layout import StorePath
 
 
 def listed(store: FileStore, folder: StorePath) -> tuple[Entry, ...]:
-    """What lies there; nothing where that cannot be said, which its table or zone shows."""
+    """What lies there; nothing where it cannot be listed, which its table or zone shows."""
     try:
         return tuple(store.list_folder(folder).entries)
     except Exception as error:
