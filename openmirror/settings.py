@@ -218,7 +218,8 @@ class Settings(BaseModel):
     client_config: Path | None = Field(
         default=None,
         description="The file that says what brokers of streams ask of a client, a name=value a "
-        "line, by librdkafka's names; --client-config.",
+        "line, by librdkafka's names, and where schemas of records in Avro are "
+        "(schema.registry.url); --client-config.",
     )
     serve_host: str = Field(
         default="127.0.0.1",

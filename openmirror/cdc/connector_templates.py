@@ -41,6 +41,8 @@ _CLASSES = {
     ConnectorKind.SQLSERVER: "io.debezium.connector.sqlserver.SqlServerConnector",
     ConnectorKind.ORACLE: "io.debezium.connector.oracle.OracleConnector",
 }
+_AVRO_CONVERTER = "io.confluent.connect.avro.AvroConverter"
+_BY_RECORD = "io.confluent.kafka.serializers.subject.RecordNameStrategy"
 _PORTS = {
     ConnectorKind.POSTGRESQL: "5432",
     ConnectorKind.MYSQL: "3306",
@@ -48,19 +50,19 @@ _PORTS = {
     ConnectorKind.SQLSERVER: "1433",
     ConnectorKind.ORACLE: "1521",
 }
+_IN_JSON = TemplatePart(
+    "Whole envelopes, each with its schema. A column that is NULL stays NULL, also where it "
+    "has a default.",
+    {
+        "key.converter": _CONVERTER,
+        "key.converter.schemas.enable": "true",
+        "key.converter.replace.null.with.default": "false",
+        "value.converter": _CONVERTER,
+        "value.converter.schemas.enable": "true",
+        "value.converter.replace.null.with.default": "false",
+    },
+)
 _COMMON = (
-    TemplatePart(
-        "Whole envelopes, each with its schema. A column that is NULL stays NULL, also where it "
-        "has a default.",
-        {
-            "key.converter": _CONVERTER,
-            "key.converter.schemas.enable": "true",
-            "key.converter.replace.null.with.default": "false",
-            "value.converter": _CONVERTER,
-            "value.converter.schemas.enable": "true",
-            "value.converter.replace.null.with.default": "false",
-        },
-    ),
     TemplatePart(
         "Every value exactly, and truncates as well.",
         {
@@ -75,11 +77,13 @@ _COMMON = (
 )
 
 
-def template(kind: ConnectorKind, topic: str) -> tuple[TemplatePart, ...]:
+def template(
+    kind: ConnectorKind, topic: str, registry: str | None = None
+) -> tuple[TemplatePart, ...]:
     """The parts of a connector's configuration; what stands in <…> is for the user to fill in.
 
-    `topic` gets the changes of all its tables, in the order of the database's log. Raises
-    WrongRequest for a name that no topic has.
+    `topic` gets the changes of all its tables, in the order of the database's log: as JSON, or in
+    Avro where a schema registry's URL is given. Raises WrongRequest for a name that no topic has.
     """
     if not topic or not topic.replace("_", "").replace("-", "").isalnum() or not topic.isascii():
         raise WrongRequest(
@@ -111,6 +115,7 @@ def template(kind: ConnectorKind, topic: str) -> tuple[TemplatePart, ...]:
                 "transforms.one.replacement": topic,
             },
         ),
+        _IN_JSON if registry is None else _in_avro(registry),
         *_COMMON,
         TemplatePart(
             "A table that has stopped is read anew by a signal of type BLOCKING. Another channel "
@@ -177,6 +182,26 @@ def _of_binlog(_: str) -> Iterator[TemplatePart]:
         {
             "bigint.unsigned.handling.mode": "precise",
             "time.precision.mode": "adaptive_time_microseconds",
+        },
+    )
+
+
+def _in_avro(registry: str) -> TemplatePart:
+    return TemplatePart(
+        "Envelopes in Avro, by Confluent's converter (7.4 or newer). A column that is NULL stays "
+        "NULL, also where it has a default; tables that share a topic have their schemas apart; "
+        "and names that Avro does not have are written with '_'.",
+        {
+            "schema.name.adjustment.mode": "avro",
+            "field.name.adjustment.mode": "avro",
+            "key.converter": _AVRO_CONVERTER,
+            "key.converter.schema.registry.url": registry,
+            "key.converter.ignore.default.for.nullables": "true",
+            "key.converter.key.subject.name.strategy": _BY_RECORD,
+            "value.converter": _AVRO_CONVERTER,
+            "value.converter.schema.registry.url": registry,
+            "value.converter.ignore.default.for.nullables": "true",
+            "value.converter.value.subject.name.strategy": _BY_RECORD,
         },
     )
 

@@ -22,9 +22,9 @@ from openmirror.cli.options import RootOption, Verbose, settings_for
 from openmirror.errors import OpenmirrorError, WrongRequest
 
 if TYPE_CHECKING:
-    from openmirror.cdc.kafka.brokers import Brokers
     from openmirror.cdc.relay.running import RunningRelay
     from openmirror.wiring.cdc import RelayWishes
+    from openmirror.wiring.topics import Cluster
 
 
 def follow(
@@ -54,7 +54,8 @@ def follow(
             "--client-config",
             metavar="FILE",
             help="What brokers ask of a client, a name=value a line, by librdkafka's names: "
-            "security.protocol, sasl.mechanisms, sasl.username, sasl.password, ssl.ca.location …",
+            "security.protocol, sasl.mechanisms, sasl.username, sasl.password, ssl.ca.location …; "
+            "and schema.registry.url, where records are in Avro.",
             show_default=False,
         ),
     ] = None,
@@ -89,11 +90,11 @@ def follow(
       openmirror cdc follow kafka://broker:9092/shop \\
         --zone https://contoso.dfs.core.windows.net/landing/shop/Files/LandingZone
     """
-    need_packages("confluent_kafka")
+    need_packages("confluent_kafka", "fastavro", "azure.schemaregistry")
     from openmirror.publishing.naming import table_path
     from openmirror.topic_address import TopicAddress
     from openmirror.wiring.cdc import RelayWishes
-    from openmirror.wiring.topics import brokers_of
+    from openmirror.wiring.topics import cluster_of
 
     settings = settings_for(root, options={"client_config": client_config})
     need_one_target(settings, zone, root, mirror)
@@ -105,22 +106,22 @@ def follow(
         need_mirror_name(name)
     again = tuple(map(table_path, retry or ()))
     wishes = RelayWishes(interval(trigger), anew=anew, retry=again, own_snapshots=False)
-    brokers = brokers_of(address, settings.client_config)
-    topics = brokers.topics()
+    cluster = cluster_of(address, settings.client_config)
+    topics = cluster.brokers.topics()
     if wishes.retry and len(topics) > 1:
         raise WrongRequest(f"--retry: name one topic in the URL, of {', '.join(topics)}")
     with ExitStack() as parts:
         target = landing_target(parts, settings, name, zone)
         here = begin_landing(parts, settings, target, verbose=verbose)
         here.say(f"mirroring {address}; Ctrl-C stops")
-        _follow(parts, here, brokers, topics, wishes)
+        _follow(parts, here, cluster, topics, wishes)
     say("stopped")
 
 
 def _follow(
     parts: ExitStack,
     here: LandingUnderway,
-    brokers: Brokers,
+    cluster: Cluster,
     topics: Sequence[str],
     wishes: RelayWishes,
 ) -> None:
@@ -131,7 +132,7 @@ def _follow(
         with followed.apart(topic):
             relay = parts.enter_context(
                 relaying_topic(
-                    *(brokers, topic, here.zone, here.spark, wishes),
+                    *(cluster, topic, here.zone, here.spark, wishes),
                     *(here.landed, here.lines.trouble),
                 )
             )

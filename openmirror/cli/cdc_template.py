@@ -20,6 +20,14 @@ def template(
         str,
         typer.Option("--topic", metavar="NAME", help="The topic that gets all tables' changes."),
     ] = "shop",
+    registry: Annotated[
+        str | None,
+        typer.Option(
+            "--registry",
+            metavar="URL",
+            help="A schema registry: records are written in Avro, a tenth as large as JSON.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Write the configuration of a Debezium connector whose topic `cdc follow` mirrors exactly.
@@ -32,7 +40,8 @@ def template(
     Example:
       openmirror cdc template postgresql --topic shop > shop.properties
       openmirror cdc template mariadb --json
+      openmirror cdc template oracle --registry https://registry:8081
     """
-    parts = made(database, topic)
+    parts = made(database, topic, registry)
     text = json.dumps(as_mapping(parts), indent=2) + "\n" if as_json else as_properties(parts)
     typer.echo(text, nl=False)

@@ -14,6 +14,7 @@ from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.kept import KeptCapture
 from openmirror.cdc.capture.process import CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings
+from openmirror.cdc.decoding.batches import ReadOtherwise, all_json
 from openmirror.cdc.decoding.decoder import Decoder
 from openmirror.cdc.records import RecordSource
 from openmirror.cdc.relay.document import SharedDocument
@@ -161,13 +162,14 @@ def relaying(
     wishes: RelayWishes,
     report: Callable[[BatchReport], None],
     trouble: Say,
+    otherwise: ReadOtherwise = all_json,
 ) -> Iterator[RunningRelay]:
-    """A relay of a stream into a zone, stopped at the end.
+    """A relay of a stream into a zone, stopped at the end; `otherwise` reads what is not in JSON.
 
     Raises what `Relay.open` and `Relay.retry` do.
     """
     options = RelayOptions(takes=zone.takes, own_snapshots=wishes.own_snapshots)
-    plain = Decoder(spark).decode
+    plain = Decoder(spark, otherwise).decode
     decode = with_lineage(plain) if zone.lineage else plain
     relay = Relay(zone.store, zone.path, stream, source, decode, options)
     reports = RelayReports(zone.store, zone.path, stream)

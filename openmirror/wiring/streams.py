@@ -25,9 +25,10 @@ from openmirror.wiring.packages import optional_packages
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from openmirror.cdc.kafka.brokers import Brokers
     from openmirror.cdc.relay.relay import BatchReport
+    from openmirror.wiring.topics import Cluster
 
+_PACKAGES = dict.fromkeys(("confluent_kafka", "fastavro", "azure"), "openmirror[kafka]")
 _EVERY = timedelta(seconds=10)
 """How often it is asked what is declared, and how each stream is."""
 _SHORTEST_STOP = 5.0
@@ -93,10 +94,10 @@ class _Streams:
         self._settings = settings
         self._store = store
         self._spark = spark
-        self._brokers: dict[TopicAddress, Brokers] = {}
+        self._clusters: dict[TopicAddress, Cluster] = {}
 
     def topics(self, stream: DeclaredStream) -> Sequence[str]:
-        return self._brokers_of(stream.declared).topics()
+        return self._cluster_of(stream.declared).brokers.topics()
 
     def landing(
         self,
@@ -107,16 +108,16 @@ class _Streams:
     ) -> AbstractContextManager[LandedStream]:
         from openmirror.wiring.topics import relaying_topic
 
-        brokers = self._brokers_of(stream.declared)
+        cluster = self._cluster_of(stream.declared)
         zone = zone_of_mirror(self._store, stream.mirror)
         wishes = RelayWishes(stream.declared.every, own_snapshots=False)
-        return relaying_topic(brokers, topic, zone, self._spark, wishes, report, trouble)
+        return relaying_topic(cluster, topic, zone, self._spark, wishes, report, trouble)
 
-    def _brokers_of(self, declared: DeclaredTopic) -> Brokers:
+    def _cluster_of(self, declared: DeclaredTopic) -> Cluster:
         address = declared.address
-        if address not in self._brokers:
-            with optional_packages("streams of topics need", confluent_kafka="openmirror[kafka]"):
-                from openmirror.wiring.topics import brokers_of
+        if address not in self._clusters:
+            with optional_packages("streams of topics need", **_PACKAGES):
+                from openmirror.wiring.topics import cluster_of
             given = given_identity(self._settings)
-            self._brokers[address] = brokers_of(address, self._settings.client_config, given)
-        return self._brokers[address]
+            self._clusters[address] = cluster_of(address, self._settings.client_config, given)
+        return self._clusters[address]

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from openmirror.cdc.avro.azure import AzureRegistry
+from openmirror.cdc.avro.confluent import ConfluentRegistry, registry_config, without_registry
+from openmirror.cdc.avro.records import AvroRecords
+from openmirror.cdc.avro.registry import SchemaRegistry
 from openmirror.cdc.kafka.brokers import Brokers
 from openmirror.cdc.kafka.client_config import client_config, read_client_config
 from openmirror.cdc.kafka.topic_source import TopicSource
@@ -23,16 +28,25 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def brokers_of(
+@dataclass(frozen=True)
+class Cluster:
+    """Brokers, and what reads their records that are not in JSON."""
+
+    brokers: Brokers
+    avro: AvroRecords
+
+
+def cluster_of(
     address: TopicAddress, own: Path | None, given: TokenCredential | None = None
-) -> Brokers:
-    """The brokers of an address; `own` is the user's file of properties.
+) -> Cluster:
+    """The cluster at an address; `own` is the user's file of properties.
 
     Event Hubs without a connection string there are asked with the `given` credential, or with the
-    identity of the environment.
+    identity of the environment; their schema registry always is.
     Raises WrongRequest for a file that cannot be read, CannotStart for what is missing.
     """
-    properties = read_client_config(own) if own is not None else {}
+    found = read_client_config(own) if own is not None else {}
+    registry, properties = registry_config(found), without_registry(found)
     if (
         given is None
         and address.kind is BrokerKind.EVENT_HUBS
@@ -40,12 +54,27 @@ def brokers_of(
     ):
         _need_identity()
     tokens = _token if given is None else partial(_token_of, given)
-    return Brokers(address, client_config(address, properties, tokens))
+    brokers = Brokers(address, client_config(address, properties, tokens))
+    return Cluster(brokers, AvroRecords(ConfluentRegistry(registry), _named(address, given)))
+
+
+def _named(address: TopicAddress, given: TokenCredential | None) -> SchemaRegistry:
+    """Where headers' schemas are: in the namespace that the records are in."""
+
+    def credential() -> TokenCredential:
+        if given is not None:
+            return given
+        _need_identity()
+        from azure.identity import DefaultAzureCredential
+
+        return DefaultAzureCredential()
+
+    return AzureRegistry(address.host, credential)
 
 
 @contextmanager
 def relaying_topic(
-    brokers: Brokers,
+    cluster: Cluster,
     topic: str,
     zone: StreamZone,
     spark: SparkSession,
@@ -55,8 +84,8 @@ def relaying_topic(
 ) -> Iterator[RunningRelay]:
     """A relay of a topic into a zone, stopped at the end; raises what `relaying` and topics do."""
     with (
-        topic_source(brokers, topic) as source,
-        relaying(zone, topic, source, spark, wishes, report, trouble) as relay,
+        topic_source(cluster.brokers, topic) as source,
+        relaying(zone, topic, source, spark, wishes, report, trouble, cluster.avro) as relay,
     ):
         yield relay
 

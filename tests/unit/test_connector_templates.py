@@ -32,9 +32,23 @@ def test_a_file_and_a_request_say_the_same(kind: ConnectorKind) -> None:
     assert all(line.startswith("# ") or "=" in line for line in as_file.splitlines() if line)
 
 
+def test_records_in_avro_keep_what_is_null_and_have_a_schema_for_each_table() -> None:
+    in_avro = _read(_shown("mysql", "--registry", "https://registry:8081"))
+    in_json = _read(_shown("mysql"))
+    for side in ("key", "value"):
+        assert in_avro[f"{side}.converter"].endswith(".AvroConverter")
+        assert in_avro[f"{side}.converter.schema.registry.url"] == "https://registry:8081"
+        assert in_avro[f"{side}.converter.ignore.default.for.nullables"] == "true"
+        strategy = in_avro[f"{side}.converter.{side}.subject.name.strategy"]
+        assert strategy.endswith(".RecordNameStrategy")
+    others = {name: value for name, value in in_json.items() if ".converter" not in name}
+    assert others.items() <= in_avro.items()
+
+
+@pytest.mark.parametrize("registry", [None, "https://registry"])
 @pytest.mark.parametrize("kind", ConnectorKind)
-def test_nothing_of_it_stands_twice(kind: ConnectorKind) -> None:
-    parts = template(kind, "shop")
+def test_nothing_of_it_stands_twice(kind: ConnectorKind, registry: str | None) -> None:
+    parts = template(kind, "shop", registry)
     assert sum(len(part.properties) for part in parts) == len(as_mapping(parts))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -11,7 +11,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from openmirror.cdc.decoded import SourceTable, UndecodableRecord
 from openmirror.cdc.decoding.control import pairs
 from openmirror.cdc.decoding.payloads import table_in
-from openmirror.cdc.decoding.spans import Spans, apart
+from openmirror.cdc.decoding.spans import Spans, apart, together
 from openmirror.protocol.streams import StopReason
 
 
@@ -27,16 +27,37 @@ class RecordsApart:
     """Which half of a changed key a record is."""
 
 
-def taken_apart(records: pa.Table) -> RecordsApart:
+ReadOtherwise = Callable[[pa.Table], tuple[Spans | None, Spans | None]]
+"""What becomes of those keys and of those values of records (`RECORDS`) that are in another format
+than JSON: spans that have these alone, or None where there are none."""
+
+
+def all_json(_: pa.Table) -> tuple[None, None]:
+    """Records that are in no other format."""
+    return None, None
+
+
+def taken_apart(records: pa.Table, otherwise: ReadOtherwise) -> RecordsApart:
     """The columns of `RECORDS`."""
     columns = {name: records.column(name).combine_chunks() for name in records.column_names}
+    keys, values = otherwise(records)
     return RecordsApart(
         columns["offset"],
         columns["topic"],
-        apart(columns["value"], columns["value_schema"]),
-        apart(columns["key"], columns["key_schema"]),
+        _apart(columns["value"], columns["value_schema"], values),
+        _apart(columns["key"], columns["key_schema"], keys),
         pairs(columns["headers"]),
     )
+
+
+def _apart(records: pa.Array, schemas: pa.DictionaryArray, done: Spans | None) -> Spans:
+    if done is None:
+        return apart(records, schemas)
+    known = pa.array([row in done.faults for row in range(len(records))], pa.bool_())
+    known = pc.or_(known, pc.is_valid(done.payloads))
+    if pc.all(pc.or_(known, pc.is_null(records))).as_py():
+        return done
+    return together(done, apart(pc.if_else(known, None, records), schemas))
 
 
 def by_schema(schemas: pa.DictionaryArray, rows: pa.Array) -> Iterator[tuple[str, pa.Array]]:

@@ -109,7 +109,8 @@ def _check_defaults(findings: Findings, envelope: ChangeEnvelope, payloads: Payl
             StopCode.SOURCE_TYPE_UNSUPPORTED,
             f"the converter writes the default of column {unsure[0]!r} where it is NULL",
             "Set value.converter.replace.null.with.default=false and "
-            "key.converter.replace.null.with.default=false, then take a new snapshot of the table.",
+            "key.converter.replace.null.with.default=false (of a converter for Avro, both "
+            "ignore.default.for.nullables=true), then take a new snapshot of the table.",
         )
         findings.add(pc.equal(payloads.of_source("snapshot"), NO_SNAPSHOT), stop)
 

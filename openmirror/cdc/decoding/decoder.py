@@ -9,7 +9,14 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
 from openmirror.cdc.decoded import Decoded, DecodedRows, SourceTable
-from openmirror.cdc.decoding.batches import RecordsApart, by_schema, taken_apart, undecodable
+from openmirror.cdc.decoding.batches import (
+    ReadOtherwise,
+    RecordsApart,
+    all_json,
+    by_schema,
+    taken_apart,
+    undecodable,
+)
 from openmirror.cdc.decoding.envelopes import ChangeEnvelope, WithoutRows, announced, no_envelope
 from openmirror.cdc.decoding.keys import key_from
 from openmirror.cdc.decoding.parsing import parse, session_for_parsing
@@ -26,7 +33,9 @@ class Decoder:
     Nothing is written.
     """
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, otherwise: ReadOtherwise = all_json) -> None:
+        """`otherwise` reads what is not in JSON."""
+        self._otherwise = otherwise
         self._spark = session_for_parsing(spark)
         self._announced: dict[str, ChangeEnvelope | WithoutRows | StopReason] = {}
         self._versions: dict[tuple[str, str | None], SchemaVersion | StopReason] = {}
@@ -37,7 +46,7 @@ class Decoder:
 
     def decode(self, records: pa.Table) -> Decoded:
         """What records (`RECORDS`) say. One that cannot be understood keeps no other from it."""
-        batch = taken_apart(records)
+        batch = taken_apart(records, self._otherwise)
         stops = {row: no_envelope(why) for row, why in batch.values.faults.items()}
         others = batch.values.payloads.null_count - len(stops)
         groups: list[tuple[SchemaVersion, pa.Array]] = []

@@ -63,7 +63,8 @@ def no_envelope(detail: str) -> StopReason:
         detail,
         "Let the connector write whole envelopes as JSON with schemas: no transforms that unwrap "
         "or change them, key.converter and value.converter of Kafka Connect's JsonConverter with "
-        "schemas.enable=true. Then take a new snapshot of the table.",
+        "schemas.enable=true; or in Avro by a schema registry. Then take a new snapshot of the "
+        "table.",
     )
 
 

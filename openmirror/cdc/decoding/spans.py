@@ -41,15 +41,19 @@ def apart(records: pa.Array, schemas: pa.DictionaryArray) -> Spans:
         return Spans(pa.DictionaryArray.from_arrays(indices, schemas.dictionary), texts, faults)
     if pc.all(pc.or_(within, pc.is_null(records))).as_py():
         return split(records)
-    spans = [
+    return together(
         apart(pc.if_else(within, None, records), schemas),
         split(pc.if_else(within, records, None)),
-    ]
+    )
+
+
+def together(*spans: Spans) -> Spans:
+    """Spans of the same records, of which each has others."""
     texts = [pc.dictionary_decode(one.schemas) for one in spans]
     return Spans(
         pc.coalesce(*texts).dictionary_encode(),
         pc.coalesce(*(one.payloads for one in spans)),
-        spans[0].faults | spans[1].faults,
+        {row: why for one in spans for row, why in one.faults.items()},
     )
 
 
