@@ -16,7 +16,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from bench.in_avro import Registry, in_avro
 from bench.measuring import load, machine
+from openmirror.cdc.avro.records import AvroRecords
 from openmirror.cdc.decoding.decoder import Decoder
 from openmirror.cdc.records import RECORDS
 from openmirror.spark.jars import class_path
@@ -65,6 +67,8 @@ class DecodedBatch:
     records: int
     tables: int
     columns: int
+    form: str
+    """json or avro"""
     bytes: int
     """Of a record, on average."""
     seconds: float
@@ -79,14 +83,24 @@ def decoding(
     runs: Annotated[int, typer.Option(min=1, help="How often each batch is decoded.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
-    """Decode batches of 300 records of five and of fifty tables, and of 15,000 records of five."""
+    """Decode batches of 300 records of five and of fifty tables, and of 15,000 records of five.
+
+    Of each in JSON with schemas, and in Avro.
+    """
     before = load()
     spark = start_spark(master="local[2]", driver_memory="2g", class_path=class_path())
-    decoder = Decoder(spark)
+    registry = Registry()
+    decoder = Decoder(spark, AvroRecords(registry, registry))
     shapes = ((300, 5, 8), (300, 50, 8), (15_000, 5, 8), (15_000, 5, 24))
-    for shape in shapes:  # the JVM compiles
-        _measure(decoder, *shape, runs=runs)
-    found = [_measure(decoder, *shape, runs=runs) for shape in shapes]
+    batches = [minted(*shape) for shape in shapes]
+    forms = [
+        (*shape, form, batch)
+        for shape, own in zip(shapes, batches, strict=True)
+        for form, batch in (("json", own), ("avro", in_avro(own, registry)))
+    ]
+    for one in forms:  # the JVM compiles
+        _measure(decoder, *one, runs=runs)
+    found = [_measure(decoder, *one, runs=runs) for one in forms]
     spark.stop()
     loads = [before, load()]
     if as_json:
@@ -94,20 +108,26 @@ def decoding(
         typer.echo(json.dumps({"batches": rows, "loads": loads, "machine": machine()}))
         return
     table = Table(box=None)
-    for heading in ("records", "tables", "columns", "bytes", "ms", "records/s"):
+    for heading in ("records", "tables", "columns", "form", "bytes", "ms", "records/s"):
         table.add_column(heading, justify="right")
     for one in found:
-        shape = (one.records, one.tables, one.columns, one.bytes)
-        measured = (one.seconds * 1000, one.records_per_second)
-        table.add_row(*(f"{cell:,.0f}" for cell in (*shape, *measured)))
+        shape = (f"{cell:,}" for cell in (one.records, one.tables, one.columns))
+        measured = (one.bytes, one.seconds * 1000, one.records_per_second)
+        table.add_row(*shape, one.form, *(f"{cell:,.0f}" for cell in measured))
     Console().print(table)
     typer.echo(f"{machine()}; load average before and after: {loads}")
 
 
 def _measure(
-    decoder: Decoder, records: int, tables: int, columns: int, *, runs: int
+    decoder: Decoder,
+    records: int,
+    tables: int,
+    columns: int,
+    form: str,
+    batch: pa.Table,
+    *,
+    runs: int,
 ) -> DecodedBatch:
-    batch = minted(records, tables, columns)
     seconds = []
     for _ in range(runs):
         began = time.perf_counter()
@@ -116,7 +136,8 @@ def _measure(
         rows = sum(len(table.rows) for table in decoded.tables)
         if decoded.undecodable or rows != records:
             raise typer.Exit(1)
-    return DecodedBatch(records, tables, columns, batch.nbytes // records, median(seconds))
+    size = batch.nbytes // records
+    return DecodedBatch(records, tables, columns, form, size, median(seconds))
 
 
 def minted(records: int, tables: int, columns: int, snapshot: str | None = None) -> pa.Table:

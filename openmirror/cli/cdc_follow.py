@@ -90,7 +90,7 @@ def follow(
       openmirror cdc follow kafka://broker:9092/shop \\
         --zone https://contoso.dfs.core.windows.net/landing/shop/Files/LandingZone
     """
-    need_packages("confluent_kafka", "fastavro", "azure.schemaregistry")
+    need_packages("confluent_kafka", "fastavro", "orjson", "azure.schemaregistry")
     from openmirror.publishing.naming import table_path
     from openmirror.topic_address import TopicAddress
     from openmirror.wiring.cdc import RelayWishes

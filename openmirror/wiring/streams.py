@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from openmirror.cdc.relay.relay import BatchReport
     from openmirror.wiring.topics import Cluster
 
-_PACKAGES = dict.fromkeys(("confluent_kafka", "fastavro", "azure"), "openmirror[kafka]")
+_PACKAGES = dict.fromkeys(("confluent_kafka", "fastavro", "orjson", "azure"), "openmirror[kafka]")
 _EVERY = timedelta(seconds=10)
 """How often it is asked what is declared, and how each stream is."""
 _SHORTEST_STOP = 5.0

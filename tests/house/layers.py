@@ -110,7 +110,7 @@ LAYERS = (
     ),
     Layer(
         "live databases",
-        _rooms(cdc="azure confluent_kafka fastavro jpype psycopg pyarrow pyspark"),
+        _rooms(cdc="azure confluent_kafka fastavro jpype orjson psycopg pyarrow pyspark"),
         "change streams of databases, published into a landing zone",
     ),
     Layer(
@@ -171,7 +171,7 @@ SDK: Mapping[str, frozenset[str]] = {
     "publishing/spark_staging": frozenset({"pyarrow", "pyspark.sql"}),
     "publishing/": frozenset({"pyarrow"}),
     "cdc/avro/azure": frozenset({"azure.core", "azure.schemaregistry"}),
-    "cdc/avro/": frozenset({"fastavro", "pyarrow"}),
+    "cdc/avro/": frozenset({"fastavro", "orjson", "pyarrow"}),
     "cdc/capture/": frozenset({"jpype", "psycopg", "pyarrow"}),
     "cdc/decoding/": frozenset({"pyarrow", "pyspark.sql"}),
     "cdc/kafka/": frozenset({"confluent_kafka", "pyarrow"}),

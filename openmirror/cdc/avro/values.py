@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from io import BytesIO
 from typing import Any
 
+import orjson
 from fastavro import parse_schema, schemaless_reader
 from fastavro.schema import SchemaParseException
 
@@ -46,7 +46,7 @@ class AvroValues:
         if stream.tell() != len(content):
             raise WrongAvro("something follows after its value")
         changed = value if self._change is None else self._change(value)
-        return json.dumps(changed, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return orjson.dumps(changed).decode()
 
 
 def _change_of(schema: Tree) -> _Change | None:
