@@ -43,7 +43,7 @@ class AvroValues:
             value = schemaless_reader(stream, self._schema, None)
         except _READING as error:
             raise WrongAvro(f"it is not what its schema says: {error!r}") from None
-        if stream.tell() != len(content):
+        if stream.read(1):
             raise WrongAvro("something follows after its value")
         changed = value if self._change is None else self._change(value)
         return orjson.dumps(changed).decode()
