@@ -2,38 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 
-import pyarrow as pa
-from deltalake import DeltaTable
-
 from openmirror.cdc.capture.settings import CaptureSettings
-from openmirror.cdc.decoded import DecodedRows
-from openmirror.cdc.decoding.decoder import Decoder
 from openmirror.cdc.records import RecordSource
 from openmirror.cdc.spool.reader import SpoolReader
-from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import EXTENSIONS
-from openmirror.protocol.streams import Offset
 from standins.postgres import connected
+from tests.cdc.prefixes import ReadRecords, fingerprint, keeping, versions_behind_the_first
 from tests.cdc.site import Site, rows_of
 from tests.cdc.workload import TABLES, Workload
-from tests.zone import Mirror, bag
-
-_CONTROL = "__"
-
-
-class ReadRecords(SpoolReader):
-    """Keeps what was read of a spool, each record once."""
-
-    records: dict[int, pa.Table]
-
-    def read(self, start: Offset, most_records: int, most_bytes: int) -> pa.Table:
-        found = super().read(start, most_records, most_bytes)
-        for row, offset in enumerate(found.column("offset").to_pylist()):
-            self.records[offset] = found.slice(row, 1)
-        return found
+from tests.zone import Mirror
 
 
 class StrictSite(Site):
@@ -42,12 +21,10 @@ class StrictSite(Site):
     def __init__(self, settings: CaptureSettings, mirror: Mirror, random: Random):
         super().__init__(settings, mirror, random)
         self.takes = frozenset()
-        self.records: dict[int, pa.Table] = {}
+        self.records = ReadRecords()
 
     def source(self) -> RecordSource:
-        made = ReadRecords(self._settings.spool)
-        made.records = self.records
-        return made
+        return keeping(SpoolReader, self.records)(self._settings.spool)
 
 
 def test_each_version_of_each_table_is_a_prefix_of_the_stream(
@@ -70,46 +47,12 @@ def test_each_version_of_each_table_is_a_prefix_of_the_stream(
         finally:
             here.end_capture(lambda capture: capture.kill())
     assert here.document().stopped == {}
-    decoded = Decoder(mirror.spark).decode(
-        pa.concat_tables([here.records[at] for at in sorted(here.records)])
-    )
+    pieces = here.records.of_tables(mirror)
     changed = 0
     for table, keys in {**TABLES, "marks": ("id",)}.items():
-        path = str(TablePath("public", table))
+        path = here.path(table)
         assert not here.markers(table) & EXTENSIONS
-        pieces = [piece for piece in decoded.tables if piece.table.table == table]
-        prefixes = set(states(pieces, keys))
-        versions = list(versions_of(mirror, path))
-        assert set(versions) <= prefixes
-        assert versions[-1] == fingerprint(rows_of(settings.url, table))
-        changed += len(versions) - 1
+        changed += versions_behind_the_first(mirror, str(path), pieces[table], keys)
+        assert fingerprint(mirror.rows(str(path))) == fingerprint(rows_of(settings.url, table))
     # How many commits a table takes is a matter of time.
     assert changed, "no table was changed behind its first commit"
-
-
-def states(pieces: list[DecodedRows], keys: tuple[str, ...]) -> Iterator[int]:
-    """What a table holds after each record, but for those between the halves of a changed key."""
-    records = [row for piece in pieces for row in piece.rows.to_pylist()]
-    rows: dict[tuple[object, ...], int] = {}
-    held = 0
-    yield held
-    for record in sorted(records, key=lambda one: one["__offset"]):
-        own = {name: value for name, value in record.items() if not name.startswith(_CONTROL)}
-        key = tuple(own[name] for name in keys)
-        held -= rows.pop(key, 0)
-        if record["__op"] != "d":
-            rows[key] = fingerprint([own])
-            held += rows[key]
-        if record["__pair"] != "newkey":
-            yield held
-
-
-def versions_of(mirror: Mirror, path: str) -> Iterator[int]:
-    for version in range(mirror.versions(path)):
-        table = DeltaTable(mirror.delta_path(path), version=version)
-        yield fingerprint(table.to_pyarrow_table().to_pylist())
-
-
-def fingerprint(rows: Iterable[Mapping[str, object]]) -> int:
-    """The same for the same rows, in any order."""
-    return sum(hash(str(bag([row]))) for row in rows)

@@ -30,6 +30,7 @@ from tests.cdc.kafka.conftest import make_topic
 from tests.cdc.landing import Landing
 from tests.cdc.mariadb import PASSWORD, READER, MariaDbServer, mariadb_server
 from tests.cdc.mariadb_workload import MARIADB_TABLES, MariaDbWorkload
+from tests.cdc.prefixes import ReadRecords, keeping, versions_behind_the_first
 from tests.cdc.workload import TABLES, Workload
 from tests.zone import Mirror, bag
 
@@ -148,12 +149,14 @@ class Landed(Landing):
         address = TopicAddress.parse(f"kafka://{broker.server}/{of.topic}")
         brokers = Brokers(address, client_config(address, {}, lambda resource: ("", 0.0)))
         self._sources: list[TopicSource] = []
+        self.records = ReadRecords()
+        kept = keeping(TopicSource, self.records)
 
         def source() -> TopicSource:
             """The one of another relay is left behind."""
             for one in self._sources:
                 one.close()
-            self._sources = [TopicSource(brokers, of.topic)]
+            self._sources = [kept(brokers, of.topic)]
             return self._sources[0]
 
         super().__init__(mirror, Random(5), of.topic, source, of.schema)
@@ -186,8 +189,17 @@ def test_whatever_is_killed_each_table_holds_the_databases_rows(
     flows: list[Landed], mirror: Mirror, broker: Broker, connect: Connect
 ) -> None:
     begin(flows, connect)
+    mirror.reconcile_all()
     kill_both(flows, broker, connect)
+    mirror.reconcile_all()
     assert_mended_and_equal(flows, mirror, connect)
+    for here in flows:
+        pieces = here.records.of_tables(mirror)
+        changed = [
+            versions_behind_the_first(mirror, str(here.path(table)), pieces[table], keys)
+            for table, keys in here.source.tables.items()
+        ]
+        assert sum(changed) > len(changed)
 
 
 @pytest.mark.soak
