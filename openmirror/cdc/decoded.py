@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa  # type: ignore[import-untyped]
 
+from openmirror.protocol.names import TablePath
 from openmirror.protocol.schema import ColumnType
 from openmirror.protocol.streams import Offset, StopReason
 
@@ -47,6 +48,24 @@ class SourceTable:
     schema: str
     """Empty for databases that have none."""
     table: str
+    lands_as: TablePath | None = field(default=None, compare=False)
+    """Where it lands, if not under its own name."""
+
+    @property
+    def own_name(self) -> str:
+        """`schema.table`; of a database without schemas, its name stands for one."""
+        return f"{self.schema or self.database}.{self.table}"
+
+    @property
+    def path(self) -> TablePath:
+        """The folder that it lands in."""
+        return self.lands_as or TablePath(self.schema or self.database, self.table)
+
+    @property
+    def origin(self) -> str:
+        """What no other table that lands in its folder has: there, all tables of one database have
+        different names, but for those that were given one."""
+        return self.database if self.lands_as is None else str(self)
 
     def __str__(self) -> str:
         return ".".join(part for part in (self.database, self.schema, self.table) if part)
@@ -96,3 +115,5 @@ class Decoded:
     undecodable: tuple[UndecodableRecord, ...]
     others: int
     """Records about no row: heartbeats, ends of transactions, tombstones."""
+    left_out: tuple[DecodedRows, ...] = ()
+    """Of tables that do not land."""

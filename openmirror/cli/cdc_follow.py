@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from openmirror.cli.cdc_verbs import RetryOption, TriggerOption, interval, need_packages
+from openmirror.cli.choosing import ExcludeOption, IncludeOption, NamesOption, table_choice
 from openmirror.cli.console import say
 from openmirror.cli.landing_target import (
     ZoneOption,
@@ -70,6 +71,9 @@ def follow(
         ),
     ] = False,
     retry: RetryOption = None,
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
+    names: NamesOption = None,
     verbose: Verbose = False,
 ) -> None:
     """Mirror what Debezium writes into topics of Kafka or Event Hubs, until stopped.
@@ -86,6 +90,7 @@ def follow(
     Example:
       openmirror cdc follow kafka://broker:9092/shop --root ~/mirrors
       openmirror cdc follow 'kafka://broker:9092/shop.public.*' --mirror shop --root ~/mirrors
+      openmirror cdc follow kafka://broker:9092/shop --exclude '*.audit' --name crm.users=crm.people
       openmirror cdc follow eventhubs://shop.servicebus.windows.net/shop --client-config hub.conf
       openmirror cdc follow kafka://broker:9092/shop \\
         --zone https://contoso.dfs.core.windows.net/landing/shop/Files/LandingZone
@@ -105,7 +110,13 @@ def follow(
             raise WrongRequest(f"{address} may be several topics: name their mirror with --mirror")
         need_mirror_name(name)
     again = tuple(map(table_path, retry or ()))
-    wishes = RelayWishes(interval(trigger), anew=anew, retry=again, own_snapshots=False)
+    wishes = RelayWishes(
+        interval(trigger),
+        anew=anew,
+        retry=again,
+        own_snapshots=False,
+        choice=table_choice(include, exclude, names),
+    )
     cluster = cluster_of(address, settings.client_config)
     topics = cluster.brokers.topics()
     if wishes.retry and len(topics) > 1:

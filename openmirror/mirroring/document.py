@@ -18,11 +18,13 @@ from pydantic import (
     StrictBool,
     StringConstraints,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic.alias_generators import to_camel
 
 from openmirror import durations
 from openmirror.errors import WrongRequest
+from openmirror.mirroring.choice import TableChoice, need_pattern
 from openmirror.plan.observed import (
     InsertPolicy,
     OverwrittenFiles,
@@ -98,6 +100,7 @@ def table_of(text: str) -> TableName:
     return TableArgument.parse(text).name.folded
 
 
+Patterns = list[Annotated[str, StringConstraints(min_length=1), AfterValidator(need_pattern)]]
 DurationText = Annotated[
     timedelta,
     BeforeValidator(_duration),
@@ -241,6 +244,33 @@ class StreamSource(_Section):
         default_factory=lambda: TRIGGER,
         description="How often its changes are landed, from 0.2s to 60s. Left out: 1s.",
     )
+
+    include: Patterns = Field(
+        default_factory=list,
+        description="The tables that land, where these are not all: schema.table as the database "
+        "calls it, and * for any characters. A database without schemas has its name there. A "
+        "table that lands from now on waits for a new snapshot.",
+    )
+    exclude: Patterns = Field(
+        default_factory=list,
+        description="Tables that do not land, of these. Their folders stay as they are.",
+    )
+    names: dict[str, str] = Field(
+        default_factory=dict,
+        description='Tables that land under other names, such as {"public.orders": '
+        '"sales.orders", "crm.*": "sales.crm_*"}. A table that gets another name later '
+        "waits for a new snapshot; what landed under its old one stays.",
+    )
+
+    @model_validator(mode="after")
+    def _names_are_possible(self) -> StreamSource:
+        TableChoice.of((), (), self.names)
+        return self
+
+    @property
+    def choice(self) -> TableChoice:
+        """Which tables land, and under which names."""
+        return TableChoice.of(self.include, self.exclude, self.names)
 
     @property
     def address(self) -> TopicAddress:

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from openmirror.mirroring.choice import TableChoice
 from openmirror.mirroring.document import (
     MirroringDocument,
     Switches,
@@ -32,6 +33,8 @@ class DeclaredTopic:
 
     address: TopicAddress
     every: timedelta
+    choice: TableChoice = field(default_factory=TableChoice)
+    """Which of its tables land, and under which names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +80,7 @@ def parse_mirroring(content: bytes) -> Mirroring | Broken:
         },
         mounted=None if mounted is None else frozenset(table.name for table in mounted),
         lineage=bool(ours.lineage),
-        streams=tuple(DeclaredTopic(one.address, one.trigger) for one in ours.streams),
+        streams=tuple(DeclaredTopic(one.address, one.trigger, one.choice) for one in ours.streams),
     )
 
 

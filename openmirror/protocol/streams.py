@@ -137,6 +137,9 @@ class StreamDocument:
     """Whether rows of a first snapshot have landed, and its end has not."""
     resnapshots: Mapping[TablePath, Resnapshot] = field(default_factory=dict)
     """Tables whose rows come anew."""
+    sources: Mapping[str, TablePath | None] = field(default_factory=dict)
+    """Where those tables of the source land that do not land under their own names, or did not
+    once; None for one that is left out."""
 
     @property
     def needed_from(self) -> Offset:
@@ -244,6 +247,9 @@ class StreamDocument:
                 }
                 for path, one in sorted(self.resnapshots.items(), key=lambda item: str(item[0]))
             ],
+            "sources": {
+                source: path and _path_json(path) for source, path in sorted(self.sources.items())
+            },
         }
         return json.dumps(document, indent=2, ensure_ascii=False).encode()
 
@@ -266,6 +272,10 @@ class StreamDocument:
                     resnapshots={
                         _path(of["table"]): _resnapshot(of)
                         for of in document.get("resnapshots", ())
+                    },
+                    sources={
+                        source: path and _path(path)
+                        for source, path in document.get("sources", {}).items()
                     },
                 )
             why = f"version {document['version']!r}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,12 +17,14 @@ from openmirror.cdc.capture.settings import CaptureSettings
 from openmirror.cdc.decoding.batches import ReadOtherwise, all_json
 from openmirror.cdc.decoding.decoder import Decoder
 from openmirror.cdc.records import RecordSource
+from openmirror.cdc.relay.choosing import with_choice
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.lineage import with_lineage
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
 from openmirror.cdc.relay.reporting import RelayReports
 from openmirror.cdc.relay.running import RunningRelay
 from openmirror.errors import UnknownName, WrongRequest
+from openmirror.mirroring import TableChoice
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TableName, TablePath
 from openmirror.protocol.rows import EXTENSIONS, Marker
@@ -151,6 +153,8 @@ class RelayWishes:
     """Tables that have stopped, and go on first."""
     own_snapshots: bool = True
     """As `RelayOptions` has it."""
+    choice: TableChoice = field(default_factory=TableChoice)
+    """Which of its tables land, and under which names."""
 
 
 @contextmanager
@@ -170,7 +174,7 @@ def relaying(
     """
     options = RelayOptions(takes=zone.takes, own_snapshots=wishes.own_snapshots)
     plain = Decoder(spark, otherwise).decode
-    decode = with_lineage(plain) if zone.lineage else plain
+    decode = with_choice(with_lineage(plain) if zone.lineage else plain, wishes.choice)
     relay = Relay(zone.store, zone.path, stream, source, decode, options)
     reports = RelayReports(zone.store, zone.path, stream)
     with reports.failing():

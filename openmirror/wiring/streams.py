@@ -110,7 +110,8 @@ class _Streams:
 
         cluster = self._cluster_of(stream.declared)
         zone = zone_of_mirror(self._store, stream.mirror)
-        wishes = RelayWishes(stream.declared.every, own_snapshots=False)
+        declared = stream.declared
+        wishes = RelayWishes(declared.every, own_snapshots=False, choice=declared.choice)
         return relaying_topic(cluster, topic, zone, self._spark, wishes, report, trouble)
 
     def _cluster_of(self, declared: DeclaredTopic) -> Cluster:

@@ -183,6 +183,12 @@ MIRRORS = f"{SWITCHES}, lineage, streams, tables"
         ({"streams": [{}]}, "streams[0].topic is missing"),
         ({"streams": [{"topic": "kafka://a/t", "retry": 1}]}, "there are topic, trigger"),
         ({"streams": [{"topic": "kafka://a/t", "trigger": "0.1s"}]}, "between 0.2s and 60s"),
+        ({"streams": [{"topic": "kafka://a/t", "include": ["orders"]}]}, "'orders' is no table"),
+        ({"streams": [{"topic": "kafka://a/t", "exclude": ["[a].b"]}]}, "is no pattern"),
+        (
+            {"streams": [{"topic": "kafka://a/t", "names": {"a.*": "b.c"}}]},
+            "both have one *, or none",
+        ),
         ({"streams": [{"topic": "kafka://me:secret@a/t"}]}, 'is "kafka://…@a/t", but'),
         (
             {"streams": [{"topic": "kafka://a/t"}, {"topic": "kafka://b/t"}]},

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from openmirror.cdc.decoded import Decoded, DecodedRows
-from openmirror.cdc.relay.folders import path_of
 from openmirror.cdc.relay.runs import before_offset
 from openmirror.cdc.relay.selecting import TableRecords
 from openmirror.cdc.stops import StreamStopped
@@ -21,12 +20,12 @@ def by_table(decoded: Decoded, end: Offset) -> dict[TablePath, TableRecords]:
     """
     pieces: dict[TablePath, list[DecodedRows]] = {}
     for rows in decoded.tables:
-        pieces.setdefault(path_of(rows.table), []).append(rows)
+        pieces.setdefault(rows.table.path, []).append(rows)
     stops: dict[TablePath, tuple[Offset, StopReason]] = {}
     for bad in sorted(decoded.undecodable, key=lambda one: one.offset):
         if bad.table is None:
             raise StreamStopped(bad.stop, bad.topic, bad.offset)
-        stops.setdefault(path_of(bad.table), (bad.offset, bad.stop))
+        stops.setdefault(bad.table.path, (bad.offset, bad.stop))
     found = {}
     for path in {**pieces, **stops}:
         own = tuple(pieces.get(path, ()))

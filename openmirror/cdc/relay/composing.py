@@ -94,7 +94,7 @@ class StreamComposer:
             ever=state.columns,
             resnapshot=progress.resnapshot,
             snapshot=progress.snapshot,
-            database=progress.database,
+            origin=progress.database,
         )
 
     def _file(self, rows: FileRows, state: ZoneState) -> ComposedFile:
@@ -107,7 +107,7 @@ class StreamComposer:
             columns=after.columns or TableSchema(),
             resnapshot=after.resnapshot,
             snapshot=after.snapshot,
-            database=after.database,
+            database=after.origin,
         )
         table: pa.Table = one_table(rows.pieces, rows.columns, self._default)
         footer = PublishedFooter(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from uuid import uuid4
 
 from openmirror.cdc.stops import StreamReplaced
@@ -114,6 +115,7 @@ class SharedDocument:
         if there.made == self.now.made:
             return there
         known = there.advanced(there.complete_to, (), self.now.stopped)
+        known = replace(known, sources={**self.now.sources, **there.sources})
         return known.wanting_again(self.now.resnapshots, lambda: uuid4().hex)
 
     def replaced_by(self, there: StreamDocument) -> str:

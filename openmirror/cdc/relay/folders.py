@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from openmirror.cdc.decoded import DecodedRows, SourceTable
+from openmirror.cdc.decoded import DecodedRows
 from openmirror.cdc.relay.composing import StreamComposer
 from openmirror.cdc.relay.kept_stops import forget_stop, keep_stop, kept_stops
 from openmirror.cdc.relay.runs import from_offset
@@ -165,11 +165,6 @@ class RelayedFolders:
 
 def _is_of_truncates(piece: DecodedRows) -> bool:
     return bool(pc.all(pc.equal(piece.rows["__op"], "t")).as_py())
-
-
-def path_of(table: SourceTable) -> TablePath:
-    """The folder of a source's table; a database without schemas lands under its own name."""
-    return TablePath(table.schema or table.database, table.table)
 
 
 def _ended(selection: Selection, records: TableRecords, rows: int) -> LandedRecords:

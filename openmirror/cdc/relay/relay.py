@@ -21,6 +21,7 @@ from openmirror.cdc.decoded import Decoded
 from openmirror.cdc.records import RecordSource
 from openmirror.cdc.relay.anew import without_rows_beside
 from openmirror.cdc.relay.by_table import by_table, together
+from openmirror.cdc.relay.choosing import placed, seen_tables
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.folders import LandedRecords, RelayedFolders
 from openmirror.cdc.relay.resnapshots import Resnapshots
@@ -193,6 +194,7 @@ class Relay:
         end = Offset(records.column("offset")[-1].as_py() + 1)
         self._resnapshots.begin(mark for mark in marks if mark.offset < end)
         decoded = self._decode(without_notifications(records))
+        self._place(decoded)
         tables, document = by_table(decoded, end), self._document.now
         landed = {
             path: self._go_on(path, together(self._held.get(path), tables.get(path), end))
@@ -247,6 +249,16 @@ class Relay:
         tables = [path] if rows else []
         self._change(lambda d: d.resumed(path).advanced(d.complete_to, tables, again))
         return BatchReport(records=read, end=end, rows={path: rows} if rows else {}, stopped=again)
+
+    def _place(self, decoded: Decoded) -> None:
+        """Let the document say where tables land, before any of these records does."""
+        seen = tuple(seen_tables(decoded))
+        there = self._document.now
+        now = placed(there, seen)
+        if now != there:
+            new = {path: one for path, one in now.stopped.items() if path not in there.stopped}
+            self._folders.keep_stops(new)
+            self._change(lambda newest: placed(newest, seen))
 
     def _read_records(self) -> pa.Table:
         most_records, most_bytes = self._options.most_records, self._options.most_bytes
@@ -348,7 +360,7 @@ def _snapshot_open(decoded: Decoded) -> bool | None:
     gone on from there.
     """
     newest: tuple[int, str | None] | None = None
-    for piece in decoded.tables:
+    for piece in (*decoded.tables, *decoded.left_out):
         if piece.rows.num_rows:
             last = piece.rows.slice(piece.rows.num_rows - 1).to_pylist()[0]
             newest = max(newest or (-1, None), (last["__offset"], last["__snapshot"]))

@@ -106,8 +106,8 @@ class Before:
     """The newest snapshot that was asked for and began it anew."""
     snapshot: SnapshotPlace | None = None
     """The newest snapshot of the connector's own that rows have landed of."""
-    database: str | None = None
-    """The source's database that they are of; None where nothing has landed."""
+    origin: str | None = None
+    """The table's origin (`SourceTable`); None where nothing has landed."""
 
     @property
     def is_nothing(self) -> bool:
@@ -154,9 +154,9 @@ def select(before: Before, records: TableRecords) -> Selection:
     now = before
     chosen: list[_Chosen] = []
     for piece in in_stream_order([from_offset(p, before.through) for p in records.pieces]):
-        if now.database not in (None, piece.table.database):
-            return _stopped(before, records, *_of_other_database(piece, now.database))
-        now = replace(now, database=piece.table.database)
+        if now.origin not in (None, piece.table.origin):
+            return _stopped(before, records, *_of_other_origin(piece, now.origin))
+        now = replace(now, origin=piece.table.origin)
         for part in by_snapshot(piece, now.snapshot):
             new = part.piece
             if part.begins is not None:
@@ -247,9 +247,12 @@ def _in_doubt(piece: DecodedRows, row: int, doubt: ReplayDoubt) -> tuple[Offset,
     return at, StopReason(code, f"{piece.table}: {why}", TAKE_SNAPSHOT)
 
 
-def _of_other_database(piece: DecodedRows, database: str | None) -> tuple[Offset, StopReason]:
-    detail = f"{piece.table}: the table of this name in database {database!r} has its folder"
-    remedy = "Let each database have a topic, and a mirror, of its own; then take a new snapshot."
+def _of_other_origin(piece: DecodedRows, origin: str | None) -> tuple[Offset, StopReason]:
+    detail = f"{piece.table}: the table that lands in its folder is one of {origin!r}"
+    remedy = (
+        "Let each database have a topic, and a mirror, of its own, and give no two tables one "
+        "name; then take a new snapshot."
+    )
     at = Offset(piece.rows.column("__offset")[0].as_py())
     return at, StopReason(StopCode.CHANGE_REFUSED, detail, remedy)
 
