@@ -17,6 +17,7 @@ from rich.table import Table
 
 from bench.cdc import loads, seen
 from bench.cdc.following import by_hand, ours
+from bench.cdc.idle import BUSY, IDLE, IdleCost, idle_cost
 from bench.cdc.landing import landed_per_second
 from bench.measuring import load, machine
 from openmirror.cdc.capture.settings import DatabaseUrl
@@ -69,6 +70,7 @@ def cdc(
       burst      200,000 changes in few transactions over 10 tables, to the last Delta commit
       snapshot   a table of a million rows, cold: from the program's start to Delta
       landing    change records of a spool to change files, 8 and 24 columns (ours alone)
+      idle       a batch of 5 tables beside 200 that have nothing new, and without (ours alone)
 
     \b
     Examples:
@@ -88,16 +90,19 @@ def cdc(
         found[name] = _followed(follow, seconds, rows)
     about.print("openmirror: landing")
     landing = {columns: landed_per_second(columns) for columns in (8, 24)}
+    about.print("openmirror: idle tables")
+    idle = idle_cost()
     result = {
         "ways": {name: asdict(one) for name, one in found.items()},
         "landing": landing,
+        "idle": asdict(idle),
         "loads": [began, load()],
         "machine": machine(),
     }
     if as_json:
         typer.echo(json.dumps(result, indent=2))
         return
-    _show(found["openmirror"], found["by hand"], landing, result)
+    _show(found["openmirror"], found["by hand"], landing, idle, result)
 
 
 def _followed(follow: Follow, seconds: float, rows: int) -> Followed:
@@ -158,7 +163,9 @@ def _snapshot(follow: Follow, rows: int) -> float:
             return max(at for at, _ in seen.commit_times(lake / "t000")) - began
 
 
-def _show(mine: Followed, other: Followed, landing: dict[int, float], result: Any) -> None:
+def _show(
+    mine: Followed, other: Followed, landing: dict[int, float], idle: IdleCost, result: Any
+) -> None:
     table = Table(box=None)
     for heading in ("", "openmirror", "by hand", "ratio"):
         table.add_column(heading, justify="right")
@@ -177,5 +184,11 @@ def _show(mine: Followed, other: Followed, landing: dict[int, float], result: An
     table.add_row("snapshot, cold", f"{mine.snapshot:.1f} s", f"{other.snapshot:.1f} s", ratio)
     for columns, rate in landing.items():
         table.add_row(f"landing, {columns} columns", f"{rate:,.0f}/s", "", "")
+    for name, seconds, calls, ratio in (
+        (f"a batch of {BUSY} tables alone", idle.alone, idle.calls_alone, ""),
+        (f"beside {IDLE} idle ones", idle.beside, idle.calls_beside, idle.beside / idle.alone),
+    ):
+        shown = f"{seconds * 1000:.0f} ms, {calls:.0f} calls"
+        table.add_row(name, shown, "", f"{ratio:.2f}" if ratio else "")
     Console(highlight=False).print(table)
     typer.echo(f"{result['machine']}; load average before and after: {result['loads']}")
