@@ -14,7 +14,7 @@ from release.refusals import Refused, refuse_untracked, uncommitted
 
 ROOT = Path(__file__).parents[1]
 VECTORS = "tests/vectors"
-ALONG = ("README.md", "case.schema.json", "step.schema.json", "run.py")
+ALONG = ("README.md", "case.schema.json", "step.schema.json", "stream.schema.json", "run.py")
 """What goes along with the cases."""
 _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 
@@ -22,7 +22,8 @@ _VERSION = re.compile(r'^__version__ = "([^"]+)"$', re.MULTILINE)
 def vector_files(root: Path) -> list[str]:
     """Every file of the archive, from the checkout's root on."""
     here = root / VECTORS
-    cases = (path.parent for path in here.glob("*/*/case.json"))
+    documents = (*here.glob("*/*/case.json"), *here.glob("*/*/stream.json"))
+    cases = (path.parent for path in documents)
     inside = (path for case in cases for path in case.rglob("*") if path.is_file())
     return sorted(
         path.relative_to(root).as_posix() for path in (*inside, *(here / name for name in ALONG))

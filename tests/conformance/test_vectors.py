@@ -42,6 +42,7 @@ from openmirror.table.log import TableLog
 from tests.conformance.interpreter import Interpreter
 from tests.conformance.reference_engine import ReferenceEngine
 from tests.conformance.states import state_of
+from tests.conformance.streams import STREAMS
 from tests.conformance.vectors import CASES, HERE, Case, Outcome, check, encoded
 from tests.vectors.build import build
 from tests.zone import NO_WAITS, Mirror, Zone, read_delta
@@ -335,7 +336,8 @@ def test_the_engine_gives_what_every_vector_says_by_batches_of_any_size(
 def test_the_vectors_are_what_their_builder_writes(tmp_path: Path) -> None:
     build(tmp_path)
     built = {path.relative_to(tmp_path): path for path in _files(tmp_path)}
-    there = {path.relative_to(HERE): path for case in CASES for path in _files(case.folder)}
+    folders = [*(case.folder for case in CASES), *(case.path.parent for case in STREAMS)]
+    there = {path.relative_to(HERE): path for folder in folders for path in _files(folder)}
     assert built.keys() == there.keys()
     for name, path in built.items():
         assert _content(path) == _content(there[name]), name

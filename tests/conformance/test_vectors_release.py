@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import openmirror
 from release.vectors import ROOT, command, vector_files
 from tests.conformance.schema_words import errors
+from tests.conformance.streams import STREAMS, StreamCase
 from tests.conformance.vectors import CASES, HERE, Case
 
 TINY = Path(__file__).parent / "tiny.py"
@@ -48,8 +49,11 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_archive_has_every_case_and_what_goes_along(unpacked: Path) -> None:
     packed = {path.parent.relative_to(unpacked) for path in unpacked.glob("*/*/case.json")}
     assert packed == {case.folder.relative_to(HERE) for case in CASES}
+    streams = {path.relative_to(unpacked) for path in unpacked.glob("*/*/stream.json")}
+    assert streams == {case.path.relative_to(HERE) for case in STREAMS}
     along = {path.name for path in unpacked.iterdir() if path.is_file()}
-    assert along == {"README.md", "VERSION", "case.schema.json", "step.schema.json", "run.py"}
+    schemas = {f"{name}.schema.json" for name in ("case", "step", "stream")}
+    assert along == {"README.md", "VERSION", "run.py", *schemas}
     assert (unpacked / "VERSION").read_text().strip() == openmirror.__version__
     assert not [name for name in vector_files(ROOT) if name.endswith((".pyc", "build.py"))]
 
@@ -85,6 +89,11 @@ def test_every_case_is_as_its_schema_says(case: Case) -> None:
     assert errors(_schema("case"), case.document) == []
     for step in case.folder.glob("**/step.json"):
         assert errors(_schema("step"), json.loads(step.read_text())) == []
+
+
+@pytest.mark.parametrize("case", STREAMS, ids=lambda case: case.name)
+def test_every_stream_is_as_its_schema_says(case: StreamCase) -> None:
+    assert errors(_schema("stream"), case.document) == []
 
 
 @cache

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.vectors import stream_words
 from tests.vectors.catalogue import (
     columns,
     extensions,
@@ -20,6 +21,8 @@ from tests.vectors.catalogue import (
     rows,
     schema,
     sequence,
+    stream_rules,
+    stream_types,
     tables,
     text,
     version_columns,
@@ -36,6 +39,7 @@ from tests.vectors.catalogue.words import (
 )
 
 HERE = Path(__file__).parent
+STREAMS = [*stream_rules.CASES, *stream_types.CASES]
 CASES: list[Vector] = [
     case
     for module in (
@@ -62,6 +66,8 @@ def build(target: Path) -> None:
         shutil.rmtree(old)
     for case in CASES:
         _write(target / case.name, case)
+    shutil.rmtree(target / stream_words.FOLDER, ignore_errors=True)
+    stream_words.write(target, STREAMS)
 
 
 def _write(folder: Path, case: Vector) -> None:
