@@ -378,6 +378,10 @@ SOLUTIONS: dict[Code, str] = {
         "Let it catch up, or have its topic keep its records for longer, before those are gone "
         "that it needs."
     ),
+    Code.STREAM_SLOT_GROWS: (
+        "Let it catch up, before the database's disk is full; drop the replication slot of a "
+        "stream that is given up. A transaction that stays open keeps the log, too."
+    ),
     Code.FILE_FORMAT_ASSUMED: (
         "Declare FileFormat in _metadata.json, with SchemaDefinition if columns have other types "
         "than text."

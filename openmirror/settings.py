@@ -221,6 +221,12 @@ class Settings(BaseModel):
         "line, by librdkafka's names, and where schemas of records in Avro are "
         "(schema.registry.url); --client-config.",
     )
+    slot_limit: ByteSize = Field(
+        default=ByteSize(10 << 30),
+        gt=0,
+        description="How much of its log a database may keep for a stream before status and alerts "
+        "say so: 10GiB by default. What its replication slot keeps fills the database's disk.",
+    )
     serve_host: str = Field(
         default="127.0.0.1",
         min_length=1,

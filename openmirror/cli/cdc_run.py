@@ -139,10 +139,12 @@ def _run(
         capture = parts.enter_context(wired.capturing(settings, wanted, say))
         here = begin_landing(parts, settings, target, verbose=verbose)
         source = SpoolReader(wanted.spool)
+        waiting = parts.enter_context(wired.measuring(settings, wanted, source))
         relay = parts.enter_context(
             wired.relaying(
                 *(here.zone, wanted.stream, source, here.spark, wishes),
                 *(here.landed, here.lines.trouble),
+                waiting=waiting,
             )
         )
         here.lines.begin(relay.stopped)

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from rich import box
 from rich.console import Console
+from rich.filesize import decimal
 from rich.table import Table
 from rich.text import Text
 
@@ -210,7 +211,10 @@ def _relayed(stream: StreamNote, now: datetime) -> Iterator[str]:
     else:
         seconds = relay.seconds_behind
         behind = f", {short(seconds)} behind the database" if seconds is not None else ""
-        yield f"{counted(relay.records_behind, 'record')} to go{behind}"
+        size = f" ({decimal(relay.bytes_behind)})" if relay.bytes_behind is not None else ""
+        yield f"{counted(relay.records_behind, 'record')} to go{size}{behind}"
+    if relay.source_keeps is not None:
+        yield f"its database keeps {decimal(relay.source_keeps)} of its log"
 
 
 def relays(mirrors: Iterable[MirrorNotes]) -> Iterator[str]:

@@ -27,6 +27,7 @@ NOT_OF_PUBLISHERS = frozenset(
         Code.STREAM_TABLE_STOPPED,
         Code.STREAM_DOWN,
         Code.STREAM_RETENTION_SHORT,
+        Code.STREAM_SLOT_GROWS,
         Code.NO_ROW_TO_UPDATE,
         Code.CONTROL_DOCUMENT_REBUILT,
         Code.TABLE_SETTING_UNMET,

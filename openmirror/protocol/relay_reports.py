@@ -56,6 +56,12 @@ class RelayReport:
     """The next one that will be written."""
     newest: datetime | None = None
     """The source's time of the newest change that was read."""
+    bytes_behind: int | None = None
+    """What the records from `next` on take up; None where nobody knows."""
+    source_keeps: int | None = None
+    """Bytes of its log that the source keeps for the stream; None where nobody knows."""
+    source_limit: int | None = None
+    """More of them than this are too many."""
 
     @property
     def records_behind(self) -> int | None:
@@ -86,6 +92,9 @@ class RelayReport:
             "next": self.next,
             "end": self.end,
             "newest": None if self.newest is None else _text(self.newest),
+            "bytesBehind": self.bytes_behind,
+            "sourceKeeps": self.source_keeps,
+            "sourceLimit": self.source_limit,
         }
         return json.dumps(document, indent=2, ensure_ascii=False).encode()
 
@@ -104,14 +113,22 @@ class RelayReport:
                 next=_offset(document, "next"),
                 end=_offset(document, "end"),
                 newest=None if newest is None else _moment(newest),
+                bytes_behind=_number(document, "bytesBehind"),
+                source_keeps=_number(document, "sourceKeeps"),
+                source_limit=_number(document, "sourceLimit"),
             )
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise ValueError(f"it is no report of a relay ({error!r})") from None
 
 
 def _offset(document: Mapping[str, Any], name: str) -> Offset | None:
+    value = _number(document, name)
+    return None if value is None else Offset(value)
+
+
+def _number(document: Mapping[str, Any], name: str) -> int | None:
     value = document.get(name)
-    return None if value is None else Offset(int(value))
+    return None if value is None else int(value)
 
 
 def _text(moment: datetime) -> str:

@@ -47,6 +47,7 @@ class Code(StrEnum):
     STREAM_TABLE_STOPPED = "StreamTableStopped"
     STREAM_DOWN = "StreamDown"
     STREAM_RETENTION_SHORT = "StreamRetentionShort"
+    STREAM_SLOT_GROWS = "StreamSlotGrows"
     FILE_FORMAT_ASSUMED = "FileFormatAssumed"
     METADATA_REPAIRED = "MetadataRepaired"
     METADATA_KEY_UNKNOWN = "MetadataKeyUnknown"
@@ -68,6 +69,7 @@ WARNINGS = frozenset(
         Code.STREAM_TABLE_STOPPED,
         Code.STREAM_DOWN,
         Code.STREAM_RETENTION_SHORT,
+        Code.STREAM_SLOT_GROWS,
         Code.FILE_FORMAT_ASSUMED,
         Code.METADATA_REPAIRED,
         Code.METADATA_KEY_UNKNOWN,

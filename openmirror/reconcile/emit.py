@@ -240,6 +240,8 @@ def _stream_event_of(mirror: str, stream: StreamNote, now: datetime) -> StreamSt
         warnings=tuple(f"{one.code}: {one.detail}. {one.solution}" for one in warnings),
         records_behind=relay.records_behind if relay else None,
         seconds_behind=relay.seconds_behind if relay else None,
+        bytes_behind=relay.bytes_behind if relay else None,
+        source_keeps=relay.source_keeps if relay else None,
         landed_to=document.complete_to if document else None,
         tables=len(document.tables) if document else 0,
         stopped_tables=stopped,

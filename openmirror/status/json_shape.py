@@ -78,6 +78,8 @@ def _relay_json(relay: RelayReport) -> dict[str, object]:
         "nextRecord": relay.next,
         "recordsBehind": relay.records_behind,
         "secondsBehind": relay.seconds_behind,
+        "bytesBehind": relay.bytes_behind,
+        "sourceKeeps": relay.source_keeps,
         "newestChange": iso(relay.newest) if relay.newest else None,
     }
 

@@ -58,6 +58,14 @@ class StreamNote:
         held = relay.end - relay.begins
         return min(1.0, max(0, relay.end - document.needed_from) / held) if held > 0 else 0.0
 
+    @property
+    def slot_too_large(self) -> int | None:
+        """Bytes that its database keeps for it, where these are too many."""
+        relay = self.relay
+        if relay is None or relay.source_keeps is None or relay.source_limit is None:
+            return None
+        return relay.source_keeps if relay.source_keeps > relay.source_limit else None
+
 
 @dataclass(frozen=True, kw_only=True)
 class MirrorNotes:
@@ -81,6 +89,12 @@ def stream_warnings(mirror: str, stream: StreamNote, now: datetime) -> Iterator[
     if stream.retention_used > _SHORT:
         code, part = Code.STREAM_RETENTION_SHORT, f"{stream.retention_used:.0%}"
         detail = f"stream {stream.name}: {part} of what its topic still holds has not landed"
+        yield Warn(code, detail, SOLUTIONS[code], file)
+    if (kept := stream.slot_too_large) is not None:
+        code = Code.STREAM_SLOT_GROWS
+        detail = (
+            f"stream {stream.name}: its database keeps {kept / 2**30:.1f} GiB of its log for it"
+        )
         yield Warn(code, detail, SOLUTIONS[code], file)
 
 

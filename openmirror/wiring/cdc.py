@@ -14,6 +14,7 @@ from openmirror.cdc.capture.jars import capture_class_path
 from openmirror.cdc.capture.kept import KeptCapture
 from openmirror.cdc.capture.process import CaptureProcess
 from openmirror.cdc.capture.settings import CaptureSettings
+from openmirror.cdc.capture.slot_size import SlotSize, slot_size
 from openmirror.cdc.decoding.batches import ReadOtherwise, all_json
 from openmirror.cdc.decoding.decoder import Decoder
 from openmirror.cdc.records import RecordSource
@@ -21,14 +22,16 @@ from openmirror.cdc.relay.choosing import with_choice
 from openmirror.cdc.relay.document import SharedDocument
 from openmirror.cdc.relay.lineage import with_lineage
 from openmirror.cdc.relay.relay import BatchReport, Relay, RelayOptions
-from openmirror.cdc.relay.reporting import RelayReports
+from openmirror.cdc.relay.reporting import RelayReports, WaitingBytes
 from openmirror.cdc.relay.running import RunningRelay
+from openmirror.cdc.spool.reader import SpoolReader
 from openmirror.errors import UnknownName, WrongRequest
 from openmirror.mirroring import TableChoice
 from openmirror.ports import FileStore
 from openmirror.protocol.names import TableName, TablePath
 from openmirror.protocol.rows import EXTENSIONS, Marker
 from openmirror.protocol.rules import Broken
+from openmirror.protocol.streams import Offset
 from openmirror.publishing.advertised import advertised
 from openmirror.publishing.places import zone_place
 from openmirror.reconcile.mirrors import read_settings
@@ -142,6 +145,19 @@ def capturing(settings: Settings, wanted: CaptureSettings, say: Say) -> Iterator
         capture.stop()
 
 
+@contextmanager
+def measuring(
+    settings: Settings, wanted: CaptureSettings, spool: SpoolReader
+) -> Iterator[Callable[[Offset], WaitingBytes]]:
+    """What waits in a spool from a record on, and in the log of the database, for a block."""
+    slot = SlotSize(lambda: slot_size(wanted.url, wanted.slot))
+    slot.start()
+    try:
+        yield lambda at: WaitingBytes(spool.bytes_from(at), slot.now(), settings.slot_limit)
+    finally:
+        slot.stop()
+
+
 @dataclass(frozen=True)
 class RelayWishes:
     """How a stream is to be landed."""
@@ -167,16 +183,18 @@ def relaying(
     report: Callable[[BatchReport], None],
     trouble: Say,
     otherwise: ReadOtherwise = all_json,
+    waiting: Callable[[Offset], WaitingBytes] = lambda _: WaitingBytes(),
 ) -> Iterator[RunningRelay]:
-    """A relay of a stream into a zone, stopped at the end; `otherwise` reads what is not in JSON.
+    """A relay of a stream into a zone, stopped at the end.
 
-    Raises what `Relay.open` and `Relay.retry` do.
+    `otherwise` reads what is not in JSON; `waiting` says what waits from a record on. Raises what
+    `Relay.open` and `Relay.retry` do.
     """
     options = RelayOptions(takes=zone.takes, own_snapshots=wishes.own_snapshots)
     plain = Decoder(spark, otherwise).decode
     decode = with_choice(with_lineage(plain) if zone.lineage else plain, wishes.choice)
     relay = Relay(zone.store, zone.path, stream, source, decode, options)
-    reports = RelayReports(zone.store, zone.path, stream)
+    reports = RelayReports(zone.store, zone.path, stream, waiting=waiting)
     with reports.failing():
         relay.open(anew=wishes.anew)
         for path in wishes.retry:

@@ -19,7 +19,7 @@ import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from openmirror.cdc.relay.reporting import RelayReports
+from openmirror.cdc.relay.reporting import RelayReports, WaitingBytes
 from openmirror.cdc.stops import EventsLost
 from openmirror.operate import requests
 from openmirror.protocol.names import TableFolder, TablePath
@@ -175,9 +175,10 @@ def _stream(scene: Scene, *, stopped: bool) -> None:
     path.write_bytes((document if stopped else document.resumed(table)).as_json())
 
 
-def _relay(scene: Scene) -> RelayReports:
+def _relay(scene: Scene, kept: int | None = None) -> RelayReports:
     zone = StorePath(scene.zone.relative_to(scene.root).as_posix())
-    return RelayReports(LocalStore(scene.root), zone, "crm")
+    waits = WaitingBytes(source_keeps=kept, source_limit=10 << 30)
+    return RelayReports(LocalStore(scene.root), zone, "crm", waiting=lambda _: waits)
 
 
 def _topic() -> tuple[Offset, Offset]:
@@ -484,6 +485,16 @@ BREACHES = [
         file=f"{layout.landing_zone('StreamRetentionShort')}/_streams/crm.json",
         names="67% of what its topic still holds has not landed",
         remedy=lambda scene: (_landed_to(scene, 90), scene.rows(2, 2)),
+    ),
+    Breach(
+        code=Code.STREAM_SLOT_GROWS,
+        breaks=lambda scene: _relay(scene, 12 << 30).landing(Offset(9), _topic, None),
+        file=f"{layout.landing_zone('StreamSlotGrows')}/_streams/crm.json",
+        names="its database keeps 12.0 GiB of its log for it",
+        remedy=lambda scene: (
+            _relay(scene, 1 << 30).landing(Offset(9), _topic, None),
+            scene.rows(2, 2),
+        ),
     ),
     Breach(
         code=Code.FILE_FORMAT_ASSUMED,

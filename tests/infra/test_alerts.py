@@ -85,6 +85,11 @@ def short_of_retention(system: System) -> None:
     system.stream = {"health": Health.WARNING, "warnings": (text,)}
 
 
+def growing(system: System) -> None:
+    text = "StreamSlotGrows: stream crm: its database keeps 12.0 GiB of its log for it."
+    system.stream = {"health": Health.WARNING, "warnings": (text,)}
+
+
 def unlisted(system: System) -> None:
     system.unlisted = {"sales"}
 
@@ -142,6 +147,7 @@ FAULTS: dict[str, tuple[Callable[[System], None], set[str], dict[str, Any]]] = {
     ),
     "a database lags": (behind, {"stream-lags"}, {"Stream": "crm", "LagMinutes": 15.0}),
     "a topic may soon lose records": (short_of_retention, {"stream-lags"}, {"Stream": "crm"}),
+    "a slot grows": (growing, {"stream-lags"}, {"Stream": "crm"}),
     "a zone cannot be listed": (unlisted, {"mirror-silent"}, {"Mirror": "sales"}),
     "the functions are stopped": (stopped, {"mirror-silent", "functions-silent"}, {}),
     "a function fails": (failing, {"functions-fail"}, {"Function": "cleanup"}),

@@ -192,11 +192,12 @@ def test_words_in_queries_are_the_codes_own() -> None:
     waits = {WaitKind.GAP, WaitKind.CONFIRMATION, WaitKind.SCHEMA}
     assert set(_WORD.findall(explained)) == {kind.value for kind in waits}
     warned = QUERIES["alerts/table-warning"].partition("has_any (")[2].partition(")")[0]
-    of_streams = {Code.STREAM_DOWN, Code.STREAM_RETENTION_SHORT}
+    lags = [Code.STREAM_RETENTION_SHORT.value, Code.STREAM_SLOT_GROWS.value]
+    of_streams = {Code.STREAM_DOWN, *map(Code, lags)}
     reported = {code.value for code in WARNINGS - of_streams} | {Word.RETRYING.value}
     assert set(_WORD.findall(warned)) == reported
     lagging = QUERIES["alerts/stream-lags"].partition("has_any (")[2].partition(")")[0]
-    assert _WORD.findall(lagging) == [Code.STREAM_RETENTION_SHORT.value]
+    assert _WORD.findall(lagging) == lags
     outcomes = {outcome.__name__ for outcome in runner_start_event.REPORTED}
     failing = QUERIES["alerts/runner-fails"].partition("Outcome in (")[2].partition(")")[0]
     assert {"Failed", "Refused"} == set(_WORD.findall(failing)) <= outcomes

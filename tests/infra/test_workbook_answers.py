@@ -58,6 +58,17 @@ def test_tables_are_counted_by_state_and_no_state_is_left_out() -> None:
     }
 
 
+def test_streams_that_need_somebody_come_first_with_what_is_wrong() -> None:
+    (crm,) = ask("streams", day().workspace)
+    assert (crm["Level"], crm["Stream"], crm["State"]) == ("Landed", "crm", "Landing")
+    assert (crm["Records"], crm["Warnings"]) == (30, "")
+    system = System()
+    system.stream = {"health": Health.ERROR, "warnings": ("StreamDown: gone",)}
+    system.live(2)
+    (down,) = ask("streams", system.workspace)
+    assert (down["Level"], down["Warnings"]) == ("Down", "StreamDown: gone")
+
+
 def test_figures_say_what_is_wrong_and_nothing_where_all_is_well() -> None:
     reported = {
         one["Figure"]: (one["Value"], one["Level"]) for one in ask("figures", day().workspace)

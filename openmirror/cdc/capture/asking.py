@@ -50,6 +50,11 @@ _SLOT = """
         coalesce(database = current_database(), false) AS is_own
     FROM pg_replication_slots s WHERE slot_name = %s
 """
+_SLOT_SIZE = """
+    SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() THEN pg_last_wal_receive_lsn()
+        ELSE pg_current_wal_lsn() END, restart_lsn)::bigint AS kept
+    FROM pg_replication_slots WHERE slot_name = %s
+"""
 _PUBLICATION = """
     SELECT pg_has_role(current_user, pubowner, 'USAGE') AS is_owned, puballtables AS has_all,
         ARRAY(SELECT schemaname || '.' || tablename FROM pg_publication_tables t
@@ -203,6 +208,12 @@ def ask_slot(connection: psycopg.Connection[dict[str, Any]], slot: str) -> SlotF
     """The slot alone, which is asked for again while a reader that was killed still has it."""
     row = _row(connection, _SLOT, slot)
     return None if row is None else SlotFacts(**row)
+
+
+def ask_slot_size(connection: psycopg.Connection[dict[str, Any]], slot: str) -> int | None:
+    """Bytes of the log that the server keeps for a slot; None where it has none of this name."""
+    row = _row(connection, _SLOT_SIZE, slot)
+    return None if row is None else row["kept"]
 
 
 def _row(

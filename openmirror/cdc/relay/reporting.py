@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from openmirror.errors import OpenmirrorError, reason_of
@@ -24,6 +25,19 @@ def report_path(zone: StorePath, stream: str) -> StorePath:
     return join(zone, STREAMS_FOLDER, RELAYS_FOLDER, f"{stream}.json")
 
 
+@dataclass(frozen=True)
+class WaitingBytes:
+    """Bytes that wait for a relay, as `RelayReport` has them."""
+
+    bytes_behind: int | None = None
+    source_keeps: int | None = None
+    source_limit: int | None = None
+
+
+def _nobody_knows(_: Offset) -> WaitingBytes:
+    return WaitingBytes()
+
+
 class RelayReports:
     """The reports of one relay. Failing to write one is no failure of the relay."""
 
@@ -33,7 +47,9 @@ class RelayReports:
         zone: StorePath,
         stream: str,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        waiting: Callable[[Offset], WaitingBytes] = _nobody_knows,
     ) -> None:
+        """`waiting` says what waits from a record on."""
         self._store = store
         self._zone = zone
         self._path = report_path(zone, stream)
@@ -42,6 +58,8 @@ class RelayReports:
         self._next: Offset | None = None
         self._ends: tuple[Offset | None, Offset] | None = None
         self._newest: datetime | None = None
+        self._measure = waiting
+        self._waiting = WaitingBytes()
 
     def landing(
         self, at: Offset, ends: Callable[[], tuple[Offset | None, Offset]], newest_ts_us: int | None
@@ -53,7 +71,7 @@ class RelayReports:
             has_moved = (last.next, last.newest) != (self._next, self._newest)
             if now - last.at < (REPORT_EVERY if has_moved else REST_EVERY):
                 return
-        self._ends = ends()
+        self._ends, self._waiting = ends(), self._measure(at)
         self._write(now, RelayState.LANDING)
 
     def troubled(self, state: RelayState, detail: str = "") -> None:
@@ -90,6 +108,9 @@ class RelayReports:
             next=self._next,
             end=end,
             newest=self._newest,
+            bytes_behind=self._waiting.bytes_behind,
+            source_keeps=self._waiting.source_keeps,
+            source_limit=self._waiting.source_limit,
         )
         try:
             # A zone that was deleted does not come back by it.

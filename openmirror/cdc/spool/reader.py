@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -63,6 +64,15 @@ class SpoolReader:
         # What was read may be of another stream that took this one's place meanwhile.
         self._need_same()
         return pa.concat_tables(tables) if tables else RECORDS.empty_table()
+
+    def bytes_from(self, start: Offset) -> int:
+        """What the segments take up that have records from an offset on."""
+        found = 0
+        for segment in self._segments():
+            if segment.next > start:
+                with suppress(FileNotFoundError):  # another relay has let it go
+                    found += (self._folder / segment.name).stat().st_size
+        return found
 
     def forget(self, before: Offset) -> None:
         """Delete segments that lie wholly before; the newest stays, since it knows the end."""

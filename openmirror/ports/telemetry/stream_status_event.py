@@ -20,6 +20,8 @@ FIELDS = (
     "Warnings",
     "RecordsBehind",
     "SecondsBehind",
+    "BytesBehind",
+    "SourceKeeps",
     "LandedTo",
     "Tables",
     "StoppedTables",
@@ -45,6 +47,9 @@ class StreamStatusEvent:
     warnings: tuple[str, ...] = ()
     records_behind: int | None = None
     seconds_behind: float | None = None
+    bytes_behind: int | None = None
+    source_keeps: int | None = None
+    """Bytes of its log that the database keeps for it."""
     landed_to: int | None = None
     """Every record below it has landed, but for those of tables that stopped."""
     tables: int = 0
@@ -66,6 +71,8 @@ def fields(recorded: StreamStatusEvent) -> dict[str, str]:
             "Warnings": "\n".join(recorded.warnings),
             "RecordsBehind": recorded.records_behind,
             "SecondsBehind": None if seconds is None else round(seconds),
+            "BytesBehind": recorded.bytes_behind,
+            "SourceKeeps": recorded.source_keeps,
             "LandedTo": recorded.landed_to,
             "Tables": recorded.tables,
             "StoppedTables": recorded.stopped_tables,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
@@ -21,6 +19,7 @@ from openmirror.errors import CannotStart, Unavailable, UnknownName
 from openmirror.protocol.streams import Offset
 from openmirror.topic_address import TopicAddress
 from standins.kafka.cluster import Broker
+from tests.cdc.eventually import eventually
 from tests.cdc.kafka.conftest import delete_topic, make_topic
 
 MEGABYTE = 1 << 20
@@ -49,13 +48,6 @@ def send(broker: Broker, topic: str, *values: bytes | None) -> None:
     for value in values:
         producer.produce(topic, key=b"k", value=value, headers=[("h", b"1"), ("none", None)])
     assert producer.flush(_PATIENCE) == 0
-
-
-def eventually(ask: Callable[[], bool]) -> None:
-    until = time.monotonic() + _PATIENCE
-    while not ask():
-        assert time.monotonic() < until
-        time.sleep(0.1)
 
 
 def test_records_are_read_from_any_offset_as_they_were_written(broker: Broker, topic: str) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from openmirror.cdc.relay.reporting import RelayReports, report_path
+from openmirror.cdc.relay.reporting import RelayReports, WaitingBytes, report_path
 from openmirror.errors import NotThere, Unavailable
 from openmirror.protocol.relay_reports import RelayReport, RelayState
 from openmirror.protocol.streams import Offset
+from openmirror.status import StreamNote
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table.layout import StorePath, landing_zone
 
@@ -55,6 +57,25 @@ def test_the_first_report_says_how_far_it_is_and_how_far_behind(relay: Relay) ->
     assert reported is not None
     assert (reported.begins, reported.next, reported.end) == (5, 40, 3100)
     assert (reported.records_behind, reported.seconds_behind) == (3060, 30.0)
+
+
+def test_what_waits_is_measured_where_a_report_is_due() -> None:
+    relay, asked = Relay(), []
+
+    def waiting(at: Offset) -> WaitingBytes:
+        asked.append(at)
+        return WaitingBytes(500, 12 << 30, 10 << 30)
+
+    relay.reports = RelayReports(relay.store, ZONE, "shop", lambda: relay.now, waiting)
+    reported = relay.landing(at=40)
+    relay.landing(at=41, later=1)
+    assert asked == [40]
+    assert reported is not None
+    assert (reported.bytes_behind, reported.source_keeps) == (500, 12 << 30)
+    note = StreamNote(name="shop", relay=reported)
+    assert note.slot_too_large == 12 << 30
+    fits = replace(reported, source_keeps=10 << 30)
+    assert replace(note, relay=fits).slot_too_large is None
 
 
 def test_who_has_read_everything_is_not_behind_however_old_the_newest_change_is(

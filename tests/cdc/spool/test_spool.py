@@ -99,6 +99,14 @@ def test_what_nobody_needs_is_deleted_but_the_end_stays_known(tmp_path: Path) ->
     assert keys(tmp_path, 5) == [5, 6, 7]
 
 
+def test_what_lies_there_from_a_record_on_is_counted_in_bytes(tmp_path: Path) -> None:
+    filled(tmp_path, 3, 2)
+    reader = SpoolReader(tmp_path)
+    sizes = [path.stat().st_size for path in sorted(tmp_path.glob("*.arrow"))]
+    found = [reader.bytes_from(Offset(at)) for at in (0, 2, 3, 5)]
+    assert found == [sum(sizes), sum(sizes), sizes[1], 0]
+
+
 def test_records_behind_the_end_were_lost(tmp_path: Path) -> None:
     filled(tmp_path, 2)
     with pytest.raises(EventsLost, match="and 3 is wanted"):
