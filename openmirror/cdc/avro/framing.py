@@ -7,8 +7,8 @@ from typing import Any
 
 from openmirror.cdc.avro.registry import SchemaId
 
-_MAGIC = b"\x00"
-"""No JSON begins so."""
+MAGIC = b"\x00"
+"""What framed bytes begin with, and no JSON does."""
 _PREFIX = 5
 """Bytes before a value: that one, and a number that the registry knows the schema by."""
 CONTENT_TYPE = "content-type"
@@ -20,7 +20,7 @@ Framed = tuple[SchemaId, bytes]
 
 def framed(content: bytes | None) -> Framed | None:
     """What begins as the serializers of Confluent's registry, and of those like it, write it."""
-    if content is None or not content.startswith(_MAGIC) or len(content) < _PREFIX:
+    if content is None or not content.startswith(MAGIC) or len(content) < _PREFIX:
         return None
     number = int.from_bytes(content[1:_PREFIX], "big")
     return SchemaId(str(number)), content[_PREFIX:]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from openmirror.cdc.avro.framing import CONTENT_TYPE, Framed, announced, framed
+from openmirror.cdc.avro.framing import CONTENT_TYPE, MAGIC, Framed, announced, framed
 from openmirror.cdc.avro.registry import SchemaId, SchemaRegistry, WrongAvroSchema
 from openmirror.cdc.avro.schemas import connect_schema, parsed
 from openmirror.cdc.avro.values import AvroValues, WrongAvro
@@ -34,8 +34,11 @@ class AvroRecords:
 
     def __call__(self, records: pa.Table) -> tuple[Spans | None, Spans | None]:
         """Of keys and of values, as `ReadOtherwise` has it; raises what registries do."""
+        has_names = _has_content_types(records)
+        if not has_names and not any(_has_framed(records.column(n)) for n in ("key", "value")):
+            return None, None
         keys, values = (records.column(name).to_pylist() for name in ("key", "value"))
-        if _has_content_types(records):
+        if has_names:
             headers = records.column("headers").to_pylist()
             pairs = [announced(own, value) for own, value in zip(headers, values, strict=True)]
             named: tuple[Sequence[SchemaId | None], ...] = tuple(zip(*pairs, strict=True))
@@ -88,6 +91,10 @@ def _schema(text: str) -> _Schema:
     tree = parsed(text)
     connect = connect_schema(tree)
     return _Schema(json.dumps(connect, separators=(",", ":")), AvroValues(tree, connect))
+
+
+def _has_framed(contents: pa.ChunkedArray) -> bool:
+    return bool(pc.any(pc.equal(pc.binary_slice(contents, 0, 1), MAGIC)).as_py())
 
 
 def _has_content_types(records: pa.Table) -> bool:
