@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -32,7 +33,7 @@ class Listening:
         """With a certificate and its key it speaks https. The socket listens already."""
         self._socket = socket
         made, key = certificate or (None, None)
-        self._server = uvicorn.Server(
+        self._server = _Server(
             uvicorn.Config(
                 application,
                 lifespan="off",
@@ -65,6 +66,17 @@ class Listening:
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
         self._thread.join(2 * _STOP_SECONDS)
+
+
+class _Server(uvicorn.Server):
+    """Leaves no connection behind; uvicorn would forget that of a client which does not read."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        while left := list(self.server_state.connections):
+            for connection in left:
+                connection.transport.abort()
+            await asyncio.sleep(0)  # for asyncio to close them
 
 
 def listen(host: str, port: int) -> socket.socket:

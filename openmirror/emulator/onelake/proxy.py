@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from typing import Self
 
 from openmirror.emulator.onelake.hosts import HostPart, part_of
@@ -75,24 +75,24 @@ class Proxy:
                 await asyncio.wait(others)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        # Cancelled by our own stop; the loop would log it as nobody's.
+        with suppress(asyncio.CancelledError):
+            async with _closed_behind(writer):
+                await self._answer(reader, writer)
+
+    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             target = await self._asked(reader)
             if target is None:
                 writer.write(b"HTTP/1.1 405 Only CONNECT\r\nConnection: close\r\n\r\n")
                 return
             there, onward = await asyncio.open_connection(*target)
-            writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-            try:
+            async with _closed_behind(onward):
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
                 await asyncio.gather(_pass_on(reader, onward), _pass_on(there, writer))
-            finally:
-                onward.close()
-        except asyncio.CancelledError:
-            return  # by our own stop; the loop would log it as nobody's
         except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             with suppress(OSError):
                 writer.write(b"HTTP/1.1 502 Unreachable\r\nConnection: close\r\n\r\n")
-        finally:
-            writer.close()
 
     async def _asked(self, reader: asyncio.StreamReader) -> tuple[str, int] | None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -104,6 +104,18 @@ class Proxy:
             return None
         is_ours = port == "443" and part_of(host) not in (None, HostPart.HERE)
         return self._endpoint if is_ours else (host.strip("[]"), int(port))
+
+
+@asynccontextmanager
+async def _closed_behind(writer: asyncio.StreamWriter) -> AsyncIterator[None]:
+    """What was written goes out first, but a stop does not wait for a client that does not read."""
+    try:
+        yield
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+    finally:
+        writer.transport.abort()
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
