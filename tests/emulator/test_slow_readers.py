@@ -40,13 +40,17 @@ def _nothing_left_open() -> Iterator[None]:
 def test_a_client_that_reads_nothing_is_cut_off_when_the_endpoint_or_the_proxy_stops() -> None:
     listening = listen("127.0.0.1", 0)
     port = int(listening.getsockname()[1])
-    with _nothing_left_open(), ExitStack() as clients:
-        with Listening(_much, listening), Proxy(("127.0.0.1", 9)) as proxy:
-            direct = clients.enter_context(_connected(port))
-            direct.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
-            through = clients.enter_context(_connected(proxy.port))
-            through.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
-            assert through.recv(100).startswith(b"HTTP/1.1 200")
-            through.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
-            assert through.recv(4) == b"HTTP"
-            time.sleep(0.1)  # until the buffers are full
+    with (
+        _nothing_left_open(),
+        ExitStack() as clients,
+        Listening(_much, listening),
+        Proxy(("127.0.0.1", 9)) as proxy,
+    ):
+        direct = clients.enter_context(_connected(port))
+        direct.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        through = clients.enter_context(_connected(proxy.port))
+        through.sendall(f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
+        assert through.recv(100).startswith(b"HTTP/1.1 200")
+        through.sendall(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert through.recv(4) == b"HTTP"
+        time.sleep(0.1)  # until the buffers are full
