@@ -149,7 +149,10 @@ def got_the_status_of_every_table(reported: dict[str, list[Row]]) -> None:
     """By functions and runner both; the newest says that all is applied."""
     events = [row for row in reported["AppEvents"] if row["Name"] == table_status_event.EVENT]
     for role in (APP, RUNNER):
-        mine = [row["Properties"] for row in events if row["AppRoleName"] == role]
+        mine = sorted(
+            (row["Properties"] for row in events if row["AppRoleName"] == role),
+            key=lambda reported: str(reported["ReportedAt"]),
+        )
         newest = {TablePath.parse(reported["LandingFolder"]): reported for reported in mine}
         assert set(newest) == {folder.path for folder in folders()}
         assert {reported["Stage"] for reported in newest.values()} == {"Replicating"}

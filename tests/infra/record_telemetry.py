@@ -20,7 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from openmirror.cdc.relay.document import document_path
-from openmirror.cdc.relay.reporting import RelayReports
+from openmirror.cdc.relay.reporting import RelayReports, WaitingBytes
 from openmirror.ports.work_items import EVENTS_QUEUE
 from openmirror.progress.runner import SweepFoundWork, WorkItemTaken
 from openmirror.progress.tables import BatchCommitted, BatchStarted
@@ -73,7 +73,8 @@ class Story:
         self._next = dict.fromkeys(ALL, 1)
         self._zone = layout.landing_zone(MIRRORS[1])
         self._store = LocalStore(parts.server.root)
-        self._relay = RelayReports(self._store, self._zone, "crm")
+        waiting = WaitingBytes(bytes_behind=30_000, source_keeps=48 << 20, source_limit=1 << 30)
+        self._relay = RelayReports(self._store, self._zone, "crm", waiting=lambda _: waiting)
 
     def begin(self) -> None:
         """Every table has its first file, and somebody starts the runner."""
