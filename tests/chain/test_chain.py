@@ -147,12 +147,11 @@ def got_every_commit(reported: dict[str, list[Row]], lengths: dict[TableFolder, 
 
 def got_the_status_of_every_table(reported: dict[str, list[Row]]) -> None:
     """By functions and runner both; the newest says that all is applied."""
-    events = [row for row in reported["AppEvents"] if row["Name"] == table_status_event.EVENT]
+    found = [row for row in reported["AppEvents"] if row["Name"] == table_status_event.EVENT]
+    # Two exports of one process may arrive in another order than they were made.
+    events = sorted(found, key=lambda row: row["TimeGenerated"])
     for role in (APP, RUNNER):
-        mine = sorted(
-            (row["Properties"] for row in events if row["AppRoleName"] == role),
-            key=lambda reported: str(reported["ReportedAt"]),
-        )
+        mine = [row["Properties"] for row in events if row["AppRoleName"] == role]
         newest = {TablePath.parse(reported["LandingFolder"]): reported for reported in mine}
         assert set(newest) == {folder.path for folder in folders()}
         assert {reported["Stage"] for reported in newest.values()} == {"Replicating"}
