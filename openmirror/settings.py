@@ -168,6 +168,20 @@ class Settings(BaseModel):
     workers: int = Field(
         default=2, ge=1, le=256, description="Tables that are applied at the same time."
     )
+    small_batch: ByteSize = Field(
+        default=ByteSize(32 << 20),
+        ge=0,
+        description="Batches of at most so many bytes in memory are read and folded in the "
+        "runner's own process, and Spark gets what is to be committed: 32MiB by default. 0 leaves "
+        "all of it to Spark.",
+    )
+    small_table: ByteSize = Field(
+        default=ByteSize(16 << 20),
+        ge=0,
+        description="A table of one or two files and at most so many bytes is written again whole "
+        "by a batch that changes rows, which is quicker than a MERGE: 16MiB by default. 0 always "
+        "merges.",
+    )
     conversion_threads: int = Field(
         default=2,
         ge=1,

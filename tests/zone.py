@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from openmirror.columnar.small_batches import SmallBatches
 from openmirror.deltalog import LogReplay
 from openmirror.formats.conversion import FileConverter
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Decision, Limits, ObservedState
-from openmirror.ports import Step, Steps, TableEngine, no_steps
+from openmirror.ports import FileStore, Step, Steps, TableEngine, no_steps
 from openmirror.progress.union import EventSink, discard
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.reconcile.discovery import discover
@@ -28,6 +29,7 @@ from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reconciliation import reconcile
 from openmirror.reconcile.root_ports import RootPorts
+from openmirror.settings import Settings
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.places import local_spark_paths
 from openmirror.stores.local.store import LocalStore
@@ -164,6 +166,26 @@ class Product:
         return Product(self.zone, lambda _: self.engine, self.ports.limits, steps)
 
 
+@dataclass(frozen=True)
+class Paths:
+    """Which of the engine's quicker paths are open, by the settings that close them."""
+
+    small_batch: int = Settings.model_fields["small_batch"].default
+    small_table: int = Settings.model_fields["small_table"].default
+
+    def engine(self, spark: SparkSession, root: Path, store: FileStore) -> SparkEngine:
+        return SparkEngine(
+            spark,
+            local_spark_paths(str(root)),
+            FileConverter(store),
+            small_batches=SmallBatches(store, self.small_batch) if self.small_batch else None,
+            small_table=self.small_table,
+        )
+
+
+EVERY_PATH = Paths()
+
+
 class Mirror(Product):
     """The product with Spark, each runner with an engine of its own."""
 
@@ -174,12 +196,12 @@ class Mirror(Product):
         limits: Limits = NO_WAITS,
         steps: Steps = no_steps,
         emit: EventSink = discard,
+        paths: Paths = EVERY_PATH,
     ) -> None:
         self.spark = spark
-        root = str(zone.root)
         super().__init__(
             zone,
-            lambda store: SparkEngine(spark, local_spark_paths(root), FileConverter(store)),
+            lambda store: paths.engine(spark, zone.root, store),
             limits,
             steps,
             emit,

@@ -12,21 +12,19 @@ from pyspark.sql import functions as F
 from openmirror.plan import Batch
 from openmirror.plan.features import CHANGE_DATA_FEED
 from openmirror.ports import Transaction
-from openmirror.protocol.names import fold_case
-from openmirror.protocol.schema import TableSchema
-from openmirror.spark.altering import properties_in_sql, set_properties
-from openmirror.spark.features import TYPE_WIDENING, column_mapping, needs_mapping
-from openmirror.spark.folding import PLAIN_INSERT, UPDATE
-from openmirror.spark.frames import (
-    ABSENT,
+from openmirror.ports.merge_rows import (
     KIND,
     MAY_INSERT,
-    named,
+    MergeKind,
+    MergeNeeds,
     positional,
     positions_of,
-    quoted,
-    sql_type,
 )
+from openmirror.protocol.names import fold_case
+from openmirror.protocol.schema import ColumnType, TableSchema
+from openmirror.spark.altering import properties_in_sql, set_properties
+from openmirror.spark.features import TYPE_WIDENING, column_mapping, needs_mapping
+from openmirror.spark.frames import ABSENT, MergeRows, named, quoted, sql_type
 from openmirror.spark.transacting import TAKEN, condition_of, writer
 from openmirror.spark.version_column import matches_that_count, version_column_of
 
@@ -72,11 +70,9 @@ def begin_anew(
     )
 
 
-def merge(
-    session: SparkSession, folded: DataFrame, batch: Batch, table: str, *, evolves: bool
-) -> None:
+def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> None:
     """One MERGE of a folded batch. The session carries the transaction: MERGE takes no options."""
-    schema = batch.union.schema
+    schema, folded, needs = batch.union.schema, rows.frame, rows.needs
     # Delta adds a column, or widens one, only when the source has it under the table's own name.
     kind, may_insert = _free_name(KIND, schema), _free_name(MAY_INSERT, schema)
     absent = _free_name(ABSENT, schema) if ABSENT in folded.columns else None
@@ -99,9 +95,12 @@ def merge(
     builder = (
         DeltaTable.forPath(session, table)
         .alias("t")
-        .merge(source.alias("s"), f"s.{kind} <> '{PLAIN_INSERT}' AND {matches}")
+        .merge(
+            source.alias("s"),
+            f"s.{kind} <> '{MergeKind.PLAIN_INSERT}' AND {matches}{_within(needs, schema)}",
+        )
     )
-    if evolves:
+    if batch.union.added or batch.union.widened:
         builder = builder.withSchemaEvolution()
     version_column = version_column_of(batch)
     # Where this batch adds the version column, the table's rows are NULL there: any change counts.
@@ -111,14 +110,34 @@ def merge(
         else None
     )
     deletes, updates = matches_that_count(f"s.{kind}", name)
-    (
-        builder.whenMatchedDelete(deletes)
-        .whenMatchedUpdate(updates, {**sets, **_kept(batch, absent)})
-        .whenNotMatchedInsert(
-            f"s.{kind} = '{PLAIN_INSERT}' OR (s.{kind} = '{UPDATE}' AND s.{may_insert})", dict(sets)
+    # A clause that nothing needs makes Delta look for rows that it would not have to find.
+    if needs.deletes:
+        builder = builder.whenMatchedDelete(deletes)
+    if needs.updates:
+        builder = builder.whenMatchedUpdate(updates, {**sets, **_kept(batch, absent)})
+    if needs.inserts:
+        builder = builder.whenNotMatchedInsert(
+            f"s.{kind} = '{MergeKind.PLAIN_INSERT}'"
+            f" OR (s.{kind} = '{MergeKind.UPDATE}' AND s.{may_insert})",
+            dict(sets),
         )
-        .execute()
-    )
+    builder.execute()
+
+
+def _within(needs: MergeNeeds, schema: TableSchema) -> str:
+    """What Delta passes over files by: nothing outside of it has a key of the batch."""
+    conditions = [
+        f" AND t.{quoted(column.name)}"
+        f" BETWEEN {_sql(low, column.type)} AND {_sql(high, column.type)}"
+        for name, column in zip(positional(len(schema.columns)), schema.columns, strict=True)
+        if name in needs.bounds
+        for low, high in [needs.bounds[name]]
+    ]
+    return "".join(conditions)
+
+
+def _sql(value: int, kind: ColumnType) -> str:
+    return f"DATE_FROM_UNIX_DATE({value})" if kind == "date" else str(value)
 
 
 def _kept(batch: Batch, absent: str | None) -> dict[str, str]:
@@ -141,6 +160,44 @@ def _free_name(name: str, schema: TableSchema) -> str:
     return name
 
 
+def overwrite(
+    session: SparkSession,
+    merge_rows: DataFrame,
+    batch: Batch,
+    table: str,
+    transaction: Transaction,
+    batch_record: str,
+) -> None:
+    """Write all of a small table again with the batch applied, in one job; never creates one.
+
+    Both sides are one task each, so nothing is shuffled; the batch is what is held of the two. The
+    table is read inside the writing transaction, as `rewrite` says. It keeps its properties.
+    """
+    schema = batch.union.schema
+    data, keys = positional(len(schema.columns)), positions_of(schema, batch.frozen.key_columns)
+    here, changed = F.col("here"), F.col(KIND).isNotNull()
+    old = present_rows(session, table, schema).coalesce(1).withColumn("here", F.lit(True))
+    merging = F.col(KIND) != MergeKind.PLAIN_INSERT
+    changes = merge_rows.where(merging).hint("shuffle_hash")
+    same_key = F.lit(True)
+    for key in keys:
+        same_key = same_key & F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}"))
+    joined = old.alias("t").join(changes.alias("s"), same_key, "full")
+    stays = here.isNotNull() & (~changed | (F.col(KIND) == MergeKind.UPDATE))
+    comes = here.isNull() & (F.col(KIND) == MergeKind.UPDATE) & F.col(MAY_INSERT)
+    rows = joined.where(stays | comes).select(
+        *(
+            F.when(changed, F.col(f"s.{name}")).otherwise(F.col(f"t.{name}")).alias(name)
+            for name in data
+        )
+    )
+    plain_inserts = merge_rows.where(~merging).select(*data)
+    to = writer(
+        named(rows.unionByName(plain_inserts).coalesce(1), schema), table, transaction, batch_record
+    )
+    to.option("mergeSchema", str(bool(batch.union.added)).lower()).overwrite(F.lit(True))
+
+
 def rewrite(
     session: SparkSession,
     folded: DataFrame,
@@ -160,12 +217,12 @@ def rewrite(
     schema = batch.union.schema
     data = positional(len(schema.columns))
     old = present_rows(session, table, schema)
-    plain_inserts = folded.where(F.col(KIND) == PLAIN_INSERT).select(*data)
+    plain_inserts = folded.where(F.col(KIND) == MergeKind.PLAIN_INSERT).select(*data)
     if only_inserts:
         rows = old.unionByName(plain_inserts)
     else:
         keys = positions_of(schema, batch.frozen.key_columns)
-        changes = folded.where(F.col(KIND) != PLAIN_INSERT)
+        changes = folded.where(F.col(KIND) != MergeKind.PLAIN_INSERT)
         version_column = version_column_of(batch)
         position = positions_of(schema, [version_column.name])[0] if version_column else None
         rows = _changed(old, changes, data, keys, position).unionByName(plain_inserts)
@@ -303,7 +360,7 @@ def _changed(
     kept = joined.where(~F.coalesce(deletes, F.lit(False))).select(
         *(after(column).alias(column) for column in data)
     )
-    new = changes.where((F.col(KIND) == UPDATE) & F.col(MAY_INSERT)).alias("s")
+    new = changes.where((F.col(KIND) == MergeKind.UPDATE) & F.col(MAY_INSERT)).alias("s")
     unmatched = new.join(old.alias("t"), same_key, "left_anti").select(*data)
     return kept.unionByName(unmatched)
 

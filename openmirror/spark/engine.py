@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -12,64 +12,33 @@ from pyspark.sql import functions as F
 from openmirror.plan import Batch
 from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared, Transaction
-from openmirror.protocol.checksums import Checksum
+from openmirror.ports.merge_rows import KIND, MAY_INSERT, BatchFolder, MergeKind, positions_of
 from openmirror.protocol.rows import NoRowToUpdate
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
-from openmirror.protocol.sequence import Sequence as Number
 from openmirror.spark import committing
 from openmirror.spark.altering import set_features, set_properties
 from openmirror.spark.base_rows import first_without_base
+from openmirror.spark.choosing import BatchShape, Commit, choose
 from openmirror.spark.converting import Parts, converted
 from openmirror.spark.failures import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
-from openmirror.spark.folding import PLAIN_INSERT, UPDATE, fold
-from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
-from openmirror.spark.interpreting import interpreted
 from openmirror.spark.markers import (
     MarkedRows,
     RowPlace,
-    after_last_truncate,
     counts_without_reading,
     file_with,
     read_markers,
 )
-from openmirror.spark.partial_folding import fold_partial
+from openmirror.spark.merging import merge_rows, needs_of
 from openmirror.spark.pieces import Piece, pieces
 from openmirror.spark.places import SparkPaths
+from openmirror.spark.prepared import FoldedPrepared, SparkPrepared
 from openmirror.spark.reading import read_changes
+from openmirror.spark.state_ahead import StateAhead
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
-from openmirror.spark.version_column import version_column_of
-from openmirror.spark.versioned_folding import fold_versioned
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath
-
-_IN_ONE_TASK = 20_000
-"""Rows that are folded in one task; handing them out to several takes longer."""
-
-
-@dataclass
-class SparkPrepared:
-    """A batch held by Spark: what later happens to its files cannot reach it."""
-
-    session: SparkSession
-    changes: DataFrame
-    marked: MarkedRows
-    checksums: Mapping[Number, Checksum]
-
-    @property
-    def counts(self) -> Counts:
-        """Rows by kind."""
-        return self.marked.counts
-
-    @property
-    def only_inserts(self) -> bool:
-        """Whether no row needs a key."""
-        return self.counts.operations == self.counts.inserts
-
-    def release(self) -> None:
-        """Let Spark forget the rows: `unpersist` of the frame would not free them."""
-        self.changes._jdf.queryExecution().logical().rdd().unpersist(False)
 
 
 class SparkEngine:
@@ -88,15 +57,27 @@ class SparkEngine:
         settings: Mapping[str, str] | None = None,
         *,
         conversion_threads: int = 2,
+        small_batches: BatchFolder | None = None,
+        small_table: int = 0,
     ) -> None:
+        """`small_batches` folds what Spark need not; `small_table` is how many bytes a table may
+        have that is written again whole rather than merged into."""
         self._spark = spark
         self._spark_path = spark_path
         self._converter = converter
         self._conversion_threads = conversion_threads
         self._settings = dict(settings or {})
+        self._small_batches = small_batches
+        self._small_table = small_table
+        self._ahead = StateAhead(self._fresh)
 
     def read(self, batch: Batch) -> Prepared | BadFile:
-        """Read every change of a batch into Spark, and check every row marker."""
+        """Read every change of a batch, and check every row marker."""
+        if batch.kind is BatchKind.EXTEND:
+            self._ahead.want(self._spark_path(batch.table))
+        small = self._small_batches.fold(batch) if self._small_batches else None
+        if small is not None:
+            return small if isinstance(small, BadFile) else FoldedPrepared(small)
         with spark_is_alive():
             return self._read(batch)
 
@@ -152,45 +133,68 @@ class SparkEngine:
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
         """Apply a batch by the cheapest commit that is provably equal to its changes in order."""
-        assert isinstance(prepared, SparkPrepared)
-        session, table = prepared.session, self._spark_path(batch.table)
-        with spark_is_alive(), storage_answers(batch.table), commit_outcome() as outcome:
-            rewrites, deferred = _must_rewrite(batch), dict[str, str]()
-            if batch.kind is BatchKind.EXTEND and batch.features.is_due:
-                set_features(self._fresh(), table, batch.features)
-            if batch.kind is BatchKind.EXTEND and batch.union.widened and not rewrites:
-                committing.enable_widening(self._fresh(), table)
-            activate(session)
-            bind(session, transaction, batch_record)
-            if batch.kind is BatchKind.REPLACE:
-                rows = _as_first_rows(self._folded(prepared, batch))
-                deferred = committing.replace(rows, batch, table, transaction, batch_record)
-            elif prepared.marked.truncates:
-                rows = _as_first_rows(self._folded(prepared, batch))
-                deferred = committing.begin_anew(
-                    session, rows, batch, table, transaction, batch_record
-                )
-            elif rewrites:
-                folded = self._folded(prepared, batch, table)
-                deferred = committing.rewrite(
-                    session,
-                    folded,
-                    batch,
-                    table,
-                    transaction,
-                    batch_record,
-                    only_inserts=prepared.only_inserts,
-                )
-            elif prepared.only_inserts:
-                committing.append(prepared.changes, batch, table, transaction, batch_record)
-            else:
-                evolves = bool(batch.union.added or batch.union.widened)
-                folded = self._folded(prepared, batch, table)
-                committing.merge(session, folded, batch, table, evolves=evolves)
-            if deferred:
-                # Whoever dies here leaves it to the next batch.
-                set_properties(self._fresh(), table, deferred)
+        assert isinstance(prepared, SparkPrepared | FoldedPrepared)
+        table = self._spark_path(batch.table)
+        self._ahead.committing()
+        try:
+            with spark_is_alive(), storage_answers(batch.table), commit_outcome() as outcome:
+                self._commit(batch, prepared, transaction, batch_record, table)
+        finally:
+            self._ahead.committed(table)
         return outcome.result
+
+    def _commit(
+        self,
+        batch: Batch,
+        prepared: SparkPrepared | FoldedPrepared,
+        transaction: Transaction,
+        batch_record: str,
+        table: str,
+    ) -> None:
+        how = choose(self._shape(batch, prepared, table), self._small_table)
+        if batch.kind is BatchKind.EXTEND and batch.features.is_due:
+            set_features(self._fresh(), table, batch.features)
+        if batch.kind is BatchKind.EXTEND and batch.union.widened and how is not Commit.REWRITE:
+            committing.enable_widening(self._fresh(), table)
+        session = prepared.session if isinstance(prepared, SparkPrepared) else self._fresh()
+        activate(session)
+        bind(session, transaction, batch_record)
+        into = None if how in (Commit.REPLACE, Commit.BEGIN_ANEW) else table
+        rows = merge_rows(prepared, batch, session, into)
+        written = (batch, table, transaction, batch_record)
+        deferred = dict[str, str]()
+        match how:
+            case Commit.REPLACE:
+                deferred = committing.replace(_as_first_rows(rows.frame), *written)
+            case Commit.BEGIN_ANEW:
+                deferred = committing.begin_anew(session, _as_first_rows(rows.frame), *written)
+            case Commit.REWRITE:
+                only_inserts = prepared.only_inserts
+                deferred = committing.rewrite(
+                    session, rows.frame, *written, only_inserts=only_inserts
+                )
+            case Commit.APPEND:
+                committing.append(rows.frame, *written)
+            case Commit.OVERWRITE:
+                committing.overwrite(session, rows.frame, *written)
+            case Commit.MERGE:
+                committing.merge(session, rows, batch, table)
+        if deferred:
+            # Whoever dies here leaves it to the next batch.
+            set_properties(self._fresh(), table, deferred)
+
+    def _shape(
+        self, batch: Batch, prepared: SparkPrepared | FoldedPrepared, table: str
+    ) -> BatchShape:
+        return BatchShape(
+            kind=batch.kind,
+            truncates=prepared.truncates,
+            rewrites=_must_rewrite(batch),
+            widens=bool(batch.union.widened),
+            needs=needs_of(prepared),
+            folded_here=isinstance(prepared, FoldedPrepared),
+            table=self._ahead.size(table),
+        )
 
     def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
@@ -214,38 +218,11 @@ class SparkEngine:
     def _fresh(self) -> SparkSession:
         return fresh_session(self._spark, self._settings)
 
-    def _folded(self, prepared: SparkPrepared, batch: Batch, table: str | None = None) -> DataFrame:
-        """The merge rows of a batch; `table` is what they are merged into, if anything."""
-        schema, marked = batch.union.schema, prepared.marked
-        changes = after_last_truncate(prepared.changes, marked)
-        data = positional(len(schema.columns))
-        if prepared.only_inserts:
-            return changes.select(
-                *data, F.lit(PLAIN_INSERT).alias(KIND), F.lit(True).alias(MAY_INSERT)
-            )
-        if prepared.counts.operations <= _IN_ONE_TASK:
-            # The rows of a key then lie together as they are: no shuffle, and one file of few rows.
-            changes = changes.coalesce(1)
-        keys = positions_of(schema, batch.frozen.key_columns)
-        if marked.absent:
-            return fold_partial(changes, marked.absent, data, keys)
-        column = version_column_of(batch)
-        if column is None:
-            return fold(changes, data, keys)
-        [version_column] = positions_of(schema, [column.name])
-        versioned = fold_versioned(changes, data, keys, version_column)
-        # Only an update after a delete makes a key non-foldable.
-        if not (prepared.counts.updates and prepared.counts.deletes):
-            return versioned.folded
-        present = committing.present_rows(prepared.session, table, schema) if table else None
-        rest = interpreted(versioned.non_foldable, present, data, keys, version_column)
-        return versioned.folded if rest is None else versioned.folded.unionByName(rest)
-
 
 def _as_first_rows(folded: DataFrame) -> DataFrame:
     """The rows that a batch leaves in an empty table."""
-    adds_itself = (F.col(KIND) == UPDATE) & F.col(MAY_INSERT)
-    return folded.where((F.col(KIND) == PLAIN_INSERT) | adds_itself)
+    adds_itself = (F.col(KIND) == MergeKind.UPDATE) & F.col(MAY_INSERT)
+    return folded.where((F.col(KIND) == MergeKind.PLAIN_INSERT) | adds_itself)
 
 
 def _must_rewrite(batch: Batch) -> bool:

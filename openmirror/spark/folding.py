@@ -16,12 +16,10 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from openmirror.ports.merge_rows import KIND, MAY_INSERT, MergeKind
 from openmirror.protocol.rows import WHOLE_UPDATES, Marker
-from openmirror.spark.frames import KIND, MARKER, MAY_INSERT, ROW, SEQUENCE
+from openmirror.spark.frames import MARKER, ROW, SEQUENCE
 
-PLAIN_INSERT = "plain_insert"
-UPDATE = "update"
-DELETE = "delete"
 WHOLE = tuple(marker.value for marker in WHOLE_UPDATES)
 """The markers of updates that may add a row."""
 
@@ -57,10 +55,10 @@ def fold(changes: DataFrame, data: Sequence[str], keys: Sequence[str]) -> DataFr
     inserts = alive & (marker == Marker.INSERT.value)
     is_u = alive & (place == u)
     kind = (
-        F.when(~alive, F.lit(DELETE))
-        .when(inserts, F.lit(PLAIN_INSERT))
-        .when(is_u & d.isNull(), F.lit(UPDATE))
-        .when(is_u & starts_with_upsert, F.lit(PLAIN_INSERT))
+        F.when(~alive, F.lit(MergeKind.DELETE))
+        .when(inserts, F.lit(MergeKind.PLAIN_INSERT))
+        .when(is_u & d.isNull(), F.lit(MergeKind.UPDATE))
+        .when(is_u & starts_with_upsert, F.lit(MergeKind.PLAIN_INSERT))
     )
     overwritten = inserts & u.isNotNull() & (place < u)
     values = [

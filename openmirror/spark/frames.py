@@ -1,17 +1,17 @@
 """The columns of a batch inside Spark: data columns by position, and three columns of ours.
 
-User columns are called c0, c1 … while a batch is folded, so that no name a publisher may choose
-(dots, backquotes, our own names in another case) ever has to be quoted or can clash.
+User columns are called c0, c1 … while a batch is underway (`ports.merge_rows`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from openmirror.protocol.names import fold_case
+from openmirror.ports.merge_rows import MergeNeeds, positional
 from openmirror.protocol.schema import ColumnType, TableSchema
 
 SEQUENCE = "sequence"
@@ -19,8 +19,15 @@ ROW = "row"
 MARKER = "marker"
 ABSENT = "absent"
 """Of a partial update: its marker's own text, and once folded, the positions that keep values."""
-KIND = "kind"
-MAY_INSERT = "may_insert"
+
+
+@dataclass(frozen=True)
+class MergeRows:
+    """The merge rows of a batch as a frame, and what they ask of the commit."""
+
+    frame: DataFrame
+    needs: MergeNeeds
+
 
 _SQL_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
@@ -28,17 +35,6 @@ _SQL_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "
 def sql_type(kind: ColumnType) -> str:
     """Spark SQL's name of a Delta type."""
     return _SQL_TYPES.get(kind, kind)
-
-
-def positional(count: int) -> list[str]:
-    """The names of data columns while a batch is in Spark."""
-    return [f"c{index}" for index in range(count)]
-
-
-def positions_of(schema: TableSchema, names: Iterable[str]) -> list[str]:
-    """The positional names of some columns; each must be there."""
-    index = {fold_case(column.name): f"c{at}" for at, column in enumerate(schema.columns)}
-    return [index[fold_case(name)] for name in names]
 
 
 def quoted(name: str) -> str:

@@ -16,9 +16,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from openmirror.ports.merge_rows import KIND, MAY_INSERT, MergeKind
 from openmirror.protocol.rows import Marker
-from openmirror.spark.folding import DELETE, PLAIN_INSERT
-from openmirror.spark.frames import KIND, MARKER, MAY_INSERT, ROW, SEQUENCE
+from openmirror.spark.frames import MARKER, ROW, SEQUENCE
 from openmirror.spark.interpreter import rows_left
 from openmirror.spark.versioned_folding import GROUP
 
@@ -61,12 +61,13 @@ def interpreted(
         F.explode(F.transform(left, lambda at: changes[at]["values"])).alias("values")
     )
     plain_inserts = after.select(
-        *(F.col("values")[name].alias(name) for name in data), _is(PLAIN_INSERT)
+        *(F.col("values")[name].alias(name) for name in data), _is(MergeKind.PLAIN_INSERT)
     )
     # The deletes must count for every row, so they have no value in the version column.
     nothing = F.lit(None).cast(kind).alias(version_column)
     deletes = one_of_each.select(
-        *(nothing if name == version_column else F.col(name) for name in data), _is(DELETE)
+        *(nothing if name == version_column else F.col(name) for name in data),
+        _is(MergeKind.DELETE),
     )
     return deletes.unionByName(plain_inserts).withColumn(MAY_INSERT, F.lit(False))
 

@@ -11,11 +11,12 @@ from pyspark.sql import functions as F
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile, Counts
+from openmirror.ports.merge_rows import positions_of
 from openmirror.protocol.marker_rules import MarkerRules, shown
 from openmirror.protocol.partial_updates import absent_columns
 from openmirror.protocol.rows import UPDATES, WITHOUT_KEY, Marker
 from openmirror.protocol.rules import Broken
-from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, positions_of, quoted
+from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, quoted
 from openmirror.spark.pieces import Piece
 from openmirror.spark.places import SparkPaths
 from openmirror.spark.reading import open_pieces

@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from openmirror.ports.merge_rows import KIND, MAY_INSERT, MergeKind
 from openmirror.protocol.rows import UPDATES, Marker
-from openmirror.spark.folding import DELETE, PLAIN_INSERT, UPDATE, WHOLE
-from openmirror.spark.frames import ABSENT, KIND, MARKER, MAY_INSERT, ROW, SEQUENCE
+from openmirror.spark.folding import WHOLE
+from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE
 
 
 def fold_partial(
@@ -66,10 +67,10 @@ def fold_partial(
     is_u = alive & F.coalesce(at == u, F.lit(False))
     starts_with_upsert = F.col("first").isin(*WHOLE)
     kind = (
-        F.when(~alive, F.lit(DELETE))
-        .when(inserts, F.lit(PLAIN_INSERT))
-        .when(is_u & d.isNull(), F.lit(UPDATE))
-        .when(is_u & starts_with_upsert, F.lit(PLAIN_INSERT))
+        F.when(~alive, F.lit(MergeKind.DELETE))
+        .when(inserts, F.lit(MergeKind.PLAIN_INSERT))
+        .when(is_u & d.isNull(), F.lit(MergeKind.UPDATE))
+        .when(is_u & starts_with_upsert, F.lit(MergeKind.PLAIN_INSERT))
     )
 
     def value(name: str) -> Column:
@@ -86,7 +87,7 @@ def fold_partial(
         *(value(name).alias(name) for name in data),
         kind.alias(KIND),
         starts_with_upsert.alias(MAY_INSERT),
-        F.when(kind == UPDATE, kept).alias(ABSENT),
+        F.when(kind == MergeKind.UPDATE, kept).alias(ABSENT),
     )
     return rows.where(F.col(KIND).isNotNull())
 

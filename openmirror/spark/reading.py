@@ -10,11 +10,12 @@ from pyspark.sql.types import StructType
 
 from openmirror.plan import Batch
 from openmirror.plan.facts import FileFacts, LandedFile
+from openmirror.ports.merge_rows import positional
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.partial_updates import PARTIAL_UPDATE
 from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import TableSchema
-from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, positional, quoted, sql_type
+from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, quoted, sql_type
 from openmirror.spark.pieces import MOST_LISTED, LocatedBy, Piece, row_of, sequence_of
 from openmirror.spark.places import SparkPaths
 

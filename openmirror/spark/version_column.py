@@ -6,9 +6,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
+from openmirror.ports.merge_rows import MergeKind
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import Column as TableColumn
-from openmirror.spark.folding import DELETE, UPDATE
 
 
 def version_column_of(batch: Batch) -> TableColumn | None:
@@ -35,7 +35,10 @@ def update_counts(change: Column, row: Column) -> Column:
 
 def matches_that_count(kind: str, version_column: str | None) -> tuple[Column, Column]:
     """Where a merge row `s` that has the key of a row `t` deletes it, and where it updates it."""
-    deletes, updates = F.expr(f"{kind} = '{DELETE}'"), F.expr(f"{kind} = '{UPDATE}'")
+    deletes, updates = (
+        F.expr(f"{kind} = '{MergeKind.DELETE}'"),
+        F.expr(f"{kind} = '{MergeKind.UPDATE}'"),
+    )
     if version_column is None:
         return deletes, updates
     change, row = F.expr(f"s.{version_column}"), F.expr(f"t.{version_column}")

@@ -28,9 +28,10 @@ from dataclasses import dataclass
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from openmirror.ports.merge_rows import KIND, MAY_INSERT, MergeKind
 from openmirror.protocol.rows import Marker
-from openmirror.spark.folding import DELETE, PLAIN_INSERT, UPDATE, WHOLE
-from openmirror.spark.frames import KIND, MARKER, MAY_INSERT, ROW, SEQUENCE
+from openmirror.spark.folding import WHOLE
+from openmirror.spark.frames import MARKER, ROW, SEQUENCE
 from openmirror.spark.version_column import delete_counts
 
 GROUP = "group"
@@ -113,11 +114,11 @@ def _merge_rows(with_facts: DataFrame, data: Sequence[str], version_column: str)
     is_u = F.coalesce(alive & (at == u["at"]), F.lit(False))
     is_x = F.coalesce(alive & (at == x["at"]), F.lit(False))
     kind = (
-        F.when(~alive, F.lit(DELETE))
-        .when(inserts & ~is_gone, F.lit(PLAIN_INSERT))
-        .when(is_u & ~u_goes & d.isNull(), F.lit(UPDATE))
-        .when(is_u & ~u_goes & starts_with_update, F.lit(PLAIN_INSERT))
-        .when(is_x & u_goes & d.isNull(), F.lit(DELETE))
+        F.when(~alive, F.lit(MergeKind.DELETE))
+        .when(inserts & ~is_gone, F.lit(MergeKind.PLAIN_INSERT))
+        .when(is_u & ~u_goes & d.isNull(), F.lit(MergeKind.UPDATE))
+        .when(is_u & ~u_goes & starts_with_update, F.lit(MergeKind.PLAIN_INSERT))
+        .when(is_x & u_goes & d.isNull(), F.lit(MergeKind.DELETE))
     )
     values = [
         F.when(taken_over, F.col("u_values")[name]).otherwise(F.col(name)).alias(name)

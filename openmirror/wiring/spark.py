@@ -206,9 +206,18 @@ def _engine(
     spark_path: SparkPaths,
     own: Mapping[str, str] | None = None,
 ) -> TableEngine:
+    from openmirror.columnar.small_batches import SmallBatches
     from openmirror.spark.engine import SparkEngine
 
     is_account = isinstance(settings.root_given(), AccountUrl)
     store = account_store(settings) if is_account else LocalStore(local_root(settings))
-    threads = settings.conversion_threads
-    return SparkEngine(spark, spark_path, FileConverter(store), own, conversion_threads=threads)
+    threads, small = settings.conversion_threads, settings.small_batch
+    return SparkEngine(
+        spark,
+        spark_path,
+        FileConverter(store),
+        own,
+        conversion_threads=threads,
+        small_batches=SmallBatches(store, small, threads) if small else None,
+        small_table=settings.small_table,
+    )

@@ -104,6 +104,12 @@ LAYERS = (
         wing="adapters",
     ),
     Layer(
+        "small batches",
+        _rooms(columnar="numpy pyarrow"),
+        "small batches, read and folded in columns in this process, before Spark gets them",
+        wing="adapters",
+    ),
+    Layer(
         "publishing",
         _rooms(publishing="azure duckdb pyarrow pyspark"),
         "the other side: sends changes into a landing zone, and needs no mirror",

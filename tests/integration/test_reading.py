@@ -24,6 +24,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
 from openmirror.plan.observed import TablePolicy
 from openmirror.ports import BadFile, Entry, FileStore
+from openmirror.ports.merge_rows import positional
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
 from openmirror.protocol.rules import Code
@@ -32,7 +33,7 @@ from openmirror.protocol.sequence import Position, Sequence
 from openmirror.spark import reading
 from openmirror.spark.access import abfs_settings
 from openmirror.spark.engine import SparkEngine, SparkPrepared
-from openmirror.spark.frames import MARKER, ROW, SEQUENCE, positional
+from openmirror.spark.frames import MARKER, ROW, SEQUENCE
 from openmirror.spark.places import account_spark_paths, local_spark_paths
 from openmirror.spark.transacting import fresh_session
 from openmirror.stores.azure.store import AzureStore

@@ -16,39 +16,50 @@ from openmirror.plan.decisions import Idle, Wait, WaitKind
 from openmirror.ports import BadFile, CommitResult, Prepared, Transaction
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import TableSchema
+from openmirror.spark.engine import SparkEngine
 from openmirror.table.control import BatchKind
 from tests.property.histories import History, random_history
 from tests.property.traits import EVERY_TRAIT, traits
-from tests.zone import Mirror, Zone, bag
+from tests.zone import EVERY_PATH, Mirror, Paths, Zone, bag
+
+PATHS = (EVERY_PATH, Paths(small_table=0), Paths(small_batch=0))
+"""Every quicker path, those without the replace of whole tables, and Spark's own way."""
 
 
 class Recording:
-    """A TableEngine that remembers every batch it committed, to commit it again later."""
+    """A TableEngine that remembers every batch it committed, to commit it again later.
 
-    def __init__(self, engine: Any) -> None:
-        self._engine = engine
+    Batches take turns in which of the quicker paths are open to them.
+    """
+
+    def __init__(self, mirror: Mirror) -> None:
+        store = mirror.ports.store
+        self._engines = [paths.engine(mirror.spark, mirror.zone.root, store) for paths in PATHS]
         self.committed: list[tuple[Batch, Transaction, str]] = []
 
+    def _of(self, batch: Batch) -> SparkEngine:
+        return self._engines[batch.last % len(PATHS)]
+
     def read(self, batch: Batch) -> Prepared | BadFile:
-        return self._engine.read(batch)
+        return self._of(batch).read(batch)
 
     def commit(
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
         self.committed.append((batch, transaction, batch_record))
-        return self._engine.commit(batch, prepared, transaction, batch_record)
+        return self._of(batch).commit(batch, prepared, transaction, batch_record)
 
     def commit_without_rows(
         self, table: Any, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
-        return self._engine.commit_without_rows(table, transaction, create)
+        return self._engines[0].commit_without_rows(table, transaction, create)
 
     def replay(self, batch: Batch, transaction: Transaction, batch_record: str) -> None:
-        prepared = self._engine.read(batch)
+        prepared = self._of(batch).read(batch)
         if isinstance(prepared, BadFile):  # rows that it updated may have been deleted since
             assert prepared.broken.code is Code.NO_ROW_TO_UPDATE
             return
-        self._engine.commit(batch, prepared, transaction, batch_record)
+        self._of(batch).commit(batch, prepared, transaction, batch_record)
         prepared.release()
 
 
@@ -64,7 +75,7 @@ def check(mirror: Mirror, seeds: list[int], **kind: bool) -> None:
     `kind` is what `random_history` takes beside its seed.
     """
     draw = random.Random(seeds[0])
-    engine = mirror.engine = Recording(mirror.engine)
+    engine = mirror.engine = Recording(mirror)
     histories = {f"t{seed}": random_history(seed, **kind) for seed in seeds}
     for table, history in histories.items():
         _publish(mirror.zone, table, history)

@@ -33,7 +33,7 @@ def read_parquet(content: BinaryIO, facts: FileFacts, rules: ReadRules) -> Itera
     """
     wanted = {column.name for column in facts.schema.columns} | {facts.marker}
     try:
-        metadata = _metadata(content)
+        metadata = file_metadata(content)
         columns = [
             _Column(number, name, kind, _type_in(facts, name, kind))
             for number, (name, kind) in enumerate(footer.columns(metadata))
@@ -74,7 +74,8 @@ def _refuse(detail: str, cause: Exception | None = None) -> NoReturn:
     raise RowsBroken(Broken(Code.FILE_UNREADABLE, detail)) from cause
 
 
-def _metadata(content: BinaryIO) -> Any:
+def file_metadata(content: BinaryIO) -> Any:
+    """The footer of a whole file, as `footer.parse_footer` has it and raises."""
     content.seek(-8, 2)
     length = int.from_bytes(content.read(4), "little") + 8
     content.seek(-length, 2)

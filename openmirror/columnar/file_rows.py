@@ -1,0 +1,114 @@
+"""The rows of one change file in memory, in the types of its batch."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from openmirror.columnar.growing import grown
+from openmirror.columnar.marked import Markers, markers_of
+from openmirror.errors import ConditionFailed
+from openmirror.formats.arrow_types import arrow_type
+from openmirror.formats.broken_rows import RowsBroken
+from openmirror.formats.parquet import footer
+from openmirror.formats.parquet.conversion import file_metadata, read_parquet
+from openmirror.formats.parquet.unpacked import unpacked_bytes
+from openmirror.formats.read_rows import ReadRows
+from openmirror.formats.text.rows import read_text
+from openmirror.plan import Batch
+from openmirror.plan.facts import LandedFile
+from openmirror.ports import FileStore
+from openmirror.protocol.checksums import Checksum, RunningChecksum
+from openmirror.protocol.names import fold_case
+from openmirror.protocol.rules import Broken
+from openmirror.protocol.schema import ColumnType
+
+
+class TooLarge(Exception):
+    """More than may be held in this process, or a shape that is better not read here."""
+
+
+@dataclass(frozen=True)
+class RowsInMemory:
+    """All rows of one file."""
+
+    columns: tuple[pa.ChunkedArray, ...]
+    """Those of the batch's union, in its order and types."""
+    markers: Markers
+    checksum: Checksum
+    truncated: str | None
+    """The first time that lost what is finer than a microsecond."""
+    bytes: int
+
+
+def read_file(store: FileStore, file: LandedFile, batch: Batch, most: int) -> RowsInMemory | Broken:
+    """Read a file whole, or say which rule its first wrong row breaks.
+
+    Raises TooLarge above `most` bytes in memory, NotGrown for a value that only Spark can place,
+    NotThere, ConditionFailed for a file that was replaced, and what the store raises.
+    """
+    facts = file.facts
+    assert facts is not None  # no file is planned without
+    content = store.read(file.path)
+    if content.etag != facts.etag:
+        raise ConditionFailed(f"{file.path} was replaced before it was read")
+    checksum = RunningChecksum()
+    checksum.update(content.data)
+    found: list[pa.RecordBatch] = []
+    truncated, size = None, 0
+    try:
+        for rows in _rows(content.data, file, batch, most):
+            truncated = truncated or rows.truncated
+            size += rows.batch.nbytes
+            if size > most:
+                raise TooLarge(file.path)
+            found.append(rows.batch)
+    except RowsBroken as error:
+        return error.broken
+    count = sum(rows.num_rows for rows in found)
+    table = pa.Table.from_batches(found) if found else pa.table({})
+    by_name = {fold_case(name): table.column(name) for name in table.column_names}
+    marker = by_name.get(fold_case(facts.marker)) if facts.marker is not None else None
+    markers = markers_of(marker, count, facts, batch)
+    if isinstance(markers, Broken):
+        return markers
+    data = {
+        fold_case(column.name): by_name.get(fold_case(column.name))
+        for column in facts.schema.columns
+    }
+    columns = tuple(
+        _column(data.get(fold_case(column.name)), count, column.type)
+        for column in batch.union.schema.columns
+    )
+    return RowsInMemory(columns, markers, checksum.checksum, truncated, size)
+
+
+def _rows(data: bytes, file: LandedFile, batch: Batch, most: int) -> Iterator[ReadRows]:
+    facts, rules, content = file.facts, batch.read_rules, io.BytesIO(data)
+    assert facts is not None
+    if rules.text is not None:
+        return read_text(content, rules, facts.schema, facts.marker)
+    if _is_too_large(content, most):
+        raise TooLarge(file.path)
+    return read_parquet(content, facts, rules)
+
+
+def _is_too_large(content: io.BytesIO, most: int) -> bool:
+    """Whether a Parquet file unpacks to too much; one that cannot be read is not, here."""
+    try:
+        metadata = file_metadata(content)
+        if not all(kind.simple for _, kind in footer.columns(metadata)):
+            return True  # JSON of nested values is as long as it likes
+        return unpacked_bytes(content, metadata, most) > most
+    except (pa.ArrowException, OSError, ValueError):
+        return False  # reading it says what is wrong
+
+
+def _column(found: pa.ChunkedArray | None, rows: int, kind: ColumnType) -> pa.ChunkedArray:
+    if found is None:
+        return pa.chunked_array([pa.nulls(rows, arrow_type(kind))])
+    chunks = [grown(chunk, kind) for chunk in found.chunks]
+    return pa.chunked_array(chunks, arrow_type(kind))

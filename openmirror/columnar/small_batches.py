@@ -1,0 +1,160 @@
+"""Small batches, read from the very bytes whose ETag was planned, and folded in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa  # type: ignore[import-untyped]
+
+from openmirror.columnar.file_rows import RowsInMemory, TooLarge, read_file
+from openmirror.columnar.folding import Fold, fold
+from openmirror.columnar.growing import NotGrown
+from openmirror.columnar.keys import bounds, numbered
+from openmirror.formats.arrow_types import arrow_type
+from openmirror.plan import Batch
+from openmirror.ports import BadFile, Counts, FileStore
+from openmirror.ports.merge_rows import (
+    KIND,
+    MAY_INSERT,
+    BatchFolder,
+    FoldedBatch,
+    MergeKind,
+    MergeNeeds,
+    positional,
+    positions_of,
+)
+from openmirror.protocol.rows import UPDATES, Marker
+from openmirror.protocol.rules import Broken
+from openmirror.table.control import Truncated
+
+_NARROWEST = 8
+"""Bytes of a row's cell, about: what is surely too large is not read first."""
+
+
+class SmallBatches(BatchFolder):
+    """Folds batches of at most `most_bytes` in memory; safe to use from several threads.
+
+    Spark folds what this does not: larger batches, partial updates, and tables with a version
+    column, whose keys may need what the table holds.
+    """
+
+    def __init__(self, store: FileStore, most_bytes: int, threads: int = 2) -> None:
+        self._store = store
+        self._most = most_bytes
+        self._threads = threads
+
+    def fold(self, batch: Batch) -> FoldedBatch | BadFile | None:
+        """The folded batch, the first file that breaks a rule, or None for Spark's own."""
+        if not self._is_for_here(batch):
+            return None
+        try:
+            found = self._read(batch)
+        except (TooLarge, NotGrown):
+            return None
+        if isinstance(found, BadFile):
+            return found
+        return _folded(batch, found)
+
+    def _is_for_here(self, batch: Batch) -> bool:
+        if batch.frozen.version_column is not None:
+            return False
+        cells = sum(file.facts.rows for file in batch.files if file.facts) * max(
+            1, len(batch.union.schema.columns)
+        )
+        return max(batch.bytes, cells * _NARROWEST) <= self._most
+
+    def _read(self, batch: Batch) -> list[RowsInMemory] | BadFile:
+        files: list[RowsInMemory] = []
+        size = 0
+        with ThreadPoolExecutor(self._threads, thread_name_prefix="small-batch") as pool:
+            work = [
+                pool.submit(read_file, self._store, file, batch, self._most) for file in batch.files
+            ]
+            try:
+                for file, future in zip(batch.files, work, strict=True):
+                    rows = future.result()
+                    if isinstance(rows, Broken):
+                        return BadFile(file.name, rows)
+                    size += rows.bytes
+                    if size > self._most or (rows.markers == Marker.PARTIAL_UPDATE).any():
+                        raise TooLarge(file.path)
+                    files.append(rows)
+            finally:
+                pool.shutdown(cancel_futures=True)
+        return files
+
+
+def _folded(batch: Batch, files: Sequence[RowsInMemory]) -> FoldedBatch:
+    schema = batch.union.schema
+    markers = np.concatenate([file.markers for file in files])
+    columns = [
+        _joined([file.columns[at] for file in files], arrow_type(column.type))
+        for at, column in enumerate(schema.columns)
+    ]
+    counts = Counts(
+        inserts=int((markers == Marker.INSERT).sum()),
+        updates=int(np.isin(markers, [marker.value for marker in UPDATES]).sum()),
+        deletes=int(np.isin(markers, [Marker.DELETE.value, Marker.TRUNCATE.value]).sum()),
+        first_truncated=_first_truncated(batch, files),
+    )
+    [truncates] = np.nonzero(markers == Marker.TRUNCATE)
+    if len(truncates):
+        # Nothing comes of what was before the last of them, nor of its own row.
+        after = int(truncates[-1]) + 1
+        markers, columns = markers[after:], [column.slice(after) for column in columns]
+    keys = [columns[int(name[1:])] for name in positions_of(schema, batch.frozen.key_columns)]
+    if (markers == Marker.INSERT).all():
+        fold_of = _as_they_are(len(markers))
+    else:
+        fold_of = fold(numbered(keys, len(markers)), markers)
+    rows = _table(columns, fold_of)
+    return FoldedBatch(
+        counts=counts,
+        checksums={f.sequence: r.checksum for f, r in zip(batch.files, files, strict=True)},
+        rows=rows,
+        needs=_needs(batch, rows, fold_of),
+        truncates=bool(len(truncates)),
+    )
+
+
+def _joined(parts: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.ChunkedArray:
+    """One chunk, from which rows can be taken by their places."""
+    chunks = [chunk for part in parts for chunk in part.chunks]
+    return pa.chunked_array([pa.concat_arrays(chunks)] if chunks else [], kind)
+
+
+def _as_they_are(count: int) -> Fold:
+    """Inserts alone, without a key: each is a row."""
+    kinds = np.full(count, MergeKind.PLAIN_INSERT, dtype=object)
+    return Fold(np.arange(count, dtype=np.int64), kinds, np.ones(count, dtype=np.bool_))
+
+
+def _table(columns: Sequence[pa.ChunkedArray], folded: Fold) -> pa.Table:
+    places = pa.array(folded.values)
+    arrays = [column.take(places) for column in columns]
+    arrays += [
+        pa.array([str(kind) for kind in folded.kinds], pa.string()),
+        pa.array(folded.may_insert),
+    ]
+    return pa.table(arrays, names=[*positional(len(columns)), KIND, MAY_INSERT])
+
+
+def _needs(batch: Batch, rows: pa.Table, folded: Fold) -> MergeNeeds:
+    kinds = folded.kinds
+    deletes, updates = kinds == MergeKind.DELETE, kinds == MergeKind.UPDATE
+    merged = rows.filter(pa.array(deletes | updates))
+    positions = positions_of(batch.union.schema, batch.frozen.key_columns)
+    found = {name: bounds(merged.column(name)) for name in positions}
+    return MergeNeeds(
+        deletes=bool(deletes.any()),
+        updates=bool(updates.any()),
+        inserts=bool(((kinds == MergeKind.PLAIN_INSERT) | (updates & folded.may_insert)).any()),
+        bounds={name: both for name, both in found.items() if both is not None},
+    )
+
+
+def _first_truncated(batch: Batch, files: Sequence[RowsInMemory]) -> Truncated | None:
+    pairs = zip(batch.files, files, strict=True)
+    return next((Truncated(f.name, r.truncated) for f, r in pairs if r.truncated), None)

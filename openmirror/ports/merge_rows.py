@@ -1,0 +1,91 @@
+"""A folded batch as a table: at most one merge row per key, and plain inserts (PROTOCOL §5.5).
+
+Whoever folds and whoever commits agree on these names. Data columns are called c0, c1 … in the
+order of the table's schema, so that no name a publisher may choose can clash with ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from openmirror.plan import Batch
+from openmirror.ports.tables import BadFile, Counts
+from openmirror.protocol.checksums import Checksum
+from openmirror.protocol.names import fold_case
+from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.sequence import Sequence
+
+KIND = "kind"
+MAY_INSERT = "may_insert"
+
+
+class MergeKind(StrEnum):
+    """What one folded row does to the table."""
+
+    PLAIN_INSERT = "plain_insert"
+    """Is added, whatever the table holds."""
+    UPDATE = "update"
+    """Replaces every row with its key; one that `may_insert` is added where there is none."""
+    DELETE = "delete"
+    """Removes every row with its key."""
+
+
+def positional(count: int) -> list[str]:
+    """The names of data columns while a batch is underway."""
+    return [f"c{index}" for index in range(count)]
+
+
+def positions_of(schema: TableSchema, names: Iterable[str]) -> list[str]:
+    """The positional names of some columns; each must be there."""
+    index = {fold_case(column.name): f"c{at}" for at, column in enumerate(schema.columns)}
+    return [index[fold_case(name)] for name in names]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MergeNeeds:
+    """What a folded batch asks of the commit, so that it does no more than that."""
+
+    deletes: bool
+    updates: bool
+    inserts: bool
+    """Whether any row may be added: a plain insert, or an update that may insert."""
+    bounds: Mapping[str, tuple[int, int]]
+    """Of key columns of whole numbers and of days since 1970, by position, the least and greatest
+    value of the rows that are merged, none of which is NULL there. Of others nothing is known."""
+
+    @property
+    def merges(self) -> bool:
+        """Whether rows of the table may change."""
+        return self.deletes or self.updates
+
+
+UNKNOWN_NEEDS = MergeNeeds(deletes=True, updates=True, inserts=True, bounds={})
+"""Of a batch that Spark folds while it commits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FoldedBatch:
+    """A small batch that was read and folded in this process."""
+
+    counts: Counts
+    checksums: Mapping[Sequence, Checksum]
+    rows: Any
+    """A `pyarrow.Table`: data columns by position in the types of the batch's union, `kind` as
+    text, `may_insert` as a truth value."""
+    needs: MergeNeeds
+    truncates: bool
+    """Whether the table is emptied before these rows."""
+
+
+class BatchFolder(Protocol):
+    """Reads and folds small batches in this process."""
+
+    def fold(self, batch: Batch) -> FoldedBatch | BadFile | None:
+        """The folded batch, the first file that breaks a rule, or None where Spark must fold it.
+
+        Raises NotThere when a file has gone, ConditionFailed when one is not what was planned.
+        """
+        ...

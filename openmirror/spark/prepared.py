@@ -1,0 +1,73 @@
+"""Batches that were read: held by Spark, or folded in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame, SparkSession
+
+from openmirror.ports import Counts
+from openmirror.ports.merge_rows import FoldedBatch
+from openmirror.protocol.checksums import Checksum
+from openmirror.protocol.sequence import Sequence
+from openmirror.spark.markers import MarkedRows
+
+
+@dataclass
+class SparkPrepared:
+    """A batch held by Spark: what later happens to its files cannot reach it."""
+
+    session: SparkSession
+    changes: DataFrame
+    marked: MarkedRows
+    checksums: Mapping[Sequence, Checksum]
+
+    @property
+    def counts(self) -> Counts:
+        """Rows by kind."""
+        return self.marked.counts
+
+    @property
+    def only_inserts(self) -> bool:
+        """Whether no row needs a key."""
+        return self.counts.operations == self.counts.inserts
+
+    @property
+    def truncates(self) -> bool:
+        """Whether the table is emptied before these rows."""
+        return bool(self.marked.truncates)
+
+    def release(self) -> None:
+        """Let Spark forget the rows: `unpersist` of the frame would not free them."""
+        self.changes._jdf.queryExecution().logical().rdd().unpersist(False)
+
+
+@dataclass
+class FoldedPrepared:
+    """A small batch that is folded already, in memory of this process."""
+
+    folded: FoldedBatch
+
+    @property
+    def counts(self) -> Counts:
+        """Rows by kind."""
+        return self.folded.counts
+
+    @property
+    def checksums(self) -> Mapping[Sequence, Checksum]:
+        """Those of all its files."""
+        return self.folded.checksums
+
+    @property
+    def only_inserts(self) -> bool:
+        """Whether no row needs a key."""
+        return self.counts.operations == self.counts.inserts
+
+    @property
+    def truncates(self) -> bool:
+        """Whether the table is emptied before these rows."""
+        return self.folded.truncates
+
+    def release(self) -> None:
+        """Nothing is held outside this value."""

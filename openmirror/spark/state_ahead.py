@@ -1,0 +1,108 @@
+"""Delta's state of a table, computed while nothing waits for it.
+
+A commit under a transaction asks the table's newest snapshot which transactions it has, and Delta
+answers by reading the log anew, in jobs of its own: a third of a second, most of a small append.
+Delta keeps what it computed with the snapshot, and the next commit of this process finds it there.
+
+All of it is Delta's own affair, by classes that only open-source Delta Lake has: where they are
+absent, as on Databricks, nothing is computed ahead, and commits do what they did.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from py4j.java_gateway import JavaClass
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from openmirror.spark.choosing import TableSize
+
+_DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog"
+_NONE = "scala.None$"
+_FEED = "delta.enableChangeDataFeed"
+
+
+class StateAhead:
+    """Computes states, one after the other, on a thread and in a session of its own."""
+
+    def __init__(self, fresh: Callable[[], SparkSession]) -> None:
+        """`fresh` makes a session, which is made when the first state is wanted."""
+        self._fresh = fresh
+        self._session: SparkSession | None = None
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="state-ahead")
+        self._lock = threading.Lock()
+        self._wanted: set[str] = set()
+        self._sizes: dict[str, TableSize] = {}
+        self._commits = 0
+
+    def committing(self) -> None:
+        """A commit begins: it has the cores."""
+        with self._lock:
+            self._commits += 1
+
+    def committed(self, table: str) -> None:
+        """A commit to a table, by its path as Spark names it, has ended."""
+        with self._lock:
+            self._commits -= 1
+            self._sizes.pop(table, None)
+            waits = self._commits > 0
+        if not waits:
+            self.want(table)
+
+    def want(self, table: str) -> None:
+        """A commit to this table may come: compute its state, unless that is underway or known."""
+        with self._lock:
+            if table in self._wanted or table in self._sizes:
+                return
+            self._wanted.add(table)
+        self._pool.submit(self._compute, table)
+
+    def size(self, table: str) -> TableSize | None:
+        """How large a table was when its state was computed last; None where it was not."""
+        with self._lock:
+            return self._sizes.get(table)
+
+    def close(self) -> None:
+        """Begin nothing more."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def _compute(self, table: str) -> None:
+        size: TableSize | None = None
+        try:
+            size = self._state_of(table)
+        except (Py4JError, PySparkException):
+            # The table is gone, or its log broken, or Spark has ended: the next commit says which.
+            pass
+        finally:
+            with self._lock:
+                self._wanted.discard(table)
+                if size is not None:
+                    self._sizes[table] = size
+
+    def _state_of(self, table: str) -> TableSize | None:
+        if self._session is None:
+            self._session = self._fresh()
+        snapshot = newest_snapshot(self._session, table)
+        if snapshot is None:
+            return None
+        # Asking for this is what computes the state.
+        files = int(snapshot.numOfFiles())
+        feed = str(snapshot.metadata().configuration().get(_FEED).toString())
+        return TableSize(files, int(snapshot.sizeInBytes()), "true" in feed.lower())
+
+
+def newest_snapshot(session: SparkSession, table: str) -> Any | None:
+    """Delta's own newest snapshot of a table; None where this Delta has no such class.
+
+    Raises what Delta raises for a table that is not there, wrapped by py4j.
+    """
+    log = getattr(session._jvm, _DELTA_LOG)
+    if not isinstance(log, JavaClass):
+        return None
+    none = getattr(getattr(session._jvm, _NONE), "MODULE$")
+    return log.forTable(session._jsparkSession, table).update(False, none, none)

@@ -1,0 +1,67 @@
+"""Which commit a batch takes: its shape in, its path out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openmirror.ports.merge_rows import UNKNOWN_NEEDS, MergeNeeds
+from openmirror.spark.choosing import BatchShape, Commit, TableSize, choose
+from openmirror.table.control import BatchKind
+
+SMALL = 1000
+TABLE = TableSize(files=1, bytes=SMALL, has_change_data_feed=False)
+INSERTS = MergeNeeds(deletes=False, updates=False, inserts=True, bounds={})
+NOTHING = replace(INSERTS, inserts=False)
+DELETES = replace(NOTHING, deletes=True)
+MIXED = BatchShape(
+    kind=BatchKind.EXTEND,
+    truncates=False,
+    rewrites=False,
+    needs=MergeNeeds(deletes=True, updates=True, inserts=True, bounds={}),
+    folded_here=True,
+    widens=False,
+    table=TABLE,
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen"),
+    [
+        ({}, Commit.OVERWRITE),
+        ({"needs": DELETES}, Commit.OVERWRITE),
+        ({"table": replace(TABLE, files=2)}, Commit.OVERWRITE),
+        # Nothing that is looked for among the rows.
+        ({"needs": INSERTS}, Commit.APPEND),
+        ({"needs": NOTHING}, Commit.APPEND),
+        ({"needs": INSERTS, "folded_here": False, "table": None}, Commit.APPEND),
+        # Only a small table is written again whole.
+        ({"table": replace(TABLE, bytes=SMALL + 1)}, Commit.MERGE),
+        ({"table": replace(TABLE, files=3)}, Commit.MERGE),
+        ({"table": replace(TABLE, files=0, bytes=0)}, Commit.MERGE),
+        ({"table": None}, Commit.MERGE),
+        # Its feed would have every row twice.
+        ({"table": replace(TABLE, has_change_data_feed=True)}, Commit.MERGE),
+        # Partial updates, version columns and large batches, which Spark folds.
+        ({"folded_here": False}, Commit.MERGE),
+        ({"folded_here": False, "needs": UNKNOWN_NEEDS}, Commit.MERGE),
+        ({"widens": True}, Commit.MERGE),
+        # What the schema, a truncate or a new epoch asks comes first.
+        ({"rewrites": True}, Commit.REWRITE),
+        ({"rewrites": True, "widens": True, "needs": INSERTS}, Commit.REWRITE),
+        ({"truncates": True}, Commit.BEGIN_ANEW),
+        ({"truncates": True, "rewrites": True}, Commit.BEGIN_ANEW),
+        ({"kind": BatchKind.REPLACE}, Commit.REPLACE),
+        ({"kind": BatchKind.REPLACE, "truncates": True, "rewrites": True}, Commit.REPLACE),
+    ],
+)
+def test_a_batch_takes_the_cheapest_commit_that_is_equal(
+    given: dict[str, Any], chosen: Commit
+) -> None:
+    assert choose(replace(MIXED, **given), SMALL) is chosen
+
+
+def test_no_table_is_small_where_the_setting_says_so() -> None:
+    assert choose(MIXED, 0) is Commit.MERGE
