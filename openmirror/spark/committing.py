@@ -192,10 +192,11 @@ def overwrite(
         )
     )
     plain_inserts = merge_rows.where(~merging).select(*data)
-    to = writer(
-        named(rows.unionByName(plain_inserts).coalesce(1), schema), table, transaction, batch_record
-    )
-    to.option("mergeSchema", str(bool(batch.union.added)).lower()).overwrite(F.lit(True))
+    whole = named(rows.unionByName(plain_inserts).coalesce(1), schema)
+    to = writer(whole, table, transaction, batch_record)
+    to = to.option("mergeSchema", str(bool(batch.union.added)).lower())
+    # With this option rows are replaced; without it the table is, and its clustering goes.
+    to.option("replaceWhere", "true").overwrite(F.lit(True))
 
 
 def rewrite(

@@ -67,9 +67,9 @@ class StateAhead:
         with self._lock:
             return self._sizes.get(table)
 
-    def close(self) -> None:
-        """Begin nothing more."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+    def wait(self) -> None:
+        """Until all that is wanted by now has been computed."""
+        self._pool.submit(lambda: None).result()
 
     def _compute(self, table: str) -> None:
         size: TableSize | None = None

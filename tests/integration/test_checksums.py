@@ -1,4 +1,4 @@
-"""Text that is converted has its checksum from being read, however large it is."""
+"""What is read in this process has its checksum from being read, however large it is."""
 
 from __future__ import annotations
 
@@ -11,16 +11,20 @@ from pyspark.sql import SparkSession
 from openmirror.plan.decisions import Idle, Pause
 from openmirror.protocol.rules import Code
 from openmirror.reconcile import checksums
-from tests.zone import Mirror, Zone
+from tests.zone import EVERY_PATH, Mirror, Paths, Zone
 
 
-@pytest.mark.parametrize("converted", [True, False])
+@pytest.mark.parametrize(("converted", "is_small"), [(True, False), (False, False), (False, True)])
 def test_a_large_file_is_known_again_where_the_driver_has_read_it(
-    converted: bool, tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    converted: bool,
+    is_small: bool,
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(checksums, "MOST_READ_FOR_IT", 0)
     zone = Zone(tmp_path)
-    mirror = Mirror(zone, spark)
+    mirror = Mirror(zone, spark, paths=EVERY_PATH if is_small else Paths(small_batch=0))
     if converted:
         columns = [{"Name": "id", "DataType": "Int64"}]
         text = {"FileFormat": "CSV", "SchemaDefinition": {"Columns": columns}}
@@ -32,7 +36,7 @@ def test_a_large_file_is_known_again_where_the_driver_has_read_it(
     assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     os.utime(path)
     left = mirror.reconcile_until_idle("t")
-    if converted:
+    if converted or is_small:
         assert isinstance(left, Idle)
     else:
         assert isinstance(left, Pause)

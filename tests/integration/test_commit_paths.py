@@ -1,0 +1,268 @@
+"""The quicker commits change what their batches say, and nothing else, whatever comes between."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
+
+from openmirror.plan.decisions import Idle
+from openmirror.reconcile.reconciliation import reconcile
+from openmirror.spark import committing, engine
+from openmirror.spark.choosing import Commit, choose
+from openmirror.spark.engine import SparkEngine
+from openmirror.spark.state_ahead import newest_snapshot
+from tests.integration.test_policies import log_of, settings
+from tests.zone import Mirror
+
+KEYED = {"keyColumns": ["id"]}
+Patch = pytest.MonkeyPatch
+INSERT, UPDATE, DELETE, UPSERT = 0, 1, 2, 4
+
+
+def changes(*rows: tuple[int, Any, str]) -> pa.Table:
+    markers, ids, values = zip(*rows, strict=True)
+    return pa.table(
+        {
+            "__rowMarker__": pa.array(markers, pa.int32()),
+            "id": pa.array(ids, pa.int64()),
+            "v": list(values),
+        }
+    )
+
+
+class Watched:
+    """One table whose next commits are seen; its state is known before each."""
+
+    def __init__(self, mirror: Mirror, patch: Patch) -> None:
+        self.mirror = mirror
+        self.chosen: list[Commit] = []
+        self.last = 0
+        patch.setattr(engine, "choose", self._choose)
+        mirror.zone.metadata("t", KEYED)
+
+    def _choose(self, *shape: Any) -> Commit:
+        self.chosen.append(choose(*shape))
+        return self.chosen[-1]
+
+    def apply(self, *rows: tuple[int, Any, str]) -> None:
+        self.land(*rows)
+        assert isinstance(self.mirror.reconcile_until_idle("t"), Idle)
+
+    def land(self, *rows: tuple[int, Any, str]) -> None:
+        of_mirror = self.mirror.engine
+        assert isinstance(of_mirror, SparkEngine)
+        if self.last:
+            of_mirror._ahead.want(str(self.path))
+        of_mirror._ahead.wait()
+        self.last += 1
+        self.mirror.zone.put("t", self.last, changes(*rows))
+
+    @property
+    def path(self) -> Path:
+        return self.mirror.delta_path("t")
+
+    @property
+    def rows(self) -> list[tuple[Any, str]]:
+        found = [(row["id"], row["v"]) for row in self.mirror.rows("t")]
+        return sorted(found, key=lambda row: (row[0] is None, row))
+
+
+@pytest.fixture
+def table(mirror: Mirror, monkeypatch: Patch) -> Watched:
+    return Watched(mirror, monkeypatch)
+
+
+def test_a_small_table_is_written_whole_with_every_copy_of_a_key_and_null_keys(
+    table: Watched,
+) -> None:
+    table.apply((INSERT, 1, "a"), (INSERT, 1, "b"), (INSERT, 2, "c"), (INSERT, None, "n"))
+    table.apply(
+        (UPDATE, 1, "both"), (DELETE, 2, ""), (UPSERT, None, "null"), (INSERT, 9, "new"),
+        (UPSERT, 7, "none there"), (DELETE, 8, ""), (INSERT, 9, "again"),
+    )  # fmt: skip
+    assert table.chosen == [Commit.REPLACE, Commit.OVERWRITE]
+    assert table.rows == [
+        (1, "both"), (1, "both"), (7, "none there"), (9, "again"), (9, "new"), (None, "null")
+    ]  # fmt: skip
+    [_] = DeltaTable(str(table.path)).file_uris()
+    table.apply((DELETE, 1, ""))
+    assert table.chosen[-1] is Commit.OVERWRITE
+    assert [key for key, _ in table.rows] == [7, 9, 9, None]
+
+
+def a_foreign_row(table: Watched) -> None:
+    row = pa.table({"id": pa.array([50], pa.int64()), "v": ["foreign"]})
+    write_deltalake(str(table.path), row, mode="append")
+
+
+def when_written(patch: Patch, act: Callable[[], None]) -> None:
+    """Do something once, when the table that is to be written again has been looked up."""
+    writer = committing.writer
+
+    def later(*given: Any) -> Any:
+        patch.setattr(committing, "writer", writer)
+        act()
+        return writer(*given)
+
+    patch.setattr(committing, "writer", later)
+
+
+def test_a_commit_that_lands_before_a_whole_table_is_written_is_in_what_is_written(
+    table: Watched, monkeypatch: Patch
+) -> None:
+    table.apply((INSERT, 1, "a"), (INSERT, 2, "b"))
+    when_written(monkeypatch, lambda: a_foreign_row(table))
+    table.apply((UPDATE, 1, "A"))
+    assert Commit.OVERWRITE in table.chosen
+    assert table.rows == [(1, "A"), (2, "b"), (50, "foreign")]
+
+
+def test_a_commit_that_lands_while_a_whole_table_is_written_is_a_conflict_and_not_lost(
+    table: Watched, monkeypatch: Patch
+) -> None:
+    table.apply((INSERT, 1, "a"), (INSERT, 2, "b"))
+    overwrite = committing.overwrite
+
+    def once(session: SparkSession, rows: Any, *rest: Any) -> None:
+        monkeypatch.setattr(committing, "overwrite", overwrite)
+        # A row of the commit itself lands the other one: rows are computed inside the transaction.
+        from pyspark.sql import functions as F
+        from pyspark.sql.types import LongType
+
+        path = str(table.path)
+
+        def land(value: int) -> int:
+            from pathlib import Path
+
+            import pyarrow as pa
+            from deltalake import write_deltalake
+
+            if Path(path + ".landed").exists():
+                return value
+            Path(path + ".landed").touch()
+            row = pa.table({"id": pa.array([50], pa.int64()), "v": ["foreign"]})
+            write_deltalake(path, row, mode="append")
+            return value
+
+        landing = F.udf(land, LongType(), useArrow=False).asNondeterministic()
+        overwrite(session, rows.withColumn("c0", landing(F.col("c0"))), *rest)
+
+    monkeypatch.setattr(committing, "overwrite", once)
+    table.apply((UPDATE, 1, "A"))
+    assert table.chosen[1] is Commit.OVERWRITE
+    assert len(table.chosen) > 2, "the first attempt was no conflict"
+    assert table.rows == [(1, "A"), (2, "b"), (50, "foreign")]
+
+
+def test_a_whole_table_that_goes_before_it_is_written_does_not_come_back(
+    table: Watched, monkeypatch: Patch, tmp_path: Path
+) -> None:
+    table.apply((INSERT, 1, "a"))
+    found: list[bool] = []
+
+    def go() -> None:
+        shutil.move(table.path, tmp_path / "gone")
+        found.append(table.path.exists())
+
+    when_written(monkeypatch, go)
+    table.land((UPDATE, 1, "A"))
+    reconcile(table.mirror.ports, table.mirror.engine, table.mirror.table("t"))
+    assert found == [False]
+    assert not (table.path / "_delta_log").exists()
+
+
+def test_a_whole_table_keeps_its_properties_and_its_clustering_and_gets_new_columns(
+    table: Watched,
+) -> None:
+    settings(table.mirror.zone, clustering=["id"], deletionVectors=True)
+    table.apply((INSERT, 1, "a"), (INSERT, 2, "b"))
+    before = log_of(table.mirror, "t")
+    table.land((UPDATE, 1, "A"))
+    more = changes((UPSERT, 3, "c")).append_column("n", pa.array([7], pa.int32()))
+    table.last += 1
+    table.mirror.zone.put("t", table.last, more)
+    assert isinstance(table.mirror.reconcile_until_idle("t"), Idle)
+    after = log_of(table.mirror, "t")
+    assert table.chosen[-1] is Commit.OVERWRITE
+    assert (after.properties, after.clustering) == (before.properties, before.clustering)
+    assert after.table_id == before.table_id
+    assert sorted((r["id"], r["v"], r["n"]) for r in table.mirror.rows("t")) == [
+        (1, "A", None), (2, "b", None), (3, "c", 7)
+    ]  # fmt: skip
+
+
+def test_a_table_with_a_change_feed_is_merged_into_so_that_it_tells_of_changes_alone(
+    table: Watched,
+) -> None:
+    settings(table.mirror.zone, feed=True)
+    table.apply((INSERT, 1, "a"), (INSERT, 2, "b"))
+    table.apply((UPDATE, 1, "A"))
+    assert table.chosen == [Commit.REPLACE, Commit.MERGE]
+    assert table.rows == [(1, "A"), (2, "b")]
+
+
+def test_a_merge_within_the_bounds_of_its_keys_reads_no_file_beyond_them(
+    table: Watched, monkeypatch: Patch
+) -> None:
+    for first in (0, 100, 200):
+        table.apply(*((INSERT, first + at, "old") for at in range(3)))
+    table.apply((UPDATE, 101, "new"), (DELETE, 100, ""), (UPSERT, 150, "added"))
+    assert table.chosen == [Commit.REPLACE, Commit.APPEND, Commit.APPEND, Commit.MERGE]
+    assert table.rows == sorted(
+        [(at, "old") for at in (0, 1, 2, 102, 200, 201, 202)] + [(101, "new"), (150, "added")]
+    )
+    newest = DeltaTable(str(table.path)).history(1)[0]
+    assert newest["operation"] == "MERGE"
+    assert int(newest["operationMetrics"]["numTargetFilesRemoved"]) == 1
+    # The condition alone says so: the other files were not even read.
+    assert "BETWEEN" in str(newest["operationParameters"]).upper() or ">= 100" in str(
+        newest["operationParameters"]
+    )
+
+
+def test_the_state_of_a_table_is_there_before_its_next_commit(table: Watched) -> None:
+    table.apply((INSERT, 1, "a"))
+    of_mirror = table.mirror.engine
+    assert isinstance(of_mirror, SparkEngine)
+    of_mirror._ahead.want(str(table.path))
+    of_mirror._ahead.wait()
+    size = of_mirror._ahead.size(str(table.path))
+    assert size is not None
+    assert (size.files, size.has_change_data_feed) == (1, False)
+    assert size.bytes > 0
+
+
+def test_without_deltas_own_classes_no_state_is_computed_and_every_batch_is_merged(
+    table: Watched, monkeypatch: Patch
+) -> None:
+    from openmirror.spark import state_ahead
+
+    monkeypatch.setattr(state_ahead, "_DELTA_LOG", "com.example.NoSuchLog")
+    assert newest_snapshot(table.mirror.spark, str(table.path)) is None
+    table.apply((INSERT, 1, "a"))
+    table.apply((UPDATE, 1, "A"))
+    assert table.chosen == [Commit.REPLACE, Commit.MERGE]
+    assert table.rows == [(1, "A")]
+
+
+def test_a_state_that_cannot_be_computed_is_no_failure(table: Watched) -> None:
+    of_mirror = table.mirror.engine
+    assert isinstance(of_mirror, SparkEngine)
+    table.apply((INSERT, 1, "a"))
+    log = table.path / "_delta_log" / f"{0:020d}.json"
+    whole = log.read_bytes()
+    for broken in (b"", b"no json"):
+        log.write_bytes(broken)
+        of_mirror._ahead.want(f"{table.path}/../t")
+        of_mirror._ahead.wait()
+        assert of_mirror._ahead.size(f"{table.path}/../t") is None
+    log.write_bytes(whole)
+    table.apply((UPDATE, 1, "A"))
+    assert table.rows == [(1, "A")]
