@@ -28,22 +28,26 @@ from openmirror.protocol.sequence import Sequence
 from openmirror.reconcile.checksums import checksums_of
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.epochs import fence_others
+from openmirror.reconcile.laps import Laps
 from openmirror.reconcile.ledger_files import write_entry
 from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout, user_metadata
 from openmirror.table.control import BatchKind, ControlDocument
 from openmirror.table.log import BatchRecord, TableLog, Totals
+from openmirror.table.phases import Phase
 
 
 def apply_batch(
-    ports: RootPorts, engine: TableEngine, seen: Observation, batch: Batch
+    ports: RootPorts, engine: TableEngine, seen: Observation, batch: Batch, laps: Laps
 ) -> Problem | None:
     """Apply a planned batch, or return the problem that its data has.
 
-    Whatever happens underway, the caller observes the table again. Raises ConditionFailed when
+    Whatever happens underway, the caller observes the table again. `laps` has what it took to plan
+    the batch, and goes on from there. Raises ConditionFailed when
     another runner decided first, and whatever the engine raises for a failed read or commit.
     """
+    laps.end(Phase.PLAN)
     started = ports.clock()
     read = engine.read(batch)
     if isinstance(read, BadFile):
@@ -52,12 +56,14 @@ def apply_batch(
         file = next(file for file in batch.files if file.name == read.name)
         return problem_of(seen.observed, read.broken, file)
     try:
+        laps.end(Phase.READ, within=read.phases)
         ports.steps(Step.FOLDED)
         # Under the ETags that were planned, so of what was read: the next line makes sure of that.
         checksums = {} if batch.is_decided else checksums_of(ports, batch, read.checksums)
         if is_as_planned(ports, batch):
             ports.steps(Step.CHECKED)
-            _decide_and_commit(ports, engine, seen, batch, read, checksums, started)
+            laps.end(Phase.LIST)
+            _decide_and_commit(ports, engine, seen, batch, read, checksums, started, laps)
     finally:
         read.release()
     return None
@@ -91,6 +97,7 @@ def _decide_and_commit(
     prepared: Prepared,
     checksums: Mapping[Sequence, Checksum],
     started: datetime,
+    laps: Laps,
 ) -> None:
     control = seen.observed.control
     if not batch.is_decided:
@@ -107,6 +114,7 @@ def _decide_and_commit(
     assert control.decided is not None  # just now, or by whoever decided this batch before
     write_entry(ports.store, batch, control.decided)
     ports.steps(Step.WRITTEN_DOWN)
+    laps.end(Phase.PLAN)
     if batch.kind is BatchKind.REPLACE:
         create = batch.union.schema if batch.may_create else None
         own = batch.epoch.app_id
@@ -116,13 +124,15 @@ def _decide_and_commit(
         ):
             return
         ports.steps(Step.FENCED)
-    batch_record = _batch_record(seen.observed, control, batch, prepared.counts, started)
+        laps.end(Phase.COMMIT)
+    batch_record = _batch_record(seen.observed, control, batch, prepared.counts, started, laps)
     ports.steps(Step.BEFORE_COMMIT)
     if not _may_alter(ports, batch):
         return
     transaction = Transaction(batch.epoch.app_id, batch.last)
     result = engine.commit(batch, prepared, transaction, user_metadata.encode(batch_record))
     ports.steps(Step.COMMITTED)
+    laps.end(Phase.COMMIT)
     log = ports.logs.read(batch.table) if result is CommitResult.DONE else None
     # Delta skips a repeated transaction in silence: only the log shows whose commit it has.
     if (
@@ -130,7 +140,7 @@ def _decide_and_commit(
         and log.batch_record
         and log.batch_record.operation == batch_record.operation
     ):
-        _report(ports, batch, batch_record, started)
+        _report(ports, batch, batch_record, started, laps)
 
 
 def _may_alter(ports: RootPorts, batch: Batch) -> bool:
@@ -152,6 +162,7 @@ def _batch_record(
     batch: Batch,
     counts: Counts,
     started: datetime,
+    laps: Laps,
 ) -> BatchRecord:
     extends = batch.kind is BatchKind.EXTEND
     before = Totals()
@@ -176,12 +187,17 @@ def _batch_record(
         app_id=batch.epoch.app_id,
         started_at=started,
         schema_changed=extends and bool(batch.union.added or batch.union.widened),
+        begun_at=laps.begun_at,
+        phases=laps.phases,
     )
 
 
-def _report(ports: RootPorts, batch: Batch, batch_record: BatchRecord, started: datetime) -> None:
+def _report(
+    ports: RootPorts, batch: Batch, batch_record: BatchRecord, started: datetime, laps: Laps
+) -> None:
     now = ports.clock()
     done = replace(batch_record, committed_at=now)
+    took = laps.phases
     ports.emit(
         BatchCommitted(
             folder=batch.folder,
@@ -195,6 +211,13 @@ def _report(ports: RootPorts, batch: Batch, batch_record: BatchRecord, started: 
             bytes=batch.bytes,
             duration_seconds=(now - started).total_seconds(),
             lag_seconds=done.lag_seconds,
+            wait_seconds=done.wait_seconds,
+            list_seconds=took[Phase.LIST],
+            inspect_seconds=took[Phase.INSPECT],
+            plan_seconds=took[Phase.PLAN],
+            read_seconds=took[Phase.READ],
+            fold_seconds=took[Phase.FOLD],
+            commit_seconds=took[Phase.COMMIT],
             operation_id=identity(
                 commit_of(batch.kind), batch.folder, batch.epoch.app_id, batch.first, batch.last
             ),

@@ -19,6 +19,7 @@ from openmirror.reconcile.checksums import compared
 from openmirror.reconcile.delta_logs import with_logs, with_mirror
 from openmirror.reconcile.discovery import is_landed
 from openmirror.reconcile.landed_files import with_landed
+from openmirror.reconcile.laps import Laps
 from openmirror.reconcile.reads import (
     Observation,
     first_reads,
@@ -31,31 +32,39 @@ from openmirror.reconcile.reads import (
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
+from openmirror.table.phases import Phase
 
 MOST_OBSERVATIONS = 20
 """A table that changes during so many observations in a row is somebody's error."""
 
 
-def observe(ports: RootPorts, folder: TableFolder, *, listing_last: bool = False) -> Observation:
+def observe(
+    ports: RootPorts, folder: TableFolder, laps: Laps | None = None, *, listing_last: bool = False
+) -> Observation:
     """One consistent observation of a table; starts over while the table changes meanwhile.
 
     Order of reads: incarnation, control document, listing, applied, incarnation again. Applied
     comes after the listing, because a file is only moved away after it was applied. Cleanup asks
-    for `listing_last`: there, what is absent must have been moved before.
+    for `listing_last`: there, what is absent must have been moved before. `laps` learns
+    what takes how long.
 
     Raises NotThere when the landing zone itself cannot be listed, DocumentUnreadable when the
     control document cannot be read, ConditionFailed when the table changed each time, AccessDenied
     when something that every plan needs is refused; a change file or _metadata.json that is refused
     is observed as such.
     """
+    laps = laps or Laps(ports.clock, ports.seconds)
     for _ in range(MOST_OBSERVATIONS):
-        seen = _observe_once(ports, folder, listing_last)
+        seen = _observe_once(ports, folder, laps, listing_last)
+        laps.end(Phase.LIST)
         if seen is not None:
             return seen
     raise ConditionFailed(f"{folder} changed during {MOST_OBSERVATIONS} observations in a row")
 
 
-def _observe_once(ports: RootPorts, folder: TableFolder, listing_last: bool) -> Observation | None:
+def _observe_once(
+    ports: RootPorts, folder: TableFolder, laps: Laps, listing_last: bool
+) -> Observation | None:
     store = ports.store
     landing = layout.table_folder(folder)
     seen = first_reads(ports, folder)
@@ -67,7 +76,9 @@ def _observe_once(ports: RootPorts, folder: TableFolder, listing_last: bool) -> 
             observed = with_logs(ports, _with_listing(ports, observed, landing))
         observed = in_order(rebuilt(ports, replace(seen, observed=observed)))
         observed = compared(ports, with_archive(ports, observed))
+        laps.end(Phase.LIST)
         observed = _with_facts(ports, observed)
+        laps.end(Phase.INSPECT)
         observed = with_mirror(ports, observed)
     except ConditionFailed:
         return None

@@ -36,11 +36,13 @@ from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.drop import drop_table, restore_table
 from openmirror.reconcile.emit import emit_learned, emit_opening
 from openmirror.reconcile.epochs import continue_epoch
+from openmirror.reconcile.laps import Laps
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.status import never_read
 from openmirror.table.control import ControlDocument
+from openmirror.table.phases import Phase
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
     control document cannot be read, Unavailable when a service is away, and what `disposition_of`
     calls fatal.
     """
-    seen, decision = _planned(ports, folder)
+    laps = Laps(ports.clock, ports.seconds)
+    seen, decision = _planned(ports, folder, laps)
     try:
         if seen.etag is ABSENT and isinstance(decision, ACTED_UPON):
             # That there is no document holds as well for a runner that stalled since before there
@@ -74,9 +77,9 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
             # the same epoch. So a table is decided upon only beside a document of its own.
             empty = ControlDocument(folder=str(folder))
             Documents(ports.store).save_table(folder, empty, ABSENT)
-            seen, decision = _planned(ports, folder)
+            seen, decision = _planned(ports, folder, laps)
         seen = save_learned(ports, seen, decision)
-        done = _act(ports, engine, seen, decision)
+        done = _act(ports, engine, seen, decision, laps)
         is_held = isinstance(decision, Held)
         return replace(done, never_read=() if is_held else never_read(seen.observed))
     except (ConditionFailed, NotThere):
@@ -88,10 +91,12 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
         return _failed(ports, folder, decision, error)
 
 
-def _planned(ports: RootPorts, folder: TableFolder) -> tuple[Observation, Decision]:
-    seen = observe(ports, folder)
+def _planned(ports: RootPorts, folder: TableFolder, laps: Laps) -> tuple[Observation, Decision]:
+    seen = observe(ports, folder, laps)
     ports.steps(Step.OBSERVED)
-    return seen, plan(seen.observed, ports.limits, seen.observed.at)
+    decision = plan(seen.observed, ports.limits, seen.observed.at)
+    laps.end(Phase.PLAN)
+    return seen, decision
 
 
 def reconcile_until_idle(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Reconciled:
@@ -103,13 +108,17 @@ def reconcile_until_idle(ports: RootPorts, engine: TableEngine, folder: TableFol
 
 
 def _act(
-    ports: RootPorts, engine: TableEngine, seen: Observation, decision: Decision
+    ports: RootPorts,
+    engine: TableEngine,
+    seen: Observation,
+    decision: Decision,
+    laps: Laps,
 ) -> Reconciled:
     match decision:
         case Apply(batch) | Replace(batch):
             ports.emit(BatchStarted(batch.folder, batch.first, batch.last, len(batch.files)))
             emit_opening(ports, seen.observed, batch)
-            if problem := apply_batch(ports, engine, seen, batch):
+            if problem := apply_batch(ports, engine, seen, batch, laps):
                 control = refused(seen.observed, problem, ports.clock())
                 emit_learned(ports, seen.observed, control)
                 Documents(ports.store).save_table(seen.observed.folder, control, seen.etag)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from openmirror.plan import Limits
@@ -27,6 +29,8 @@ class RootPorts:
     inspector: Inspector
     logs: LogReader
     clock: Clock
+    seconds: Callable[[], float] = time.monotonic
+    """Counts seconds for what is measured; never turned back, and the time of no day."""
     limits: Limits = Limits()
     steps: Steps = no_steps
     emit: EventSink = discard

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
@@ -43,6 +43,7 @@ from openmirror.spark.version_column import version_column_of
 from openmirror.spark.versioned_folding import fold_versioned
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath
+from openmirror.table.phases import Phases
 
 _IN_ONE_TASK = 20_000
 """Rows that are folded in one task; handing them out to several takes longer."""
@@ -56,6 +57,8 @@ class SparkPrepared:
     changes: DataFrame
     marked: MarkedRows
     checksums: Mapping[Number, Checksum]
+    phases: Phases = field(default_factory=dict)
+    """Empty: all was reading, for Spark folds during the commit."""
 
     @property
     def counts(self) -> Counts:

@@ -91,8 +91,9 @@ def without_rows_held_before_the_second_observation() -> list[Patch]:
     """The second observation comes first, and the files are read after it."""
     apply_batch, is_as_planned = apply.apply_batch, apply.is_as_planned
 
-    def check_first(ports: RootPorts, engine: Any, seen: Any, batch: Any) -> Any:
-        return apply_batch(ports, engine, seen, batch) if is_as_planned(ports, batch) else None
+    def check_first(ports: RootPorts, engine: Any, seen: Any, batch: Any, laps: Any) -> Any:
+        as_planned = is_as_planned(ports, batch)
+        return apply_batch(ports, engine, seen, batch, laps) if as_planned else None
 
     return [
         (reconciliation, "apply_batch", check_first),
