@@ -19,6 +19,7 @@ from openmirror.ports import (
 )
 from openmirror.progress.union import EventSink, discard
 from openmirror.reconcile.known_tables import KnownTables
+from openmirror.reconcile.mirror_reads import RecentMirrors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,3 +42,5 @@ class RootPorts:
     for a network."""
     recorded: KnownTables = field(default_factory=KnownTables, compare=False, repr=False)
     """Which folders have a table, as far as it was read before."""
+    mirrors: RecentMirrors = field(default_factory=RecentMirrors, compare=False, repr=False)
+    """What was read of mirrors a moment ago."""
