@@ -590,7 +590,7 @@ def test_a_mirror_that_was_just_held_may_wake_in_vain_and_not_for_long(world: Pu
     assert isinstance(world.filter_event(event), Ignored)
 
 
-def test_a_mirror_that_goes_on_wakes_at_once_and_what_is_wrong_is_found_by_fresh_reads(
+def test_a_mirror_that_goes_on_wakes_at_once_and_problems_are_found_by_fresh_reads(
     world: Published,
 ) -> None:
     world.metadata()
