@@ -9,6 +9,7 @@ from datetime import datetime
 
 from openmirror.errors import NotThere, Problem
 from openmirror.plan import Batch, ObservedState
+from openmirror.plan.facts import LandedFile
 from openmirror.plan.rules import problem_of
 from openmirror.plan.transitions.decided import decide
 from openmirror.ports import (
@@ -23,6 +24,7 @@ from openmirror.ports import (
 from openmirror.ports.telemetry.table_operation import commit_of, identity
 from openmirror.progress.tables import BatchCommitted
 from openmirror.protocol.checksums import Checksum
+from openmirror.protocol.names import ETag
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Sequence
 from openmirror.reconcile.checksums import checksums_of
@@ -34,8 +36,12 @@ from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout, user_metadata
 from openmirror.table.control import BatchKind, ControlDocument
+from openmirror.table.layout import StorePath
 from openmirror.table.log import BatchRecord, TableLog, Totals
 from openmirror.table.phases import Phase
+
+_ASKED_FOR_ONE_BY_ONE = 4
+"""Files of a batch: more than so many are cheaper to list, with all that lies beside them."""
 
 
 def apply_batch(
@@ -76,17 +82,32 @@ def _is_committed(ports: RootPorts, batch: Batch) -> bool:
 
 
 def is_as_planned(ports: RootPorts, batch: Batch) -> bool:
-    """Whether what was read is what was planned: same incarnation of the folder, same ETags."""
+    """Whether what was read is what was planned: same incarnation of the folder, same ETags.
+
+    A few files are asked for one by one: a folder may hold ten thousand others.
+    """
     landing = layout.table_folder(batch.folder)
-    found = {}
     try:
-        for folder in dict.fromkeys(layout.folder_of(file.path) for file in batch.files):
-            for entry in ports.store.list_folder(folder).entries:
-                found[layout.join(folder, entry.name)] = entry.etag
+        if len(batch.files) <= _ASKED_FOR_ONE_BY_ONE:
+            found = {file.path: _etag_of(ports, file) for file in batch.files}
+        else:
+            found = _listed(ports, batch)
     except NotThere:
         return False
     same = all(found.get(file.path) == file.etag for file in batch.files)
     return same and ports.store.incarnation(landing) == batch.epoch.incarnation
+
+
+def _etag_of(ports: RootPorts, file: LandedFile) -> ETag:
+    return ports.store.read(file.path, 0, 0).etag
+
+
+def _listed(ports: RootPorts, batch: Batch) -> dict[StorePath, ETag]:
+    found = {}
+    for folder in dict.fromkeys(layout.folder_of(file.path) for file in batch.files):
+        for entry in ports.store.list_folder(folder).entries:
+            found[layout.join(folder, entry.name)] = entry.etag
+    return found
 
 
 def _decide_and_commit(
