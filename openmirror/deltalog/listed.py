@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from openmirror.deltalog.actions import Damaged, actions_of
-from openmirror.deltalog.listing import Checkpoint, LogFiles, sort_out
+from openmirror.deltalog.listing import Checkpoint, sort_out
 from openmirror.deltalog.state import LogState, after, empty, whole
 from openmirror.errors import NotThere
 from openmirror.ports import Entry, FileStore
@@ -18,46 +18,26 @@ _LAST_CHECKPOINT = "_last_checkpoint"
 
 
 class ListedLog:
-    """Files of one log as they are when this is made; none without a log.
+    """The files of one log as they are when this is made; none without a log.
 
     Its methods raise Damaged, and NotThere or ConditionFailed when a file is another by now.
     """
 
-    def __init__(self, store: FileStore, table: StorePath, files: LogFiles, start: str) -> None:
+    def __init__(
+        self,
+        store: FileStore,
+        table: StorePath,
+        entries: tuple[Entry, ...] | None = None,
+        *,
+        start: str = "",
+    ) -> None:
+        """All files, listed now; or `entries`, which are all whose names follow `start`."""
         self.table = table
-        self.files = files
+        self.files = sort_out(_every(store, table) if entries is None else entries)
         self.is_complete = not start
-        """Whether it has every file, also those before its start."""
+        """Whether no file of the log is missing here."""
         self._store = store
         self._folder = _folder(table)
-
-    @classmethod
-    def complete(cls, store: FileStore, table: StorePath) -> ListedLog:
-        """Every file of the log."""
-        try:
-            entries = store.list_folder(_folder(table)).entries
-        except NotThere:
-            entries = ()
-        return cls(store, table, sort_out(entries), "")
-
-    @classmethod
-    def since(cls, store: FileStore, table: StorePath, start: str) -> ListedLog:
-        """The files whose names do not come before this one: newer versions have later names."""
-        return cls(store, table, sort_out(_part(store, table, start, _MOST)), start)
-
-    @classmethod
-    def of_use(cls, store: FileStore, table: StorePath) -> ListedLog:
-        """The whole log where it has few files, else what begins with its last checkpoint.
-
-        Where a long log does not say which that is, it is listed whole.
-        """
-        entries = _part(store, table, "", FEW)
-        if len(entries) < FEW:
-            return cls(store, table, sort_out(entries), "")
-        version = _last_checkpoint(store, table)
-        if version is None:
-            return cls.complete(store, table)
-        return cls.since(store, table, f"{version:020d}.checkpoint")
 
     def commit(self, version: int, before: LogState | None = None) -> LogState:
         """The state after one more commit; without a state before it, what it says alone."""
@@ -85,8 +65,34 @@ class ListedLog:
         return whole(state)
 
 
+def since(store: FileStore, table: StorePath, start: str) -> ListedLog:
+    """The files whose names do not come before this one: newer versions have later names."""
+    return ListedLog(store, table, _part(store, table, start, _MOST), start=start)
+
+
+def from_its_start_or_checkpoint(store: FileStore, table: StorePath) -> ListedLog:
+    """The whole log where it has few files, else what begins with its last checkpoint.
+
+    Where a long log does not say which that is, it is listed whole.
+    """
+    entries = _part(store, table, "", FEW)
+    if len(entries) < FEW:
+        return ListedLog(store, table, entries)
+    version = _last_checkpoint(store, table)
+    if version is None:
+        return ListedLog(store, table)
+    return since(store, table, f"{version:020d}.checkpoint")
+
+
 def _folder(table: StorePath) -> StorePath:
     return join(table, "_delta_log")
+
+
+def _every(store: FileStore, table: StorePath) -> tuple[Entry, ...]:
+    try:
+        return store.list_folder(_folder(table)).entries
+    except NotThere:
+        return ()
 
 
 def _part(store: FileStore, table: StorePath, start: str, most: int) -> tuple[Entry, ...]:

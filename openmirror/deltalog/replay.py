@@ -11,7 +11,7 @@ from functools import partial
 
 from openmirror.deltalog import history
 from openmirror.deltalog.actions import Damaged
-from openmirror.deltalog.listed import ListedLog
+from openmirror.deltalog.listed import ListedLog, from_its_start_or_checkpoint, since
 from openmirror.deltalog.state import LogState, empty
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.ports import FileStore
@@ -45,20 +45,20 @@ class LogReplay:
 
     def history(self, table: StorePath, limit: int) -> list[BatchRecord]:
         """Our newest commits that are still in the log, newest first; damaged ones left out."""
-        return history.batch_records(ListedLog.complete(self._store, table), limit)
+        return history.batch_records(ListedLog(self._store, table), limit)
 
     def _newest(self, table: StorePath) -> TableLog | BrokenLog | None:
         with self._lock:
             known = self._known.get(table)
         if known is not None and known.anchor is not None:
-            listed = ListedLog.since(self._store, table, known.anchor.name)
+            listed = since(self._store, table, known.anchor.name)
             if known.anchor in listed.files.entries and (log := self._gone_on(listed, known)):
                 return log
-        listed = ListedLog.of_use(self._store, table)
+        listed = from_its_start_or_checkpoint(self._store, table)
         if not listed.is_complete:
             if log := self._gone_on(listed, None):
                 return log
-            listed = ListedLog.complete(self._store, table)
+            listed = ListedLog(self._store, table)
         return self._replay(listed, known)
 
     def _gone_on(self, listed: ListedLog, known: LogState | None) -> TableLog | None:

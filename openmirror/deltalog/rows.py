@@ -34,7 +34,7 @@ def rows(store: FileStore, table: StorePath) -> Iterator[dict[str, Any]]:
 
 def _files(store: FileStore, table: StorePath) -> dict[str, None]:
     """The data files that count in the newest version, in the order of their commits."""
-    files = ListedLog.complete(store, table).files
+    files = ListedLog(store, table).files
     found: dict[str, None] = {}
     first = 0
     if files.checkpoints:
