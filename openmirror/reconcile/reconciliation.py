@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from openmirror.errors import (
     ConditionFailed,
@@ -56,6 +56,8 @@ class Reconciled:
     """How long to leave the table alone before the next one, after a failure; else zero."""
     never_read: tuple[Notice, ...] = ()
     """What lies in the folder like changes, and is never read; nothing of a held table."""
+    oldest: datetime | None = None
+    """When the oldest of the files landed that are left behind a batch that was applied."""
 
 
 ACTED_UPON = (Apply, Replace, Continue, Drop, Restore)
@@ -81,7 +83,11 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
         seen = save_learned(ports, seen, decision)
         done = _act(ports, engine, seen, decision, laps)
         is_held = isinstance(decision, Held)
-        return replace(done, never_read=() if is_held else never_read(seen.observed))
+        return replace(
+            done,
+            never_read=() if is_held else never_read(seen.observed),
+            oldest=_oldest_behind(seen.observed, decision),
+        )
     except (ConditionFailed, NotThere):
         # A lost race is nobody's mistake: the next observation shows what is true now.
         return Reconciled(decision, reschedule=True)
@@ -89,6 +95,14 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
         raise  # a service that is away must not count as a failure of these files
     except Exception as error:  # noqa: BLE001 - the one place that counts a table's failures
         return _failed(ports, folder, decision, error)
+
+
+def _oldest_behind(observed: ObservedState, decision: Decision) -> datetime | None:
+    if not isinstance(decision, Apply | Replace):
+        return None
+    last = decision.batch.last
+    behind = (file for number, file in observed.files.items() if number > last)
+    return min((file.modified for file in behind if not file.archived), default=None)
 
 
 def _planned(ports: RootPorts, folder: TableFolder, laps: Laps) -> tuple[Observation, Decision]:
