@@ -12,7 +12,7 @@ from openmirror.ports import Entry, FileStore
 from openmirror.table.layout import StorePath, join
 
 FEW = 1_000
-"""Files of a log: one that has no more is listed whole by one request."""
+"""Files of a log: one that has fewer is listed whole by one request."""
 _MOST = 1_000_000
 _LAST_CHECKPOINT = "_last_checkpoint"
 

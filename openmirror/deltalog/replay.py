@@ -76,7 +76,8 @@ class LogReplay:
             state = listed.forward(state)
         except Damaged:
             return None  # the whole log shows what is the matter with it, or another way
-        log = replace(state.log, batch_record=state.log.batch_record or history.newest(listed))
+        batch_record = state.log.batch_record or history.newest(listed)
+        log = replace(state.log, batch_record=batch_record, before_fence={})
         if not history.knows_all(log):
             return None
         self._keep(replace(state, log=log))

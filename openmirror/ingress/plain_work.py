@@ -60,7 +60,7 @@ def is_plain_work(ports: RootPorts, folder: TableFolder, announced: str, size: i
     if observed.naming.has_ledger:
         return _is_new(ports, observed, announced)
     own = numbered(observed, announced)
-    # Neither a retained table nor a rival is looked for: each of them is work as well.
+    # Whether a retained table has to be brought back does not matter: that is work as well.
     observed = rebuilt(
         ports, replace(seen, observed=replace(observed, log=ports.logs.read(observed.table)))
     )

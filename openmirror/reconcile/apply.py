@@ -50,8 +50,8 @@ def apply_batch(
     """Apply a planned batch, or return the problem that its data has.
 
     Whatever happens underway, the caller observes the table again. `laps` has what it took to plan
-    the batch, and goes on from there. Raises ConditionFailed when
-    another runner decided first, and whatever the engine raises for a failed read or commit.
+    the batch, and goes on from there. Raises ConditionFailed when another runner decided first, and
+    whatever the engine raises for a failed read or commit.
     """
     laps.end(Phase.PLAN)
     started = ports.clock()
@@ -66,6 +66,7 @@ def apply_batch(
         ports.steps(Step.FOLDED)
         # Under the ETags that were planned, so of what was read: the next line makes sure of that.
         checksums = {} if batch.is_decided else checksums_of(ports, batch, read.checksums)
+        laps.end(Phase.READ)
         if is_as_planned(ports, batch):
             ports.steps(Step.CHECKED)
             laps.end(Phase.LIST)

@@ -49,8 +49,8 @@ def observe(
 
     Order of reads: incarnation, control document, listing, applied, incarnation again. Applied
     comes after the listing, because a file is only moved away after it was applied. Cleanup asks
-    for `listing_last`: there, what is absent must have been moved before. `laps` learns
-    what takes how long.
+    for `listing_last`: there, what is absent must have been moved before. `laps` learns what
+    takes how long.
 
     Raises NotThere when the landing zone itself cannot be listed, DocumentUnreadable when the
     control document cannot be read, ConditionFailed when the table changed each time, AccessDenied

@@ -160,9 +160,9 @@ def without_the_incarnation_again() -> list[Patch]:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._store, name)
 
-    def once(ports: RootPorts, folder: Any, listing_last: bool) -> Any:
+    def once(ports: RootPorts, folder: Any, laps: Any, listing_last: bool) -> Any:
         blind: Any = FirstIncarnation(ports.store)
-        return observe_once(replace(ports, store=blind), folder, listing_last)
+        return observe_once(replace(ports, store=blind), folder, laps, listing_last)
 
     return [(observing, "_observe_once", once)]
 
@@ -174,7 +174,7 @@ def without_the_order_of_an_observation() -> list[Patch]:
         (
             reconciliation,
             "observe",
-            lambda ports, folder: observed(ports, folder, listing_last=True),
+            lambda ports, folder, laps=None: observed(ports, folder, laps, listing_last=True),
         )
     ]
 
