@@ -145,7 +145,8 @@ class Settings(BaseModel):
         default=8,
         ge=1,
         le=64,
-        description="Tables of a storage account that one pass observes at the same time.",
+        description="Tables of a storage account that one pass observes at the same time, and "
+        "files of one table that are inspected so.",
     )
     sweep_interval: Interval = Field(
         default=timedelta(seconds=30),

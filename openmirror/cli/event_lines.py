@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import assert_never
 
-from openmirror.cli.console import clock_time, short
+from openmirror.cli.console import clock_time, short, where_time_went
 from openmirror.plan.decisions import WaitKind
 from openmirror.progress.runner import (
     FileWatchFailed,
@@ -118,14 +118,15 @@ def line_of(event: ProgressEvent, now: datetime) -> str | None:
 
 
 def committed(event: BatchCommitted) -> str:
-    """One commit: which files, which rows, how long it took and how far behind it was."""
+    """One commit: which files, which rows, how long it took, with what, how far behind it was."""
     signs = (("+", event.inserts), ("~", event.updates), ("-", event.deletes))
     changes = " ".join(f"{sign}{count:,}" for sign, count in signs if count)
     replaced = "  whole table" if event.kind is BatchKind.REPLACE else ""
     lag = event.lag_seconds
     behind = f", {short(lag)} after landing" if lag is not None else ""
     took = short(event.duration_seconds)
-    return f"{file_range(event)}{replaced}  {changes or 'no rows'}  {took}{behind}"
+    times = where_time_went(event.wait_seconds, event.phases)
+    return f"{file_range(event)}{replaced}  {changes or 'no rows'}  {took}{behind}{times}"
 
 
 def file_range(batch: BatchStarted | BatchCommitted) -> str:

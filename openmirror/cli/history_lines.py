@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from openmirror.cli.console import short
+from openmirror.cli.console import short, where_time_went
 from openmirror.errors import Problem
 from openmirror.operate.report import HistoryLine, Load, PausingProblem
 from openmirror.protocol.counts import counted
@@ -56,7 +56,8 @@ def _commit(commit: BatchRecord, load: Load | None) -> str:
     )
     behind = "" if commit.lag_seconds is None else f", {short(commit.lag_seconds)} after landing"
     total = f" ({counted(commit.files, 'file')})" if not one else ""
-    return f"{what}{total}: {changes or 'no changes'}{behind}"
+    times = where_time_went(commit.wait_seconds, commit.all_phases)
+    return f"{what}{total}: {changes or 'no changes'}{behind}{times}"
 
 
 def _stopped_by(problem: Problem) -> str:
@@ -97,4 +98,6 @@ def _line_json(line: HistoryLine) -> dict[str, object]:
         "rows": dict(event.rows),
         "bytes": event.bytes,
         "lagSeconds": event.lag_seconds,
+        "waitSeconds": event.wait_seconds,
+        "seconds": {phase.value: spent for phase, spent in event.all_phases.items()},
     }

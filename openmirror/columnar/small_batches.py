@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -87,7 +88,7 @@ class SmallBatches(BatchFolder):
 
 
 def _folded(batch: Batch, files: Sequence[RowsInMemory]) -> FoldedBatch:
-    schema = batch.union.schema
+    began, schema = time.monotonic(), batch.union.schema
     markers = np.concatenate([file.markers for file in files])
     columns = [
         _joined([file.columns[at] for file in files], arrow_type(column.type))
@@ -116,6 +117,7 @@ def _folded(batch: Batch, files: Sequence[RowsInMemory]) -> FoldedBatch:
         rows=rows,
         needs=_needs(batch, rows, fold_of),
         truncates=bool(len(truncates)),
+        fold_seconds=time.monotonic() - began,
     )
 
 

@@ -12,8 +12,16 @@ from openmirror.protocol.sequence import FENCED, START, Position
 from openmirror.table.log import AppId, BatchRecord, TableLog
 
 
+def knows_all(log: TableLog) -> bool:
+    """Whether nothing of an older version is needed to complete it."""
+    return log.live is not None and log.batch_record is not None
+
+
 def with_history(listed: ListedLog, log: TableLog) -> TableLog:
-    """The log, completed by what its newest state lacks; a stranger's is left as it is."""
+    """The log, completed by what its newest state lacks; a stranger's is left as it is.
+
+    All versions that there are must be listed, unless the log `knows_all`.
+    """
     if not log.epochs:
         return log
     fenced = {epoch.app_id for epoch in log.epochs}
@@ -21,7 +29,7 @@ def with_history(listed: ListedLog, log: TableLog) -> TableLog:
     return replace(
         log,
         before_fence=before_fence,
-        batch_record=log.batch_record or _newest_batch_record(listed),
+        batch_record=log.batch_record or newest(listed),
     )
 
 
@@ -40,7 +48,8 @@ def batch_records(listed: ListedLog, limit: int) -> list[BatchRecord]:
     return found
 
 
-def _newest_batch_record(listed: ListedLog) -> BatchRecord | None:
+def newest(listed: ListedLog) -> BatchRecord | None:
+    """Our newest commit among those listed; None also where a damaged one may have been ours."""
     try:
         found = (listed.commit(version).log.batch_record for version in _newest_first(listed))
         return next((batch_record for batch_record in found if batch_record), None)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+
 from openmirror.deltalog.actions import Damaged, actions_of
 from openmirror.deltalog.listing import Checkpoint, sort_out
 from openmirror.deltalog.state import LogState, after, empty, whole
 from openmirror.errors import NotThere
-from openmirror.ports import FileStore
+from openmirror.ports import Entry, FileStore
 from openmirror.table.layout import StorePath, join
+
+FEW = 1_000
+"""Files of a log: one that has fewer is listed whole by one request."""
+_MOST = 1_000_000
+_LAST_CHECKPOINT = "_last_checkpoint"
 
 
 class ListedLog:
@@ -16,15 +23,21 @@ class ListedLog:
     Its methods raise Damaged, and NotThere or ConditionFailed when a file is another by now.
     """
 
-    def __init__(self, store: FileStore, table: StorePath) -> None:
+    def __init__(
+        self,
+        store: FileStore,
+        table: StorePath,
+        entries: tuple[Entry, ...] | None = None,
+        *,
+        start: str = "",
+    ) -> None:
+        """All files, listed now; or `entries`, which are all whose names follow `start`."""
         self.table = table
+        self.files = sort_out(_every(store, table) if entries is None else entries)
+        self.is_complete = not start
+        """Whether no file of the log is missing here."""
         self._store = store
-        self._folder = join(table, "_delta_log")
-        try:
-            entries = store.list_folder(self._folder).entries
-        except NotThere:
-            entries = ()
-        self.files = sort_out(entries)
+        self._folder = _folder(table)
 
     def commit(self, version: int, before: LogState | None = None) -> LogState:
         """The state after one more commit; without a state before it, what it says alone."""
@@ -50,3 +63,50 @@ class ListedLog:
                 raise Damaged(f"version {version} is missing, version {newest} is there")
             state = self.commit(version, state)
         return whole(state)
+
+
+def since(store: FileStore, table: StorePath, start: str) -> ListedLog:
+    """The files whose names do not come before this one: newer versions have later names."""
+    return ListedLog(store, table, _part(store, table, start, _MOST), start=start)
+
+
+def from_its_start_or_checkpoint(store: FileStore, table: StorePath) -> ListedLog:
+    """The whole log where it has few files, else what begins with its last checkpoint.
+
+    Where a long log does not say which that is, it is listed whole.
+    """
+    entries = _part(store, table, "", FEW)
+    if len(entries) < FEW:
+        return ListedLog(store, table, entries)
+    version = _last_checkpoint(store, table)
+    if version is None:
+        return ListedLog(store, table)
+    return since(store, table, f"{version:020d}.checkpoint")
+
+
+def _folder(table: StorePath) -> StorePath:
+    return join(table, "_delta_log")
+
+
+def _every(store: FileStore, table: StorePath) -> tuple[Entry, ...]:
+    try:
+        return store.list_folder(_folder(table)).entries
+    except NotThere:
+        return ()
+
+
+def _part(store: FileStore, table: StorePath, start: str, most: int) -> tuple[Entry, ...]:
+    try:
+        return store.list_part(_folder(table), start, most)
+    except NotThere:
+        return ()
+
+
+def _last_checkpoint(store: FileStore, table: StorePath) -> int | None:
+    """The version that Delta notes beside the log; it may be an old one, and is only a hint."""
+    try:
+        noted = json.loads(store.read(join(_folder(table), _LAST_CHECKPOINT)).data)
+    except (NotThere, ValueError):
+        return None
+    version = noted.get("version") if isinstance(noted, dict) else None
+    return version if isinstance(version, int) and 0 <= version < 10**20 else None

@@ -11,7 +11,7 @@ from functools import partial
 
 from openmirror.deltalog import history
 from openmirror.deltalog.actions import Damaged
-from openmirror.deltalog.listed import ListedLog
+from openmirror.deltalog.listed import ListedLog, from_its_start_or_checkpoint, since
 from openmirror.deltalog.state import LogState, empty
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.ports import FileStore
@@ -19,6 +19,8 @@ from openmirror.table.layout import StorePath
 from openmirror.table.log import BatchRecord, BrokenLog, TableLog
 
 _TRIES = 3
+_FAR = 50
+"""Commits: a checkpoint that is so much newer than what is known is read instead of them."""
 
 
 class LogReplay:
@@ -38,14 +40,50 @@ class LogReplay:
         """
         for _ in range(_TRIES - 1):
             with suppress(NotThere, ConditionFailed):
-                return self._replay(ListedLog(self._store, table))
-        return self._replay(ListedLog(self._store, table))
+                return self._newest(table)
+        return self._newest(table)
 
     def history(self, table: StorePath, limit: int) -> list[BatchRecord]:
         """Our newest commits that are still in the log, newest first; damaged ones left out."""
         return history.batch_records(ListedLog(self._store, table), limit)
 
-    def _replay(self, listed: ListedLog) -> TableLog | BrokenLog | None:
+    def _newest(self, table: StorePath) -> TableLog | BrokenLog | None:
+        with self._lock:
+            known = self._known.get(table)
+        if known is not None and known.anchor is not None:
+            listed = since(self._store, table, known.anchor.name)
+            if known.anchor in listed.files.entries and (log := self._gone_on(listed, known)):
+                return log
+        listed = from_its_start_or_checkpoint(self._store, table)
+        if not listed.is_complete:
+            if log := self._gone_on(listed, None):
+                return log
+            listed = ListedLog(self._store, table)
+        return self._replay(listed, known)
+
+    def _gone_on(self, listed: ListedLog, known: LogState | None) -> TableLog | None:
+        """The newest log, where a part of its files is enough for that; None where it is not."""
+        checkpoint = next(iter(listed.files.checkpoints), None)
+        if known and known.log.version == listed.files.newest:
+            return known.log
+        try:
+            if known and (checkpoint is None or checkpoint.version < known.log.version + _FAR):
+                state = known
+            elif checkpoint:
+                state = listed.checkpoint(checkpoint)
+            else:
+                return None
+            state = listed.forward(state)
+        except Damaged:
+            return None  # the whole log shows what is the matter with it, or another way
+        batch_record = state.log.batch_record or history.newest(listed)
+        log = replace(state.log, batch_record=batch_record, before_fence={})
+        if not history.knows_all(log):
+            return None
+        self._keep(replace(state, log=log))
+        return log
+
+    def _replay(self, listed: ListedLog, known: LogState | None) -> TableLog | BrokenLog | None:
         table, files = listed.table, listed.files
         if files.newest < 0:
             if not files.traces:
@@ -53,8 +91,6 @@ class LogReplay:
             # Calling this "no table" would let somebody create one over its remains.
             left = files.traces[0]
             return BrokenLog(table, f"no commit and no complete checkpoint, only {left}")
-        with self._lock:
-            known = self._known.get(table)
         if known and known.anchor not in files.entries:
             known = None
         if known and known.log.version == files.newest:

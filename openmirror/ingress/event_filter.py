@@ -18,6 +18,7 @@ from openmirror.errors import (
     Unavailable,
 )
 from openmirror.ingress.partial_observation import PartialObservation, observe_partially
+from openmirror.ingress.plain_work import is_plain_work
 from openmirror.plan import ObservedState, plan
 from openmirror.plan.decisions import Apply, Held, HeldBy, Idle, Pause, Replace, Wait
 from openmirror.plan.holding import held
@@ -107,7 +108,7 @@ def _inside(ports: RootPorts, event: LandingEvent, folder: TableFolder, name: st
         return _inner_folder(ports, event, folder, name)
     if name == METADATA_FILE or event.kind is EventKind.FILE_DELETED:
         return _at_table(ports, folder, None)
-    return _at_table(ports, folder, name)
+    return _at_table(ports, folder, name, event.size)
 
 
 def _is_growing(ports: RootPorts, path: layout.StorePath) -> bool:
@@ -127,8 +128,12 @@ def _inner_folder(ports: RootPorts, event: LandingEvent, folder: TableFolder, na
     return Ignored("it is a folder inside a table folder")
 
 
-def _at_table(ports: RootPorts, folder: TableFolder, announced: str | None) -> Answer:
+def _at_table(
+    ports: RootPorts, folder: TableFolder, announced: str | None, size: int | None = None
+) -> Answer:
     try:
+        if announced is not None and is_plain_work(ports, folder, announced, size):
+            return Woken((folder,))
         partial = observe_partially(ports, folder, announced)
         return _filtered(ports, partial, announced)
     except DocumentUnreadable as error:

@@ -71,13 +71,7 @@ def observe_partially(
     observed = seen.observed
     if observed.incarnation is None:
         return PartialObservation(replace(seen, observed=with_logs(ports, observed)))
-    landing = layout.table_folder(folder)
-    observed = _with_metadata(ports, observed, landing)
-    if announced is not None and is_open(observed):
-        # Only a full observation sees which file is first; what was announced is taken for it.
-        found = format_of(naming_of_observed(observed), [(announced, observed.at.timestamp())])
-        observed = replace(observed, found_format=found)
-    observed = replace(observed, naming=naming_of_observed(observed))
+    observed = with_naming(with_metadata(ports, observed), announced)
     read = read_name(observed.naming, announced) if announced is not None else None
     if isinstance(read, NotAChangeFile):
         return PartialObservation(replace(seen, observed=observed), not_a_change_file=read.reason)
@@ -85,53 +79,60 @@ def observe_partially(
     paused_over = recorded.file if recorded else None
     if observed.naming.has_ledger:
         names = dict.fromkeys(name for name in (announced, paused_over) if name)
-        observed = with_logs(ports, _with_names(ports, observed, landing, list(names)))
-        missing = _missing_in_partition(ports, observed, landing, announced) if announced else None
+        observed = with_logs(ports, _with_names(ports, observed, list(names)))
+        missing = missing_in_partition(ports, observed, announced) if announced else None
         return PartialObservation(
             replace(seen, observed=observed), missing if seen.etag is not ABSENT else None
         )
-    own = _numbered(observed, announced)
-    for name in (own, _numbered(observed, paused_over)):
+    own = numbered(observed, announced)
+    for name in (own, numbered(observed, paused_over)):
         if name is not None:
-            observed = _with_file(ports, observed, landing, name)
+            observed = _with_file(ports, observed, name)
     # As in every observation, applied is read after the files that may be pending.
     observed = rebuilt(ports, replace(seen, observed=with_logs(ports, observed)))
     if isinstance(observed.log, BrokenLog):
         return PartialObservation(replace(seen, observed=observed))
-    missing = _missing_before(ports, observed, landing, own)
-    observed = _with_next(ports, observed, landing, own)
+    missing = missing_before(ports, observed, own)
+    observed = with_next(ports, observed, own)
     return PartialObservation(replace(seen, observed=observed), missing)
 
 
-def _numbered(observed: ObservedState, name: str | None) -> ChangeFileName | None:
+def numbered(observed: ObservedState, name: str | None) -> ChangeFileName | None:
+    """A name as that of a numbered change file; None when it is none."""
     parsed = parse_change_file(name, observed.naming.extension) if name else None
     return parsed if isinstance(parsed, ChangeFileName) else None
 
 
-def _with_names(
-    ports: RootPorts, observed: ObservedState, landing: StorePath, names: list[str]
-) -> ObservedState:
+def _with_names(ports: RootPorts, observed: ObservedState, names: list[str]) -> ObservedState:
     """The observed state with these files in any order: only a full observation knows theirs."""
     files: dict[Sequence, LandedFile] = {}
     for number, name in enumerate(names, start=1):
         if isinstance(read_name(observed.naming, name), ParsedName):
-            file = _at(ports, observed, landing, name, Sequence(number))
+            file = file_at(ports, observed, name, Sequence(number))
             files |= {file.sequence: file} if file else {}
     return replace(observed, files=files)
 
 
-def _with_metadata(ports: RootPorts, observed: ObservedState, landing: StorePath) -> ObservedState:
+def with_metadata(ports: RootPorts, observed: ObservedState) -> ObservedState:
+    """The observed state with what `_metadata.json` declares, if it is there."""
     try:
-        metadata, etag = read_metadata(ports.store, landing)
+        metadata, etag = read_metadata(ports.store, layout.table_folder(observed.folder))
     except NotThere:
         return observed
     return replace(observed, metadata=metadata, metadata_etag=etag)
 
 
-def _with_file(
-    ports: RootPorts, observed: ObservedState, landing: StorePath, name: ChangeFileName
-) -> ObservedState:
-    file = _file(ports, observed, landing, name)
+def with_naming(observed: ObservedState, announced: str | None) -> ObservedState:
+    """The observed state with the rules by which its files are found."""
+    if announced is not None and is_open(observed):
+        # Only a full observation sees which file is first; what was announced is taken for it.
+        found = format_of(naming_of_observed(observed), [(announced, observed.at.timestamp())])
+        observed = replace(observed, found_format=found)
+    return replace(observed, naming=naming_of_observed(observed))
+
+
+def _with_file(ports: RootPorts, observed: ObservedState, name: ChangeFileName) -> ObservedState:
+    file = _file(ports, observed, name)
     return (
         observed
         if file is None
@@ -139,17 +140,15 @@ def _with_file(
     )
 
 
-def _file(
-    ports: RootPorts, observed: ObservedState, landing: StorePath, name: ChangeFileName
-) -> LandedFile | None:
-    return _at(ports, observed, landing, str(name), name.sequence)
+def _file(ports: RootPorts, observed: ObservedState, name: ChangeFileName) -> LandedFile | None:
+    return file_at(ports, observed, str(name), name.sequence)
 
 
-def _at(
-    ports: RootPorts, observed: ObservedState, landing: StorePath, name: str, sequence: Sequence
+def file_at(
+    ports: RootPorts, observed: ObservedState, name: str, sequence: Sequence
 ) -> LandedFile | None:
-    """One file as it lies there, without reading it."""
-    path = join(landing, *name.split("/"))
+    """One file of the table folder as it lies there, without reading it; None without one."""
+    path = join(layout.table_folder(observed.folder), *name.split("/"))
     try:
         content = ports.store.read(path, 0, 0)
     except NotThere:
@@ -165,8 +164,8 @@ def _at(
     )
 
 
-def _missing_before(
-    ports: RootPorts, observed: ObservedState, landing: StorePath, announced: ChangeFileName | None
+def missing_before(
+    ports: RootPorts, observed: ObservedState, announced: ChangeFileName | None
 ) -> Sequence | None:
     """The number before the announced file, when it is neither there, applied nor skipped."""
     assert observed.record is not None
@@ -175,17 +174,15 @@ def _missing_before(
     before = Sequence(announced.sequence - 1)
     if before <= observed.record.archived_through or observed.record.skipped(before, None):
         return None
-    if before in observed.files or _file(
-        ports, observed, landing, replace(announced, sequence=before)
-    ):
+    if before in observed.files or _file(ports, observed, replace(announced, sequence=before)):
         return None
     return before
 
 
-def _missing_in_partition(
-    ports: RootPorts, observed: ObservedState, landing: StorePath, announced: str
+def missing_in_partition(
+    ports: RootPorts, observed: ObservedState, announced: str
 ) -> Sequence | None:
-    """The same among a partition's own numbers."""
+    """The same among the numbers of the announced file's own partition."""
     partition, number = number_of(observed, announced)
     if number is None or number == next_sequence(START) or observed.record is None:
         return None
@@ -200,11 +197,11 @@ def _missing_in_partition(
         return None
     extension = layout.name_of(StorePath(announced)).partition(".")[2]
     name = "/".join([*filter(None, [partition]), str(ChangeFileName(before, extension))])
-    return None if _at(ports, observed, landing, name, before) else before
+    return None if file_at(ports, observed, name, before) else before
 
 
-def _with_next(
-    ports: RootPorts, observed: ObservedState, landing: StorePath, announced: ChangeFileName | None
+def with_next(
+    ports: RootPorts, observed: ObservedState, announced: ChangeFileName | None
 ) -> ObservedState:
     """The observed state with the next file inspected; unchanged where a number is missing."""
     record = observed.record
@@ -215,7 +212,7 @@ def _with_next(
     while True:
         file = observed.files.get(sequence)
         if file is None:
-            observed = _with_file(ports, observed, landing, ChangeFileName(sequence, extension))
+            observed = _with_file(ports, observed, ChangeFileName(sequence, extension))
             file = observed.files.get(sequence)
         skip = record.skipped(sequence, file.etag if file else None)
         if skip is None:

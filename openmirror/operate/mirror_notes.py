@@ -18,7 +18,7 @@ from openmirror.protocol.names import (
 from openmirror.protocol.naming_scheme import NamingScheme, may_hold_changes
 from openmirror.protocol.partner import Partner, parse_partner_events
 from openmirror.protocol.rules import Code
-from openmirror.reconcile.mirrors import read_settings
+from openmirror.reconcile.mirror_reads import read_settings
 from openmirror.status import MirrorNotes, Warn, stream_warnings
 from openmirror.table import layout
 from openmirror.table.layout import StorePath

@@ -19,7 +19,7 @@ from openmirror.protocol.names import TablePath
 from openmirror.protocol.rules import Broken
 from openmirror.reconcile.discovery import explore
 from openmirror.reconcile.documents import Documents
-from openmirror.reconcile.mirrors import read_settings
+from openmirror.reconcile.mirror_reads import read_settings
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.status import TableStatus, Trouble, Word, at_second, held_since
 from openmirror.table.control import Hold

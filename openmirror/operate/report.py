@@ -33,7 +33,7 @@ from openmirror.reconcile.concurrently import side_by_side
 from openmirror.reconcile.discovery import Discovered, explore, has_zone
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.emit import emit_statuses, emit_streams
-from openmirror.reconcile.mirrors import read_settings
+from openmirror.reconcile.mirror_reads import read_settings
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.status import (

@@ -75,6 +75,13 @@ class FileStore(Protocol):
         """All direct children, complete, by name."""
         ...
 
+    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
+        """The first `most` children whose names do not come before `start`, by name.
+
+        For names of ASCII alone: only of these every store has the same order.
+        """
+        ...
+
     def incarnation(self, folder: StorePath) -> Incarnation | None:
         """The identity of a folder from its creation to its deletion; None without a folder.
 

@@ -78,6 +78,8 @@ class FoldedBatch:
     needs: MergeNeeds
     truncates: bool
     """Whether the table is emptied before these rows."""
+    fold_seconds: float
+    """How long the fold took, once the files were read."""
 
 
 class BatchFolder(Protocol):

@@ -15,6 +15,7 @@ from openmirror.protocol.sequence import Position, Sequence
 from openmirror.table.control import Truncated
 from openmirror.table.layout import StorePath
 from openmirror.table.log import AppId, BatchRecord, BrokenLog, TableLog
+from openmirror.table.phases import Phases
 
 
 class LogReader(Protocol):
@@ -68,6 +69,11 @@ class Prepared(Protocol):
     @property
     def checksums(self) -> Mapping[Sequence, Checksum]:
         """Those of change files whose bytes were all read on this side of the engine."""
+        ...
+
+    @property
+    def phases(self) -> Phases:
+        """How the time until it was prepared divides; what is not in it was reading."""
         ...
 
     def release(self) -> None:

@@ -11,6 +11,7 @@ from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Position, Sequence
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath
+from openmirror.table.phases import Phase, Phases
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,14 @@ class BatchCommitted(TableEvent):
     """From the first read of the batch to its commit."""
     lag_seconds: float | None
     """From the landing of the oldest file to the commit; None when no file has a time."""
+    wait_seconds: float | None
+    """From the landing of the oldest file until it was begun; what follows is each `Phase`."""
+    list_seconds: float
+    inspect_seconds: float
+    plan_seconds: float
+    read_seconds: float
+    fold_seconds: float
+    commit_seconds: float
     operation_id: str
     """The identity that telemetry has for the same commit."""
 
@@ -52,6 +61,18 @@ class BatchCommitted(TableEvent):
     def rows(self) -> int:
         """All change rows of the batch."""
         return self.inserts + self.updates + self.deletes
+
+    @property
+    def phases(self) -> Phases:
+        """What each phase took."""
+        return {
+            Phase.LIST: self.list_seconds,
+            Phase.INSPECT: self.inspect_seconds,
+            Phase.PLAN: self.plan_seconds,
+            Phase.READ: self.read_seconds,
+            Phase.FOLD: self.fold_seconds,
+            Phase.COMMIT: self.commit_seconds,
+        }
 
 
 @dataclass(frozen=True)

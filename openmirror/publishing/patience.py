@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from openmirror.errors import Unavailable
-from openmirror.ports import Absent, Content, FileStore, Listing
+from openmirror.ports import Absent, Content, Entry, FileStore, Listing
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.table.layout import StorePath
 
@@ -43,6 +43,10 @@ class PatientStore:
     def list_folder(self, folder: StorePath) -> Listing:
         """As the store does."""
         return self._asked(lambda: self._inner.list_folder(folder))
+
+    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
+        """As the store does."""
+        return self._asked(lambda: self._inner.list_part(folder, start, most))
 
     def incarnation(self, folder: StorePath) -> Incarnation | None:
         """As the store does."""

@@ -9,6 +9,7 @@ from datetime import datetime
 
 from openmirror.errors import NotThere, Problem
 from openmirror.plan import Batch, ObservedState
+from openmirror.plan.facts import LandedFile
 from openmirror.plan.rules import problem_of
 from openmirror.plan.transitions.decided import decide
 from openmirror.ports import (
@@ -23,27 +24,36 @@ from openmirror.ports import (
 from openmirror.ports.telemetry.table_operation import commit_of, identity
 from openmirror.progress.tables import BatchCommitted
 from openmirror.protocol.checksums import Checksum
+from openmirror.protocol.names import ETag
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Sequence
 from openmirror.reconcile.checksums import checksums_of
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.epochs import fence_others
+from openmirror.reconcile.laps import Laps
 from openmirror.reconcile.ledger_files import write_entry
 from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout, user_metadata
 from openmirror.table.control import BatchKind, ControlDocument
+from openmirror.table.layout import StorePath
 from openmirror.table.log import BatchRecord, TableLog, Totals
+from openmirror.table.phases import Phase
+
+_ASKED_FOR_ONE_BY_ONE = 4
+"""Files of a batch: more than so many are cheaper to list, with all that lies beside them."""
 
 
 def apply_batch(
-    ports: RootPorts, engine: TableEngine, seen: Observation, batch: Batch
+    ports: RootPorts, engine: TableEngine, seen: Observation, batch: Batch, laps: Laps
 ) -> Problem | None:
     """Apply a planned batch, or return the problem that its data has.
 
-    Whatever happens underway, the caller observes the table again. Raises ConditionFailed when
-    another runner decided first, and whatever the engine raises for a failed read or commit.
+    Whatever happens underway, the caller observes the table again. `laps` has what it took to plan
+    the batch, and goes on from there. Raises ConditionFailed when another runner decided first, and
+    whatever the engine raises for a failed read or commit.
     """
+    laps.end(Phase.PLAN)
     started = ports.clock()
     read = engine.read(batch)
     if isinstance(read, BadFile):
@@ -52,12 +62,15 @@ def apply_batch(
         file = next(file for file in batch.files if file.name == read.name)
         return problem_of(seen.observed, read.broken, file)
     try:
+        laps.end(Phase.READ, within=read.phases)
         ports.steps(Step.FOLDED)
         # Under the ETags that were planned, so of what was read: the next line makes sure of that.
         checksums = {} if batch.is_decided else checksums_of(ports, batch, read.checksums)
+        laps.end(Phase.READ)
         if is_as_planned(ports, batch):
             ports.steps(Step.CHECKED)
-            _decide_and_commit(ports, engine, seen, batch, read, checksums, started)
+            laps.end(Phase.LIST)
+            _decide_and_commit(ports, engine, seen, batch, read, checksums, started, laps)
     finally:
         read.release()
     return None
@@ -70,17 +83,32 @@ def _is_committed(ports: RootPorts, batch: Batch) -> bool:
 
 
 def is_as_planned(ports: RootPorts, batch: Batch) -> bool:
-    """Whether what was read is what was planned: same incarnation of the folder, same ETags."""
+    """Whether what was read is what was planned: same incarnation of the folder, same ETags.
+
+    A few files are asked for one by one: a folder may hold ten thousand others.
+    """
     landing = layout.table_folder(batch.folder)
-    found = {}
     try:
-        for folder in dict.fromkeys(layout.folder_of(file.path) for file in batch.files):
-            for entry in ports.store.list_folder(folder).entries:
-                found[layout.join(folder, entry.name)] = entry.etag
+        if len(batch.files) <= _ASKED_FOR_ONE_BY_ONE:
+            found = {file.path: _etag_of(ports, file) for file in batch.files}
+        else:
+            found = _listed(ports, batch)
     except NotThere:
         return False
     same = all(found.get(file.path) == file.etag for file in batch.files)
     return same and ports.store.incarnation(landing) == batch.epoch.incarnation
+
+
+def _etag_of(ports: RootPorts, file: LandedFile) -> ETag:
+    return ports.store.read(file.path, 0, 0).etag
+
+
+def _listed(ports: RootPorts, batch: Batch) -> dict[StorePath, ETag]:
+    found = {}
+    for folder in dict.fromkeys(layout.folder_of(file.path) for file in batch.files):
+        for entry in ports.store.list_folder(folder).entries:
+            found[layout.join(folder, entry.name)] = entry.etag
+    return found
 
 
 def _decide_and_commit(
@@ -91,6 +119,7 @@ def _decide_and_commit(
     prepared: Prepared,
     checksums: Mapping[Sequence, Checksum],
     started: datetime,
+    laps: Laps,
 ) -> None:
     control = seen.observed.control
     if not batch.is_decided:
@@ -107,6 +136,7 @@ def _decide_and_commit(
     assert control.decided is not None  # just now, or by whoever decided this batch before
     write_entry(ports.store, batch, control.decided)
     ports.steps(Step.WRITTEN_DOWN)
+    laps.end(Phase.PLAN)
     if batch.kind is BatchKind.REPLACE:
         create = batch.union.schema if batch.may_create else None
         own = batch.epoch.app_id
@@ -116,13 +146,15 @@ def _decide_and_commit(
         ):
             return
         ports.steps(Step.FENCED)
-    batch_record = _batch_record(seen.observed, control, batch, prepared.counts, started)
+        laps.end(Phase.COMMIT)
+    batch_record = _batch_record(seen.observed, control, batch, prepared.counts, started, laps)
     ports.steps(Step.BEFORE_COMMIT)
     if not _may_alter(ports, batch):
         return
     transaction = Transaction(batch.epoch.app_id, batch.last)
     result = engine.commit(batch, prepared, transaction, user_metadata.encode(batch_record))
     ports.steps(Step.COMMITTED)
+    laps.end(Phase.COMMIT)
     log = ports.logs.read(batch.table) if result is CommitResult.DONE else None
     # Delta skips a repeated transaction in silence: only the log shows whose commit it has.
     if (
@@ -130,7 +162,7 @@ def _decide_and_commit(
         and log.batch_record
         and log.batch_record.operation == batch_record.operation
     ):
-        _report(ports, batch, batch_record, started)
+        _report(ports, batch, batch_record, started, laps)
 
 
 def _may_alter(ports: RootPorts, batch: Batch) -> bool:
@@ -152,6 +184,7 @@ def _batch_record(
     batch: Batch,
     counts: Counts,
     started: datetime,
+    laps: Laps,
 ) -> BatchRecord:
     extends = batch.kind is BatchKind.EXTEND
     before = Totals()
@@ -176,12 +209,17 @@ def _batch_record(
         app_id=batch.epoch.app_id,
         started_at=started,
         schema_changed=extends and bool(batch.union.added or batch.union.widened),
+        begun_at=laps.begun_at,
+        phases=laps.phases,
     )
 
 
-def _report(ports: RootPorts, batch: Batch, batch_record: BatchRecord, started: datetime) -> None:
+def _report(
+    ports: RootPorts, batch: Batch, batch_record: BatchRecord, started: datetime, laps: Laps
+) -> None:
     now = ports.clock()
     done = replace(batch_record, committed_at=now)
+    took = laps.phases
     ports.emit(
         BatchCommitted(
             folder=batch.folder,
@@ -195,6 +233,13 @@ def _report(ports: RootPorts, batch: Batch, batch_record: BatchRecord, started: 
             bytes=batch.bytes,
             duration_seconds=(now - started).total_seconds(),
             lag_seconds=done.lag_seconds,
+            wait_seconds=done.wait_seconds,
+            list_seconds=took[Phase.LIST],
+            inspect_seconds=took[Phase.INSPECT],
+            plan_seconds=took[Phase.PLAN],
+            read_seconds=took[Phase.READ],
+            fold_seconds=took[Phase.FOLD],
+            commit_seconds=took[Phase.COMMIT],
             operation_id=identity(
                 commit_of(batch.kind), batch.folder, batch.epoch.app_id, batch.first, batch.last
             ),

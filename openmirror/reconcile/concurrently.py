@@ -1,9 +1,10 @@
-"""Observing many tables at the same time, where each observation waits for a remote store."""
+"""Observing many tables, or many files, at the same time, where each waits for a remote store."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from openmirror.reconcile.root_ports import RootPorts
@@ -25,5 +26,31 @@ def side_by_side(
         underway = [pool.submit(observe, item) for item in items]
         try:
             return [one.result() for one in underway]
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+
+def ahead(
+    ports: RootPorts, items: Iterable[_Item], observe: Callable[[_Item], _Found]
+) -> Generator[tuple[_Item, _Found], None, None]:
+    """Each item with what `observe` returns for it, one after the other, while later ones go on.
+
+    For a caller that may stop: `concurrent_observations` are underway at most, and what one of
+    them raises is raised when it is its turn. Close it to leave the rest.
+    """
+    if ports.concurrent_observations == 1:
+        yield from ((item, observe(item)) for item in items)
+        return
+    underway: deque[tuple[_Item, Future[_Found]]] = deque()
+    with ThreadPoolExecutor(ports.concurrent_observations, thread_name_prefix="inspect") as pool:
+        try:
+            for item in items:
+                underway.append((item, pool.submit(observe, item)))
+                if len(underway) == ports.concurrent_observations:
+                    first, found = underway.popleft()
+                    yield first, found.result()
+            while underway:
+                first, found = underway.popleft()
+                yield first, found.result()
         finally:
             pool.shutdown(cancel_futures=True)

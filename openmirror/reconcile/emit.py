@@ -105,6 +105,8 @@ def _committed(
         rows=batch_record.rows,
         bytes=batch_record.bytes,
         latency_seconds=batch_record.lag_seconds,
+        wait_seconds=batch_record.wait_seconds,
+        phases=batch_record.all_phases,
     )
 
 

@@ -4,34 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from openmirror.errors import AccessDenied, ConditionFailed, NotThere
-from openmirror.mirroring import Mirroring, parse_mirroring
+from openmirror.errors import ConditionFailed
+from openmirror.mirroring import Mirroring
 from openmirror.plan.mirror import ObservedMirror, plan_mirror
 from openmirror.plan.observed import TablePolicy
 from openmirror.plan.transitions.confirmed import used_up
 from openmirror.ports import ABSENT, FileStore
-from openmirror.protocol.names import ETag, TableFolder, TableName
+from openmirror.protocol.names import TableFolder, TableName
 from openmirror.protocol.rules import Broken
 from openmirror.reconcile.discovery import known_folders, landed_folders
-from openmirror.reconcile.documents import Documents, Stored
-from openmirror.reconcile.refusals import refused_place
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.mirror_reads import read_mirror, read_settings
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
 from openmirror.table.control import MirrorDocument
-
-
-def read_settings(store: FileStore, mirror: str) -> tuple[Mirroring | Broken, ETag | None]:
-    """The parsed mirroring.json, an empty one where there is none, or the rule that it breaks.
-
-    With the file's ETag, which problems are bound to; None without a file.
-    """
-    try:
-        content = store.read(layout.mirror_settings(mirror))
-    except NotThere:
-        return parse_mirroring(b"{}"), None
-    except AccessDenied as error:
-        return refused_place(error), None
-    return parse_mirroring(content.data), content.etag
 
 
 def policy_for(settings: Mirroring | Broken, name: TableName) -> TablePolicy | Broken:
@@ -49,14 +35,7 @@ def wrong_settings(store: FileStore, mirrors: Iterable[str]) -> dict[str, str]:
 
 def default_schema(store: FileStore, mirror: str) -> str:
     """The mirror's frozen default schema, or the one that would be frozen now; reads only."""
-    return schema_of(store, mirror, Documents(store).mirror(mirror))
-
-
-def schema_of(store: FileStore, mirror: str, stored: Stored[MirrorDocument]) -> str:
-    """The same, of a mirror whose document was read already."""
-    if stored.etag is not ABSENT:
-        return stored.value.default_schema
-    return _declared_schema(store, mirror) or stored.value.default_schema
+    return read_mirror(store, mirror).default_schema
 
 
 def _declared_schema(store: FileStore, mirror: str) -> str | None:

@@ -18,7 +18,8 @@ from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.landed_files import list_landed
 from openmirror.reconcile.ledger_files import read_entries
 from openmirror.reconcile.ledger_order import in_ledger_order
-from openmirror.reconcile.mirrors import policy_for, read_settings, schema_of
+from openmirror.reconcile.mirror_reads import MirrorRead, read_mirror
+from openmirror.reconcile.mirrors import policy_for
 from openmirror.reconcile.refusals import refused_place
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
@@ -34,19 +35,17 @@ class Observation:
     etag: ETag | Absent
 
 
-def first_reads(ports: RootPorts, folder: TableFolder) -> Observation:
+def first_reads(
+    ports: RootPorts, folder: TableFolder, known: MirrorRead | None = None
+) -> Observation:
     """What every observation begins with: incarnation, control document, settings of the mirror.
 
-    Raises DocumentUnreadable.
+    With what is `known` of the mirror these are not read. Raises DocumentUnreadable.
     """
-    store, documents = ports.store, Documents(ports.store)
-    incarnation = store.incarnation(layout.table_folder(folder))
-    stored = documents.table(folder)
-    # Settings before the schema that they name: settings that are mended between the two reads
-    # then cannot pass together with a schema from before.
-    settings, policy_etag = read_settings(store, folder.mirror)
-    of_mirror = documents.mirror(folder.mirror)
-    name = table_name(folder.path, schema_of(store, folder.mirror, of_mirror))
+    incarnation = ports.store.incarnation(layout.table_folder(folder))
+    stored = Documents(ports.store).table(folder)
+    mirror = known or read_mirror(ports.store, folder.mirror)
+    name = table_name(folder.path, mirror.default_schema)
     table = layout.delta_table(folder.mirror, name)
     observed = ObservedState(
         folder=folder,
@@ -55,9 +54,9 @@ def first_reads(ports: RootPorts, folder: TableFolder) -> Observation:
         at=ports.clock(),
         incarnation=incarnation,
         control=stored.value,
-        policy=policy_for(settings, name),
-        policy_etag=policy_etag,
-        mirror_hold=of_mirror.value.hold,
+        policy=policy_for(mirror.settings, name),
+        policy_etag=mirror.settings_etag,
+        mirror_hold=mirror.document.hold,
     )
     return Observation(observed, stored.etag)
 

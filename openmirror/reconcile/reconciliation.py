@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from openmirror.errors import (
     ConditionFailed,
@@ -36,11 +36,13 @@ from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.drop import drop_table, restore_table
 from openmirror.reconcile.emit import emit_learned, emit_opening
 from openmirror.reconcile.epochs import continue_epoch
+from openmirror.reconcile.laps import Laps
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.status import never_read
 from openmirror.table.control import ControlDocument
+from openmirror.table.phases import Phase
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class Reconciled:
     """How long to leave the table alone before the next one, after a failure; else zero."""
     never_read: tuple[Notice, ...] = ()
     """What lies in the folder like changes, and is never read; nothing of a held table."""
+    oldest: datetime | None = None
+    """When the oldest of the files landed that are left behind a batch that was applied."""
 
 
 ACTED_UPON = (Apply, Replace, Continue, Drop, Restore)
@@ -66,7 +70,8 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
     control document cannot be read, Unavailable when a service is away, and what `disposition_of`
     calls fatal.
     """
-    seen, decision = _planned(ports, folder)
+    laps = Laps(ports.clock, ports.seconds)
+    seen, decision = _planned(ports, folder, laps)
     try:
         if seen.etag is ABSENT and isinstance(decision, ACTED_UPON):
             # That there is no document holds as well for a runner that stalled since before there
@@ -74,11 +79,15 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
             # the same epoch. So a table is decided upon only beside a document of its own.
             empty = ControlDocument(folder=str(folder))
             Documents(ports.store).save_table(folder, empty, ABSENT)
-            seen, decision = _planned(ports, folder)
+            seen, decision = _planned(ports, folder, laps)
         seen = save_learned(ports, seen, decision)
-        done = _act(ports, engine, seen, decision)
+        done = _act(ports, engine, seen, decision, laps)
         is_held = isinstance(decision, Held)
-        return replace(done, never_read=() if is_held else never_read(seen.observed))
+        return replace(
+            done,
+            never_read=() if is_held else never_read(seen.observed),
+            oldest=_oldest_behind(seen.observed, decision),
+        )
     except (ConditionFailed, NotThere):
         # A lost race is nobody's mistake: the next observation shows what is true now.
         return Reconciled(decision, reschedule=True)
@@ -88,10 +97,20 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
         return _failed(ports, folder, decision, error)
 
 
-def _planned(ports: RootPorts, folder: TableFolder) -> tuple[Observation, Decision]:
-    seen = observe(ports, folder)
+def _oldest_behind(observed: ObservedState, decision: Decision) -> datetime | None:
+    if not isinstance(decision, Apply | Replace):
+        return None
+    last = decision.batch.last
+    behind = (file for number, file in observed.files.items() if number > last)
+    return min((file.modified for file in behind if not file.archived), default=None)
+
+
+def _planned(ports: RootPorts, folder: TableFolder, laps: Laps) -> tuple[Observation, Decision]:
+    seen = observe(ports, folder, laps)
     ports.steps(Step.OBSERVED)
-    return seen, plan(seen.observed, ports.limits, seen.observed.at)
+    decision = plan(seen.observed, ports.limits, seen.observed.at)
+    laps.end(Phase.PLAN)
+    return seen, decision
 
 
 def reconcile_until_idle(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Reconciled:
@@ -103,13 +122,17 @@ def reconcile_until_idle(ports: RootPorts, engine: TableEngine, folder: TableFol
 
 
 def _act(
-    ports: RootPorts, engine: TableEngine, seen: Observation, decision: Decision
+    ports: RootPorts,
+    engine: TableEngine,
+    seen: Observation,
+    decision: Decision,
+    laps: Laps,
 ) -> Reconciled:
     match decision:
         case Apply(batch) | Replace(batch):
             ports.emit(BatchStarted(batch.folder, batch.first, batch.last, len(batch.files)))
             emit_opening(ports, seen.observed, batch)
-            if problem := apply_batch(ports, engine, seen, batch):
+            if problem := apply_batch(ports, engine, seen, batch, laps):
                 control = refused(seen.observed, problem, ports.clock())
                 emit_learned(ports, seen.observed, control)
                 Documents(ports.store).save_table(seen.observed.folder, control, seen.etag)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from openmirror.plan import Limits
@@ -17,6 +19,7 @@ from openmirror.ports import (
 )
 from openmirror.progress.union import EventSink, discard
 from openmirror.reconcile.known_tables import KnownTables
+from openmirror.reconcile.mirror_reads import RecentMirrors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +30,8 @@ class RootPorts:
     inspector: Inspector
     logs: LogReader
     clock: Clock
+    seconds: Callable[[], float] = time.monotonic
+    """Counts seconds for what is measured; never turned back, and the time of no day."""
     limits: Limits = Limits()
     steps: Steps = no_steps
     emit: EventSink = discard
@@ -37,3 +42,5 @@ class RootPorts:
     for a network."""
     recorded: KnownTables = field(default_factory=KnownTables, compare=False, repr=False)
     """Which folders have a table, as far as it was read before."""
+    mirrors: RecentMirrors = field(default_factory=RecentMirrors, compare=False, repr=False)
+    """What was read of mirrors a moment ago."""

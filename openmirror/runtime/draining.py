@@ -31,6 +31,7 @@ from openmirror.runtime.attempts import MOST_ATTEMPTS_AT_ONE_POSITION, Attempts
 from openmirror.runtime.isolation import (
     SHORTEST_WAIT,
     UnreadableTable,
+    again,
     reconcile_isolated,
 )
 from openmirror.runtime.sweeping import publish_all, unlisted_in
@@ -180,7 +181,7 @@ class _Draining:
             with self._lock:
                 self.outcomes[folder] = UnreadableTable(reason)
             return None
-        return Reschedule(done.delay, backing_off=bool(done.delay)) if done.reschedule else None
+        return again(done)
 
     def _sits_out(self, folder: TableFolder, waiting: Waiting) -> bool:
         """Whether it ends by itself within seconds."""

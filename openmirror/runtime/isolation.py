@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from openmirror.errors import (
     AccessDenied,
@@ -54,6 +54,8 @@ class ReconcileOutcome:
     delay: timedelta = timedelta()
     never_read: tuple[Notice, ...] = ()
     """What lies in the folder like changes, and is never read."""
+    oldest: datetime | None = None
+    """When the oldest of the files landed that are left, where more may follow."""
 
 
 def reconcile_isolated(
@@ -90,7 +92,9 @@ def reconcile_isolated(
     if isinstance(done.decision, Wait):
         waiting = done.decision.waiting
         ports.emit(TableWaiting(folder, waiting.kind, waiting.detail, waiting.until))
-    return ReconcileOutcome(done.decision, done.reschedule, done.delay, done.never_read)
+    return ReconcileOutcome(
+        done.decision, done.reschedule, done.delay, done.never_read, oldest=done.oldest
+    )
 
 
 def unreadable_event(
@@ -100,6 +104,13 @@ def unreadable_event(
     if isinstance(error, DocumentUnreadable):
         return ControlDocumentInvalid(folder, error.code, str(error))
     return TableUnreadable(folder, reason_of(error))
+
+
+def again(done: ReconcileOutcome) -> Reschedule | None:
+    """When a table is due once more by what its reconciliation found; None when it is not."""
+    if not done.reschedule:
+        return None
+    return Reschedule(done.delay, backing_off=bool(done.delay), oldest=done.oldest)
 
 
 SHORTEST_WAIT = timedelta(milliseconds=50)
@@ -119,4 +130,4 @@ class Reconciler:
         if isinstance(done.outcome, Wait) and done.outcome.waiting.until:
             left = done.outcome.waiting.until - self._ports.clock()
             return Reschedule(max(left, SHORTEST_WAIT))
-        return Reschedule(done.delay, backing_off=bool(done.delay)) if done.reschedule else None
+        return again(done)

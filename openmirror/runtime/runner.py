@@ -215,7 +215,7 @@ class Runner:
         if reason := _failure(done, attempts):
             return self._failure_of(folder, messages, reason, done.delay, away=away)
         if done.reschedule:
-            return Reschedule()
+            return Reschedule(oldest=done.oldest)
         self._idle(folder, messages)
         if isinstance(done.outcome, Wait) and done.outcome.waiting.until:
             left = max(done.outcome.waiting.until - self._ports.clock(), SHORTEST_WAIT)

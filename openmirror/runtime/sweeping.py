@@ -28,7 +28,8 @@ from openmirror.reconcile.clean import Cleaned, clean_table
 from openmirror.reconcile.concurrently import side_by_side
 from openmirror.reconcile.discovery import Discovered, explore
 from openmirror.reconcile.leftovers import clear_leftovers
-from openmirror.reconcile.mirrors import open_mirror, read_settings
+from openmirror.reconcile.mirror_reads import read_settings
+from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.isolation import unreadable_event

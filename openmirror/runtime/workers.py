@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from openmirror.protocol.names import TableFolder
 
@@ -21,19 +21,29 @@ class Reschedule:
     after: timedelta = timedelta()
     backing_off: bool = False
     """Whether wake-ups before then are ignored: it is a delay after a failure, not a wait."""
+    oldest: datetime | None = None
+    """When the oldest of the files landed that it has left, where that is known."""
+
+
+_Turn = tuple[int, float]
+"""In which round a table has its turn, and the time of its oldest file there."""
+_NOT_KNOWN = float("inf")
 
 
 class WorkerPool:
-    """Takes turns: a table with more to do goes to the end of the line, so that none starves.
+    """Takes turns: a table with more to do waits for all others' turns, so that none starves.
 
+    Of those that have had as many, the one with the oldest file comes next.
     Wake-ups of a table that is in line already, or that come while it is reconciled, count as one.
     """
 
     def __init__(self, reconcile: Callable[[TableFolder], Reschedule | None], count: int) -> None:
         self._reconcile = reconcile
         self._changed = threading.Condition()
-        self._line: dict[TableFolder, None] = {}
-        self._busy: set[TableFolder] = set()
+        self._line: dict[TableFolder, _Turn] = {}
+        self._round = 0
+        self._busy: dict[TableFolder, int] = {}
+        """The round of each table that is being reconciled."""
         self._woken_while_busy: set[TableFolder] = set()
         self._later: dict[TableFolder, tuple[float, Reschedule]] = {}
         self._stopping = False
@@ -56,7 +66,7 @@ class WorkerPool:
                 if self._later[folder][1].backing_off:
                     return
                 del self._later[folder]
-            self._line[folder] = None
+            self._line.setdefault(folder, (self._round, _NOT_KNOWN))
             self._changed.notify()
 
     def wait(self) -> None:
@@ -112,11 +122,12 @@ class WorkerPool:
                 now = time.monotonic()
                 for folder in [f for f, (due, _) in self._later.items() if due <= now]:
                     del self._later[folder]
-                    self._line[folder] = None
+                    self._line[folder] = (self._round, _NOT_KNOWN)
                 if self._line:
-                    folder = next(iter(self._line))
-                    del self._line[folder]
-                    self._busy.add(folder)
+                    folder = min(self._line, key=lambda folder: self._line[folder])
+                    turn, _ = self._line.pop(folder)
+                    self._round = max(self._round, turn)
+                    self._busy[folder] = self._round
                     return folder
                 due = min((due for due, _ in self._later.values()), default=None)
                 self._changed.wait(None if due is None else due - now)
@@ -124,7 +135,7 @@ class WorkerPool:
 
     def _done(self, folder: TableFolder, reschedule: Reschedule | None) -> None:
         with self._changed:
-            self._busy.discard(folder)
+            had = self._busy.pop(folder)
             woken = folder in self._woken_while_busy
             self._woken_while_busy.discard(folder)
             if (
@@ -135,5 +146,8 @@ class WorkerPool:
                 due = time.monotonic() + reschedule.after.total_seconds()
                 self._later[folder] = (due, reschedule)
             elif woken or reschedule is not None:
-                self._line[folder] = None
+                oldest = reschedule.oldest if reschedule else None
+                # Whoever was busy for several rounds has not saved up turns.
+                turn = max(had + 1, self._round)
+                self._line[folder] = (turn, oldest.timestamp() if oldest else _NOT_KNOWN)
             self._changed.notify_all()

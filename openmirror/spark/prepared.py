@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -12,6 +12,7 @@ from openmirror.ports.merge_rows import FoldedBatch
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.sequence import Sequence
 from openmirror.spark.markers import MarkedRows
+from openmirror.table.phases import Phase, Phases
 
 
 @dataclass
@@ -22,6 +23,8 @@ class SparkPrepared:
     changes: DataFrame
     marked: MarkedRows
     checksums: Mapping[Sequence, Checksum]
+    phases: Phases = field(default_factory=dict)
+    """Empty: all was reading, for Spark folds during the commit."""
 
     @property
     def counts(self) -> Counts:
@@ -58,6 +61,11 @@ class FoldedPrepared:
     def checksums(self) -> Mapping[Sequence, Checksum]:
         """Those of all its files."""
         return self.folded.checksums
+
+    @property
+    def phases(self) -> Phases:
+        """What of the time went to folding."""
+        return {Phase.FOLD: self.folded.fold_seconds}
 
     @property
     def only_inserts(self) -> bool:

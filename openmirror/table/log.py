@@ -12,6 +12,7 @@ from openmirror.protocol.names import Incarnation, TableFolder, TablePath
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import FENCED, START, Position
 from openmirror.table.layout import StorePath
+from openmirror.table.phases import Phase, Phases
 
 AppId = NewType("AppId", str)
 """An epoch as the Delta log names it: `openmirror/<mirror>/<folder>/<incarnation>/<epoch>`."""
@@ -74,6 +75,10 @@ class BatchRecord:
     """When its runner began to read the batch."""
     schema_changed: bool = False
     """Whether it added or widened columns of a table that was there."""
+    begun_at: datetime | None = None
+    """When the observation began that it was planned by; None in those of versions before."""
+    phases: Phases = field(default_factory=dict)
+    """What its phases took up to the commit, whose own end nobody knew when this was written."""
     committed_at: datetime | None = None
 
     @property
@@ -82,6 +87,26 @@ class BatchRecord:
         if self.landed_at is None or self.committed_at is None:
             return None
         return max(0.0, (self.committed_at - self.landed_at).total_seconds())
+
+    @property
+    def wait_seconds(self) -> float | None:
+        """From landing until it was begun."""
+        if self.landed_at is None or self.begun_at is None:
+            return None
+        return max(0.0, (self.begun_at - self.landed_at).total_seconds())
+
+    @property
+    def all_phases(self) -> Phases:
+        """What each phase took; the commit took what is left until the log's own time of it.
+
+        Empty where the record says nothing of them.
+        """
+        if self.begun_at is None or self.committed_at is None:
+            return self.phases
+        whole = (self.committed_at - self.begun_at).total_seconds()
+        left = max(0.0, whole - sum(self.phases.values()))
+        before = self.phases.get(Phase.COMMIT, 0.0)
+        return {**self.phases, Phase.COMMIT: round(before + left, 4)}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from openmirror.table.log import AppId, BatchRecord, Totals
+from openmirror.table.phases import Phase, Phases
 
 _KEY = "openmirror"
 _FORMAT = 1
+_PHASES = frozenset(phase.value for phase in Phase)
 
 
 def encode(batch_record: BatchRecord) -> str:
@@ -37,6 +40,8 @@ def encode(batch_record: BatchRecord) -> str:
             if batch_record.started_at
             else None,
             "schemaChanged": batch_record.schema_changed,
+            "begunAt": _utc(batch_record.begun_at).isoformat() if batch_record.begun_at else None,
+            "seconds": dict(batch_record.phases),
         },
         separators=(",", ":"),
     )
@@ -75,7 +80,13 @@ def _batch_record(value: Mapping[str, object]) -> BatchRecord:
         app_id=AppId(_text(value.get("epoch", ""))),
         started_at=_moment(value.get("startedAt")),
         schema_changed=value.get("schemaChanged") is True,
+        begun_at=_moment(value.get("begunAt")),
+        phases=_phases(_mapping(value.get("seconds", {}))),
     )
+
+
+def _phases(value: Mapping[str, object]) -> Phases:
+    return {Phase(name): _seconds(spent) for name, spent in value.items() if name in _PHASES}
 
 
 def _moment(value: object) -> datetime | None:
@@ -97,6 +108,12 @@ def _whole(value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
         raise TypeError(f"a whole number was expected, not {value!r}")
     return value
+
+
+def _seconds(value: object) -> float:
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        raise TypeError(f"seconds were expected, not {value!r}")
+    return float(value)
 
 
 def _mapping(value: object) -> Mapping[str, object]:

@@ -34,7 +34,7 @@ from openmirror.protocol.rules import Broken
 from openmirror.protocol.streams import Offset
 from openmirror.publishing.advertised import advertised
 from openmirror.publishing.places import zone_place
-from openmirror.reconcile.mirrors import read_settings
+from openmirror.reconcile.mirror_reads import read_settings
 from openmirror.settings import Settings
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import LAKE, StorePath, landing_zone

@@ -12,7 +12,7 @@ from openmirror.mirroring import DeclaredTopic
 from openmirror.ports import FileStore
 from openmirror.progress.runner import PeriodicTask
 from openmirror.protocol.rules import Broken
-from openmirror.reconcile.mirrors import read_settings
+from openmirror.reconcile.mirror_reads import read_settings
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.timers import Beside, Repeating, Wake
 from openmirror.settings import Settings

@@ -38,6 +38,7 @@ from openmirror.stores.local.store import LocalStore
 from openmirror.table.control import BatchKind, Truncated
 from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
+from openmirror.table.phases import Phases
 from tests.conformance.interpreter import open_parquet, parquet_rows, row_in, table_in
 from tests.harness.paper import PaperEngine
 
@@ -56,6 +57,10 @@ class _Read:
         inserts, deletes = kinds.count(Marker.INSERT), kinds.count(Marker.DELETE)
         updates = len(kinds) - inserts - deletes
         return Counts(inserts, updates, deletes, self.truncated)
+
+    @property
+    def phases(self) -> Phases:
+        return {}
 
     def release(self) -> None:
         """Nothing is held elsewhere."""

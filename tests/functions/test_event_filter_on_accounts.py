@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+import requests
 
 from openmirror.ingress.event_filter import Answer, Found, Ignored, Woken
 from openmirror.ingress.queue_wake_up import QueueWaker
+from openmirror.ingress.receiving import receive
+from openmirror.ingress.start_runner import Starter
 from openmirror.protocol.rules import Code
 from openmirror.runtime.sweeping import sweep
+from openmirror.stores.azure.event_grid import read_events
 from openmirror.table import layout
+from openmirror.wiring.local import utc_now
 from tests.harness.account import Account, served_account
 from tests.harness.publishing import KEYED, file_name, parquet, table
 
@@ -81,3 +89,63 @@ def test_a_deleted_table_folder_wakes(account: Account) -> None:
     account.reconcile_until_idle(ORDERS)
     deleted = answers(account, account.landing.get_directory_client(PLACE).delete_directory)
     assert deleted[-1] == Woken((ORDERS,))
+
+
+# --- What an event costs --------------------------------------------------------------------------
+
+MOST_REQUESTS = 6
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Every request of this process."""
+    seen: list[str] = []
+    send = requests.Session.send
+
+    def counted(session: requests.Session, request: Any, **more: Any) -> Any:
+        seen.append(f"{request.method} {request.url}")
+        return send(session, request, **more)
+
+    monkeypatch.setattr(requests.Session, "send", counted)
+    return seen
+
+
+def asked_of_an_event(account: Account, sent: list[str], number: int, data: bytes) -> list[str]:
+    """What the newest event of an upload asks of the account; it wakes its table."""
+    account.upload(f"{PLACE}/{file_name(number)}", data)
+    event = account.server.events[-1]
+    sent.clear()
+    starter = Starter(account.work, None, utc_now)
+    received = receive(account.ports, account.work, starter, read_events(json.dumps(event)))
+    assert [answer for _, answer in received.answers] == [Woken((ORDERS,))]
+    return list(sent)
+
+
+def test_an_event_of_a_table_that_goes_on_costs_few_requests_whatever_its_files_size(
+    account: Account, sent: list[str]
+) -> None:
+    keyed(account)
+    large = parquet(id=list(np.random.default_rng(1).integers(0, 2**60, 50_000)))
+    assert len(large) > 300_000
+    account.upload(f"{PLACE}/{file_name(1)}", parquet())
+    account.reconcile_until_idle(ORDERS)
+    asked_of_an_event(account, sent, 2, parquet())
+    account.reconcile_until_idle(ORDERS)
+    small = asked_of_an_event(account, sent, 3, parquet())
+    assert len(small) < MOST_REQUESTS, small
+    account.reconcile_until_idle(ORDERS)
+    asked = asked_of_an_event(account, sent, 4, large)
+    assert len(asked) <= MOST_REQUESTS, asked
+
+
+def test_an_event_costs_the_same_requests_behind_10_and_behind_80_files(
+    account: Account, sent: list[str]
+) -> None:
+    keyed(account)
+    costs = []
+    for begin, end in ((1, 10), (11, 80)):
+        for number in range(begin, end):
+            account.upload(f"{PLACE}/{file_name(number)}", parquet())
+        asked_of_an_event(account, sent, end, parquet())
+        costs.append(asked_of_an_event(account, sent, end, parquet()))
+    assert len(costs[0]) == len(costs[1]) <= MOST_REQUESTS, costs

@@ -26,6 +26,7 @@ from openmirror.protocol.sequence import Sequence
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath, join
 from openmirror.table.log import BrokenLog
+from openmirror.table.phases import Phases
 
 
 class _PaperBatch:
@@ -38,6 +39,10 @@ class _PaperBatch:
 
     @property
     def checksums(self) -> dict[Sequence, Checksum]:
+        return {}
+
+    @property
+    def phases(self) -> Phases:
         return {}
 
     def release(self) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from openmirror.ports import Absent, Content, FileStore, Listing
+from openmirror.ports import Absent, Content, Entry, FileStore, Listing
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.table.layout import StorePath
 
@@ -57,6 +57,10 @@ class WatchedStore:
 
     def list_folder(self, folder: StorePath) -> Listing:
         return self._watched(Call("list_folder", folder), lambda: self._inner.list_folder(folder))
+
+    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
+        call = Call("list_part", folder)
+        return self._watched(call, lambda: self._inner.list_part(folder, start, most))
 
     def incarnation(self, folder: StorePath) -> Incarnation | None:
         return self._watched(Call("incarnation", folder), lambda: self._inner.incarnation(folder))

@@ -63,6 +63,7 @@ class World:
             inspector=ChangeFileInspector(self.watched),
             logs=LogReplay(self.watched),
             clock=self.clock,
+            seconds=lambda: self.clock().timestamp(),
             limits=self.limits,
             steps=steps,
             emit=self.reported.append,

@@ -11,12 +11,16 @@ from typing import Any
 import pytest
 
 import openmirror.spark.engine as spark_engine
+from openmirror.deltalog import LogReplay
 from openmirror.errors import WrongRequest
 from openmirror.operate.requests import Operator, reseed, undrop
 from openmirror.plan.decisions import Held, Idle, Wait, WaitKind
+from openmirror.protocol.names import TableName
 from openmirror.reconcile.clean import clean_table
+from openmirror.table import layout
+from openmirror.table.phases import Phase
 from tests.harness.publishing import file_name
-from tests.zone import Mirror, Zone
+from tests.zone import MIRROR, Mirror, Zone
 
 ME = Operator("me", "by mistake")
 FILES = 6
@@ -50,6 +54,24 @@ def test_a_table_is_made_where_a_writer_died_before_its_first_commit(
     assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     assert _ids(mirror) == [1, 2]
     assert left.exists()
+
+
+def test_the_log_says_where_the_time_of_each_commit_went(zone: Zone, mirror: Mirror) -> None:
+    zone.put("t", 1, _rows(1, 2))
+    mirror.reconcile_until_idle("t")
+    zone.put("t", 2, _rows(2, 3))
+    mirror.reconcile_until_idle("t")
+    place = layout.delta_table(MIRROR, TableName("dbo", "t"))
+    commits = LogReplay(mirror.ports.store).history(place, 5)
+    assert [commit.last for commit in commits] == [2, 1]
+    for commit in commits:
+        took = commit.all_phases
+        assert set(took) == set(Phase)
+        assert took[Phase.READ] + took[Phase.COMMIT] > 0
+        assert commit.wait_seconds is not None
+        assert commit.lag_seconds == pytest.approx(
+            commit.wait_seconds + sum(took.values()), abs=0.1
+        )
 
 
 @pytest.mark.parametrize("at", ["before it is opened", "once it is listed"])

@@ -14,7 +14,7 @@ from typing import Any
 from unittest import mock
 
 from openmirror.errors import NotThere
-from openmirror.ingress import event_filter, partial_observation
+from openmirror.ingress import event_filter, partial_observation, plain_work
 from openmirror.plan import ObservedState, batching, needs
 from openmirror.plan.decisions import Pause
 from openmirror.plan.observed import Limits
@@ -278,10 +278,20 @@ def _a_sweep_that_asks_nothing() -> list[Patch]:
 def _the_announced_file_is_checked() -> list[Patch]:
     inspect = partial_observation._with_facts
 
-    def announced_one(ports: Any, observed: Any, landing: Any, announced: Any) -> Any:
+    def announced_one(ports: Any, observed: Any, announced: Any) -> Any:
         return inspect(ports, observed, announced.sequence) if announced else observed
 
-    return [(partial_observation, "_with_next", announced_one)]
+    return [(where, "with_next", announced_one) for where in (partial_observation, plain_work)]
+
+
+def _old_reads_decide() -> list[Patch]:
+    first_reads = reads.first_reads
+
+    def from_before(ports: RootPorts, folder: Any) -> Any:
+        known = ports.mirrors.recent(ports.store, folder.mirror, ports.seconds())
+        return first_reads(ports, folder, known)
+
+    return [(partial_observation, "first_reads", from_before)]
 
 
 def _the_event_filter_pauses_for_what_appears_overwritten() -> list[Patch]:
@@ -300,13 +310,13 @@ def _what_was_found_first_stays() -> list[Patch]:
 
 
 def _files_are_old_at_the_event_filter() -> list[Patch]:
-    at = partial_observation._at
+    at = partial_observation.file_at
 
     def old(*asked: Any) -> Any:
         file = at(*asked)
         return file and replace(file, modified=datetime(2000, 1, 1, tzinfo=UTC))
 
-    return [(partial_observation, "_at", old)]
+    return [(partial_observation, "file_at", old)]
 
 
 def at_the_filter(test: Callable[[test_event_filter.Published], None]) -> Callable[[], None]:
@@ -418,6 +428,12 @@ RULES: Mapping[str, str | Mutation] = {
     "full observation would find: an overwritten applied file comes before it": Mutation(
         _what_was_found_first_stays,
         witnesses.the_sweep_puts_an_overwritten_applied_file_before_what_the_event_filter_found,
+    ),
+    "Nothing but a wake-up comes of a read from before": Mutation(
+        _old_reads_decide,
+        at_the_filter(
+            test_event_filter.test_a_mirror_that_goes_on_wakes_at_once_and_problems_are_found_by_fresh_reads
+        ),
     ),
     "How old a file is, only a listing shows: the event filter takes it as just written": Mutation(
         _files_are_old_at_the_event_filter,

@@ -20,6 +20,7 @@ from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Sequence
 from openmirror.reconcile.clean import clean_table
 from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.mirror_reads import RECENT_SECONDS
 from openmirror.reconcile.reconciliation import reconcile_until_idle
 from openmirror.table import layout
 from openmirror.table.control import Hold, Request, RequestKind, Skip
@@ -93,6 +94,8 @@ def _hold(world: OneTable, how: str) -> None:
         documents.save_mirror("m", held, stored.etag)
     else:
         world.store.put(layout.mirror_settings("m"), b'{"properties": {"mountedTables": []}}')
+    # For so long the event filter may know a mirror from before, and wake in vain.
+    world.clock.turn(timedelta(seconds=RECENT_SECONDS))
 
 
 metadatas = st.sampled_from([None, "keyed", "keyed", "broken", "other"])

@@ -26,6 +26,7 @@ from openmirror.table import layout, user_metadata
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath, join
 from openmirror.table.log import AppId, BatchRecord, Epoch, TableLog
+from openmirror.table.phases import Phases
 
 Stall = Callable[[str, object], None]
 """Called with every effect just before it; the scheduler may let others go first."""
@@ -93,6 +94,10 @@ class ModelPrepared:
 
     @property
     def checksums(self) -> dict[Sequence, Checksum]:
+        return {}
+
+    @property
+    def phases(self) -> Phases:
         return {}
 
     def release(self) -> None:

@@ -91,8 +91,9 @@ def without_rows_held_before_the_second_observation() -> list[Patch]:
     """The second observation comes first, and the files are read after it."""
     apply_batch, is_as_planned = apply.apply_batch, apply.is_as_planned
 
-    def check_first(ports: RootPorts, engine: Any, seen: Any, batch: Any) -> Any:
-        return apply_batch(ports, engine, seen, batch) if is_as_planned(ports, batch) else None
+    def check_first(ports: RootPorts, engine: Any, seen: Any, batch: Any, laps: Any) -> Any:
+        as_planned = is_as_planned(ports, batch)
+        return apply_batch(ports, engine, seen, batch, laps) if as_planned else None
 
     return [
         (reconciliation, "apply_batch", check_first),
@@ -159,9 +160,9 @@ def without_the_incarnation_again() -> list[Patch]:
         def __getattr__(self, name: str) -> Any:
             return getattr(self._store, name)
 
-    def once(ports: RootPorts, folder: Any, listing_last: bool) -> Any:
+    def once(ports: RootPorts, folder: Any, laps: Any, listing_last: bool) -> Any:
         blind: Any = FirstIncarnation(ports.store)
-        return observe_once(replace(ports, store=blind), folder, listing_last)
+        return observe_once(replace(ports, store=blind), folder, laps, listing_last)
 
     return [(observing, "_observe_once", once)]
 
@@ -173,7 +174,7 @@ def without_the_order_of_an_observation() -> list[Patch]:
         (
             reconciliation,
             "observe",
-            lambda ports, folder: observed(ports, folder, listing_last=True),
+            lambda ports, folder, laps=None: observed(ports, folder, laps, listing_last=True),
         )
     ]
 

@@ -41,6 +41,7 @@ class _Engine(PaperEngine):
         class Large:
             counts = Counts(inserts=rows, updates=rows // 3, deletes=rows // 40)
             checksums = prepared.checksums
+            phases = prepared.phases
 
             def release(self) -> None:
                 prepared.release()

@@ -33,6 +33,7 @@ from openmirror.ports.telemetry.table_operation import (
 from openmirror.ports.telemetry.table_status_event import Health, TableStatusEvent
 from openmirror.protocol.partner import Partner
 from openmirror.table.log import AppId
+from openmirror.table.phases import Phase
 from tests.harness.publishing import table
 
 AT = datetime(2026, 11, 21, 10, 30, tzinfo=timezone(timedelta(hours=1)))
@@ -184,6 +185,8 @@ def test_an_operation_has_the_documented_fields_and_no_other() -> None:
         last=2,
         rows={"inserts": 1, "updates": 2, "deletes": 3},
         latency_seconds=1.5,
+        wait_seconds=0.5,
+        phases=dict.fromkeys(Phase, 0.25),
         error=OperationError(ErrorType.USER, "FileUnreadable", "it is none"),
         correlation="e-1",
     )

@@ -35,6 +35,7 @@ from openmirror.runtime.sweeping import clean, publish_all
 from openmirror.stores.memory.work import MemoryLeases, MemoryWorkQueue
 from openmirror.table import layout
 from openmirror.table.layout import join
+from openmirror.table.phases import Phase
 from openmirror.wiring.telemetry import CONNECTION, emitting, emitting_through_the_host
 from tests.harness.dying import Killed, dies_at
 from tests.harness.paper import PaperEngine
@@ -76,6 +77,7 @@ class Mixed(PaperEngine):
         class Held:
             counts = Counts(inserts=5, updates=3, deletes=1)
             checksums = prepared.checksums
+            phases = prepared.phases
 
             def release(self) -> None:
                 prepared.release()
@@ -132,6 +134,8 @@ def test_a_run_sends_each_operation_with_every_field_of_fabrics_log(
         "Correlation": "e-42",
     }
     measured = {"OperationStartTime", "OperationEndTime", "ReplicatorBatchLatency", "OperationId"}
+    phases = {f"{phase.value.capitalize()}Seconds" for phase in Phase}
+    measured |= {"WaitSeconds", *phases}
     assert {name: last[name] for name in known} == known
     assert set(last) == {*known, *measured, "logger_name"}
     assert _moment(last["OperationStartTime"]) <= _moment(last["OperationEndTime"])

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from openmirror.table.log import AppId, BatchRecord, Totals
+from openmirror.table.phases import Phase
 from openmirror.table.user_metadata import decode, encode
 
 BATCH_RECORD = BatchRecord(
@@ -46,6 +47,8 @@ batch_records = st.builds(
     app_id=some_text.map(AppId),
     started_at=st.none() | st.datetimes(timezones=st.just(UTC)),
     schema_changed=st.booleans(),
+    begun_at=st.none() | st.datetimes(timezones=st.just(UTC)),
+    phases=st.dictionaries(st.sampled_from(Phase), st.floats(0, 1e6), max_size=6),
 )
 
 
@@ -57,9 +60,28 @@ def test_every_batch_record_comes_back_as_it_was(batch_record: BatchRecord) -> N
 
 def test_a_batch_record_of_the_version_before_is_read_without_its_epoch() -> None:
     value = json.loads(encode(BATCH_RECORD))
-    for later in ("epoch", "startedAt", "schemaChanged"):
+    for later in ("epoch", "startedAt", "schemaChanged", "begunAt", "seconds"):
         del value[later]
     assert decode(json.dumps(value)) == BATCH_RECORD
+
+
+def test_a_phase_of_a_later_version_is_passed_over() -> None:
+    value = json.loads(encode(replace(BATCH_RECORD, phases={Phase.READ: 0.5})))
+    value["seconds"]["dream"] = 7
+    decoded = decode(json.dumps(value))
+    assert decoded is not None
+    assert decoded.phases == {Phase.READ: 0.5}
+
+
+def test_what_a_commit_took_is_left_to_the_time_in_the_log() -> None:
+    begun = datetime(2026, 1, 2, 3, 4, 10, tzinfo=UTC)
+    known = replace(BATCH_RECORD, begun_at=begun, phases={Phase.LIST: 0.25, Phase.COMMIT: 0.5})
+    assert known.all_phases == known.phases
+    assert BATCH_RECORD.all_phases == {}
+    whole = replace(known, committed_at=begun + timedelta(seconds=3))
+    assert whole.all_phases == {Phase.LIST: 0.25, Phase.COMMIT: 2.75}
+    early = replace(known, committed_at=begun - timedelta(seconds=3))  # a clock behind ours
+    assert early.all_phases == known.phases
 
 
 def test_the_commit_time_is_left_to_the_log() -> None:

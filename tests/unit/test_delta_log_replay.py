@@ -574,7 +574,11 @@ def overwritten_after_listing(store: WatchedStore, *table_ids: str) -> None:
     left = iter(table_ids)
 
     def overwrite(call: Call) -> None:
-        if call.method == "list_folder" and call.path == LOG and (table_id := next(left, None)):
+        if (
+            call.method in ("list_folder", "list_part")
+            and call.path == LOG
+            and (table_id := next(left, None))
+        ):
             store.write(join(LOG, name(0)), lines(PROTOCOL, metadata(table_id)))
 
     store.after = overwrite
@@ -591,3 +595,101 @@ def test_a_log_that_never_stands_still_is_a_lost_race(store: WatchedStore) -> No
     overwritten_after_listing(store, *(str(i) for i in range(10)))
     with pytest.raises(ConditionFailed):
         LogReplay(store).read(TABLE)
+
+
+# Logs of many commits
+
+
+def many(store: FileStore, commits: int) -> None:
+    """So many commits of ours, with the checkpoints and checksums that Delta leaves beside them."""
+    begin(store, txn(1, 1), info(1))
+    for version in range(1, commits):
+        commit(store, version, info(version + 1), txn(1, version + 1))
+        store.write(join(LOG, f"{version:020d}.crc"), b"{}")
+    newest = (commits - 1) // 10 * 10
+    for version in (newest - 10, newest):
+        checkpoint(store, f"{version:020d}.checkpoint.parquet", *whole(txn(1, version + 1)))
+    store.write(join(LOG, "_last_checkpoint"), json.dumps({"version": newest}).encode())
+
+
+def costs(store: WatchedStore, replay: LogReplay) -> tuple[int, int, int]:
+    """What a reading asks: all calls, files that are read, entries that are listed."""
+    listed: list[int] = []
+    inner = store._inner
+    store.calls.clear()
+
+    def after(call: Call) -> None:
+        if call.method == "list_folder":
+            listed.append(len(inner.list_folder(call.path).entries))
+
+    store.after = after
+    log = replay.read(TABLE)
+    assert isinstance(log, TableLog), log
+    assert log.batch_record is not None
+    assert log.live is not None
+    assert log.batch_record.last == log.live[1] == log.version + 1
+    return len(store.calls), len({*store.asked("read")}), sum(listed)
+
+
+def test_a_log_of_5000_commits_costs_what_one_of_50_does() -> None:
+    found = []
+    for commits in (54, 5_004):
+        store = WatchedStore(MemoryStore(lambda: datetime.now(UTC)))
+        many(store, commits)
+        replay = LogReplay(store)
+        first = costs(store, replay)
+        again = costs(store, replay)
+        commit(store, commits, info(commits + 1), txn(1, commits + 1))
+        after_a_commit = costs(store, replay)
+        found.append((first, again, after_a_commit))
+    (few_first, *few), (many_first, *after) = found
+    assert few == after == [(1, 0, 0), (2, 1, 0)]
+    # That it is long is seen by its first files; its last checkpoint is one read more.
+    assert many_first[0] <= few_first[0] + 2
+    assert many_first[1:] <= (few_first[1] + 1, 0)
+
+
+def test_a_long_log_whose_note_of_its_checkpoint_is_wrong_is_read_all_the_same() -> None:
+    for noted in (b"{", b"[]", b'{"version": "x"}', b'{"version": 7}', b'{"version": 99999999}'):
+        store = WatchedStore(MemoryStore(lambda: datetime.now(UTC)))
+        many(store, 1_204)
+        store.write(join(LOG, "_last_checkpoint"), noted)
+        assert read(store).version == 1_203
+
+
+def test_what_is_known_is_not_gone_on_with_where_another_log_took_its_place(
+    store: WatchedStore,
+) -> None:
+    many(store, 34)
+    replay = LogReplay(store)
+    replay.read(TABLE)
+    store.delete_folder(LOG)
+    assert replay.read(TABLE) is None
+    begin(store, table_id="t2")
+    for version in range(1, 60):
+        commit(store, version, {"commitInfo": {}})
+    log = replay.read(TABLE)
+    assert isinstance(log, TableLog)
+    assert (log.table_id, log.version, log.live) == ("t2", 59, None)
+
+
+def test_a_process_that_was_away_goes_on_from_a_newer_checkpoint(store: WatchedStore) -> None:
+    many(store, 34)
+    replay = LogReplay(store)
+    replay.read(TABLE)
+    many(store, 404)  # the files that were known are those of before but for their ETags
+    replay.read(TABLE)
+    for version in range(404, 504):
+        commit(store, version, info(version + 1), txn(1, version + 1))
+    checkpoint(store, f"{500:020d}.checkpoint.parquet", *whole(txn(1, 501)))
+    assert costs(store, replay)[1] == 4
+
+
+def test_a_gap_behind_what_is_known_is_damage(store: WatchedStore) -> None:
+    many(store, 34)
+    replay = LogReplay(store)
+    replay.read(TABLE)
+    commit(store, 35, info(36), txn(1, 36))
+    log = replay.read(TABLE)
+    assert isinstance(log, BrokenLog)
+    assert "version 34 is missing" in log.reason

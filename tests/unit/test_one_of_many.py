@@ -21,7 +21,7 @@ from openmirror.operate.overview import MirrorState, mirror_head, table_page
 from openmirror.operate.report import publish, statuses
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Idle, Pause
-from openmirror.ports import Absent, Content, Listing
+from openmirror.ports import Absent, Content, Entry, Listing
 from openmirror.ports.landing_events import EventKind, LandingEvent
 from openmirror.protocol.names import ETag, Incarnation, TableFolder
 from openmirror.protocol.rules import Code
@@ -59,6 +59,10 @@ class FaultyStore(MemoryStore):
     def list_folder(self, folder: StorePath) -> Listing:
         self._ask(folder)
         return super().list_folder(folder)
+
+    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
+        self._ask(folder)
+        return super().list_part(folder, start, most)
 
     def incarnation(self, folder: StorePath) -> Incarnation | None:
         self._ask(folder)

@@ -172,10 +172,18 @@ def test_a_commit_is_one_line_with_files_rows_and_times() -> None:
         bytes=9,
         duration_seconds=2.0,
         lag_seconds=None,
+        wait_seconds=None,
+        list_seconds=0.01,
+        inspect_seconds=0.04,
+        plan_seconds=0.0,
+        read_seconds=0.3,
+        fold_seconds=0.0,
+        commit_seconds=1.62,
         operation_id="x",
     )
     [line] = lines(event)
     assert line.startswith(f"{ORDERS}  files 1-3  whole table  +1,200 -4  ")
+    assert line.endswith("  2 s (read 0.3 s, commit 1.6 s)")
 
 
 def test_what_every_pass_repeats_is_one_line_until_it_changes_or_a_commit_ends_it() -> None:

@@ -217,7 +217,13 @@ def test_a_runner_that_is_late_makes_nobody_believe_that_events_are_lost(
 
 DEPLOY = (Path(__file__).parents[2] / "docs" / "DEPLOY.md").read_text()
 LISTING, READ = 0.065 / 10_000, 0.0052 / 10_000
-PRICES = {"list_folder": LISTING, "write": LISTING, "read": READ, "incarnation": READ}
+PRICES = {
+    "list_folder": LISTING,
+    "list_part": LISTING,
+    "write": LISTING,
+    "read": READ,
+    "incarnation": READ,
+}
 """In USD, as the page names them; an incarnation that is remembered is asked for by a HEAD."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -136,6 +136,79 @@ def test_a_table_with_much_to_do_lets_others_in_between() -> None:
     workers.wait()
     workers.stop(PATIENCE)
     assert reconciliations[:4] == [A, B, C, A]
+
+
+def turns_of(backlogs: dict[TableFolder, list[int]]) -> list[TableFolder]:
+    """The turns of one worker; each table has files of these times left, one a turn."""
+    gate = threading.Event()
+    turns: list[TableFolder] = []
+    left = {folder: list(times) for folder, times in backlogs.items()}
+
+    def reconcile(folder: TableFolder) -> Reschedule | None:
+        assert gate.wait(PATIENCE)
+        turns.append(folder)
+        left[folder].pop(0)
+        if not left[folder]:
+            return None
+        return Reschedule(oldest=datetime.fromtimestamp(left[folder][0], UTC))
+
+    workers = WorkerPool(reconcile, 1)
+    for folder in backlogs:
+        workers.wake(folder)
+    gate.set()
+    workers.wait()
+    workers.stop(PATIENCE)
+    return turns
+
+
+def test_of_tables_that_had_as_many_turns_the_one_with_the_oldest_file_is_next() -> None:
+    assert turns_of({A: [3, 9, 1], B: [2, 5], C: [1, 7, 2]}) == [A, B, C, B, C, A, A, C]
+
+
+def test_an_old_backlog_does_not_keep_a_new_file_waiting_for_more_than_a_turn() -> None:
+    turns = turns_of({A: list(range(20)), B: [1000, 1001], C: [2000]})
+    assert turns[:6] == [A, B, C, A, B, A]
+
+
+def test_a_table_that_is_woken_later_does_not_wait_for_a_backlogs_earlier_turns() -> None:
+    turns: list[TableFolder] = []
+    workers: list[WorkerPool] = []
+
+    def reconcile(folder: TableFolder) -> Reschedule | None:
+        turns.append(folder)
+        if len(turns) == 10:
+            workers[0].wake(B)
+        return Reschedule() if folder == A and len(turns) < 20 else None
+
+    workers.append(WorkerPool(reconcile, 1))
+    workers[0].wake(A)
+    workers[0].wait()
+    workers[0].stop(PATIENCE)
+    assert turns.index(B) <= 11
+
+
+def test_a_drain_of_a_large_backlog_takes_one_batch_of_each_table_in_turns() -> None:
+    world = Drained(replace(NO_GRACE, batch_files=1))
+    world.land(A, *range(1, 9))
+    world.land(B, 1, 2)
+    world.land(C, 1)
+    drain(world.process(), world.engine, ["m"], workers=1)
+    turns = [batch.folder for batch in world.engine.batches]
+    assert turns == [A, B, C, A, B, *[A] * 6]
+
+
+def test_up_takes_one_batch_of_each_table_in_turns() -> None:
+    world = Drained(replace(NO_GRACE, batch_files=1))
+    world.land(A, *range(1, 9))
+    world.land(B, 1, 2)
+    world.land(C, 1)
+    workers = WorkerPool(Reconciler(world.process(), world.engine), 1)
+    for folder in (A, B, C):
+        workers.wake(folder)
+    workers.wait()
+    workers.stop(PATIENCE)
+    turns = [batch.folder for batch in world.engine.batches]
+    assert turns == [A, B, C, A, B, *[A] * 6]
 
 
 def test_wakes_do_not_shorten_the_pause_after_a_failure() -> None:

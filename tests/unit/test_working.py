@@ -181,6 +181,20 @@ def killed_at(world: Served, at: Step) -> None:
 # --- Messages and reconciliations ---------------------------------------------------------------
 
 
+def test_a_runner_takes_one_batch_of_each_table_in_turns() -> None:
+    world = Served(replace(NO_GRACE, batch_files=1))
+    world.land(A, *range(1, 9))
+    world.land(B, 1, 2)
+    world.land(C, 1)
+    with world.runner() as working:
+        world.reading = lambda batch: working._swept.wait(PATIENCE)
+        serve(working, working.is_idle)
+    turns = [batch.folder for batch in world.engine.batches]
+    assert len(turns) == 11
+    assert set(turns[:5]) >= {A, B, C}
+    assert turns.index(C) < turns.index(A) + 5
+
+
 def test_a_wake_up_is_applied_and_its_message_deleted() -> None:
     world = Served()
     world.land(A, 1, 2)

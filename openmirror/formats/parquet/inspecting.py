@@ -22,8 +22,8 @@ from openmirror.table.layout import StorePath
 _SMALLEST = 12  # head, footer length, tail
 _HEAD = 64
 """Enough to say what else a file is."""
-_TAIL = 8192
-"""Holds most footers, so that most files cost two small reads."""
+_TAIL = 1 << 16
+"""Bytes: holds most footers. A file that is not longer is read at once, others by two reads."""
 
 
 class _Changed(Exception):
@@ -41,14 +41,14 @@ class ParquetInspector:
         """What this file is; raises ConditionFailed when it keeps changing while it is read."""
         return self._remembered.facts(
             (path, entry.etag),
-            lambda: self._read(path),
+            lambda: self._read(path, entry.size),
             lambda facts: (path, facts.etag),
         )
 
-    def _read(self, path: StorePath) -> FileFacts:
+    def _read(self, path: StorePath, size: int) -> FileFacts:
         for _ in range(2):
             try:
-                return _facts(_Reads(self._store, path))
+                return _facts(_Reads(self._store, path, _TAIL if size <= _TAIL else _HEAD))
             except _Changed:
                 continue
         raise ConditionFailed(f"{path} was replaced while its footer was read, twice in a row")
@@ -57,16 +57,20 @@ class ParquetInspector:
 class _Reads:
     """Ranged reads that are all of one content."""
 
-    def __init__(self, store: FileStore, path: StorePath) -> None:
+    def __init__(self, store: FileStore, path: StorePath, length: int) -> None:
+        """The first read is so long."""
         self._store = store
         self._path = path
-        first = store.read(path, 0, _HEAD)
-        self.head, self.etag, self.size = first.data, first.etag, first.size
+        first = store.read(path, 0, length)
+        self._first, self.etag, self.size = first.data, first.etag, first.size
+        self.head = first.data[:_HEAD]
         self.growing = first.growing
 
     def last(self, length: int) -> bytes:
         """The last bytes of the file."""
         start = max(0, self.size - length)
+        if len(self._first) == self.size:
+            return self._first[start:]
         content = self._store.read(self._path, start, self.size - start)
         if content.etag != self.etag or len(content.data) != self.size - start:
             raise _Changed

@@ -17,6 +17,7 @@ from openmirror.protocol.names import TableFolder, TableName
 from openmirror.protocol.rules import Code
 from openmirror.table.control import BatchKind
 from openmirror.table.log import AppId
+from openmirror.table.phases import Phase, Phases
 
 EVENT = "MirroredDatabaseTableExecution"
 """The name of Fabric's log, which our events carry so that queries made for it go on working."""
@@ -42,6 +43,13 @@ FIELDS = (
     "Inserts",
     "Updates",
     "Deletes",
+    "WaitSeconds",
+    "ListSeconds",
+    "InspectSeconds",
+    "PlanSeconds",
+    "ReadSeconds",
+    "FoldSeconds",
+    "CommitSeconds",
     "Correlation",
 )
 """Every property that the event can have: Fabric's fields first, then ours."""
@@ -118,6 +126,10 @@ class TableOperation:
     bytes: int = 0
     latency_seconds: float | None = None
     """From the landing of the oldest file to the commit."""
+    wait_seconds: float | None = None
+    """From the landing of the oldest file until it was begun."""
+    phases: Phases = field(default_factory=dict)
+    """What each phase of a commit took."""
     error: OperationError | None = None
     correlation: str = ""
     """The newest event that was heard of for the table before, where one is known."""
@@ -183,6 +195,13 @@ def fields(operation: TableOperation) -> dict[str, str | int | float]:
         "Inserts": operation.rows.get("inserts"),
         "Updates": operation.rows.get("updates"),
         "Deletes": operation.rows.get("deletes"),
+        "WaitSeconds": operation.wait_seconds,
+        "ListSeconds": operation.phases.get(Phase.LIST),
+        "InspectSeconds": operation.phases.get(Phase.INSPECT),
+        "PlanSeconds": operation.phases.get(Phase.PLAN),
+        "ReadSeconds": operation.phases.get(Phase.READ),
+        "FoldSeconds": operation.phases.get(Phase.FOLD),
+        "CommitSeconds": operation.phases.get(Phase.COMMIT),
         "Correlation": operation.correlation or None,
     }
     return {name: value for name, value in record.items() if value is not None}

@@ -14,13 +14,18 @@ from openmirror.stores.local.incarnation import INCARNATION_FILE
 from openmirror.stores.local.paths import OURS, etag_of, opened
 
 
-def list_once(folder: Path, *, still: bool) -> Listing | None:
-    """All children by name; None when the folder was replaced, or with `still` when it changed."""
+def list_once(
+    folder: Path, *, still: bool, start: str = "", most: int | None = None
+) -> Listing | None:
+    """All children by name; None when the folder was replaced, or with `still` when it changed.
+
+    Or the first `most` of those whose names do not come before `start`.
+    """
     with opened(folder) as fd:
         # Taken first, so that no file ever seems older than it is.
         at = datetime.now(UTC)
         before = os.fstat(fd)
-        entries = _entries(fd)
+        entries = _entries(fd, start, most)
         # A folder that was deleted meanwhile lists as if it had been half empty.
         replaced = not os.path.samestat(folder.stat(), before)
         # While names come and go, some file systems may miss one that was there all along.
@@ -28,9 +33,11 @@ def list_once(folder: Path, *, still: bool) -> Listing | None:
         return None if replaced or (changed and still) else Listing(at, entries)
 
 
-def _entries(fd: int) -> tuple[Entry, ...]:
+def _entries(fd: int, start: str, most: int | None) -> tuple[Entry, ...]:
     found: list[Entry] = []
-    for name in sorted(os.listdir(fd)):
+    for name in sorted(name for name in os.listdir(fd) if name >= start):
+        if len(found) == most:
+            break
         try:
             facts = os.stat(name, dir_fd=fd)
         except OSError as error:

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere, WrongRequest
-from openmirror.ports import Absent, Content, Listing, Steps, no_steps
+from openmirror.ports import Absent, Content, Entry, Listing, Steps, no_steps
 from openmirror.protocol.names import ETag, Incarnation
 from openmirror.stores.local.incarnation import identify_once
 from openmirror.stores.local.listing import list_once
@@ -57,10 +57,17 @@ class LocalStore:
 
         Raises NotThere without such a folder, ConditionFailed when it is replaced all the time.
         """
+        return self._listed(folder, "", None)
+
+    def list_part(self, folder: StorePath, start: str, most: int) -> tuple[Entry, ...]:
+        """The first `most` children from the name `start` on; raises what `list_folder` does."""
+        return self._listed(folder, start, most).entries
+
+    def _listed(self, folder: StorePath, start: str, most: int | None) -> Listing:
         there = self._place(folder)
         with in_our_words(folder):
             for still in (True, True, False):
-                if listing := list_once(there, still=still):
+                if listing := list_once(there, still=still, start=start, most=most):
                     return listing
         raise ConditionFailed(f"{folder} was replaced again and again while it was listed")
 
