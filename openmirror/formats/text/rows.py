@@ -14,7 +14,7 @@ from openmirror.errors import TEXT_REMEDY
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.read_rows import ReadRows
 from openmirror.formats.text.columns import Misfit, arrow_type, converted, shown, truncated
-from openmirror.formats.text.cutting import cut_columns
+from openmirror.formats.text.cutting import cut_at_once, cut_columns
 from openmirror.formats.text.decoding import line_ends
 from openmirror.formats.text.dialect import Dialect, MalformedText
 from openmirror.formats.text.source import TextSource
@@ -85,11 +85,21 @@ class _Column:
 
 
 @dataclass(frozen=True)
-class _Segment:
-    """Whole rows that follow each other, and the line of the file where the first begins."""
+class _Piece:
+    """Rows that are converted at once."""
 
     text: str
     line: int
+    """Of the file, where the text begins."""
+    rows: tuple[slice, ...]
+    """Where there are rows in it that follow each other."""
+    columns: list[Any] | None
+    """Cut into strings, where that proved the rows to be rows; None where the grammar did."""
+
+    def cut(self, dialect: Dialect, count: int) -> list[Any]:
+        if self.columns is not None:
+            return self.columns
+        return cut_columns("".join(self.text[part] for part in self.rows), dialect, count)
 
 
 def _header(source: TextSource, dialect: Dialect) -> tuple[list[str], int]:
@@ -106,37 +116,49 @@ def _header(source: TextSource, dialect: Dialect) -> tuple[list[str], int]:
             source.text = text[end:]
             return written, 1 + line_ends(text[:end])
         if source.is_ended or len(text) > LONGEST_ROW:
-            _refuse(source.failure or "the header, line 1, has no end")
+            _refuse(source.failure(line=1) or "the header, line 1, has no end")
 
 
-def _pieces(
-    source: TextSource, dialect: Dialect, count: int, line: int
-) -> Iterator[tuple[_Segment, ...]]:
+def _pieces(source: TextSource, dialect: Dialect, count: int, line: int) -> Iterator[_Piece]:
     """Rows of exactly so many values, in pieces; raises RowsBroken at the first other one."""
-    rows = dialect.rows(count)
     while True:
         source.fill(max(_PIECE, 2 * len(source.text)))
         text = source.ended()
-        segments: list[_Segment] = []
-        at = 0
-        while True:
-            match = rows.match(text, at)
-            if match and match.end() > at:
-                segments.append(_Segment(match[0], line))
-                line += line_ends(match[0])
-                at = match.end()
-            blanks = dialect.blanks.match(text, at)
-            if blanks is None:
-                break
-            # In a file of one column these are rows, and were matched above.
-            line += line_ends(blanks[0])
-            at = blanks.end()
-        if segments:
-            yield tuple(segments)
+        piece, at = _piece(text, dialect, count, line)
+        if piece.rows:
+            yield piece
+        line += line_ends(text[:at])
         source.text = text[at:]
-        if not source.text and source.is_ended and source.failure is None:
+        if not source.text and source.is_ended and not source.has_failed:
             return
         _check_rest(source, dialect, count, line)
+
+
+def _piece(text: str, dialect: Dialect, count: int, line: int) -> tuple[_Piece, int]:
+    """All whole rows of a text that begins on this line, and where they and blank lines end."""
+    cut = cut_at_once(text, dialect, count)
+    if cut is not None:
+        more, end = _rows(text, cut.end, dialect, count)
+        if not more:
+            return _Piece(text, line, (slice(cut.end),), cut.columns), end
+    rows, end = _rows(text, 0, dialect, count)
+    return _Piece(text, line, rows, None), end
+
+
+def _rows(text: str, at: int, dialect: Dialect, count: int) -> tuple[tuple[slice, ...], int]:
+    """The rows that the grammar finds from here on, and where they and blank lines end."""
+    pattern = dialect.rows(count)
+    rows: list[slice] = []
+    while True:
+        match = pattern.match(text, at)
+        if match and match.end() > at:
+            rows.append(slice(at, match.end()))
+            at = match.end()
+        # In a file of one column these are rows, and were matched above.
+        blanks = dialect.blanks.match(text, at)
+        if blanks is None:
+            return tuple(rows), at
+        at = blanks.end()
 
 
 def _check_rest(source: TextSource, dialect: Dialect, count: int, line: int) -> None:
@@ -149,8 +171,8 @@ def _check_rest(source: TextSource, dialect: Dialect, count: int, line: int) -> 
     if row is not None:
         found = len(row[0])
         _refuse(f"line {line} has {found} value{'s'[: found != 1]}; the header has {count}")
-    if source.failure is not None:
-        _refuse(source.failure)
+    if failure := source.failure(line):
+        _refuse(failure)
     if source.is_ended or len(rest) > LONGEST_ROW:
         quote = dialect.open_quote(rest)
         if quote is not None:
@@ -159,11 +181,8 @@ def _check_rest(source: TextSource, dialect: Dialect, count: int, line: int) -> 
         _refuse(f"the row of line {line} has more than {LONGEST_ROW} characters")
 
 
-def _batch(
-    piece: tuple[_Segment, ...], dialect: Dialect, columns: tuple[_Column, ...], count: int
-) -> ReadRows:
-    text = "".join(segment.text for segment in piece) if len(piece) > 1 else piece[0].text
-    cut = cut_columns(text, dialect, count)
+def _batch(piece: _Piece, dialect: Dialect, columns: tuple[_Column, ...], count: int) -> ReadRows:
+    cut = piece.cut(dialect, count)
     if len(columns) < count:
         _must_be_empty(cut.pop(), piece, dialect, count)
     arrays: list[Any] = []
@@ -198,24 +217,30 @@ def _place(line: int, column: _Column, value: object) -> str:
     return f"line {line}, column {column.name!r}: {shown(value)}"
 
 
-def _must_be_empty(strings: Any, piece: tuple[_Segment, ...], dialect: Dialect, count: int) -> None:
+def _must_be_empty(strings: Any, piece: _Piece, dialect: Dialect, count: int) -> None:
     """Behind the last name there is a separator, and behind each last value nothing but one."""
-    empty = "" if dialect.text.null else None
-    row = next((row for row, value in enumerate(strings.to_pylist()) if value != empty), None)
-    if row is not None:
+    is_null = pc.is_null(strings)
+    is_wrong = (
+        pc.or_kleene(is_null, pc.not_equal(strings, ""))
+        if dialect.text.null
+        else pc.invert(is_null)
+    )
+    row = pc.index(is_wrong, pa.scalar(True)).as_py()
+    if row >= 0:
         line = _line(piece, dialect, count, row)
         value = strings[row].as_py()
         text = shown(dialect.text.null if value is None else value)
         _refuse(f"line {line} has {text} in column {count}, which the header gives no name")
 
 
-def _line(piece: tuple[_Segment, ...], dialect: Dialect, count: int, row: int) -> int:
+def _line(piece: _Piece, dialect: Dialect, count: int, row: int) -> int:
     """The line where a row begins, which only a mistake makes worth looking for."""
     pattern = dialect.row(count)
-    for segment in piece:
-        starts = [match.start() for match in islice(pattern.finditer(segment.text), row + 1)]
+    for part in piece.rows:
+        matches = pattern.finditer(piece.text, *part.indices(len(piece.text))[:2])
+        starts = [match.start() for match in islice(matches, row + 1)]
         if len(starts) > row:
-            return segment.line + line_ends(segment.text[: starts[row]])
+            return piece.line + line_ends(piece.text[: starts[row]])
         row -= len(starts)
     raise ValueError("the piece has fewer rows")
 
