@@ -25,8 +25,8 @@ class CutRows:
 def cut_at_once(text: str, dialect: Dialect, count: int) -> CutRows | None:
     """All whole rows of a text, each with exactly so many values.
 
-    None where any of it is in doubt: the own grammar says then which rows there are, or what is
-    wrong with them.
+    None where any of it is in doubt, or there are none: the own grammar says then which rows there
+    are, or what is wrong with them.
     """
     end = last_row_end(text, dialect)
     rows = text[:end]
@@ -37,7 +37,7 @@ def cut_at_once(text: str, dialect: Dialect, count: int) -> CutRows | None:
         columns = _by_pyarrow(rows, dialect, count, way)
     except pa.ArrowInvalid:
         return None
-    return CutRows(end, columns)
+    return CutRows(end, columns) if len(columns[0]) else None
 
 
 def cut_columns(rows: str, dialect: Dialect, count: int) -> list[Any]:
