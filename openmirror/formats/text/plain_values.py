@@ -44,7 +44,6 @@ _CLOCK = rf"[ T]{_MINUTE}(?::[0-5][0-9](?:\.[0-9]{{1,6}})?)?"
 _MOMENT, _MOMENT_IN_ZONE = f"^{_DAY}(?:{_CLOCK})?$", f"^{_DAY}{_CLOCK}{_ZONE}$"
 _TIME_ALONE = rf"^{_MINUTE}(?::[0-5][0-9](?:\.[0-9]{{1,6}})?)?$"
 _EITHER = "^0[xX](?:[0-9a-fA-F]{2})*$"
-_HEX = "^(?:[0-9a-fA-F]{2})*$"
 
 
 def at_once(strings: Any, kind: TextType, binary: BinaryText | None) -> Any | None:
@@ -151,16 +150,11 @@ def _times(strings: Any) -> Any | None:
 
 
 def _bytes(strings: Any, binary: BinaryText | None) -> Any | None:
-    decode: Callable[[str], bytes]
+    decode: Callable[[str], bytes] = _base64
     if binary is BinaryText.HEX:
         strings = pc.replace_substring_regex(strings, r"^(?:0|\\)[xX]", "")
         decode = binascii.unhexlify
-        is_plain = _all(strings, _HEX)
-    else:
-        decode = _base64
-        may_be_hex = pc.any(pc.match_substring_regex(strings, _EITHER)).as_py()
-        is_plain = binary is not None or not may_be_hex
-    if not is_plain:
+    elif binary is None and pc.any(pc.match_substring_regex(strings, _EITHER)).as_py():
         return None
     try:
         values = [None if text is None else decode(text) for text in strings.to_pylist()]
