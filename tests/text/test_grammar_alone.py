@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.conversion import FileConverter
-from openmirror.formats.text import cutting, rows
+from openmirror.formats.text import cutting, pieces
 from openmirror.formats.text.dialect import Dialect
 from openmirror.formats.text.rows import read_text
 from openmirror.formats.text.ways import Way, way_to_cut
@@ -160,7 +160,7 @@ def _compare(examples: int) -> Counter[object]:
             binary=data.draw(st.sampled_from([None, *BinaryText])),
             fractions=data.draw(st.sampled_from([None, *Fractions])),
         )
-        with patch.object(rows, "_PIECE", data.draw(st.sampled_from([1, 9, 40, 1 << 22]))):
+        with patch.object(pieces, "_PIECE", data.draw(st.sampled_from([1, 9, 40, 1 << 22]))):
             with by_grammar_alone():
                 alone = _outcome(content, rules, facts)
             with patch.object(cutting, "way_to_cut", watched):
@@ -211,7 +211,7 @@ def test_parts_are_the_same_bytes_as_by_the_grammar_alone() -> None:
     for number in range(0, PRODUCT, 5):
         file = generated(chosen, number)
         text = text_format(file)
-        with patch.object(rows, "_PIECE", 50 + number):
+        with patch.object(pieces, "_PIECE", 50 + number):
             with by_grammar_alone():
                 alone = _parts(file.content, text)
             assert _parts(file.content, text) == alone, file.name

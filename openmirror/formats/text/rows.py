@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, BinaryIO, NoReturn
+from functools import cached_property
+from typing import Any, BinaryIO
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.compute as pc  # type: ignore[import-untyped]
 
-from openmirror.errors import TEXT_REMEDY
 from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.read_rows import ReadRows
 from openmirror.formats.text.columns import Misfit, arrow_type, converted, shown, truncated
-from openmirror.formats.text.cutting import cut_at_once, cut_columns
-from openmirror.formats.text.decoding import line_ends
-from openmirror.formats.text.dialect import Dialect, MalformedText
+from openmirror.formats.text.dialect import Dialect
+from openmirror.formats.text.pieces import Piece, header_of, pieces_of, refuse
 from openmirror.formats.text.source import TextSource
 from openmirror.formats.text.values import BLANKS
 from openmirror.plan.read_rules import ReadRules
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
-from openmirror.protocol.text_format import TextFormat
-
-_PIECE = 1 << 22
-"""Characters that are cut and converted at once."""
-LONGEST_ROW = 1 << 26
-"""Characters: above it, a quote was left open rather than a value meant."""
+from openmirror.protocol.text_format import TextColumn, TextFormat
 
 
 def read_text(
@@ -46,10 +39,10 @@ def read_text(
         raise ValueError("these rules are not those of text")
     source = TextSource(content, text.encoding)
     dialect = Dialect(text)
-    header, line = _header(source, dialect)
+    header, line = header_of(source, dialect)
     names, count = dialect.names(header), len(header)
     columns = tuple(_Column(name, name == marker, text, rules, facts_schema) for name in names)
-    for piece in _pieces(source, dialect, count, line):
+    for piece in pieces_of(source, dialect, count, line):
         yield _batch(piece, dialect, columns, count)
 
 
@@ -63,125 +56,32 @@ class _Column:
     rules: ReadRules
     facts_schema: TableSchema
 
-    @property
+    @cached_property
+    def declared(self) -> TextColumn:
+        return self.text.column(self.name)
+
+    @cached_property
     def type(self) -> Any:
         of_table = self.facts_schema.find(self.name)
         if of_table is not None and of_table.type == "timestamp_ntz":
             return pa.timestamp("us")
-        return pa.string() if self.is_marker else arrow_type(self.text.column(self.name))
+        return pa.string() if self.is_marker else arrow_type(self.declared)
 
     def of(self, strings: Any) -> Any:
         """The column in its type; raises Misfit."""
         if self.is_marker:
             return pc.utf8_trim(strings, BLANKS)
-        declared, null = self.text.column(self.name), self.text.null
-        return converted(strings, declared, null, self.rules.binary).cast(self.type)
+        values = converted(strings, self.declared, self.text.null, self.rules.binary)
+        return values.cast(self.type)
 
     def truncated(self, strings: Any) -> tuple[Any, int | None]:
         """The values with no more digits than tables hold, and the first row that lost some."""
         if self.is_marker or not self.rules.truncates(self.name):
             return strings, None
-        return truncated(strings, self.text.column(self.name))
+        return truncated(strings, self.declared)
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """Rows that are converted at once."""
-
-    text: str
-    line: int
-    """Of the file, where the text begins."""
-    rows: tuple[slice, ...]
-    """Where there are rows in it that follow each other."""
-    columns: list[Any] | None
-    """Cut into strings, where that proved the rows to be rows; None where the grammar did."""
-
-    def cut(self, dialect: Dialect, count: int) -> list[Any]:
-        if self.columns is not None:
-            return self.columns
-        return cut_columns("".join(self.text[part] for part in self.rows), dialect, count)
-
-
-def _header(source: TextSource, dialect: Dialect) -> tuple[list[str], int]:
-    """The header as written, and the line after it; takes it from the source."""
-    while True:
-        source.fill(max(_PIECE, 2 * len(source.text)))
-        text = source.ended()
-        try:
-            found = dialect.split(text)
-        except MalformedText as wrong:
-            _refuse(f"line {1 + line_ends(text[: wrong.at])}: {wrong.why}")
-        if found:
-            written, end = found
-            source.text = text[end:]
-            return written, 1 + line_ends(text[:end])
-        if source.is_ended or len(text) > LONGEST_ROW:
-            _refuse(source.failure(line=1) or "the header, line 1, has no end")
-
-
-def _pieces(source: TextSource, dialect: Dialect, count: int, line: int) -> Iterator[_Piece]:
-    """Rows of exactly so many values, in pieces; raises RowsBroken at the first other one."""
-    while True:
-        source.fill(max(_PIECE, 2 * len(source.text)))
-        text = source.ended()
-        piece, at = _piece(text, dialect, count, line)
-        if piece.rows:
-            yield piece
-        line += line_ends(text[:at])
-        source.text = text[at:]
-        if not source.text and source.is_ended and not source.has_failed:
-            return
-        _check_rest(source, dialect, count, line)
-
-
-def _piece(text: str, dialect: Dialect, count: int, line: int) -> tuple[_Piece, int]:
-    """All whole rows of a text that begins on this line, and where they and blank lines end."""
-    cut = cut_at_once(text, dialect, count)
-    if cut is not None:
-        more, end = _rows(text, cut.end, dialect, count)
-        if not more:
-            return _Piece(text, line, (slice(cut.end),), cut.columns), end
-    rows, end = _rows(text, 0, dialect, count)
-    return _Piece(text, line, rows, None), end
-
-
-def _rows(text: str, at: int, dialect: Dialect, count: int) -> tuple[tuple[slice, ...], int]:
-    """The rows that the grammar finds from here on, and where they and blank lines end."""
-    pattern = dialect.rows(count)
-    rows: list[slice] = []
-    while True:
-        match = pattern.match(text, at)
-        if match and match.end() > at:
-            rows.append(slice(at, match.end()))
-            at = match.end()
-        # In a file of one column these are rows, and were matched above.
-        blanks = dialect.blanks.match(text, at)
-        if blanks is None:
-            return tuple(rows), at
-        at = blanks.end()
-
-
-def _check_rest(source: TextSource, dialect: Dialect, count: int, line: int) -> None:
-    """Refuse what is left where it is no row, or the beginning of one."""
-    rest = source.text
-    try:
-        row = dialect.split(rest)
-    except MalformedText as wrong:
-        _refuse(f"line {line + line_ends(rest[: wrong.at])}: {wrong.why}")
-    if row is not None:
-        found = len(row[0])
-        _refuse(f"line {line} has {found} value{'s'[: found != 1]}; the header has {count}")
-    if failure := source.failure(line):
-        _refuse(failure)
-    if source.is_ended or len(rest) > LONGEST_ROW:
-        quote = dialect.open_quote(rest)
-        if quote is not None:
-            begins = line + line_ends(rest[:quote])
-            _refuse(f"the quote that begins in line {begins} is never closed")
-        _refuse(f"the row of line {line} has more than {LONGEST_ROW} characters")
-
-
-def _batch(piece: _Piece, dialect: Dialect, columns: tuple[_Column, ...], count: int) -> ReadRows:
+def _batch(piece: Piece, dialect: Dialect, columns: tuple[_Column, ...], count: int) -> ReadRows:
     cut = piece.cut(dialect, count)
     if len(columns) < count:
         _must_be_empty(cut.pop(), piece, dialect, count)
@@ -198,8 +98,8 @@ def _batch(piece: _Piece, dialect: Dialect, columns: tuple[_Column, ...], count:
             misfits.append((wrong, number))
     if misfits:
         misfit, number = min(misfits, key=lambda found: (found[0].row, found[1]))
-        kind = dialect.text.column(columns[number].name).type
-        line = _line(piece, dialect, count, misfit.row)
+        kind = columns[number].declared.type
+        line = piece.line_of(misfit.row, dialect, count)
         place = _place(line, columns[number], cut[number][misfit.row].as_py())
         detail = f"{place} does not fit {kind}: {misfit.why}"
         raise RowsBroken(Broken(Code.VALUE_INVALID, detail))
@@ -208,7 +108,7 @@ def _batch(piece: _Piece, dialect: Dialect, columns: tuple[_Column, ...], count:
     if not losses:
         return ReadRows(batch)
     row, number = min(losses)
-    line = _line(piece, dialect, count, row)
+    line = piece.line_of(row, dialect, count)
     place = _place(line, columns[number], cut[number][row].as_py())
     return ReadRows(batch, f"{place} is finer than a microsecond, and lost what is finer")
 
@@ -217,7 +117,7 @@ def _place(line: int, column: _Column, value: object) -> str:
     return f"line {line}, column {column.name!r}: {shown(value)}"
 
 
-def _must_be_empty(strings: Any, piece: _Piece, dialect: Dialect, count: int) -> None:
+def _must_be_empty(strings: Any, piece: Piece, dialect: Dialect, count: int) -> None:
     """Behind the last name there is a separator, and behind each last value nothing but one."""
     is_null = pc.is_null(strings)
     is_wrong = (
@@ -227,23 +127,7 @@ def _must_be_empty(strings: Any, piece: _Piece, dialect: Dialect, count: int) ->
     )
     row = pc.index(is_wrong, pa.scalar(True)).as_py()
     if row >= 0:
-        line = _line(piece, dialect, count, row)
+        line = piece.line_of(row, dialect, count)
         value = strings[row].as_py()
         text = shown(dialect.text.null if value is None else value)
-        _refuse(f"line {line} has {text} in column {count}, which the header gives no name")
-
-
-def _line(piece: _Piece, dialect: Dialect, count: int, row: int) -> int:
-    """The line where a row begins, which only a mistake makes worth looking for."""
-    pattern = dialect.row(count)
-    for part in piece.rows:
-        matches = pattern.finditer(piece.text, *part.indices(len(piece.text))[:2])
-        starts = [match.start() for match in islice(matches, row + 1)]
-        if len(starts) > row:
-            return piece.line + line_ends(piece.text[: starts[row]])
-        row -= len(starts)
-    raise ValueError("the piece has fewer rows")
-
-
-def _refuse(detail: str) -> NoReturn:
-    raise RowsBroken(Broken(Code.FILE_UNREADABLE, detail, TEXT_REMEDY))
+        refuse(f"line {line} has {text} in column {count}, which the header gives no name")

@@ -2,7 +2,7 @@
 
 It reads several texts otherwise, and without a word: text behind a closing quote, escapes before
 other characters or outside of quotes, a byte order mark before any piece. What it does refuse, a
-row of another length or a quote that stays open, needs no look ahead.
+row of another length or a quote that stays open, needs no check before.
 """
 
 from __future__ import annotations
