@@ -20,6 +20,7 @@ from bench.measuring import Measured, load, machine, medians, run_in_fresh_proce
 from bench.publishing import publishing
 from bench.serving import serving
 from bench.snapshots import snapshot
+from bench.text import text
 from bench.version_columns import versioned
 
 OURS, BY_HAND = "bench.mirrored", "bench.byhand"
@@ -141,6 +142,7 @@ app.command()(serving)
 app.command()(versioned)
 app.command()(publishing)
 app.command()(snapshot)
+app.command()(text)
 
 if __name__ == "__main__":
     app(prog_name="python -m bench")

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from openmirror.formats.text import rows
+from openmirror.formats.text import pieces
 from openmirror.plan.facts import Completeness
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.text_format import TextColumn, TextType
@@ -33,7 +33,7 @@ FIRST_READ = 1 << 16
 
 @pytest.mark.parametrize("piece", [1, 2, 13, 97])
 def test_pieces_of_any_size_give_the_same_rows(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows, "_PIECE", piece)
+    monkeypatch.setattr(pieces, "_PIECE", piece)
     files = (generated(seed(), number) for number in range(piece, PRODUCT, 12))
     check(files, slowly=True)
 
@@ -42,7 +42,7 @@ def test_pieces_of_any_size_give_the_same_rows(piece: int, monkeypatch: pytest.M
 def test_a_mistake_is_on_the_same_line_however_a_file_is_cut(
     piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "_PIECE", piece)
+    monkeypatch.setattr(pieces, "_PIECE", piece)
     draw = random.Random(f"{seed()} lines")
     for number in draw.sample(range(PRODUCT), 60):
         of = dialect(number, draw)
@@ -61,7 +61,7 @@ def test_a_mistake_is_on_the_same_line_however_a_file_is_cut(
 def test_a_line_end_that_is_cut_in_two_is_one_line_end(
     piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "_PIECE", piece)
+    monkeypatch.setattr(pieces, "_PIECE", piece)
     draw = random.Random(piece)
     plain = replace(dialect(0, draw), null="N", compression=Compression.NONE, line_end="\r\n")
     column = FileColumn("a", TextType.STRING, None)

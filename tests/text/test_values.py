@@ -6,11 +6,14 @@ import random
 
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from openmirror.formats.text.columns import Misfit, converted
+from openmirror.formats.text.columns import Misfit, converted, truncated
 from openmirror.formats.text.values import BLANKS, read_value
 from openmirror.plan.read_rules import BinaryText
 from openmirror.protocol.text_format import TextColumn, TextType
+from tests.text.alone import by_grammar_alone
 from tests.text.reading import exact
 from tests.text.test_generated_files import seed
 from tests.text.values import spelled
@@ -62,6 +65,76 @@ def test_a_value_means_the_same_alone_and_in_a_column(kind: TextType) -> None:
     assert 30 < len(fitting) < len(texts) - 30
     assert _in_a_column(kind, [text for text, _ in fitting]) == [m for _, m in fitting]
     assert _in_a_column(kind, texts) == alone.index(None)
+
+
+# Wider than what is read at once, so that every value near its border is drawn too.
+_NEAR_CLOCK = r"[ T]?[012]?[0-9]:[0-6][0-9](:[0-6][0-9])?(\.[0-9]{1,10}|\.0{1,9})?"
+_NEAR_ZONE = r" ?([Zz]|[+-]0[01]:?00|\+25:00)?"
+_NEAR_DAY = r"(2025|1969|0000|0001|9999)-(01-01|12-31|02-29|[01][0-9]-[0-3][0-9])"
+_NEAR = {
+    TextType.INT16: r"[+-]{0,2}(0x)?[0-9]{1,6}(\.0*)?",
+    TextType.INT32: r"[+-]?0{0,12}[0-9]{1,11}(\.0*|\.5)?",
+    TextType.INT64: r"[+-]?0{0,30}[0-9]{1,20}(\.0*)?",
+    TextType.DOUBLE: r"[+-]{0,2}([0-9]{0,20}\.?[0-9]{0,20}([eE][+-]?[0-9]{1,3})?|NaN|INF|infinity)",
+    TextType.SINGLE: r"[+-]?([0-9]{0,12}\.?[0-9]{0,12}([eE][+-]?[0-9]{1,2})?|nan|NaN|inf|InfiNity)",
+    TextType.BOOLEAN: r"[TtFfYyNn01]|[Tt]rue|FALSE|[oO][nNfF]{1,2}|yes|no|ON[a-z]",
+    TextType.DATE: rf"{_NEAR_DAY}|2025-01-01([ Tt]00:00(:0[01](\.[05]{{0,10}})?)?)?{_NEAR_ZONE}",
+    TextType.DATE_TIME: rf"{_NEAR_DAY}({_NEAR_CLOCK})?{_NEAR_ZONE}",
+    TextType.TIME: rf"({_NEAR_DAY}[ Tt])?{_NEAR_CLOCK}",
+    TextType.BYTES: r"(0[xX]|\\[xX])?([A-Fa-f0-9]{2}){0,4}|[A-Za-z0-9+/]{0,8}={0,3}",
+}
+_BLANK = st.sampled_from(["", "", "", " ", "\t "])
+
+
+@pytest.mark.parametrize("kind", _TYPED)
+def test_a_value_near_the_border_of_what_is_read_at_once_means_what_it_means_alone(
+    kind: TextType,
+) -> None:
+    near = st.tuples(_BLANK, st.from_regex(_NEAR[kind], fullmatch=True, alphabet=_ALPHABET), _BLANK)
+
+    @settings(max_examples=120, deadline=None, database=None)
+    @given(
+        st.lists(near.map("".join), min_size=1, max_size=3), st.sampled_from([None, *BinaryText])
+    )
+    def check_one(texts: list[str], binary: BinaryText | None) -> None:
+        column = TextColumn("c", kind)
+        with by_grammar_alone():
+            alone = _converted(texts, column, binary)
+        assert _converted(texts, column, binary) == alone
+
+    check_one()
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"),
+    [
+        ("14:30:00.123456", None),
+        ("14:30:00.123456000", None),
+        ("14:30:00.1234567", "14:30:00.123456"),
+        ("2025-06-17 14:30:00.123456010 +02:00", "2025-06-17 14:30:00.123456 +02:00"),
+        ("2025-06-17T14:30:00.123456001Z ", "2025-06-17T14:30:00.123456Z"),
+        ("14:30:00.1234567891", None),  # no time at all
+    ],
+)
+def test_what_a_time_loses_is_known_before_it_is_read(text: str, cut: str | None) -> None:
+    column = TextColumn("c", TextType.TIME if text[2] == ":" else TextType.DATE_TIME)
+    strings, row = truncated(pa.array(["14:30:00.1", None, text]), column)
+    assert (row, strings[2].as_py()) == ((None, text) if cut is None else (2, cut))
+
+
+_BINARY = [None, *BinaryText]
+_ALPHABET = st.characters(codec="ascii")
+
+
+def _converted(texts: list[str], column: TextColumn, binary: BinaryText | None) -> object:
+    """The bytes of a column, or its misfit; times cut to microseconds before."""
+    try:
+        strings, lost = truncated(pa.array([*texts, None]), column)
+        values = converted(strings, column, "N", binary)
+    except Misfit as misfit:
+        return misfit.row, misfit.why
+    batch = pa.RecordBatch.from_arrays([values], ["c"])
+    return batch.serialize().to_pybytes(), values.type, lost
 
 
 @pytest.mark.parametrize("text", ["0x", "0x00FF", "0XdeadBEEF", " 0x4f6D "])

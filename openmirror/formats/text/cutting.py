@@ -2,22 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.csv as pc  # type: ignore[import-untyped]
 
 from openmirror.formats.text.dialect import Dialect
+from openmirror.formats.text.ways import Way, last_row_end, way_to_cut
 
 
-def cut_columns(text: str, dialect: Dialect, count: int) -> list[Any]:
+@dataclass(frozen=True)
+class CutRows:
+    """Rows from the front of a text."""
+
+    end: int
+    """Behind the last of them."""
+    columns: list[Any]
+    """String arrays, as `cut_columns` makes them."""
+
+
+def cut_at_once(text: str, dialect: Dialect, count: int) -> CutRows | None:
+    """All whole rows of a text, each with exactly so many values.
+
+    None where any of it is in doubt, or there are none: the own grammar says then which rows there
+    are, or what is wrong with them.
+    """
+    end = last_row_end(text, dialect)
+    rows = text[:end]
+    way = way_to_cut(dialect, rows) if end else Way.OWN
+    if way is Way.OWN:
+        return None
+    try:
+        columns = _by_pyarrow(rows, dialect, count, way)
+    except pa.ArrowInvalid:
+        return None
+    return CutRows(end, columns) if len(columns[0]) else None
+
+
+def cut_columns(rows: str, dialect: Dialect, count: int) -> list[Any]:
     """String arrays of whole rows, none of them blank, each with exactly so many values.
 
     An unquoted value that is the NullValue is NULL.
     """
-    if _is_plain(text, dialect):
-        return _by_pyarrow(text, dialect, count)
-    written = dialect.values.findall(text)
+    way = way_to_cut(dialect, rows, are_matched=True)
+    if way is not Way.OWN:
+        return _by_pyarrow(rows, dialect, count, way)
+    written = dialect.values.findall(rows)
     null = dialect.text.null
     columns = []
     for number in range(count):
@@ -33,22 +64,9 @@ def cut_columns(text: str, dialect: Dialect, count: int) -> list[Any]:
     return columns
 
 
-def _is_plain(text: str, dialect: Dialect) -> bool:
-    """Whether pyarrow's own reader, which is faster, cuts these rows as the protocol says.
-
-    It would let an escape change any character, inside quotes and outside. Malformed quotes it
-    would let pass, but they never come here.
-    """
-    separator, quote, escape = dialect.text.separator, dialect.text.quote, dialect.escape
-    if not (separator.isascii() and (separator.isprintable() or separator == "\t")):
-        return False
-    if text.startswith("\ufeff"):
-        return False  # it would be taken for a byte order mark
-    return not escape or escape not in text or quote not in text
-
-
-def _by_pyarrow(text: str, dialect: Dialect, count: int) -> list[Any]:
-    data = text.encode()
+def _by_pyarrow(rows: str, dialect: Dialect, count: int, way: Way) -> list[Any]:
+    """Raises ArrowInvalid where a row has another number of values."""
+    data = rows.encode()
     names = [str(number) for number in range(count)]
     table = pc.read_csv(
         pa.BufferReader(data),
@@ -61,9 +79,9 @@ def _by_pyarrow(text: str, dialect: Dialect, count: int) -> list[Any]:
             delimiter=dialect.text.separator,
             quote_char=dialect.text.quote or False,
             double_quote=True,
-            escape_char=False,
+            escape_char=dialect.escape if way is Way.ESCAPED else False,
             newlines_in_values=True,
-            ignore_empty_lines=False,
+            ignore_empty_lines=count > 1,
         ),
         convert_options=pc.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),

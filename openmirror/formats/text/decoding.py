@@ -23,12 +23,12 @@ _MOST_SHOWN = 8
 class Undecodable(Exception):
     """Bytes that are not text in the file's encoding."""
 
-    line: int
     data: bytes
     encoding: str
 
-    def __str__(self) -> str:
-        return f"line {self.line}: the bytes {self.data.hex(' ')} are not {self.encoding}"
+    def on(self, line: int) -> str:
+        """What is wrong, in this line of the file."""
+        return f"line {line}: the bytes {self.data.hex(' ')} are not {self.encoding}"
 
 
 def decoded(blocks: Iterator[bytes], encoding: str, *, is_all: bool = True) -> Iterator[str]:
@@ -44,9 +44,8 @@ def decoded(blocks: Iterator[bytes], encoding: str, *, is_all: bool = True) -> I
             break
     mark, found = next((m for m in _MARKS if head.startswith(m[0])), (b"", encoding))
     name = codecs.lookup(found).name
-    lines = _Lines()
     decoder = codecs.getincrementaldecoder(_LITTLE_ENDIAN.get(name, name))("strict")
-    yield from _all(decoder, _with_head(head[len(mark) :], blocks, is_all), name, lines)
+    yield from _all(decoder, _with_head(head[len(mark) :], blocks, is_all), name)
 
 
 def _with_head(head: bytes, blocks: Iterator[bytes], is_all: bool) -> Iterator[tuple[bytes, bool]]:
@@ -60,19 +59,15 @@ def _all(
     decoder: codecs.IncrementalDecoder,
     blocks: Iterator[tuple[bytes, bool]],
     encoding: str,
-    lines: _Lines,
 ) -> Iterator[str]:
     for block, is_last in blocks:
         try:
             text = decoder.decode(block, is_last)
         except UnicodeDecodeError as error:
-            before = _before(error, encoding)
-            yield before
-            lines.add(before)
+            yield _before(error, encoding)
             wrong = bytes(error.object[error.start : max(error.end, error.start + 1)])
-            raise Undecodable(lines.count + 1, wrong[:_MOST_SHOWN], encoding) from error
+            raise Undecodable(wrong[:_MOST_SHOWN], encoding) from error
         if text:
-            lines.add(text)
             yield text
 
 
@@ -82,18 +77,7 @@ def _before(error: UnicodeDecodeError, encoding: str) -> str:
     return good.decode(encoding, errors="ignore")
 
 
-class _Lines:
-    """Counts line ends, of which `\\r\\n` may be cut by a block."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._after_return = False
-
-    def add(self, text: str) -> None:
-        self.count += line_ends(text) - (self._after_return and text.startswith("\n"))
-        self._after_return = text.endswith("\r") if text else self._after_return
-
-
 def line_ends(text: str) -> int:
     """How many lines end in this text, by `\\r\\n`, `\\n` or `\\r`."""
-    return text.count("\n") + text.count("\r") - text.count("\r\n")
+    returns = text.count("\r")
+    return text.count("\n") + (returns and returns - text.count("\r\n"))

@@ -98,13 +98,14 @@ def _facts(content: Content, text: TextFormat) -> FileFacts | None:
         rest = source.text[end:]
         rows = _rows(rest, source, len(written), content.size, packing)
         return _of_header(etag, names, text, rows)
-    if source.failure is not None and not source.is_cut_off:
-        return _no_text(etag, head, packing, source.failure)
+    failure = source.failure(line=1)
+    if failure and not source.is_cut_off:
+        return _no_text(etag, head, packing, failure)
     if not is_all and len(source.text) < LONGEST_HEADER and len(head) < LONGEST_HEADER:
         return None
     if not is_all:
         return _broken(etag, f"its header does not end within {len(head)} bytes")
-    why = source.failure or ("its header has an open quote" if source.text else "it has no text")
+    why = failure or ("its header has an open quote" if source.text else "it has no text")
     return _unfit(etag, Completeness.INCOMPLETE, f"{why}: the upload has not ended, or was cut off")
 
 
@@ -159,7 +160,7 @@ def _rows(rest: str, source: TextSource, columns: int, size: int, packing: str |
     # In a file of one column an empty line is a row.
     lines = rest if columns == 1 else rest.strip("\r\n")
     count = line_ends(lines) + (lines[-1:] not in ("", "\r", "\n"))
-    if source.is_all and source.is_ended and source.failure is None:
+    if source.is_all and source.is_ended and not source.has_failed:
         return count
     characters = size * _UNPACKED if packing else size
     return max(1, count * characters // max(1, len(rest)))

@@ -97,8 +97,9 @@ def _beginning(path: Path, options: TextOptions) -> _Beginning:
         content.seek(0)
         source = TextSource(content, encoding)
         source.fill(_HEAD)
-    if source.failure is not None and not source.text:
-        _refuse(_with_encoding(source.failure))
+    failure = source.failure(line=1)
+    if failure and not source.text:
+        _refuse(_with_encoding(failure))
     text, skipped, separator = source.ended(), 0, options.separator
     if line := _EXCEL_LINE.match(text):
         separator = separator or line[1]
@@ -113,7 +114,7 @@ def _beginning(path: Path, options: TextOptions) -> _Beginning:
     except MalformedText as wrong:
         _refuse(f"line 1: {wrong.why}")
     if not found:
-        _refuse(source.failure or "the header, line 1, has no end: a quote is never closed")
+        _refuse(failure or "the header, line 1, has no end: a quote is never closed")
     names = list(dialect.names(found[0]))
     if blank := [number for number, name in enumerate(names, start=1) if not name.strip()]:
         _refuse(f"line 1: column {blank[0]} has no name")

@@ -272,7 +272,9 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                 for line in lines:
                     yield number, line
                     number += 1
-        except (Undecodable, Unpackable) as error:
+        except Undecodable as error:
+            _refuse(error.on(number))
+        except Unpackable as error:
             _refuse(str(error))
     yield number, rest
 
