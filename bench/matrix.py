@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -55,6 +58,10 @@ def bench(
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print tables in Markdown, for a document.")
     ] = False,
+    save: Annotated[
+        Path | None,
+        typer.Option(dir_okay=False, help="Write the JSON to this file, whatever is printed."),
+    ] = None,
 ) -> None:
     """Measure openmirror beside other ways to do the same, on the same files, and print ratios.
 
@@ -79,41 +86,49 @@ def bench(
       idle            50 busy tables beside 950 idle ones, and alone
       memory          the peak of `openmirror drain` over backlogs of 500 and of 10,000 files
 
-    Alternatives run in processes of their own, which are warmed up first and then take turns
-    commit by commit, so that whatever else the machine does hits all of them; medians count. Each
-    table is checked against what its files come to before a figure is shown. Ratios of one run
-    mean something on a machine that does other things; seconds do not. A whole run takes under
-    40 minutes on two cores, 12 GB of memory and 10 GB of disk below $TMPDIR. A run that was
-    recorded is in docs/PERFORMANCE.md.
+    Alternatives run in processes of their own, those with the same Spark settings in one. They are
+    warmed up, and then take turns commit by commit, so that whatever else the machine does hits
+    all of them; medians count. Each table is checked against what its files come to before a
+    figure is shown. Ratios of one run mean something on a machine that does other things; seconds
+    do not. A whole run takes under 40 minutes on two cores, 12 GB of memory and 10 GB of disk
+    below $TMPDIR. A run that was recorded is in docs/PERFORMANCE.md.
 
     \b
     Examples:
       python -m bench --quick
       python -m bench --only drain,commit --markdown
-      python -m bench --json > bench.json
+      python -m bench --save bench.json
     """
     if ctx.invoked_subcommand is not None:
         return
     if as_json and as_markdown:
         raise typer.BadParameter("--json and --markdown exclude each other")
+    if save is not None and not save.parent.is_dir():
+        raise typer.BadParameter(f"{save.parent} is not a folder", param_hint="--save")
     cases = chosen(only)
     scale = QUICK if quick else FULL
     if commits is not None:
         scale = replace(scale, commits=commits)
     report = _run(cases, scale, quick)
+    text = json.dumps(as_values(report), indent=2)
+    if save is not None:
+        save.write_text(text + "\n")
     if as_json:
-        print(json.dumps(as_values(report), indent=2))
+        print(text)
     elif as_markdown:
         print(markdown(report))
     else:
         show(report, Console(highlight=False))
+    if report.failed:
+        raise typer.Exit(1)
 
 
 def _run(cases: Sequence[Case], scale: Scale, quick: bool) -> Report:
     about = Console(stderr=True, highlight=False)
     began, loads = time.monotonic(), [round(load(), 1)]
     measured: list[Measured] = []
-    with tempfile.TemporaryDirectory(prefix="openmirror-bench-") as folder:
+    failed: dict[str, str] = {}
+    with _ended_cleanly(), tempfile.TemporaryDirectory(prefix="openmirror-bench-") as folder:
 
         def say(line: str) -> None:
             about.print(f"{time.monotonic() - began:5.0f} s  {line}", soft_wrap=True)
@@ -122,9 +137,16 @@ def _run(cases: Sequence[Case], scale: Scale, quick: bool) -> Report:
         try:
             for number, case in enumerate(cases):
                 started = time.monotonic()
-                found = case.run(running)
-                measured.append(replace(found, seconds=round(time.monotonic() - started, 1)))
-                say(f"{case.name}: done")
+                try:
+                    running.start(case.needs)
+                    found = case.run(running)
+                except RuntimeError as error:  # the other cases still say something
+                    failed[case.name] = str(error)
+                    say(f"{case.name} FAILED: {error}")
+                    running.keep(())
+                else:
+                    measured.append(replace(found, seconds=round(time.monotonic() - started, 1)))
+                    say(f"{case.name}: done")
                 loads.append(round(load(), 1))
                 running.keep(_needed(cases[number + 1 :]))
         finally:
@@ -135,6 +157,7 @@ def _run(cases: Sequence[Case], scale: Scale, quick: bool) -> Report:
         machine=machine(),
         settings={"spark-default": DEFAULT, "spark-tuned": TUNED},
         loads=loads,
+        failed=failed,
         quick=quick,
         seconds=round(time.monotonic() - began, 1),
     )
@@ -142,3 +165,13 @@ def _run(cases: Sequence[Case], scale: Scale, quick: bool) -> Report:
 
 def _needed(cases: Iterable[Case]) -> set[Alternative]:
     return {alternative for case in cases for alternative in case.needs}
+
+
+@contextmanager
+def _ended_cleanly() -> Iterator[None]:
+    """SIGTERM ends the programs that were started too, and leaves no folder behind."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

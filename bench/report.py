@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from rich.console import Console
 from rich.table import Table
@@ -26,6 +26,8 @@ class Report:
     """Load averages, at the start and after each case."""
     quick: bool
     seconds: float
+    failed: Mapping[str, str] = field(default_factory=dict)
+    """Cases without figures, and why."""
 
 
 Rows = list[list[str]]
@@ -99,6 +101,7 @@ def about(report: Report) -> list[str]:
     """What the figures depend on, a line each."""
     kind = "--quick: fewer and smaller tables than in a whole run" if report.quick else "whole run"
     return [
+        *(f"FAILED: {name}: {reason.splitlines()[0]}" for name, reason in report.failed.items()),
         f"{kind}; medians; took {report.seconds:.0f} s; each table was checked against its files",
         ", ".join(f"{name} {value}" for name, value in report.machine.items()),
         f"load average at the start and after each case: {', '.join(map(str, report.loads))}",
@@ -113,6 +116,7 @@ def as_values(report: Report) -> dict[str, object]:
         "machine": dict(report.machine),
         "settings": {name: dict(values) for name, values in report.settings.items()},
         "loads": list(report.loads),
+        "failed": dict(report.failed),
         "cases": [asdict(measured) for measured in report.measured],
         "targets": [{**asdict(one), "met": one.met} for one in report.judged],
     }

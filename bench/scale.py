@@ -12,7 +12,7 @@ class Scale:
     """The sizes of all cases. Warm-ups and fillings are not counted."""
 
     warm_up: int = WARM_UP
-    """Of each kind of commits; a process begins with WARM_UP in any case."""
+    """Commits of each kind before those that count; its process has WARM_UP behind it by then."""
     commits: int = 7
     """Counted commits of a kind."""
 
@@ -32,7 +32,6 @@ class Scale:
     large_changes: int = 100_000
     large_commits: int = 3
     large_warm_up: int = 2
-    """The process has warmed up by then."""
 
     insert_files: int = 50
     insert_rows: int = 100_000
@@ -64,13 +63,14 @@ class Scale:
 
 FULL = Scale()
 QUICK = Scale(
-    warm_up=4,
+    warm_up=2,
     commits=3,
     tables=4,
     drains=2,
     drains_by_default=1,
     per_file_files=2,
     large_table=1_000_000,
+    large_changes=10_000,
     large_commits=2,
     large_warm_up=1,
     insert_files=10,
@@ -82,7 +82,8 @@ QUICK = Scale(
     cold_warm_up=0,
     up_seconds=15,
     up_warm_up=5,
-    idle_tables=36,
-    busy_tables=4,
-    backlogs=(50, 1_000),
+    idle_tables=18,
+    busy_tables=2,
+    idle_warm_up=10,
+    backlogs=(100, 500),
 )

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Self
 
 from bench.alternatives.tasks import Task
 from bench.alternatives.worker import ANSWER
@@ -25,7 +24,7 @@ class Process:
     """One alternative, or two with the same Spark settings, in a process of their own."""
 
     def __init__(self, name: str, root: Path, log: Path) -> None:
-        """Start it, and wait until it takes tasks; raises RuntimeError if it fails."""
+        """Start it; what it is given waits until it is ready."""
         self.name = name
         self.log = log
         self.commits = 0
@@ -40,10 +39,17 @@ class Process:
                 text=True,
                 env=clean_environment(),
             )
-        self._answer()
+        self._is_ready = False
+
+    def wait_until_ready(self) -> None:
+        """Return when it takes tasks; raises RuntimeError if it has failed."""
+        if not self._is_ready:
+            self._answer()
+            self._is_ready = True
 
     def do(self, task: Task) -> float:
         """The seconds that a task took; raises RuntimeError with the last words if it fails."""
+        self.wait_until_ready()
         assert self._process.stdin is not None
         self._process.stdin.write(task.encode() + "\n")
         self._process.stdin.flush()
@@ -59,12 +65,6 @@ class Process:
             self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
 
     def _answer(self) -> dict[str, float]:
         assert self._process.stdout is not None

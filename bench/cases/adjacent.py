@@ -6,7 +6,7 @@ import random
 
 from bench.alternatives import OPENMIRROR
 from bench.cases.large import fill
-from bench.cases.running import Counted, Running, land, rest
+from bench.cases.running import Counted, Running, land, rest, warm_up
 from bench.figures import Measured
 from bench.workload import CHANGES, Source
 
@@ -31,6 +31,7 @@ def run_huge(running: Running) -> Measured:
 
 def _beside(running: Running, case: str, tables: dict[str, int]) -> Measured:
     scale, counted = running.scale, Counted(case)
+    warm_up(running, NEEDS, case)
     way = running.way(OPENMIRROR, case)
     draw = random.Random(case)
     sources = {line: Source(line) for line in tables}

@@ -45,7 +45,9 @@ def _start(running: Running, alternative: Alternative, number: int) -> float:
         arguments = ["bench.alternatives.plain_session", task.encode()]
     log = running.folder / f"cold-{alternative.name}-{number}.log"
     began = time.time()  # which is what files are dated by
-    if code := started(arguments, log).wait():
+    with started(arguments, log) as process:
+        code = process.wait()
+    if code:
         raise RuntimeError(f"{alternative.title} failed with exit code {code}:\n{last_words(log)}")
     check(place.delta(_TABLE), source.totals())
     return Commits(place.delta(_TABLE)).first() - began

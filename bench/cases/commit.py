@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from bench.alternatives import APPEND, DELTA_RS, OPENMIRROR, TUNED, Alternative
 from bench.alternatives.tasks import How
-from bench.cases.running import Counted, Running, land, rest
+from bench.cases.running import Counted, Running, land, rest, warm_up
 from bench.figures import Measured
-from bench.measuring import WARM_UP
 from bench.workload import DELETES, INSERTS, MIXED, UPSERTS, Mix, Source
 
 NAME = "commit"
@@ -17,6 +16,7 @@ NEEDS = (OPENMIRROR, TUNED, DELTA_RS, APPEND)
 def run(running: Running) -> Measured:
     """Seconds of a commit, by what the file has."""
     counted = Counted(NAME)
+    warm_up(running, NEEDS, NAME)
     for mix in (MIXED, UPSERTS, DELETES):
         _commits(running, counted, mix, (OPENMIRROR, TUNED, DELTA_RS))
     _commits(running, counted, INSERTS, (OPENMIRROR, APPEND))
@@ -39,15 +39,14 @@ def _commits(
     for way in ways:
         way.apply([table], 1, 1, "append")
     running.say(f"{NAME}: {mix.name}")
-    fresh = min(way.process.commits for way in ways)
-    warm_up = max(scale.warm_up, WARM_UP - fresh)
-    for number in range(warm_up + scale.commits):
+    for number in range(scale.warm_up + scale.commits):
         sequence = number + 2
         land(ways, table, sequence, source.changes(scale.rows, mix))
         for way in ways:
-            rest()
+            if number >= scale.warm_up:
+                rest()
             seconds = way.apply([table], sequence, sequence, _how(way.alternative))
-            if number >= warm_up:
+            if number >= scale.warm_up:
                 counted.add(mix.name, way.alternative, seconds)
     for way in ways:
         way.check(table, source.totals())

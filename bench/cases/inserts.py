@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.alternatives import APPEND, OPENMIRROR
-from bench.cases.running import Counted, Running, land, rest
+from bench.cases.running import Counted, Running, land, rest, warm_up
 from bench.figures import Measured
 from bench.workload import Source
 
@@ -15,6 +15,7 @@ NEEDS = (OPENMIRROR, APPEND)
 def run(running: Running) -> Measured:
     """Rows a second of warm drains."""
     scale, counted = running.scale, Counted(NAME)
+    warm_up(running, NEEDS, NAME)
     ways = [running.way(one, NAME) for one in NEEDS]
     source, table, reached = Source("inserts"), "inserts", 0
     for number in range(1 + scale.insert_drains):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.alternatives import DELTA_RS, OPENMIRROR, TUNED
-from bench.cases.running import Counted, Running, Way, land, rest
+from bench.cases.running import Counted, Running, Way, land, rest, warm_up
 from bench.figures import Measured
 from bench.workload import MIXED, UPSERTS, Source
 
@@ -16,6 +16,7 @@ FILL_FILES = 10
 def run(running: Running) -> Measured:
     """Seconds of a commit, by what the file has."""
     scale, counted = running.scale, Counted(NAME)
+    warm_up(running, NEEDS, NAME)
     ways = [running.way(one, NAME) for one in NEEDS]
     source, table = Source("large"), "large"
     sequence = fill(running, ways, table, source, scale.large_table)

@@ -42,11 +42,12 @@ def _drained(running: Running, line: str, files: int) -> float | None:
     for sequence in range(1, files + 1):
         place.publish(_TABLE, sequence, source.changes(running.scale.backlog_rows, MIXED))
     log = running.folder / f"memory-{line}.log"
-    process = started(["openmirror.cli", "drain", "--root", str(place.root)], log)
-    peak = Peak(process.pid, Path("/proc"))
-    while process.poll() is None:
-        peak.update()
-        time.sleep(_EVERY)
+    arguments = ["openmirror.cli", "drain", "--root", str(place.root)]
+    with started(arguments, log) as process:
+        peak = Peak(process.pid, Path("/proc"))
+        while process.poll() is None:
+            peak.update()
+            time.sleep(_EVERY)
     if process.returncode:
         raise RuntimeError(f"the drain failed:\n{last_words(log)}")
     check(place.delta(_TABLE), source.totals())

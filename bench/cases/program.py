@@ -18,30 +18,36 @@ _STOPPING = 60.0
 _POLL = 0.1
 
 
-def started(arguments: list[str], log: Path) -> subprocess.Popen[bytes]:
-    """A Python module with its arguments; what it writes goes to the log."""
+@contextmanager
+def started(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A Python module with its arguments, interrupted if it still runs at the end.
+
+    What it writes goes to the log.
+    """
     with log.open("wb") as output:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", *arguments],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
             env=clean_environment(),
         )
-
-
-@contextmanager
-def up(root: Path, log: Path) -> Iterator[Up]:
-    """`openmirror up` over a root, interrupted at the end."""
-    process = started(["openmirror.cli", "up", "--root", str(root)], log)
     try:
-        yield Up(process, log)
+        yield process
     finally:
-        process.send_signal(signal.SIGINT)
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
         try:
             process.wait(_STOPPING)
         except subprocess.TimeoutExpired:
             process.kill()
+
+
+@contextmanager
+def up(root: Path, log: Path) -> Iterator[Up]:
+    """`openmirror up` over a root."""
+    with started(["openmirror.cli", "up", "--root", str(root)], log) as process:
+        yield Up(process, log)
 
 
 class Up:

@@ -13,9 +13,9 @@ from bench.alternatives import OPENMIRROR, Alternative
 from bench.alternatives.process import Process
 from bench.alternatives.tasks import How, Task
 from bench.figures import Figure, Line, Unit
-from bench.measuring import PAUSE
+from bench.measuring import PAUSE, WARM_UP
 from bench.scale import Scale
-from bench.workload import Place, Totals, check, publish
+from bench.workload import MIXED, Place, Source, Totals, check, publish
 
 
 @dataclass
@@ -28,18 +28,20 @@ class Running:
     """Progress, a line at a time."""
     _processes: dict[str, Process] = field(default_factory=dict)
 
+    def start(self, needed: Iterable[Alternative]) -> None:
+        """Start the processes of these alternatives, side by side, and wait until all are ready."""
+        for name in dict.fromkeys(alternative.process for alternative in needed):
+            if name not in self._processes:
+                self.say(f"starting {name}")
+                log = self.folder / f"{name}.log"
+                self._processes[name] = Process(name, self.folder / OPENMIRROR.name, log)
+        for process in self._processes.values():
+            process.wait_until_ready()
+
     def way(self, alternative: Alternative, mirror: str) -> Way:
-        """An alternative over a mirror of its own; its process is started by the first of them."""
-        name = alternative.process
-        if name not in self._processes:
-            self.say(f"starting {name}")
-            log = self.folder / f"{name}.log"
-            self._processes[name] = Process(name, self.folder / OPENMIRROR.name, log)
-        return Way(
-            alternative,
-            Place(self.folder / alternative.name, mirror),
-            self._processes[name],
-        )
+        """An alternative, which was started, over a mirror of its own."""
+        place = Place(self.folder / alternative.name, mirror)
+        return Way(alternative, place, self._processes[alternative.process])
 
     def keep(self, needed: Iterable[Alternative]) -> None:
         """Stop the processes of all others, so that they are not in anybody's way."""
@@ -71,6 +73,20 @@ class Way:
 def land(ways: Iterable[Way], table: str, sequence: int, changes: pa.Table) -> None:
     """Land the same file for several ways."""
     publish([way.place for way in ways], table, sequence, changes)
+
+
+def warm_up(running: Running, alternatives: Iterable[Alternative], case: str) -> None:
+    """Have each process do so many small MERGEs that the next ones take as long as any."""
+    ways = [running.way(one, "warm-up") for one in alternatives]
+    cold = [way for way in ways if way.process.commits < WARM_UP]
+    if not cold:
+        return
+    running.say(f"{case}: warming up {', '.join(way.alternative.title for way in cold)}")
+    source = Source(case)
+    for sequence in range(1, WARM_UP + 1):
+        land(cold, case, sequence, source.changes(10_000 if sequence == 1 else 1_000, MIXED))
+        for way in cold:
+            way.apply([case], sequence, sequence)
 
 
 def rest() -> None:

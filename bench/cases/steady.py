@@ -22,7 +22,7 @@ TITLE = "A file a second through `openmirror up`"
 _TABLE = "readings"
 _EVERY = 1.0
 _PATIENCE = 600.0
-_KINDS = 40
+_KINDS = 4
 """Different amounts, so that a file of 625,000 rows is 1 MB."""
 
 
@@ -40,21 +40,21 @@ def run(running: Running) -> Measured:
     declare(place.folder(_TABLE))
     commits = Commits(place.delta(_TABLE))
     with up(place.root, running.folder / "up.log") as program:
-        _land(place, files, 1)
-        program.wait(commits, 1, _PATIENCE)
-        running.say(f"{NAME}: a file a second, for {count} s")
-        landed = _every_second(place, files, range(2, count + 1))
+        running.say(f"{NAME}: warming up")
+        _every_second(place, files, range(1, scale.up_warm_up + 1))
+        program.wait(commits, scale.up_warm_up, _PATIENCE)
+        running.say(f"{NAME}: a file a second, for {scale.up_seconds} s")
+        landed = _every_second(place, files, range(scale.up_warm_up + 1, count + 1))
         program.wait(commits, count, _PATIENCE)
         running.say(f"{NAME}: one large file")
         at = _land(place, files, count + 1)
         counted.add("one large file", OPENMIRROR, program.wait(commits, count + 1, _PATIENCE) - at)
     check(place.delta(_TABLE), totals)
-    counts = {number: at for number, at in landed.items() if number > scale.up_warm_up}
-    committed = {number: commits.when(number) or 0.0 for number in landed}
-    lags = [committed[number] - at for number, at in counts.items()]
+    times = [(at, commits.when(sequence) or 0.0) for sequence, at in landed.items()]
+    lags = [committed - at for at, committed in times]
     for part in (50, 95):
         counted.add(f"landed to committed, p{part}", OPENMIRROR, float(np.percentile(lags, part)))
-    waiting = backlog([(at, committed[number]) for number, at in counts.items()])
+    waiting = backlog(times)
     counted.add("files that wait, at most", OPENMIRROR, max(waiting), "files")
     counted.add("growth of the backlog", OPENMIRROR, growth(waiting), "files")
     words = (
@@ -106,7 +106,7 @@ def _write(folder: Path, sizes: Sequence[int]) -> tuple[list[Path], Totals]:
     files, totals, first = [], Totals(0, 0, 0, 0), 0
     for number, rows in enumerate(sizes):
         keys = np.arange(first, first + rows)
-        amounts = draw.integers(0, _KINDS, rows) * 25_000
+        amounts = draw.integers(0, _KINDS, rows) * 250_000
         seconds = np.full(rows, number, np.int64) * 1_000_000
         table = pa.table(
             {

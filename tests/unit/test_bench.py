@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,9 +13,10 @@ from deltalake import write_deltalake
 from typer.testing import CliRunner
 
 from bench.alternatives import ALL
-from bench.cases.catalogue import CASES
+from bench.cases.catalogue import CASES, Case
 from bench.cases.peak import Peak
 from bench.cases.program import Commits
+from bench.cases.running import Running
 from bench.cases.steady import backlog, growth
 from bench.figures import Figure, Line, Measured
 from bench.matrix import bench, chosen
@@ -88,6 +90,7 @@ def test_the_help_explains_every_case() -> None:
         (["--commits", "0"], "greater than or equal to 1"),
         (["--commits", "many"], "a valid integer"),
         (["--json", "--markdown"], "exclude each other"),
+        (["--save", "nowhere/bench.json"], "nowhere is not a folder"),
     ],
 )
 def test_nonsense_is_refused_before_anything_starts(arguments: list[str], words: str) -> None:
@@ -111,6 +114,7 @@ def _report() -> Report:
         loads=[0.1, 2.0],
         quick=True,
         seconds=9.0,
+        failed={"large": "t has 1 row, expected are 2\nand so on"},
     )
 
 
@@ -120,6 +124,7 @@ def test_markdown_has_a_table_for_each_case_and_one_of_targets() -> None:
     assert "\n| rows | 600 rows/s | 100 rows/s |\n" in text
     assert "\n| six times | ≥ 7 x | 6.00 x | missed |\n" in text
     assert "--quick: fewer and smaller tables" in text
+    assert "FAILED: large: t has 1 row, expected are 2  \n" in text
 
 
 def test_json_has_every_run_and_what_they_depend_on() -> None:
@@ -206,3 +211,20 @@ def test_the_peak_is_of_a_process_and_of_all_that_it_started(tmp_path: Path) -> 
     process(5, 1, 3072)
     peak.update()
     assert peak.mebibytes == 4.0
+
+
+def test_a_case_that_fails_costs_only_its_own_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(running: Running) -> Measured:
+        raise RuntimeError("t has 1 row, expected are 2")
+
+    def works(running: Running) -> Measured:
+        return Measured("drain", "Drain", "2 tables", _FIGURES)
+
+    cases = [Case("cold", "Cold", fails), Case("drain", "Drain", works)]
+    monkeypatch.setattr("bench.matrix.chosen", lambda only: cases)
+    result = CliRunner().invoke(app, ["--json"])
+    assert result.exit_code == 1
+    values = json.loads(result.stdout)
+    assert values["failed"] == {"cold": "t has 1 row, expected are 2"}
+    assert [case["case"] for case in values["cases"]] == ["drain"]
+    assert len(values["loads"]) == 3
