@@ -24,7 +24,7 @@ from bench.figures import Measured
 from bench.measuring import load, machine
 from bench.report import Report, as_values, markdown, show
 from bench.scale import FULL, QUICK, Scale
-from bench.targets import TARGETS, judge
+from bench.targets import TARGETS, verdicts_on
 
 _NAMES = [case.name for case in CASES]
 
@@ -153,7 +153,7 @@ def _run(cases: Sequence[Case], scale: Scale, quick: bool) -> Report:
             running.keep(())
     return Report(
         measured=measured,
-        judged=judge(TARGETS, (figure for one in measured for figure in one.figures)),
+        verdicts=verdicts_on(TARGETS, (figure for one in measured for figure in one.figures)),
         machine=machine(),
         settings={"spark-default": DEFAULT, "spark-tuned": TUNED},
         loads=loads,

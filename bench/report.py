@@ -10,7 +10,7 @@ from rich.table import Table
 
 from bench.alternatives import ALL
 from bench.figures import Measured, shown
-from bench.targets import Judged
+from bench.targets import Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,7 +18,7 @@ class Report:
     """A whole run."""
 
     measured: Sequence[Measured]
-    judged: Sequence[Judged]
+    verdicts: Sequence[Verdict]
     machine: Mapping[str, str]
     settings: Mapping[str, Mapping[str, str]]
     """Of the alternatives that have some."""
@@ -51,12 +51,12 @@ def rows_of(measured: Measured) -> tuple[list[str], Rows]:
 _TARGET_HEADINGS = ["", "target", "seen", "met"]
 
 
-def target_rows(judged: Sequence[Judged]) -> Rows:
+def target_rows(verdicts: Sequence[Verdict]) -> Rows:
     """The rows of the table of targets."""
-    return [[one.target.words, one.target.bound, one.shown, _met(one)] for one in judged]
+    return [[one.target.words, one.target.bound, one.shown, _met(one)] for one in verdicts]
 
 
-def _met(one: Judged) -> str:
+def _met(one: Verdict) -> str:
     return "met" if one.met else "missed"
 
 
@@ -65,8 +65,8 @@ def show(report: Report, console: Console) -> None:
     for measured in report.measured:
         _print_table(console, measured.title, *rows_of(measured))
         console.print(f"{measured.scale}\n", soft_wrap=True)
-    if report.judged:
-        _print_table(console, "Targets", _TARGET_HEADINGS, target_rows(report.judged))
+    if report.verdicts:
+        _print_table(console, "Targets", _TARGET_HEADINGS, target_rows(report.verdicts))
     for line in about(report):
         console.print(line, soft_wrap=True)
 
@@ -86,8 +86,8 @@ def markdown(report: Report) -> str:
     for measured in report.measured:
         lines += [f"### {measured.title}", "", *_markdown_table(*rows_of(measured)), ""]
         lines += [f"{measured.scale}.", ""]
-    if report.judged:
-        rows = target_rows(report.judged)
+    if report.verdicts:
+        rows = target_rows(report.verdicts)
         lines += ["### Targets", "", *_markdown_table(_TARGET_HEADINGS, rows), ""]
     return "\n".join([*lines, *(f"{line}  " for line in about(report))])
 
@@ -118,5 +118,5 @@ def as_values(report: Report) -> dict[str, object]:
         "loads": list(report.loads),
         "failed": dict(report.failed),
         "cases": [asdict(measured) for measured in report.measured],
-        "targets": [{**asdict(one), "met": one.met} for one in report.judged],
+        "targets": [{**asdict(one), "met": one.met} for one in report.verdicts],
     }

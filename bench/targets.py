@@ -27,7 +27,7 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Judged:
+class Verdict:
     """A target, and what was seen of it."""
 
     target: Target
@@ -45,18 +45,18 @@ class Judged:
         return f"{self.seen:.2f} x" if self.target.over else f"{self.seen:.2f}"
 
 
-def judge(targets: Iterable[Target], figures: Iterable[Figure]) -> list[Judged]:
+def verdicts_on(targets: Iterable[Target], figures: Iterable[Figure]) -> list[Verdict]:
     """Those targets whose figures were measured."""
     values: Mapping[Line, float] = {figure.at: figure.value for figure in figures}
-    judged = []
+    found = []
     for target in targets:
         if target.of not in values or (target.over and target.over not in values):
             continue
         seen = values[target.of]
         if target.over:
             seen /= values[target.over]
-        judged.append(Judged(target, seen))
-    return judged
+        found.append(Verdict(target, seen))
+    return found
 
 
 _OURS = "openmirror"

@@ -21,7 +21,7 @@ from bench.cases.steady import backlog, growth
 from bench.figures import Figure, Line, Measured
 from bench.matrix import bench, chosen
 from bench.report import Report, as_values, markdown
-from bench.targets import TARGETS, Target, judge
+from bench.targets import TARGETS, Target, verdicts_on
 from bench.workload import (
     DELETE,
     DELETES,
@@ -53,18 +53,18 @@ _FIGURES = Figure(_OURS, "rows/s", (500.0, 600.0, 9000.0)), Figure(_OTHERS, "row
     ],
 )
 def test_a_target_is_met_by_the_ratio_of_medians(bounds: dict[str, float], met: bool) -> None:
-    (judged,) = judge([Target("six times", _OURS, _OTHERS, **bounds)], _FIGURES)
-    assert judged.seen == 6.0
-    assert judged.met is met
+    (verdict,) = verdicts_on([Target("six times", _OURS, _OTHERS, **bounds)], _FIGURES)
+    assert verdict.seen == 6.0
+    assert verdict.met is met
 
 
 def test_a_target_without_another_way_bounds_the_figure_itself() -> None:
-    (judged,) = judge([Target("quick", _OURS, at_most=599)], _FIGURES)
-    assert (judged.seen, judged.met) == (600.0, False)
+    (verdict,) = verdicts_on([Target("quick", _OURS, at_most=599)], _FIGURES)
+    assert (verdict.seen, verdict.met) == (600.0, False)
 
 
 def test_a_target_of_which_a_part_was_not_measured_is_left_out() -> None:
-    assert judge([Target("six times", _OURS, _OTHERS, at_least=6)], _FIGURES[:1]) == []
+    assert verdicts_on([Target("six times", _OURS, _OTHERS, at_least=6)], _FIGURES[:1]) == []
 
 
 def test_targets_name_cases_and_alternatives_that_exist() -> None:
@@ -108,7 +108,7 @@ def _report() -> Report:
     measured = Measured("drain", "Drain", "2 tables", _FIGURES, 1.5)
     return Report(
         measured=[measured],
-        judged=judge([Target("six times", _OURS, _OTHERS, at_least=7)], _FIGURES),
+        verdicts=verdicts_on([Target("six times", _OURS, _OTHERS, at_least=7)], _FIGURES),
         machine={"cpu": "2 x a"},
         settings={},
         loads=[0.1, 2.0],
