@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from bench.cases.catalogue import CASES, Case
 from bench.cases.running import Running
 from bench.figures import Measured
 from bench.measuring import load, machine
-from bench.report import Report, as_values, markdown, show
+from bench.report import Report, as_values, markdown, rows_of, show
 from bench.scale import FULL, QUICK, Scale
 from bench.targets import TARGETS, verdicts_on
 
@@ -146,7 +146,7 @@ def _run(cases: Sequence[Case], scale: Scale, quick: bool) -> Report:
                     running.keep(())
                 else:
                     measured.append(replace(found, seconds=round(time.monotonic() - started, 1)))
-                    say(f"{case.name}: done")
+                    _say_figures(say, found)
                 loads.append(round(load(), 1))
                 running.keep(_needed(cases[number + 1 :]))
         finally:
@@ -161,6 +161,14 @@ def _run(cases: Sequence[Case], scale: Scale, quick: bool) -> Report:
         quick=quick,
         seconds=round(time.monotonic() - began, 1),
     )
+
+
+def _say_figures(say: Callable[[str], None], measured: Measured) -> None:
+    """So that a run which is stopped has said something."""
+    headings, rows = rows_of(measured)
+    for line, *cells in rows:
+        values = (f"{name} {cell}" for name, cell in zip(headings[1:], cells, strict=True) if cell)
+        say(f"{measured.case}, {line}: {', '.join(values)}")
 
 
 def _needed(cases: Iterable[Case]) -> set[Alternative]:
