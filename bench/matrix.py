@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 
 from bench.alternatives import Alternative
-from bench.alternatives.sessions import DEFAULT, TUNED
+from bench.alternatives.settings import DEFAULT, HEAP, TUNED
 from bench.cases.catalogue import CASES, Case
 from bench.cases.running import Running
 from bench.figures import Measured
@@ -155,7 +155,11 @@ def _run(cases: Sequence[Case], scale: Scale, quick: bool) -> Report:
         measured=measured,
         verdicts=verdicts_on(TARGETS, (figure for one in measured for figure in one.figures)),
         machine=machine(),
-        settings={"spark-default": DEFAULT, "spark-tuned": TUNED},
+        settings={
+            "openmirror": {"driver_memory": HEAP},
+            "spark-default": DEFAULT,
+            "spark-tuned": TUNED,
+        },
         loads=loads,
         failed=failed,
         quick=quick,

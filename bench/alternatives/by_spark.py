@@ -16,7 +16,8 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from bench.alternatives.sessions import DEFAULT, TUNED, session
+from bench.alternatives.sessions import session
+from bench.alternatives.settings import DEFAULT, TUNED
 from bench.alternatives.tasks import WORKERS, Task
 from bench.workload import DELETE, KEY, MARKER, Place
 

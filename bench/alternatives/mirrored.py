@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.alternatives.settings import HEAP
 from bench.alternatives.tasks import WORKERS, Task
 from openmirror import wiring
 from openmirror.ports import TableEngine
@@ -17,9 +18,6 @@ from openmirror.reconcile.reconciliation import reconcile_until_idle
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.draining import drain
 from openmirror.settings import Settings
-
-SETTINGS = {"driver_memory": "3g"}
-"""What differs from the defaults: as much memory as the other Spark sessions have."""
 
 
 class Mirrored:
@@ -47,7 +45,7 @@ class Mirrored:
 @contextmanager
 def openmirror(root: Path) -> Iterator[Mirrored]:
     """The product over a root, which it holds meanwhile."""
-    settings = Settings.load({}, {"root": root, **SETTINGS})
+    settings = Settings.load({}, {"root": root, "driver_memory": HEAP})
     ports = wiring.local_ports(settings, emit=_print)
     with wiring.locked(settings), wiring.local_engine(settings) as engine:
         yield Mirrored(ports, engine)

@@ -35,23 +35,28 @@ def _beside(running: Running, case: str, tables: dict[str, int]) -> Measured:
     way = running.way(OPENMIRROR, case)
     draw = random.Random(case)
     sources = {line: Source(line) for line in tables}
-    sequence = 0
-    for line, rows in tables.items():
-        sequence = fill(running, [way], line.replace(" ", "_"), sources[line], rows)
+    reached = {
+        line: fill(running, [way], _table(line), sources[line], rows)
+        for line, rows in tables.items()
+    }
     for number in range(scale.adjacent_warm_up + scale.adjacent_commits):
-        sequence += 1
         for line, rows in tables.items():
             running.say(f"{case}: {line}, {number + 1}")
-            table, low = line.replace(" ", "_"), draw.randrange(rows - scale.adjacent_changes)
+            low = draw.randrange(rows - scale.adjacent_changes)
             within = low, low + scale.adjacent_changes
             changes = sources[line].changes(scale.adjacent_changes, CHANGES, within)
-            land([way], table, sequence, changes)
+            reached[line] += 1
+            land([way], _table(line), reached[line], changes)
             rest()
-            seconds = way.apply([table], sequence, sequence)
+            seconds = way.apply([_table(line)], reached[line], reached[line])
             if number >= scale.adjacent_warm_up:
                 counted.add(line, OPENMIRROR, seconds)
     for line in tables:
-        way.check(line.replace(" ", "_"), sources[line].totals())
+        way.check(_table(line), sources[line].totals())
     sizes = ", ".join(f"{line} {rows:,} rows" for line, rows in tables.items())
     words = f"upserts of {scale.adjacent_changes:,} keys in a row, anywhere in the table; {sizes}"
     return Measured(case, TITLE, words, counted.figures)
+
+
+def _table(line: str) -> str:
+    return line.replace(" ", "_")

@@ -48,10 +48,11 @@ def run(running: Running) -> Measured:
             if others:
                 running.say(f"{NAME}: filling {len(others)} tables")
                 _round(program, place, others)
-            for number in range(scale.idle_warm_up + scale.idle_rounds):
+            warm_up = 1 if others else scale.idle_warm_up
+            for number in range(warm_up + scale.idle_rounds):
                 running.say(f"{NAME}: busy tables {name}, {number + 1}")
                 lag = _round(program, place, busy)
-                if number >= scale.idle_warm_up:
+                if number >= warm_up:
                     counted.add(f"busy tables {name}", OPENMIRROR, lag)
     for table in (*busy, *idle[:3]):
         check(place.delta(table.name), table.source.totals())

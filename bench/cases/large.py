@@ -10,7 +10,9 @@ from bench.workload import MIXED, UPSERTS, Source
 NAME = "large"
 TITLE = "A large table, random keys"
 NEEDS = (OPENMIRROR, TUNED, DELTA_RS)
-FILL_FILES = 10
+_FILL_FILES = 10
+_MOST_ROWS = 1_000_000
+"""Of one of them, so that a hundred million rows need no more memory than ten."""
 
 
 def run(running: Running) -> Measured:
@@ -41,9 +43,11 @@ def run(running: Running) -> Measured:
 
 def fill(running: Running, ways: list[Way], table: str, source: Source, rows: int) -> int:
     """Fill a new table by inserts of ascending keys; the newest sequence."""
-    for sequence in range(1, FILL_FILES + 1):
-        land(ways, table, sequence, source.changes(rows // FILL_FILES))
+    files = max(_FILL_FILES, rows // _MOST_ROWS)
+    running.say(f"writing {rows:,} rows of {table}")
+    for sequence in range(1, files + 1):
+        land(ways, table, sequence, source.changes(rows // files))
     for way in ways:
-        running.say(f"filling {table} with {rows:,} rows, {way.alternative.title}")
-        way.apply([table], 1, FILL_FILES, "append")
-    return FILL_FILES
+        running.say(f"filling {table}, {way.alternative.title}")
+        way.apply([table], 1, files, "append")
+    return files
