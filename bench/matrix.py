@@ -168,7 +168,7 @@ def _run(cases: Sequence[Case], scale: Scale, quick: bool) -> Report:
 
 
 def _say_figures(say: Callable[[str], None], measured: Measured) -> None:
-    """So that a run which is stopped has said something."""
+    """So that a run which is stopped has shown something."""
     headings, rows = rows_of(measured)
     for line, *cells in rows:
         values = (f"{name} {cell}" for name, cell in zip(headings[1:], cells, strict=True) if cell)

@@ -167,10 +167,14 @@ def declare(folder: Path) -> None:
 
 
 def check(table: Path, expected: Totals) -> None:
-    """Raise unless a table has the rows that it must have, read by a stranger to Spark."""
+    """Raise RuntimeError unless a table has the rows that it must have; Spark is not asked."""
     from deltalake import DeltaTable, QueryBuilder
+    from deltalake.exceptions import DeltaError
 
-    query = QueryBuilder().register("t", DeltaTable(str(table)))
+    try:
+        query = QueryBuilder().register("t", DeltaTable(str(table)))
+    except DeltaError as error:
+        raise RuntimeError(f"{table} cannot be read: {error}") from error
     words = (
         f"SELECT count(*) AS rows, sum({KEY}) AS keys, sum(amount) AS amounts, "
         f"sum({KEY} % {_FACTOR} * amount) AS weighed FROM t"

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from bench.alternatives.tasks import Task
@@ -51,8 +52,9 @@ class Process:
         """The seconds that a task took; raises RuntimeError with the last words if it fails."""
         self.wait_until_ready()
         assert self._process.stdin is not None
-        self._process.stdin.write(task.encode() + "\n")
-        self._process.stdin.flush()
+        with suppress(BrokenPipeError):  # then what it wrote last says why
+            self._process.stdin.write(task.encode() + "\n")
+            self._process.stdin.flush()
         seconds = float(self._answer()["seconds"])
         self.commits += len(task.tables)
         return seconds
@@ -60,11 +62,14 @@ class Process:
     def stop(self) -> None:
         """Let it end, or end it."""
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):
+            self._process.stdin.close()
         try:
             self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             self._process.kill()
+        assert self._process.stdout is not None
+        self._process.stdout.close()
 
     def _answer(self) -> dict[str, float]:
         assert self._process.stdout is not None

@@ -13,6 +13,8 @@ from deltalake import write_deltalake
 from typer.testing import CliRunner
 
 from bench.alternatives import ALL
+from bench.alternatives.process import Process
+from bench.alternatives.tasks import Task
 from bench.cases.catalogue import CASES, Case
 from bench.cases.peak import Peak
 from bench.cases.program import Commits
@@ -31,6 +33,7 @@ from bench.workload import (
     MARKER,
     MIXED,
     UPSERTS,
+    Place,
     Source,
     check,
 )
@@ -169,6 +172,8 @@ def test_a_table_with_other_rows_is_noticed(tmp_path: Path, wrong: dict[str, lis
     write_deltalake(tmp_path / "wrong", rows)
     with pytest.raises(RuntimeError, match="expected are"):
         check(tmp_path / "wrong", source.totals())
+    with pytest.raises(RuntimeError, match="cannot be read"):
+        check(tmp_path / "nowhere", source.totals())
 
 
 def test_a_backlog_counts_files_that_have_landed_and_are_not_committed() -> None:
@@ -228,3 +233,23 @@ def test_a_case_that_fails_costs_only_its_own_figures(monkeypatch: pytest.Monkey
     assert values["failed"] == {"cold": "t has 1 row, expected are 2"}
     assert [case["case"] for case in values["cases"]] == ["drain"]
     assert len(values["loads"]) == 3
+
+
+def test_a_process_that_ends_is_quoted(tmp_path: Path) -> None:
+    process = Process("no-such-way", tmp_path / "root", tmp_path / "log")
+    task = Task(str(tmp_path), "bench", ("t",), 1, 1, "merge")
+    with pytest.raises(RuntimeError, match=r"exit code 1:[\s\S]*KeyError: 'no-such-way'"):
+        process.do(task)
+    process.stop()
+
+
+def test_a_process_says_how_long_a_task_took(tmp_path: Path) -> None:
+    place, source = Place(tmp_path), Source("any")
+    process = Process("delta-rs", tmp_path, tmp_path / "log")
+    for sequence, mix in enumerate((INSERTS, MIXED), start=1):
+        place.publish("t", sequence, source.changes(100, mix))
+        assert (
+            process.do(Task(str(tmp_path), place.mirror, ("t",), sequence, sequence, "merge")) > 0
+        )
+    process.stop()
+    check(place.delta("t"), source.totals())
