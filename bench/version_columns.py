@@ -7,23 +7,27 @@ import random
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Annotated
 
+import numpy as np
 import pyarrow as pa
 import typer
 from rich.console import Console
 from rich.table import Table
 
+from bench.alternatives.mirrored import Mirrored
 from bench.measuring import WARM_UP, load, machine
-from bench.mirrored import Mirrored
-from bench.workload import KEY, MARKER, SEED_TIMES, Place, TableWork, check
+from bench.workload import KEY, MARKER, MIRROR, Place, Totals, check
 from openmirror import wiring
 from openmirror.protocol.rows import Change, ChangeFile, Marker, apply_file, empty_table
 from openmirror.settings import Settings
 
 VERSION_COLUMN = "seq"
+_SEED_TIMES = 10
+"""A table begins with this many times the rows of a file."""
 _LATE = 0.3
 """The share of changes that come after a newer one of the same key."""
 
@@ -59,18 +63,19 @@ def versioned(
         settings = Settings.load({}, {"root": place.root, "driver_memory": "3g"})
         ports = wiring.local_ports(settings)
         with wiring.locked(settings), wiring.local_engine(settings) as engine:
-            ours = Mirrored(ports, engine, 1)
+            ours = Mirrored(ports, engine)
             for sequence in range(1, WARM_UP + commits + 2):
                 for name, (is_versioned, _) in kinds.items():
-                    place.publish(works[name], sequence, sequence)
+                    place.publish(name, sequence, works[name].files[sequence - 1])
                     if is_versioned:
                         metadata = {"keyColumns": [KEY], "ConditionalUpdateColumn": VERSION_COLUMN}
                         path = place.folder(name) / "_metadata.json"
                         path.write_text(json.dumps(metadata))
                     before = time.monotonic()
-                    times[name].append(ours.apply(name, sequence) - before)
+                    ours.commit(MIRROR, name)
+                    times[name].append(time.monotonic() - before)
         for name, work in works.items():
-            check(place.delta(name), work.sums[-1])
+            check(place.delta(name), work.totals)
     loads.append(load())
     medians = {name: median(taken[1 + WARM_UP :]) for name, taken in times.items()}
     result = {"machine": machine(), "load": loads, "seconds": medians, "rows": rows}
@@ -92,25 +97,32 @@ def _show(
     console = Console(highlight=False)
     console.print(table)
     console.print(
-        f"{rows:,} changes to {rows * SEED_TIMES:,} rows; {non_foldable:.0%} non-foldable keys"
+        f"{rows:,} changes to {rows * _SEED_TIMES:,} rows; {non_foldable:.0%} non-foldable keys"
     )
     console.print(f"load average before and after: {loads[0]:.1f}, {loads[1]:.1f}")
 
 
-def _work(name: str, files: int, rows: int, is_versioned: bool, non_foldable: float) -> TableWork:
+@dataclass(frozen=True)
+class _Work:
+    files: list[pa.Table]
+    totals: Totals
+    """What they come to."""
+
+
+def _work(name: str, files: int, rows: int, is_versioned: bool, non_foldable: float) -> _Work:
     """A file that fills the table, and files of changes; what must come of them."""
-    draw = random.Random(name)
-    work = TableWork(name)
+    draw, written = random.Random(name), []
     expected = empty_table([KEY], VERSION_COLUMN if is_versioned else None)
     for number in range(files + 1):
         changes = list(
-            _changes(draw, number, rows, non_foldable) if number else _seed(rows * SEED_TIMES)
+            _changes(draw, number, rows, non_foldable) if number else _seed(rows * _SEED_TIMES)
         )
         apply_file(expected, ChangeFile((KEY, "amount"), [_as_change(*row) for row in changes]))
-        left = expected.rows
-        work.sums.append((len(left), sum(int(str(row["amount"])) for row in left)))
-        work.files.append(_arrow(changes))
-    return work
+        written.append(_arrow(changes))
+    keys, amounts = (
+        np.array([int(str(row[column])) for row in expected.rows]) for column in (KEY, "amount")
+    )
+    return _Work(written, Totals.of(keys, amounts))
 
 
 _Row = tuple[Marker, int, int, int]
@@ -123,7 +135,7 @@ def _seed(rows: int) -> Iterator[_Row]:
 
 
 def _changes(draw: random.Random, number: int, rows: int, non_foldable: float) -> Iterator[_Row]:
-    now, keys = number * 10, rows * SEED_TIMES
+    now, keys = number * 10, rows * _SEED_TIMES
     left = rows
     while left > 0:
         key, amount = draw.randrange(keys), draw.randrange(1_000_000)

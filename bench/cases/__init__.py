@@ -1,0 +1,1 @@
+"""What is measured, each case in a file of its own."""

@@ -1,0 +1,53 @@
+"""Changes of random keys in a large table: most of its files are touched."""
+
+from __future__ import annotations
+
+from bench.alternatives import DELTA_RS, OPENMIRROR, TUNED
+from bench.cases.running import Counted, Running, Way, land, rest, warm_up
+from bench.figures import Measured
+from bench.workload import MIXED, UPSERTS, Source
+
+NAME = "large"
+TITLE = "A large table, random keys"
+NEEDS = (OPENMIRROR, TUNED, DELTA_RS)
+_FILL_FILES = 10
+_MOST_ROWS = 1_000_000
+"""Of one of them, so that a hundred million rows need no more memory than ten."""
+
+
+def run(running: Running) -> Measured:
+    """Seconds of a commit, by what the file has."""
+    scale, counted = running.scale, Counted(NAME)
+    warm_up(running, NEEDS, NAME)
+    ways = [running.way(one, NAME) for one in NEEDS]
+    source, table = Source("large"), "large"
+    sequence = fill(running, ways, table, source, scale.large_table)
+    for mix in (UPSERTS, MIXED):
+        for number in range(scale.large_warm_up + scale.large_commits):
+            sequence += 1
+            land(ways, table, sequence, source.changes(scale.large_changes, mix))
+            running.say(f"{NAME}: {mix.name}, {number + 1}")
+            for way in ways:
+                rest()
+                seconds = way.apply([table], sequence, sequence)
+                if number >= scale.large_warm_up:
+                    counted.add(mix.name, way.alternative, seconds)
+    for way in ways:
+        way.check(table, source.totals())
+    words = (
+        f"{scale.large_changes:,} changes of keys all over a table of {scale.large_table:,} rows: "
+        "80 % of known keys and 20 % of new ones; mixed: 10 % of all are deletes"
+    )
+    return Measured(NAME, TITLE, words, counted.figures)
+
+
+def fill(running: Running, ways: list[Way], table: str, source: Source, rows: int) -> int:
+    """Fill a new table by inserts of ascending keys; the newest sequence."""
+    files = max(_FILL_FILES, rows // _MOST_ROWS)
+    running.say(f"writing {rows:,} rows of {table}")
+    for sequence in range(1, files + 1):
+        land(ways, table, sequence, source.changes(rows // files))
+    for way in ways:
+        running.say(f"filling {table}, {way.alternative.title}")
+        way.apply([table], 1, files, "append")
+    return files
