@@ -38,8 +38,16 @@ class LogReplay:
         """
         for _ in range(_TRIES - 1):
             with suppress(NotThere, ConditionFailed):
-                return self._replay(ListedLog(self._store, table))
+                listed = ListedLog(self._store, table)
+                found = self._replay(listed)
+                # A listing is not made at once: one that a clean-up of the log changed meanwhile
+                # can lack what it needs, and is no broken log.
+                if not isinstance(found, BrokenLog) or self._is_as_listed(listed):
+                    return found
         return self._replay(ListedLog(self._store, table))
+
+    def _is_as_listed(self, listed: ListedLog) -> bool:
+        return ListedLog(self._store, listed.table).files.entries == listed.files.entries
 
     def history(self, table: StorePath, limit: int) -> list[BatchRecord]:
         """Our newest commits that are still in the log, newest first; damaged ones left out."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from openmirror.plan import Limits
 from openmirror.ports import (
     Clock,
+    DataFilesReader,
     FileStore,
     Inspector,
     LogReader,
+    NoDataFiles,
     NoTelemetry,
     Steps,
     Telemetry,
@@ -27,6 +29,7 @@ class RootPorts:
     inspector: Inspector
     logs: LogReader
     clock: Clock
+    data_files: DataFilesReader = NoDataFiles()
     limits: Limits = Limits()
     steps: Steps = no_steps
     emit: EventSink = discard

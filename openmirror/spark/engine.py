@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
+from openmirror.plan.maintenance import MaintenanceStep
 from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared, Transaction
 from openmirror.protocol.checksums import Checksum
@@ -26,6 +27,7 @@ from openmirror.spark.features import needs_mapping, widens_in_place
 from openmirror.spark.folding import PLAIN_INSERT, UPDATE, fold
 from openmirror.spark.frames import KIND, MAY_INSERT, positional, positions_of
 from openmirror.spark.interpreting import interpreted
+from openmirror.spark.maintaining import maintain
 from openmirror.spark.markers import (
     MarkedRows,
     RowPlace,
@@ -209,6 +211,12 @@ class SparkEngine:
         if outcome.result is CommitResult.MISSING and create is not None:
             with commit_outcome() as outcome:
                 committing.create_empty(session, create, self._spark_path(table), transaction)
+        return outcome.result
+
+    def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
+        """Do one step of maintenance, in a session that carries no transaction."""
+        with spark_is_alive(), storage_answers(table), commit_outcome() as outcome:
+            maintain(self._fresh(), self._spark_path(table), step)
         return outcome.result
 
     def _fresh(self) -> SparkSession:

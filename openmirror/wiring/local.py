@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from openmirror.deltalog import LogReplay
+from openmirror.deltalog import DataFilesReplay, LogReplay
 from openmirror.errors import CannotStart
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.ports import HistoryReader, Steps, TableEngine, no_steps
@@ -54,6 +54,7 @@ def local_ports(
         store=store,
         inspector=ChangeFileInspector(store),
         logs=LogReplay(store),
+        data_files=DataFilesReplay(store),
         clock=utc_now,
         limits=limits(settings),
         steps=steps,

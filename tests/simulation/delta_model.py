@@ -16,6 +16,7 @@ from random import Random
 from typing import NamedTuple
 
 from openmirror.plan import Batch
+from openmirror.plan.maintenance import MaintenanceStep
 from openmirror.ports import BadFile, CommitResult, Counts, Transaction
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.rules import Broken, Code
@@ -199,6 +200,24 @@ class ModelDelta:
         result = self._transact(table, transaction, create=create)
         self._may_fail()
         return result
+
+    def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
+        """A commit that carries no transaction: it changes no row, and no position."""
+        self.stall("begin", step)
+        self._may_fail()
+        start = self.log_at(table)
+        at = start.version if start else -1
+        self.stall("end", step)
+        log = self.log_at(table)
+        if start is None or log is not start:
+            return CommitResult.MISSING
+        if any(replaced for _, replaced in log.touched[at + 1 :]):
+            return CommitResult.CONFLICT
+        log.touched.append((AppId(""), False))
+        log.version += 1
+        log.seen = None
+        self._may_fail()
+        return CommitResult.DONE
 
     def _transact(
         self,

@@ -55,6 +55,8 @@ def kind_of(step: MaintenanceStep) -> StepKind:
 def surveyed(known: Maintenance, survey: Survey) -> Maintenance:
     """With a copy of what was found. Where nothing is to be done, the request is fulfilled."""
     files, step = survey.files, survey.step
+    after = known.vacuumed_through
+    dead = [file for file in files.dead if after is None or file.removed_at > after]
     found = FilesFound(
         at=survey.at,
         version=files.version,
@@ -62,8 +64,8 @@ def surveyed(known: Maintenance, survey: Survey) -> Maintenance:
         bytes=files.bytes,
         small_files=len(small(files, survey.policy)),
         rows_deleted=sum(file.deleted for file in files.live),
-        dead_files=len(files.dead),
-        dead_bytes=total_bytes(files.dead),
+        dead_files=len(dead),
+        dead_bytes=total_bytes(dead),
         due=None if isinstance(step, Nothing) else kind_of(step),
         remark=step.remark if isinstance(step, Nothing) else "",
     )
