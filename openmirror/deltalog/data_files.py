@@ -121,7 +121,7 @@ class DataFilesReplay:
 
 
 class _Key(NamedTuple):
-    """A data file as the log tells it from others: with the rows of it that are deleted."""
+    """How the log distinguishes data files: a path, and which of its rows are deleted."""
 
     path: str
     deletion_vector: str

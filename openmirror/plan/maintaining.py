@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from enum import StrEnum
 
 from openmirror.plan.decisions import Apply, Decision, Idle
 from openmirror.plan.maintenance import MaintenanceMode, MaintenancePolicy, portion_of
@@ -17,20 +18,47 @@ _FIRST_DELAY, _LONGEST_DELAY = timedelta(minutes=1), timedelta(days=1)
 """After steps that failed; doubled with each further one."""
 
 
+class Due(StrEnum):
+    """When a table's files are to be surveyed."""
+
+    NOT = "not"
+    WHEN_IDLE = "when idle"
+    """Once no batch waits, by a process that goes on."""
+    NOW = "now"
+    """Before the next batch, and by a drain as well."""
+
+
+def survey_due(observed: ObservedState, decision: Decision) -> Due:
+    """When a table's files are to be surveyed, by what was just observed of it."""
+    if is_asked_for(observed, decision) or is_pressing(observed, decision):
+        return Due.NOW
+    return Due.WHEN_IDLE if survey_is_due(observed, decision) else Due.NOT
+
+
+def is_asked_for(observed: ObservedState, decision: Decision) -> bool:
+    """Whether an operator's request can be carried out now."""
+    known = observed.control.maintenance
+    return bool(
+        known and known.asked and isinstance(decision, Idle) and may_maintain(observed, decision)
+    )
+
+
 def survey_is_due(observed: ObservedState, decision: Decision) -> bool:
     """Whether a table that has nothing to do is to be surveyed: what debt has grown, or waits."""
     if not isinstance(decision, Idle) or not may_maintain(observed, decision):
         return False
     known, policy = observed.control.maintenance, _policy(observed)
-    if known is not None and (known.asked or known.found is None):
-        return known.asked is not None or not _backs_off(known, observed.at)
-    if known is None or known.found is None:
+    if known is None:
         return commits_since_survey(observed) >= policy.every_commits
     if _backs_off(known, observed.at):
         return False
+    if known.again:
+        return True
     if commits_since_survey(observed) >= policy.every_commits:
         return True
-    return _is_vacuum_due(observed, known, policy) and observed.at - known.found.at > _LEFT_ALONE
+    if known.found is None or observed.at - known.found.at <= _LEFT_ALONE:
+        return False
+    return _is_vacuum_due(observed, known, known.found.dead_files)
 
 
 def is_pressing(observed: ObservedState, decision: Decision) -> bool:
@@ -84,13 +112,12 @@ def _policy(observed: ObservedState) -> MaintenancePolicy:
     return observed.policy.maintenance
 
 
-def _is_vacuum_due(observed: ObservedState, known: Maintenance, policy: MaintenancePolicy) -> bool:
+def _is_vacuum_due(observed: ObservedState, known: Maintenance, dead: int) -> bool:
     assert isinstance(observed.log, TableLog)
-    assert known.found is not None
     kept = kept_for(observed.log.properties)
     if kept is None or known.dead_since is None:
         return False
-    return observed.at - known.dead_since >= kept + portion_of(known.found.dead_files, policy, kept)
+    return observed.at - known.dead_since >= kept + portion_of(dead, _policy(observed), kept)
 
 
 def _backs_off(known: Maintenance, now: datetime) -> bool:

@@ -196,7 +196,7 @@ def dead_since(
     known, and of a log that is older than that something is taken to be dead.
     """
     after = known.vacuumed_through
-    seen = (file.removed_at for file in files.dead if after is None or file.removed_at > after)
+    seen = (file.removed_at for file in files.dead if after is None or file.removed_at >= after)
     oldest = min(seen, default=None)
     before = known.dead_since
     if after is None and before is None and files.since and files.since < now - kept:
@@ -210,7 +210,7 @@ def dead_after(
     """`dead_since` once this VACUUM is done."""
     if vacuum.through < now - kept - _HOUR:
         return vacuum.through  # what the log no longer names may lie between
-    left = (file.removed_at for file in files.dead if file.removed_at > vacuum.through)
+    left = (file.removed_at for file in files.dead if file.removed_at >= vacuum.through)
     return min(left, default=None)
 
 

@@ -24,6 +24,7 @@ from openmirror.plan.decisions import (
     Replace,
     Restore,
 )
+from openmirror.plan.maintaining import Due, survey_due
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.failed import FailedAttempt, failed
 from openmirror.plan.transitions.observed import learned_from
@@ -54,6 +55,8 @@ class Reconciled:
     """How long to leave the table alone before the next one, after a failure; else zero."""
     never_read: tuple[Notice, ...] = ()
     """What lies in the folder like changes, and is never read; nothing of a held table."""
+    survey: Due = Due.NOT
+    """When the table's files are to be surveyed for maintenance."""
 
 
 ACTED_UPON = (Apply, Replace, Continue, Drop, Restore)
@@ -78,7 +81,11 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
         seen = save_learned(ports, seen, decision)
         done = _act(ports, engine, seen, decision)
         is_held = isinstance(decision, Held)
-        return replace(done, never_read=() if is_held else never_read(seen.observed))
+        return replace(
+            done,
+            never_read=() if is_held else never_read(seen.observed),
+            survey=survey_due(seen.observed, decision),
+        )
     except (ConditionFailed, NotThere):
         # A lost race is nobody's mistake: the next observation shows what is true now.
         return Reconciled(decision, reschedule=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -20,6 +21,7 @@ from openmirror.plan.maintenance import (
     total_bytes,
 )
 from openmirror.table.control import (
+    ControlDocument,
     FilesFound,
     Maintenance,
     MaintenanceAsked,
@@ -41,6 +43,13 @@ class Survey:
     at: datetime
 
 
+def with_maintenance(
+    control: ControlDocument, change: Callable[[Maintenance], Maintenance]
+) -> ControlDocument:
+    """The document with what a survey or a step leaves of its maintenance."""
+    return replace(control, maintenance=change(control.maintenance or Maintenance()))
+
+
 def kind_of(step: MaintenanceStep) -> StepKind:
     """How control documents and events call it."""
     match step:
@@ -56,7 +65,7 @@ def surveyed(known: Maintenance, survey: Survey) -> Maintenance:
     """With a copy of what was found. Where nothing is to be done, the request is fulfilled."""
     files, step = survey.files, survey.step
     after = known.vacuumed_through
-    dead = [file for file in files.dead if after is None or file.removed_at > after]
+    dead = [file for file in files.dead if after is None or file.removed_at >= after]
     found = FilesFound(
         at=survey.at,
         version=files.version,
@@ -73,7 +82,7 @@ def surveyed(known: Maintenance, survey: Survey) -> Maintenance:
     if survey.kept is not None:
         since = dead_since(files, known, survey.kept, survey.at)
     asked = None if isinstance(step, Nothing) else known.asked
-    return replace(known, found=found, dead_since=since, asked=asked)
+    return replace(known, found=found, again=False, dead_since=since, asked=asked)
 
 
 def began(known: Maintenance, step: MaintenanceStep, at: datetime) -> Maintenance:
@@ -98,7 +107,7 @@ def ended(
         files=step.files,
         bytes=step.bytes,
     )
-    after = replace(known, found=None, failed=None, begun=_still_begun(step, before))
+    after = replace(known, again=True, failed=None, begun=_still_begun(step, before))
     if not isinstance(step, Vacuum):
         return replace(after, compacted=done)
     assert survey.kept is not None

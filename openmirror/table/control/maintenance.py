@@ -83,7 +83,9 @@ class Maintenance:
     """All of it, for one table."""
 
     found: FilesFound | None = None
-    """None makes a survey due."""
+    """None before the first survey."""
+    again: bool = False
+    """Whether a step was done since the survey, so that another may be worth doing."""
     dead_since: datetime | None = None
     """No file that is not deleted yet was removed before this; None when there is none."""
     vacuumed_through: datetime | None = None
