@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from openmirror.deltalog import LogReplay
+from openmirror.deltalog import DataFilesReplay, LogReplay
 from openmirror.formats.conversion import FileConverter
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Decision, Limits, ObservedState
@@ -119,6 +119,7 @@ class Product:
             store=store,
             inspector=ChangeFileInspector(store),
             logs=LogReplay(store),
+            data_files=DataFilesReplay(store),
             clock=self.clock,
             limits=limits,
             steps=steps,
