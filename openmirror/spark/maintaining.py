@@ -16,6 +16,8 @@ from openmirror.spark.frames import quoted
 _OPTIMIZE = "spark.databricks.delta.optimize"
 _CUBES = f"{_OPTIMIZE}.clustering.mergeStrategy.minCubeSize"
 _VACUUM = "spark.databricks.delta.vacuum"
+_TASKS = "8"
+"""They wait for storage, not for a core."""
 
 
 def maintain(session: SparkSession, table: str, step: MaintenanceStep) -> None:
@@ -41,6 +43,9 @@ def _settings(step: MaintenanceStep) -> dict[str, str]:
         case Vacuum():
             return {
                 f"{_VACUUM}.parallelDelete.enabled": "true",
+                f"{_VACUUM}.parallelDelete.parallelism": _TASKS,
+                # By default 10,000 tasks list a folder, which is one here: a minute of nothing.
+                "spark.sql.sources.parallelPartitionDiscovery.parallelism": _TASKS,
                 # Or the hours are passed over, and all is deleted at once that may be.
                 f"{_VACUUM}.retentionWindowIgnore.enabled": "false",
                 # What a VACUUM did stands in the log, whoever runs it.
