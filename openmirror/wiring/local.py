@@ -18,7 +18,7 @@ from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.daemon import Daemon, Intervals
 from openmirror.runtime.timers import Beside, Wake
 from openmirror.settings import Settings, limits
-from openmirror.stores.local.lock import hold_root
+from openmirror.stores.local.lock import WAIT_FOR_ROOT, hold_root
 from openmirror.stores.local.store import LocalStore
 from openmirror.stores.local.wake_up import LocalWaker
 
@@ -68,7 +68,9 @@ def history_reader(ports: RootPorts) -> HistoryReader:
 
 
 @contextmanager
-def locked(settings: Settings, say: Say = say_nothing) -> Iterator[None]:
+def locked(
+    settings: Settings, say: Say = say_nothing, wait_seconds: float = WAIT_FOR_ROOT
+) -> Iterator[None]:
     """Hold a local root alone: for the verbs that move tables or files.
 
     An account is never held: there runners and cleanup are many, and correct beside each other.
@@ -76,7 +78,7 @@ def locked(settings: Settings, say: Say = say_nothing) -> Iterator[None]:
     if isinstance(settings.root_given(), AccountUrl):
         yield
         return
-    with hold_root(local_root(settings), say=say):
+    with hold_root(local_root(settings), wait_seconds, say):
         yield
 
 

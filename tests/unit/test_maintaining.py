@@ -9,8 +9,12 @@ from datetime import timedelta
 
 import pytest
 
-from openmirror.errors import ConditionFailed
-from openmirror.operate.requests import Operator, hold
+from openmirror.cli.history_lines import history_lines
+from openmirror.cli.maintenance_lines import maintained_tables
+from openmirror.deltalog import LogReplay
+from openmirror.errors import ConditionFailed, WrongRequest
+from openmirror.operate.report import history
+from openmirror.operate.requests import Operator, hold, maintain
 from openmirror.plan.decisions import Apply, Idle
 from openmirror.plan.maintaining import Due, may_maintain, survey_due
 from openmirror.plan.maintenance import (
@@ -34,6 +38,7 @@ from openmirror.runtime.draining import drain
 from openmirror.runtime.isolation import Reconciler
 from openmirror.runtime.sweeping import sweep
 from openmirror.runtime.workers import Reschedule
+from openmirror.status import TableStatus, Word, table_status, to_json
 from openmirror.table import layout
 from openmirror.table.control import Maintenance, StepKind
 from openmirror.table.layout import StorePath
@@ -435,3 +440,107 @@ def test_a_process_that_reads_no_data_files_maintains_nothing() -> None:
     world.ports = replace(world.ports, data_files=ports.data_files)
     assert not maintain_table(world.ports, world.engine, ORDERS)
     assert not world.engine.steps
+
+
+# --- What operators ask for and see ---------------------------------------------------------------
+
+
+def test_an_operator_asks_for_maintenance_of_a_table_that_is_there_and_history_has_it() -> None:
+    world = Maintained(3)
+    maintain(world.ports, ORDERS, Operator("ann", "tidy"), full=True)
+    asked = world.known.asked
+    assert asked is not None
+    assert (asked.by, asked.full) == ("ann", True)
+    [act] = world.control(ORDERS).acts
+    assert (act.what, act.by, act.why) == ("maintain --full", "ann", "tidy")
+    world.maintains(world.is_compacted)
+    world.turns()
+    assert [type(step) for step in world.engine.steps] == [Compact, Vacuum]
+    texts = list(history_lines(history(world.ports, LogReplay(world.store), ORDERS, 20)))
+    assert any("compacted: 30 files, 30,000 bytes, by maintenance" in text for text in texts)
+    gone(world)
+    with pytest.raises(WrongRequest, match="no table"):
+        maintain(world.ports, ORDERS, Operator("ann"), full=False)
+
+
+def statuses(world: Maintained) -> TableStatus:
+    observed = world.observed(ORDERS)
+    return table_status(observed, world.decision(ORDERS))
+
+
+def test_status_has_what_a_survey_found_and_what_ran_last() -> None:
+    world = Maintained()
+    assert statuses(world).maintenance is None
+    world.maintains(world.is_compacted)
+    world.turns()
+    status = statuses(world)
+    [shown] = to_json([status])["data"]  # type: ignore[misc]
+    figures = shown["openmirror"]["maintenance"]
+    assert (figures["files"], figures["bytes"], figures["due"]) == (1, 30_000, None)
+    assert figures["compacted"]["files"] == 30
+    [line] = maintained_tables([status], world.clock())
+    assert line.startswith("m/dbo.orders: 1 file, 30.0 kB; compacted ")
+
+
+def fails_often(world: Maintained) -> None:
+    def fails(step: MaintenanceStep) -> None:
+        raise ValueError("disk full")
+
+    world.maintains(fails)
+    for _ in range(3):
+        world.turn()
+        world.clock.turn(timedelta(hours=1))
+        for _ in range(20):
+            world.batch()
+
+
+def is_never_surveyed(world: Maintained) -> None:
+    world.maintains(world.is_compacted)
+    world.turns()
+    with_commits(world, 2000)
+
+
+def is_never_vacuumed(world: Maintained) -> None:
+    world.maintains(world.is_compacted)
+    world.files.dead = (DeadFile(1, world.clock()),)
+    world.turns()
+    world.clock.turn(12 * DAY)
+
+
+def may_not_list(world: Maintained) -> None:
+    def unnamed(table: StorePath) -> TableFiles:
+        since = world.clock() - 30 * DAY
+        return TableFiles(version=world.version, since=since, names_all_dead=False)
+
+    def die(step: Step) -> None:
+        if step is Step.MAINTAINING:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        maintain_table(replace(world.ports, steps=die), world.engine, ORDERS)
+    world.files.data_files = unnamed  # type: ignore[method-assign]
+    world.ask()
+    world.turns()
+
+
+@pytest.mark.parametrize(
+    ("happens", "reason"),
+    [
+        (fails_often, "3 steps failed in a row"),
+        (is_never_surveyed, "not surveyed for 20"),
+        (is_never_vacuumed, "are not deleted yet"),
+        (may_not_list, "may be stalled"),
+    ],
+)
+def test_debt_that_grows_is_a_warning_with_its_reason_unless_it_is_somebody_elses(
+    happens: Callable[[Maintained], None], reason: str
+) -> None:
+    world = Maintained()
+    happens(world)
+    [warning] = statuses(world).warnings
+    assert warning.code == Word.MAINTENANCE_BEHIND
+    assert reason in warning.detail
+    world.store.write(
+        layout.mirror_settings("m"), json.dumps({"openmirror": {"maintenance": "off"}}).encode()
+    )
+    assert not statuses(world).warnings
