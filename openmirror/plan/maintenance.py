@@ -182,9 +182,17 @@ def plan_maintenance(
         _clustering(files, policy, asked) if files.clustered else _compaction(files, policy, asked)
     )
     if isinstance(step, (Compact, Purge)):
-        return step
+        if not _is_as_before(step, known):
+            return step
+        # However that comes: it would be done for ever.
+        step = Nothing(remark="a compaction left the files that it was to put together")
     vacuum = _vacuum(files, known, policy, kept, now)
     return vacuum if isinstance(vacuum, Vacuum) or not step.remark else step
+
+
+def _is_as_before(step: Compact | Purge, known: Maintenance) -> bool:
+    done = known.compacted
+    return known.again and done is not None and (done.files, done.bytes) == (step.files, step.bytes)
 
 
 def dead_since(

@@ -311,6 +311,14 @@ def test_a_step_that_delta_finds_nothing_to_do_for_is_not_planned_for_ever() -> 
     assert "nothing" in world.known.found.remark
 
 
+def test_a_compaction_that_commits_and_leaves_its_files_is_not_done_for_ever() -> None:
+    world = Maintained()
+    assert world.turns() == 1
+    assert len(world.engine.steps) == 1
+    assert world.known.found is not None
+    assert "left the files" in world.known.found.remark
+
+
 def test_of_a_step_whose_runner_dies_it_stays_known_that_it_has_begun() -> None:
     world = Maintained()
 
@@ -391,7 +399,7 @@ def test_a_drain_maintains_what_is_asked_for_or_pressing(
     log = world.version
     if asked:
         world.ask()
-    shapes = iter([30, 20, 10, 0])
+    shapes = iter([25, 20, 10, 0])
 
     def shrinks(step: MaintenanceStep) -> None:
         world.files.live = tuple(LiveFile(1000) for _ in range(next(shapes)))
