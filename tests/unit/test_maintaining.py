@@ -14,8 +14,8 @@ from openmirror.cli.maintenance_lines import maintained_tables
 from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed, WrongRequest
 from openmirror.operate.report import history
-from openmirror.operate.requests import Operator, hold, maintain
-from openmirror.plan.decisions import Apply, Idle
+from openmirror.operate.requests import Operator, hold, maintain, reseed
+from openmirror.plan.decisions import Apply, Idle, Pause
 from openmirror.plan.maintaining import Due, may_maintain, survey_due
 from openmirror.plan.maintenance import (
     MIB,
@@ -31,6 +31,7 @@ from openmirror.plan.transitions.maintained import asked_for, with_maintenance
 from openmirror.ports import CommitResult, Step
 from openmirror.progress.tables import MaintenanceFailed, TableMaintained
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.rules import Code
 from openmirror.reconcile.maintaining import maintain_table
 from openmirror.reconcile.reconciliation import reconcile
 from openmirror.reconcile.root_ports import RootPorts
@@ -552,3 +553,48 @@ def test_debt_that_grows_is_a_warning_with_its_reason_unless_it_is_somebody_else
         layout.mirror_settings("m"), json.dumps({"openmirror": {"maintenance": "off"}}).encode()
     )
     assert not statuses(world).warnings
+
+
+# --- A log that forgets ---------------------------------------------------------------------------
+
+
+class Forgetting:
+    """A LogReader of logs that have dropped some transactions, as a property of Delta's allows."""
+
+    def __init__(self, world: World, numbers: tuple[int, ...]) -> None:
+        self._inner, self._numbers = world.ports.logs, numbers
+
+    def read(self, table: StorePath) -> TableLog | BrokenLog | None:
+        log = self._inner.read(table)
+        if not isinstance(log, TableLog):
+            return log
+        forgotten = {epoch.app_id for epoch in log.epochs if epoch.number in self._numbers}
+        left = {app: at for app, at in log.transactions.items() if app not in forgotten}
+        return replace(log, transactions=left)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code"),
+    [((), None), ((1,), Code.TABLE_LOG_BROKEN), ((2,), Code.TABLE_LOG_BROKEN)],
+)
+def test_a_log_that_lacks_an_epoch_that_was_in_it_stops_its_table_until_a_reseed(
+    numbers: tuple[int, ...], code: Code | None
+) -> None:
+    world = World(NO_GRACE)
+    world.land(ORDERS, 1)
+    world.reconcile_until_idle(ORDERS)
+    reseed(world.ports, ORDERS, Operator("ann"))
+    world.reconcile_until_idle(ORDERS)
+    world.land(ORDERS, 2)
+    world.ports = replace(world.ports, logs=Forgetting(world, numbers))
+    decision = world.decision(ORDERS)
+    assert (decision.problem.code if isinstance(decision, Pause) else None) is code
+    if code is None:
+        return
+    assert isinstance(decision, Pause)
+    assert "setTransactionRetentionDuration" in decision.problem.detail
+    assert not may_maintain(world.observed(ORDERS), decision)
+    reseed(world.ports, ORDERS, Operator("ann"))
+    world.ports = world.process()
+    assert isinstance(world.reconcile_until_idle(ORDERS), Idle)
+    assert world.applied(ORDERS) == 2
