@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from openmirror.columnar.small_batches import SmallBatches
-from openmirror.deltalog import LogReplay
+from openmirror.deltalog import DataFilesReplay, LogReplay
 from openmirror.formats.conversion import FileConverter
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Decision, Limits, ObservedState
@@ -121,6 +121,7 @@ class Product:
             store=store,
             inspector=ChangeFileInspector(store),
             logs=LogReplay(store),
+            data_files=DataFilesReplay(store),
             clock=self.clock,
             limits=limits,
             steps=steps,

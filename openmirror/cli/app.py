@@ -26,6 +26,7 @@ from openmirror.cli import (
 from openmirror.cli.azure_verbs import azure
 from openmirror.cli.cdc_verbs import cdc
 from openmirror.cli.console import say_error
+from openmirror.cli.maintain_verb import maintain
 from openmirror.cli.publish_verb import publish
 from openmirror.errors import OpenmirrorError, RootLocked
 
@@ -117,6 +118,7 @@ app.command()(request_verbs.undrop)
 app.command("confirm-drops")(request_verbs.confirm_drops)
 app.command()(request_verbs.adopt)
 app.command()(run_verbs.clean)
+app.command()(maintain)
 app.command()(run_verbs.demo)
 app.add_typer(azure, name="azure")
 cdc.command()(cdc_run.run)

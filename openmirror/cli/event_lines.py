@@ -34,11 +34,13 @@ from openmirror.progress.tables import (
     ControlDocumentInvalid,
     FilesNeverRead,
     LeftoverCleanupFailed,
+    MaintenanceFailed,
     MirrorUnreadable,
     RegistrationFailed,
     TableCleaned,
     TableContended,
     TableDropped,
+    TableMaintained,
     TablePaused,
     TableRestored,
     TableUnreadable,
@@ -80,6 +82,10 @@ def line_of(event: ProgressEvent, now: datetime) -> str | None:
         case TableCleaned():
             deleted = ", its dropped table deleted" if event.dropped_table_deleted else ""
             return f"cleaned: {event.archived} archived, {event.purged} purged{deleted}"
+        case TableMaintained():
+            return maintained(event)
+        case MaintenanceFailed():
+            return f"{event.step.value} failed, and is tried again: {event.error}"
         case TableUnreadable() | MirrorUnreadable() | ControlDocumentInvalid():
             return event.reason
         case TableContended():
@@ -127,6 +133,12 @@ def committed(event: BatchCommitted) -> str:
     took = short(event.duration_seconds)
     times = where_time_went(event.wait_seconds, event.phases)
     return f"{file_range(event)}{replaced}  {changes or 'no rows'}  {took}{behind}{times}"
+
+
+def maintained(event: TableMaintained) -> str:
+    """One step of maintenance: what it took, and how long."""
+    what = counted(event.files, "file", "files")
+    return f"{event.step.value}  {what}, {event.bytes:,} bytes  {short(event.duration_seconds)}"
 
 
 def file_range(batch: BatchStarted | BatchCommitted) -> str:

@@ -38,6 +38,7 @@ def status(
       openmirror status --json | jq '.data[] | select(.status == "Failed")'
     """
     from openmirror import wiring
+    from openmirror.cli.maintenance_lines import maintained_tables
     from openmirror.cli.status_table import (
         misplaced,
         print_status,
@@ -72,9 +73,10 @@ def status(
         print_status(console, found, with_mirror=len(chosen) > 1)
     elif chosen:
         console.print("no tables yet: publishers make a folder for each in the landing zone")
+    kept = maintained_tables(found, now) if verbose else ()
     stopped = troubles(found, now, verbose=verbose)
     landed = streams(notes, now)
-    for text in (*publishers(notes), *landed, *stopped, *misplaced(notes), *relays(notes)):
+    for text in (*publishers(notes), *landed, *stopped, *misplaced(notes), *relays(notes), *kept):
         console.print(f"\n{text}", soft_wrap=True, markup=False)
 
 

@@ -43,6 +43,9 @@ class LogReplay:
                 return self._newest(table)
         return self._newest(table)
 
+    def _is_as_listed(self, listed: ListedLog) -> bool:
+        return ListedLog(self._store, listed.table).files.entries == listed.files.entries
+
     def history(self, table: StorePath, limit: int) -> list[BatchRecord]:
         """Our newest commits that are still in the log, newest first; damaged ones left out."""
         return history.batch_records(ListedLog(self._store, table), limit)
@@ -59,7 +62,12 @@ class LogReplay:
             if log := self._gone_on(listed, None):
                 return log
             listed = ListedLog(self._store, table)
-        return self._replay(listed, known)
+        found = self._replay(listed, known)
+        if isinstance(found, BrokenLog) and not self._is_as_listed(listed):
+            # A listing is not made at once: one that a clean-up of the log changed meanwhile can
+            # lack what it needs, and is no broken log.
+            raise ConditionFailed(f"the log of {table} changed while it was listed")
+        return found
 
     def _gone_on(self, listed: ListedLog, known: LogState | None) -> TableLog | None:
         """The newest log, where a part of its files is enough for that; None where it is not."""

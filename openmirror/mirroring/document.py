@@ -25,6 +25,7 @@ from pydantic.alias_generators import to_camel
 from openmirror import durations
 from openmirror.errors import WrongRequest
 from openmirror.mirroring.choice import TableChoice, need_pattern
+from openmirror.plan.maintenance import MIB, MaintenanceMode
 from openmirror.plan.observed import (
     InsertPolicy,
     OverwrittenFiles,
@@ -130,6 +131,55 @@ class _Section(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True)
 
 
+class MaintenanceBounds(_Section):
+    """When maintenance is worth it, and how much one step of it does."""
+
+    model_config = ConfigDict(title="Bounds of maintenance", extra="forbid")
+
+    every_commits: int | None = Field(
+        default=None,
+        ge=1,
+        description="After so many commits the table's files are surveyed again. Left out: 20.",
+    )
+    pressing_commits: int | None = Field(
+        default=None,
+        ge=1,
+        description="After so many without a survey, the table is surveyed even though its next "
+        "batch is waiting. Left out: 200.",
+    )
+    small_files: int | None = Field(
+        default=None,
+        ge=1,
+        description="So few small files are left as they are. Left out: 16.",
+    )
+    small_bytes: int | None = Field(
+        default=None,
+        ge=MIB,
+        le=1 << 34,
+        description="A file of fewer bytes is small. Files that are put together become twice as "
+        "large. Left out: 67108864 (64 MiB).",
+    )
+    deleted_rows: float | None = Field(
+        default=None,
+        ge=0,
+        le=1,
+        description="A file of which a larger part is marked as deleted is written anew. "
+        "Left out: 0.2.",
+    )
+    step_bytes: int | None = Field(
+        default=None,
+        ge=MIB,
+        le=1 << 40,
+        description="How many bytes one compaction reads: a batch that comes meanwhile waits for "
+        "it. Left out: 268435456 (256 MiB).",
+    )
+    step_files: int | None = Field(
+        default=None,
+        ge=1,
+        description="How many files one VACUUM is to delete. Left out: 5000.",
+    )
+
+
 class Switches(_Section):
     """What can be set for all tables of a mirror, and for one; what is left out is not set."""
 
@@ -208,6 +258,21 @@ class Switches(_Section):
         description="How long a text file must have been left alone before it is read. Left out: "
         "as OPENMIRROR_QUIET_PERIOD says, 5s by default.",
     )
+    maintenance: MaintenanceMode | None = Field(
+        default=None,
+        description="Who compacts the table and deletes files that left it. auto (default): a "
+        "runner, whenever the table has nothing to do. off: somebody else, such as Databricks' "
+        "predictive optimization; `openmirror maintain` does it all the same.",
+    )
+    maintenance_bounds: MaintenanceBounds | None = Field(
+        default=None,
+        description="When maintenance of the table is worth it, and how much one step of it does.",
+    )
+    short_retention: StrictBool | None = Field(
+        default=None,
+        description="Whether retentionInDays may be less than 7: a query, or a version that "
+        "somebody goes back to, that is older than that then fails.",
+    )
 
 
 class TableSwitches(Switches):
@@ -224,8 +289,9 @@ class TableSwitches(Switches):
         default=None,
         ge=1,
         le=30,
-        description="How long the table is kept after its folder was deleted; wins over Fabric's "
-        "own key of this name, which speaks of the whole mirror.",
+        description="How long files stay that are no part of the table any more, and the table "
+        "itself after its folder was deleted; wins over Fabric's own key of this name, which "
+        "speaks of the whole mirror. Less than 7 needs shortRetention.",
     )
 
 
@@ -319,7 +385,11 @@ class TypeProperties(_Section):
         "first used.",
     )
     retention_in_days: int = Field(
-        default=7, ge=1, le=30, description="How long dropped tables are kept."
+        default=7,
+        ge=1,
+        le=30,
+        description="How long files stay that are no part of a table any more, and dropped tables. "
+        "Less than 7 needs shortRetention in the section openmirror.",
     )
     enable_delta_change_data_feed: StrictBool | None = Field(
         default=None,

@@ -9,7 +9,14 @@ from collections.abc import Iterable
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from openmirror.mirroring.document import MirrorSwitches, StreamSource, TableSwitches
+from openmirror.mirroring.document import (
+    MaintenanceBounds,
+    MirroringDocument,
+    MirrorSwitches,
+    StreamSource,
+    TableSwitches,
+)
+from openmirror.plan.retention import USUAL
 
 _MOST = 5
 _PASSWORD = re.compile(r"://[^/\s]*@")
@@ -40,8 +47,31 @@ def _mistake(item: ErrorDetails) -> str:
 
 def _section(place: Iterable[str | int]) -> type[BaseModel]:
     """Which of our sections a place is in."""
-    sections: dict[str | int, type[BaseModel]] = {"tables": TableSwitches, "streams": StreamSource}
-    return next((sections[part] for part in place if part in sections), MirrorSwitches)
+    sections: dict[str | int, type[BaseModel]] = {
+        "tables": TableSwitches,
+        "streams": StreamSource,
+        "maintenanceBounds": MaintenanceBounds,
+    }
+    inner = reversed(list(place)[:-1])
+    return next((sections[part] for part in inner if part in sections), MirrorSwitches)
+
+
+def too_short(document: MirroringDocument) -> str | None:
+    """A retention that would fail readers, where nobody says that it is meant."""
+    usual, ours = document.properties.target.type_properties.retention_in_days, document.openmirror
+    places = [(usual, ours.short_retention, ["properties", "target", "typeProperties"])]
+    for name, own in ours.tables.items():
+        is_meant = ours.short_retention if own.short_retention is None else own.short_retention
+        days = own.retention_in_days or usual
+        places.append((days, is_meant, ["openmirror", "tables", name]))
+    for days, is_meant, place in places:
+        if days < USUAL.days and not is_meant:
+            return (
+                f"{_path([*place, 'retentionInDays'])} is {days}, but must be at least "
+                f"{USUAL.days}, or shortRetention true in the section openmirror: readers whose "
+                "query takes longer than that would fail"
+            )
+    return None
 
 
 def _path(place: Iterable[str | int]) -> str:

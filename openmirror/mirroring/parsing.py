@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -17,7 +17,8 @@ from openmirror.mirroring.document import (
     TypeProperties,
     table_of,
 )
-from openmirror.mirroring.mistakes import in_words
+from openmirror.mirroring.mistakes import in_words, too_short
+from openmirror.plan.maintenance import MaintenancePolicy
 from openmirror.plan.observed import TablePolicy
 from openmirror.protocol.json_text import parse_json
 from openmirror.protocol.names import TableName
@@ -70,6 +71,8 @@ def parse_mirroring(content: bytes) -> Mirroring | Broken:
         return Broken(Code.MIRROR_SETTINGS_INVALID, "mirroring.json is nested too deep")
     except ValueError as error:  # also a number of more digits than Python reads
         return Broken(Code.MIRROR_SETTINGS_INVALID, f"mirroring.json is {error}")
+    if mistake := too_short(document):
+        return Broken(Code.MIRROR_SETTINGS_INVALID, f"mirroring.json: {mistake}")
     fabric, ours = document.properties.target.type_properties, document.openmirror
     mounted = document.properties.mounted_tables
     return Mirroring(
@@ -105,9 +108,19 @@ def _policy(
         ),
         clustering=None if clustering is None else tuple(clustering),
         retention=timedelta(days=own.retention_in_days or fabric.retention_in_days),
+        short_retention=bool(_first(own.short_retention, mirror.short_retention)),
+        maintenance=_maintenance(mirror, own),
         drop_grace=_first(own.drop_grace, mirror.drop_grace),
         quiet_period=_first(own.quiet_period, mirror.quiet_period),
     )
+
+
+def _maintenance(mirror: Switches, own: Switches) -> MaintenancePolicy:
+    bounds: dict[str, Any] = {}
+    for section in (mirror.maintenance_bounds, own.maintenance_bounds):
+        bounds |= section.model_dump(exclude_none=True) if section else {}
+    mode = _first(own.maintenance, mirror.maintenance) or MaintenancePolicy().mode
+    return MaintenancePolicy(mode=mode, **bounds)
 
 
 def _first(own: _Value | None, mirror: _Value | None) -> _Value | None:

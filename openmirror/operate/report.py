@@ -24,6 +24,7 @@ from openmirror.operate.mirror_notes import partner_of
 from openmirror.operate.stream_notes import MirrorStreams, declared_in, streams_of
 from openmirror.plan import plan
 from openmirror.ports import FileStore, HistoryReader
+from openmirror.protocol.counts import counted
 from openmirror.protocol.names import TableFolder, TableName, TablePath, table_name
 from openmirror.protocol.partner import Partner
 from openmirror.protocol.rows import EXTENSION_NAMES
@@ -353,6 +354,12 @@ def _beside_commits(control: ControlDocument) -> Iterator[_Other]:
     yield from ((drop.at, drop) for drop in control.drops)
     if control.problem and control.problem.since:
         yield control.problem.since, PausingProblem(control.problem)
+    if known := control.maintenance:
+        # The last of each kind: what there was before stands in the table's own log.
+        for what, done in (("compacted", known.compacted), ("vacuumed", known.vacuumed)):
+            if done is not None:
+                text = f"{what}: {counted(done.files, 'file')}, {done.bytes:,} bytes"
+                yield done.at, Act(done.at, "maintenance", text)
 
 
 def _merged(batch_records: list[BatchRecord], others: list[_Other]) -> Iterator[HistoryLine]:

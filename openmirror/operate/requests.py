@@ -12,6 +12,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.table import first_missing
 from openmirror.plan.transitions.confirmed import confirmed
+from openmirror.plan.transitions.maintained import asked_for, with_maintenance
 from openmirror.plan.transitions.mirror_held import mirror_held, mirror_resumed
 from openmirror.plan.transitions.requested import (
     acted,
@@ -182,6 +183,23 @@ def reseed(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
         return retried(control)
 
     _change(ports, folder, operator, "reseed", change)
+
+
+def maintain(ports: RootPorts, folder: TableFolder, operator: Operator, *, full: bool) -> None:
+    """Ask for what maintenance is worth doing, whatever the table's policy says of when.
+
+    `full` asks for a VACUUM that lists the folder, for files that no version of the table names.
+    Raises WrongRequest where there is no table of this folder.
+    """
+
+    def change(observed: ObservedState, act: Act) -> ControlDocument:
+        if observed.live is None:
+            raise WrongRequest(f"{observed.name} has no table of its folder to maintain")
+        return with_maintenance(
+            observed.control, lambda known: asked_for(known, act.at, act.by, full=full)
+        )
+
+    _change(ports, folder, operator, "maintain --full" if full else "maintain", change)
 
 
 def undrop(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from openmirror.plan.observed import TablePolicy
+from openmirror.plan.retention import FORGETS_TRANSACTIONS, KEPT, to_set
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import Column, SchemaUnion, TableSchema
 from openmirror.table.log import TableLog
@@ -36,11 +37,13 @@ class TableFeatures:
     """What the table is clustered by when all is set, in its own spelling."""
     reclusters: bool = False
     """Whether that differs from what it is clustered by now."""
+    unset: tuple[str, ...] = ()
+    """Properties that the table must not have."""
 
     @property
     def is_due(self) -> bool:
         """Whether anything has to be set of a table that is there."""
-        return bool(self.properties) or self.reclusters
+        return bool(self.properties or self.unset) or self.reclusters
 
 
 def features_of_new(policy: TablePolicy, schema: TableSchema) -> TableFeatures:
@@ -49,6 +52,7 @@ def features_of_new(policy: TablePolicy, schema: TableSchema) -> TableFeatures:
     if _has_zoneless(schema):
         # The table that is replaced may be one without.
         properties[ZONELESS_TIMESTAMPS] = "supported"
+    properties |= _kept(policy, {})
     return TableFeatures(tuple(properties.items()), clustered_by(policy, schema, {}))
 
 
@@ -61,11 +65,14 @@ def features_of(policy: TablePolicy, union: SchemaUnion, log: TableLog) -> Table
     }
     if _has_zoneless(union.schema) and not _has_zoneless(log.schema):
         properties[ZONELESS_TIMESTAMPS] = "supported"
+    properties |= _kept(policy, log.properties)
     clustering = log.clustering
     if policy.clustering is not None:
         # A column that comes with this batch is there for the next one.
         clustering = clustered_by(policy, log.schema, log.properties)
-    return TableFeatures(tuple(properties.items()), clustering, clustering != log.clustering)
+    unset = tuple(key for key in (FORGETS_TRANSACTIONS,) if key in log.properties)
+    reclusters = clustering != log.clustering
+    return TableFeatures(tuple(properties.items()), clustering, reclusters, unset)
 
 
 def clustered_by(
@@ -92,6 +99,11 @@ def _wanted(policy: TablePolicy, schema: TableSchema) -> dict[str, bool]:
         feed = False
     asked = {DELETION_VECTORS: policy.deletion_vectors, CHANGE_DATA_FEED: feed}
     return {key: on for key, on in asked.items() if on is not None}
+
+
+def _kept(policy: TablePolicy, properties: Mapping[str, str]) -> dict[str, str]:
+    kept = to_set(policy.retention, properties, may_shorten=policy.short_retention)
+    return {} if kept is None else {KEPT: kept}
 
 
 def _flag(on: bool) -> str:

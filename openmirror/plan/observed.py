@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.maintenance import MaintenancePolicy
 from openmirror.plan.read_rules import BinaryText, Fractions, ReadRules
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import ETag, Incarnation, TableFolder, TableName, fold_case
@@ -86,6 +87,10 @@ class TablePolicy:
     change_data_feed: bool | None = None
     clustering: tuple[str, ...] | None = None
     retention: timedelta = timedelta(days=7)
+    """How long a dropped table is kept, and of others the files that left the table."""
+    short_retention: bool = False
+    """Whether less than seven days is meant."""
+    maintenance: MaintenancePolicy = field(default_factory=MaintenancePolicy)
     drop_grace: timedelta | None = None
     """None: as in `Limits`; the same for `quiet_period`."""
     quiet_period: timedelta | None = None

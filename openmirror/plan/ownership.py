@@ -7,7 +7,33 @@ from openmirror.plan.observed import ObservedState
 from openmirror.plan.rules import problem_of
 from openmirror.protocol.rules import Broken, Code
 from openmirror.table.control import RequestKind
-from openmirror.table.log import BrokenLog
+from openmirror.table.log import AppId, BrokenLog, Epoch, TableLog
+
+
+def forgotten_by_log(observed: ObservedState) -> AppId | None:
+    """An epoch that the control document knows, which was in the log and is not any more.
+
+    Every epoch before the live one was fenced in this log before that was opened; and without a
+    live one, what was applied last is among those that are fenced. A log that lacks one of them
+    would let its runner, however late, add what it has.
+    """
+    log, control = observed.log, observed.control
+    if not isinstance(log, TableLog) or not log.epochs or control.asks_for(RequestKind.RESEED):
+        return None
+    newest = max(epoch.number for epoch in log.epochs)
+    if observed.live is not None:
+        for app_id in control.epochs:
+            epoch = Epoch.parse(app_id)
+            if epoch is None or epoch.folder != observed.folder:
+                continue
+            if epoch.number < observed.live[0].number and app_id not in log.transactions:
+                return app_id
+        return None
+    applied = control.applied
+    epoch = Epoch.parse(applied.app_id) if applied else None
+    if log.live is None and applied and epoch and epoch.number > newest:
+        return applied.app_id
+    return None
 
 
 def not_ours(observed: ObservedState) -> Pause | None:
@@ -20,6 +46,14 @@ def not_ours(observed: ObservedState) -> Pause | None:
             return Pause(
                 problem_of(observed, Broken(Code.TABLE_LOG_BROKEN, f"{log.path}: {log.reason}"))
             )
+        if log is observed.log and (forgotten := forgotten_by_log(observed)):
+            detail = (
+                f"{log.path if log else observed.table}: it has forgotten the transaction of "
+                f"{forgotten}, so that what was applied under it could be applied again; "
+                "delta.setTransactionRetentionDuration does that. `openmirror reseed` makes the "
+                "table anew"
+            )
+            return Pause(problem_of(observed, Broken(Code.TABLE_LOG_BROKEN, detail)))
         if (
             log is None
             or observed.folder in log.owners

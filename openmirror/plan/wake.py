@@ -9,12 +9,14 @@ from openmirror.plan.decisions import (
     Decision,
     Drop,
     Held,
+    Idle,
     Pause,
     Replace,
     Restore,
     Wait,
     WaitKind,
 )
+from openmirror.plan.maintaining import is_asked_for
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.overwrites import accepted
 from openmirror.plan.times import first_seen
@@ -36,6 +38,8 @@ def needs_reconcile(observed: ObservedState, decision: Decision) -> bool:
             return True  # it ends within seconds, and a runner that has the table sits it out
         case Wait(waiting):
             return waiting.until is not None and waiting.until <= observed.at
+        case Idle():
+            return is_asked_for(observed, decision)
         case Pause(problem):
             return not is_recorded(observed, problem)
         case _:

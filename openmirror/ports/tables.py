@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from openmirror.plan import Batch
+from openmirror.plan.maintenance import MaintenanceStep, TableFiles
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import TableSchema
@@ -32,6 +33,25 @@ class HistoryReader(Protocol):
     def history(self, table: StorePath, limit: int) -> list[BatchRecord]:
         """Our newest commits that are still in the log, newest first; none without a table."""
         ...
+
+
+class DataFilesReader(Protocol):
+    """Reads which data files a Delta log names: seldom, for it costs as much as they are many."""
+
+    def data_files(self, table: StorePath) -> TableFiles | BrokenLog | None:
+        """The files at the newest version of the log at this path; None without a table.
+
+        Raises NotThere or ConditionFailed when the log is another one each time: observe again.
+        """
+        ...
+
+
+class NoDataFiles:
+    """DataFilesReader of a process that maintains nothing."""
+
+    def data_files(self, table: StorePath) -> TableFiles | BrokenLog | None:  # noqa: ARG002 - a port's
+        """Nothing, as if there were no table."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -128,5 +148,13 @@ class TableEngine(Protocol):
         """Commit a transaction that changes no row: a fence, or an epoch that continues.
 
         With `create`, a missing table is created empty with that schema in the same commit.
+        """
+        ...
+
+    def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
+        """Do one step of maintenance, in commits of its own that carry no transaction of ours.
+
+        No row changes, and no file that a version of the table needs is deleted before its time.
+        A step that finds nothing to do is DONE as well.
         """
         ...

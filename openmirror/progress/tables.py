@@ -9,7 +9,7 @@ from openmirror.plan.decisions import WaitKind
 from openmirror.progress.base import MirrorEvent, Severity, TableEvent
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Position, Sequence
-from openmirror.table.control import BatchKind
+from openmirror.table.control import BatchKind, StepKind
 from openmirror.table.layout import StorePath
 from openmirror.table.phases import Phase, Phases
 
@@ -176,6 +176,34 @@ class TableCleaned(TableEvent):
     """Files that were deleted from there."""
     dropped_table_deleted: bool
     """Whether the retention of a dropped table had ended."""
+
+
+@dataclass(frozen=True)
+class TableMaintained(TableEvent):
+    """A step of maintenance is done. Info."""
+
+    name = "table-maintained"
+    severity = Severity.INFO
+
+    step: StepKind
+    files: int
+    """Files that were to be put together, or deleted, by the plan."""
+    bytes: int
+    duration_seconds: float
+
+
+@dataclass(frozen=True)
+class MaintenanceFailed(TableEvent):
+    """A step of maintenance ended in an error.
+
+    Warning: the table is applied all the same, and the step is tried again after a delay.
+    """
+
+    name = "maintenance-failed"
+    severity = Severity.WARNING
+
+    step: StepKind
+    error: str
 
 
 @dataclass(frozen=True)

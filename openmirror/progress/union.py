@@ -32,11 +32,13 @@ from openmirror.progress.tables import (
     ControlDocumentInvalid,
     FilesNeverRead,
     LeftoverCleanupFailed,
+    MaintenanceFailed,
     MirrorUnreadable,
     RegistrationFailed,
     TableCleaned,
     TableContended,
     TableDropped,
+    TableMaintained,
     TablePaused,
     TableRestored,
     TableUnreadable,
@@ -55,6 +57,8 @@ ProgressEvent: TypeAlias = (
     | TableDropped
     | TableRestored
     | TableCleaned
+    | TableMaintained
+    | MaintenanceFailed
     | TableUnreadable
     | TableContended
     | ControlDocumentInvalid

@@ -24,6 +24,7 @@ from openmirror.plan.decisions import (
     Replace,
     Restore,
 )
+from openmirror.plan.maintaining import Due, survey_due
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.transitions.failed import FailedAttempt, failed
 from openmirror.plan.transitions.observed import learned_from
@@ -58,6 +59,8 @@ class Reconciled:
     """What lies in the folder like changes, and is never read; nothing of a held table."""
     oldest: datetime | None = None
     """When the oldest of the files landed that are left behind a batch that was applied."""
+    survey: Due = Due.NOT
+    """When the table's files are to be surveyed for maintenance."""
 
 
 ACTED_UPON = (Apply, Replace, Continue, Drop, Restore)
@@ -87,6 +90,7 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
             done,
             never_read=() if is_held else never_read(seen.observed),
             oldest=_oldest_behind(seen.observed, decision),
+            survey=survey_due(seen.observed, decision),
         )
     except (ConditionFailed, NotThere):
         # A lost race is nobody's mistake: the next observation shows what is true now.

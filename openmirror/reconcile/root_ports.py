@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from openmirror.plan import Limits
 from openmirror.ports import (
     Clock,
+    DataFilesReader,
     FileStore,
     Inspector,
     LogReader,
+    NoDataFiles,
     NoTelemetry,
     Steps,
     Telemetry,
@@ -32,6 +34,7 @@ class RootPorts:
     clock: Clock
     seconds: Callable[[], float] = time.monotonic
     """Counts seconds for what is measured; never turned back, and the time of no day."""
+    data_files: DataFilesReader = NoDataFiles()
     limits: Limits = Limits()
     steps: Steps = no_steps
     emit: EventSink = discard

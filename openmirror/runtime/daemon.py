@@ -44,7 +44,10 @@ class Daemon:
         self._waker = waker
         self._workers = WorkerPool(Reconciler(ports, engine), workers)
         self._sweep = Repeating(
-            ports, PeriodicTask.SWEEP, every.sweep, lambda: sweep(ports, mirrors(), waker)
+            ports,
+            PeriodicTask.SWEEP,
+            every.sweep,
+            lambda: sweep(ports, mirrors(), waker, surveys=True),
         )
         self._timers: tuple[Beside, ...] = (
             self._sweep,

@@ -18,6 +18,7 @@ from openmirror.errors import (
 from openmirror.operate.mirror_notes import mirror_notes
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Apply, Pause, Replace, Wait, Waiting, WaitKind
+from openmirror.plan.maintaining import Due
 from openmirror.ports import TableEngine
 from openmirror.progress.runner import PeriodicTask, PeriodicTaskFailed
 from openmirror.progress.tables import MirrorUnreadable, TableContended
@@ -32,6 +33,7 @@ from openmirror.runtime.isolation import (
     SHORTEST_WAIT,
     UnreadableTable,
     again,
+    maintain_isolated,
     reconcile_isolated,
 )
 from openmirror.runtime.sweeping import publish_all, unlisted_in
@@ -175,6 +177,10 @@ class _Draining:
                 return Reschedule(max(SHORTEST_WAIT, min(left, _LONGEST_WAIT)))
             case Apply() | Replace() if self._has_passed(folder, done.outcome):
                 return None
+        # What an operator asked for is done to its end; of what is pressing one step.
+        is_due = done.survey is Due.NOW and not done.reschedule
+        if is_due and maintain_isolated(self._ports, self._engine, folder):
+            return Reschedule()
         if done.reschedule and attempts >= MOST_ATTEMPTS_AT_ONE_POSITION:
             reason = f"it changed under {attempts} tries in a row"
             self._ports.emit(TableContended(folder, attempts))

@@ -19,6 +19,7 @@ from openmirror.errors import (
 )
 from openmirror.plan import Decision
 from openmirror.plan.decisions import Pause, Wait
+from openmirror.plan.maintaining import Due
 from openmirror.ports import TableEngine
 from openmirror.progress.tables import (
     ControlDocumentInvalid,
@@ -27,6 +28,7 @@ from openmirror.progress.tables import (
     TableWaiting,
 )
 from openmirror.protocol.names import TableFolder
+from openmirror.reconcile.maintaining import maintain_table
 from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.reconciliation import Reconciled, reconcile
 from openmirror.reconcile.refusals import refused_place
@@ -56,6 +58,15 @@ class ReconcileOutcome:
     """What lies in the folder like changes, and is never read."""
     oldest: datetime | None = None
     """When the oldest of the files landed that are left, where more may follow."""
+    survey: Due = Due.NOT
+    """When the table's files are to be surveyed for maintenance."""
+
+    @property
+    def surveys(self) -> bool:
+        """Whether that is now, for a process that goes on: nothing waits, or it is pressing."""
+        if self.reschedule:
+            return self.survey is Due.NOW and not self.delay
+        return self.survey is not Due.NOT
 
 
 def reconcile_isolated(
@@ -93,8 +104,27 @@ def reconcile_isolated(
         waiting = done.decision.waiting
         ports.emit(TableWaiting(folder, waiting.kind, waiting.detail, waiting.until))
     return ReconcileOutcome(
-        done.decision, done.reschedule, done.delay, done.never_read, oldest=done.oldest
+        done.decision,
+        done.reschedule,
+        done.delay,
+        done.never_read,
+        oldest=done.oldest,
+        survey=done.survey,
     )
+
+
+def maintain_isolated(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> bool:
+    """One step of maintenance at most; whether the table is to be reconciled again at once.
+
+    What goes wrong stays with this table, and keeps no batch from being applied.
+    """
+    try:
+        return maintain_table(ports, engine, folder)
+    except Exception as error:
+        if not is_of_one_place(error):
+            raise
+        ports.emit(unreadable_event(folder, error))
+        return False
 
 
 def unreadable_event(
@@ -127,6 +157,8 @@ class Reconciler:
     def __call__(self, folder: TableFolder) -> Reschedule | None:
         """Reconcile once; a table that could not be observed is left to the sweep."""
         done = reconcile_isolated(self._ports, self._engine, folder)
+        if done.surveys and maintain_isolated(self._ports, self._engine, folder):
+            return Reschedule()
         if isinstance(done.outcome, Wait) and done.outcome.waiting.until:
             left = done.outcome.waiting.until - self._ports.clock()
             return Reschedule(max(left, SHORTEST_WAIT))

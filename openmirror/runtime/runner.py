@@ -28,6 +28,7 @@ from openmirror.runtime.isolation import (
     SHORTEST_WAIT,
     ReconcileOutcome,
     UnreadableTable,
+    maintain_isolated,
     reconcile_isolated,
 )
 from openmirror.runtime.leases import TableLeases
@@ -214,6 +215,8 @@ class Runner:
             self._active = time.monotonic()
         if reason := _failure(done, attempts):
             return self._failure_of(folder, messages, reason, done.delay, away=away)
+        if done.surveys and maintain_isolated(self._ports, self._engine, folder):
+            return Reschedule()
         if done.reschedule:
             return Reschedule(oldest=done.oldest)
         self._idle(folder, messages)
@@ -271,7 +274,7 @@ class Runner:
     def _sweep(self) -> None:
         """Observe every table, so that a lost event or work item costs only time."""
         try:
-            swept = sweep(self._ports, self._mirrors(), self._workers)
+            swept = sweep(self._ports, self._mirrors(), self._workers, surveys=True)
         except Exception as error:
             reason = words_of(error)
             # The next one by itself may be far away.

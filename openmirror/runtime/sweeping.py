@@ -19,6 +19,7 @@ from openmirror.errors import (
 from openmirror.operate.report import Statuses, publish
 from openmirror.plan import plan
 from openmirror.plan.decisions import Decision
+from openmirror.plan.maintaining import Due, survey_due
 from openmirror.plan.wake import needs_reconcile
 from openmirror.ports import Waker
 from openmirror.progress.tables import LeftoverCleanupFailed, MirrorUnreadable
@@ -60,6 +61,8 @@ def sweep(
     mirrors: Iterable[str],
     waker: Waker,
     resting: RestingTables | None = None,
+    *,
+    surveys: bool = False,
 ) -> Swept:
     """Observe every table, and wake up those that a reconciliation would move.
 
@@ -69,7 +72,8 @@ def sweep(
     period to end is woken.
 
     With `resting`, which the caller keeps, tables that it knows to be at rest are not observed
-    each time.
+    each time. With `surveys` tables are woken as well whose files are to be surveyed: by a process
+    that has an engine, as no other is started for that.
     """
     swept = Swept()
     began = ports.clock()
@@ -80,7 +84,8 @@ def sweep(
             decision = plan(found, ports.limits, found.at)
             status = listed_status(found, decision, limits=ports.limits)
             swept.seen[folder] = status
-            if needs_reconcile(found, decision):
+            is_due = surveys and survey_due(found, decision) is not Due.NOT
+            if needs_reconcile(found, decision) or is_due:
                 waker.wake(folder)
                 swept.woken.append(folder)
         except Exception as error:  # noqa: BLE001 - _stays_with raises it again if it is fatal

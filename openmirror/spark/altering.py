@@ -14,7 +14,10 @@ from openmirror.spark.frames import quoted
 
 
 def set_features(session: SparkSession, table: str, features: TableFeatures) -> None:
-    """Set what a table lacks, before a batch that counts on it."""
+    """Set what a table lacks, and take away what it must not have, before a batch counts on it."""
+    if features.unset:
+        names = ", ".join(map(_text, features.unset))
+        session.sql(f"ALTER TABLE delta.{quoted(table)} UNSET TBLPROPERTIES IF EXISTS ({names})")
     if features.properties:
         set_properties(session, table, dict(features.properties))
     if features.reclusters:

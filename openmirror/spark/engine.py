@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
+from openmirror.plan.maintenance import MaintenanceStep
 from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared, Transaction
 from openmirror.ports.merge_rows import KIND, MAY_INSERT, BatchFolder, MergeKind, positions_of
@@ -23,6 +24,7 @@ from openmirror.spark.choosing import BatchShape, Commit, choose
 from openmirror.spark.converting import Parts, converted
 from openmirror.spark.failures import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
+from openmirror.spark.maintaining import maintain
 from openmirror.spark.markers import (
     MarkedRows,
     RowPlace,
@@ -213,6 +215,12 @@ class SparkEngine:
         if outcome.result is CommitResult.MISSING and create is not None:
             with commit_outcome() as outcome:
                 committing.create_empty(session, create, self._spark_path(table), transaction)
+        return outcome.result
+
+    def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
+        """Do one step of maintenance, in a session that carries no transaction."""
+        with spark_is_alive(), storage_answers(table), commit_outcome() as outcome:
+            maintain(self._fresh(), self._spark_path(table), step)
         return outcome.result
 
     def _fresh(self) -> SparkSession:

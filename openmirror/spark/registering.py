@@ -12,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from openmirror.plan import Batch
+from openmirror.plan.maintenance import MaintenanceStep
 from openmirror.ports import BadFile, CommitResult, Prepared, TableEngine, Transaction
 from openmirror.progress.tables import RegistrationFailed
 from openmirror.progress.union import EventSink
@@ -113,6 +114,10 @@ class Registering:
     ) -> CommitResult:
         """As the engine does."""
         return self._engine.commit_without_rows(table, transaction, create)
+
+    def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
+        """As the engine does."""
+        return self._engine.maintain(table, step)
 
     def _is_due(self, table: StorePath) -> bool:
         """Whether it is this commit that registers the table; another one then waits its time."""

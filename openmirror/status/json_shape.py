@@ -8,6 +8,7 @@ from uuid import NAMESPACE_URL, uuid5
 from openmirror.plan.decisions import Waiting
 from openmirror.protocol.relay_reports import RelayReport
 from openmirror.protocol.streams import StreamDocument
+from openmirror.status.maintenance import maintenance_json
 from openmirror.status.mirror_notes import MirrorNotes, StreamNote
 from openmirror.status.table_status import TableStatus
 from openmirror.status.words import Trouble, Warn, iso, message_of
@@ -143,6 +144,7 @@ def _table_json(table: TableStatus) -> dict[str, object]:
             "warnings": [_finding_json(warning) for warning in table.warnings],
             "lagSeconds": table.lag_seconds,
             **_partitions_json(table),
+            **({"maintenance": maintenance_json(table.maintenance)} if table.maintenance else {}),
         },
     }
 

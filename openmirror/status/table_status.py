@@ -32,7 +32,7 @@ from openmirror.status.stages import (
 )
 from openmirror.status.warnings import warnings
 from openmirror.status.words import FabricStatus, StageWord, Trouble, Warn
-from openmirror.table.control import FrozenOptions
+from openmirror.table.control import FrozenOptions, Maintenance
 from openmirror.table.log import BrokenLog, TableLog, Totals
 
 _LIMITS = Limits()
@@ -75,6 +75,8 @@ class TableStatus:
     partner: Partner | None = None
     partitions: tuple[PartitionStatus, ...] | None = None
     """None in tables without partitions."""
+    maintenance: Maintenance | None = None
+    """None before its files were surveyed."""
 
     @property
     def other_waits(self) -> tuple[Waiting, ...]:
@@ -168,6 +170,7 @@ def table_status(
         lag_seconds=max(0.0, (observed.at - oldest).total_seconds()),
         partner=partner,
         partitions=_partitions(observed, pending, limits) if observed.naming.partitioned else None,
+        maintenance=observed.control.maintenance,
     )
 
 

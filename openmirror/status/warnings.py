@@ -18,6 +18,7 @@ from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import METADATA_FILE
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import Position, file_stem
+from openmirror.status.maintenance import behind
 from openmirror.status.stages import dropped, is_dropped
 from openmirror.status.words import Warn, Word, at_second, by_whom, held_since
 from openmirror.table.control import Skip
@@ -51,6 +52,13 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
             f"{by_whom(request.by, request.why)}; the runner carries it out when it next runs",
             "Nothing to do while a runner is on; else `openmirror drain` or the Spark job.",
         )
+    if control.maintenance and (asked := control.maintenance.asked):
+        yield Warn(
+            Word.REQUESTED,
+            f"maintenance asked for on {at_second(asked.at)} by {asked.by}; the runner carries it "
+            "out once the table has nothing to do",
+            "Nothing to do while a runner is on; else `openmirror drain` or the Spark job.",
+        )
     if control.failures and not isinstance(decision, Pause):
         failures = control.failures
         yield Warn(
@@ -61,6 +69,7 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
             failures.files[0].name if failures.files else None,
         )
     yield from (_noticed(notice) for notice in _notices(observed, position))
+    yield from behind(observed)
     yield from _skips(observed, position)
     yield from _skips_by_name(observed)
 

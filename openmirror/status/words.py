@@ -42,6 +42,7 @@ class Word(StrEnum):
     RETRYING = "Retrying"
     REQUESTED = "Requested"
     SKIPPED = "Skipped"
+    MAINTENANCE_BEHIND = "MaintenanceBehind"
     LANDING_ZONE_UNREADABLE = "LandingZoneUnreadable"
     TABLE_UNREADABLE = "TableUnreadable"
     NO_HEARTBEAT = "NoHeartbeat"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from openmirror.deltalog import LogReplay
+from openmirror.deltalog import DataFilesReplay, LogReplay
 from openmirror.errors import CannotStart
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.ports import FileStore, Leases, Steps, WorkQueue, no_steps
@@ -38,6 +38,7 @@ def account_ports(
         store=store,
         inspector=ChangeFileInspector(store),
         logs=LogReplay(store),
+        data_files=DataFilesReplay(store),
         clock=utc_now,
         limits=limits(settings),
         steps=steps,

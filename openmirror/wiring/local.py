@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from openmirror.deltalog import LogReplay
+from openmirror.deltalog import DataFilesReplay, LogReplay
 from openmirror.errors import CannotStart
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.ports import HistoryReader, Steps, TableEngine, no_steps
@@ -18,7 +18,7 @@ from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.daemon import Daemon, Intervals
 from openmirror.runtime.timers import Beside, Wake
 from openmirror.settings import Settings, limits
-from openmirror.stores.local.lock import hold_root
+from openmirror.stores.local.lock import WAIT_FOR_ROOT, hold_root
 from openmirror.stores.local.store import LocalStore
 from openmirror.stores.local.wake_up import LocalWaker
 
@@ -54,6 +54,7 @@ def local_ports(
         store=store,
         inspector=ChangeFileInspector(store),
         logs=LogReplay(store),
+        data_files=DataFilesReplay(store),
         clock=utc_now,
         limits=limits(settings),
         steps=steps,
@@ -67,7 +68,9 @@ def history_reader(ports: RootPorts) -> HistoryReader:
 
 
 @contextmanager
-def locked(settings: Settings, say: Say = say_nothing) -> Iterator[None]:
+def locked(
+    settings: Settings, say: Say = say_nothing, wait_seconds: float = WAIT_FOR_ROOT
+) -> Iterator[None]:
     """Hold a local root alone: for the verbs that move tables or files.
 
     An account is never held: there runners and cleanup are many, and correct beside each other.
@@ -75,7 +78,7 @@ def locked(settings: Settings, say: Say = say_nothing) -> Iterator[None]:
     if isinstance(settings.root_given(), AccountUrl):
         yield
         return
-    with hold_root(local_root(settings), say=say):
+    with hold_root(local_root(settings), wait_seconds, say):
         yield
 
 

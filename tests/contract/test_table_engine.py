@@ -15,6 +15,7 @@ from openmirror.errors import NotThere
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
+from openmirror.plan.maintenance import MIB, Compact, MaintenanceStep, Purge, Vacuum
 from openmirror.plan.observed import TablePolicy
 from openmirror.ports import BadFile, CommitResult, Prepared, Transaction
 from openmirror.protocol.names import Incarnation
@@ -25,6 +26,7 @@ from openmirror.table import user_metadata
 from openmirror.table.control import BatchKind, FrozenOptions
 from openmirror.table.log import BatchRecord, Epoch
 from tests.contract.engines import (
+    AT,
     FOLDER,
     RECORD,
     SCHEMA,
@@ -327,3 +329,61 @@ def test_of_two_commits_of_one_epoch_that_overlap_one_lands(world: EngineRig) ->
     assert commit(world, mine, held) is CommitResult.CONFLICT
     assert (version(world), positions(world)) == (1, {1: 2})
     assert has(world, 1, 2)
+
+
+COMPACT = Compact(below=64 * MIB, written=128 * MIB, files=2, bytes=10)
+VACUUM = Vacuum(hours=168, through=AT, full=False, files=0, bytes=0)
+STEPS = [COMPACT, Purge(files=1, bytes=1, written=128 * MIB), VACUUM, replace(VACUUM, full=True)]
+
+
+@pytest.mark.parametrize("step", STEPS[::2])
+def test_maintenance_of_no_table_makes_none(world: EngineRig, step: MaintenanceStep) -> None:
+    assert world.engine.maintain(TABLE, step) is CommitResult.MISSING
+    assert world.log() is None
+
+
+def test_maintenance_changes_no_row_no_position_and_no_batch_record(world: EngineRig) -> None:
+    begin(world, 1)
+    for number in (2, 3):
+        assert commit(world, batch([world.land(number)])) is CommitResult.DONE
+    before = world.log()
+    for step in STEPS:
+        assert world.engine.maintain(TABLE, step) is CommitResult.DONE, step
+    log = world.log()
+    assert log is not None
+    assert before is not None
+    assert log.version > before.version
+    assert log == replace(before, version=log.version)
+    assert has(world, 1, 2, 3)
+    # And the epoch goes on.
+    assert commit(world, batch([world.land(4)])) is CommitResult.DONE
+    assert has(world, 1, 2, 3, 4)
+
+
+def test_a_batch_that_is_repeated_after_maintenance_still_lands_once(world: EngineRig) -> None:
+    begin(world, 1)
+    again = batch([world.land(2)])
+    assert commit(world, again) is CommitResult.DONE
+    assert world.engine.maintain(TABLE, COMPACT) is CommitResult.DONE
+    assert commit(world, again) is CommitResult.DONE
+    assert positions(world) == {1: 2}
+    assert has(world, 1, 2)
+
+
+def test_a_batch_and_a_compaction_that_overlap_both_hold(world: EngineRig) -> None:
+    """Rows that are only added do not conflict with files that become one."""
+    begin(world, 1)
+    assert commit(world, batch([world.land(2)])) is CommitResult.DONE
+    late = batch([world.land(3)])
+    held = read(world, late)
+
+    def compacted() -> None:
+        assert world.engine.maintain(TABLE, COMPACT) is CommitResult.DONE
+
+    world.meanwhile(compacted)
+    result = commit(world, late, held)
+    if result is CommitResult.CONFLICT:
+        assert has(world, 1, 2)
+        assert commit(world, late) is CommitResult.DONE
+    assert positions(world) == {1: 3}
+    assert has(world, 1, 2, 3)

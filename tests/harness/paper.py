@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
+from openmirror.plan.maintenance import Compact, MaintenanceStep
 from openmirror.ports import ABSENT, BadFile, CommitResult, Counts, FileStore, Prepared, Transaction
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import TableFolder
@@ -66,6 +67,7 @@ class PaperEngine:
         self.overlaps: list[TableFolder] = []
         """Tables that were in two threads at once."""
         self.batches: list[Batch] = []
+        self.steps: list[MaintenanceStep] = []
 
     def read(self, batch: Batch) -> Prepared | BadFile:
         with self._lock:
@@ -106,6 +108,25 @@ class PaperEngine:
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         return self._write(table, transaction, None, None, create)
+
+    def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
+        """A commit that says so and nothing else; of a compaction one, as Delta's."""
+        with self._lock:
+            log = LogReplay(self._store).read(table)
+            if log is None:
+                return CommitResult.MISSING
+            assert not isinstance(log, BrokenLog)
+            self.steps.append(step)
+            names = ("OPTIMIZE",) if isinstance(step, Compact) else ("VACUUM START", "VACUUM END")
+            for version, name in enumerate(names, start=log.version + 1):
+                info = {"timestamp": int(self._now() * 1000), "operation": name}
+                path = join(table, "_delta_log", f"{version:020d}.json")
+                try:
+                    text = json.dumps({"commitInfo": info})
+                    self._store.write(path, text.encode(), only_if=ABSENT)
+                except ConditionFailed:
+                    return CommitResult.CONFLICT
+            return CommitResult.DONE
 
     def _write(
         self,

@@ -27,6 +27,7 @@ from openmirror.errors import SOLUTIONS
 from openmirror.operate.requests import Operator, skip_file, skip_through
 from openmirror.plan import Batch, Decision, plan
 from openmirror.plan.decisions import Idle, Pause, Wait, WaitKind
+from openmirror.plan.maintenance import MaintenanceStep
 from openmirror.ports import BadFile, CommitResult, Prepared, Step, TableEngine, Transaction
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.naming_scheme import Through
@@ -168,6 +169,9 @@ class EachByItsOwn:
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         return self._of(table).commit_without_rows(table, transaction, create)
+
+    def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
+        return self._of(table).maintain(table, step)
 
     def _of(self, table: StorePath) -> TableEngine:
         return self._spark if _is_in_spark(table.rpartition("/")[2]) else self._definition

@@ -13,6 +13,7 @@ import pytest
 
 from openmirror.plan import Batch
 from openmirror.plan.decisions import Idle, Wait, WaitKind
+from openmirror.plan.maintenance import MaintenanceStep
 from openmirror.ports import BadFile, CommitResult, Prepared, Transaction
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import TableSchema
@@ -53,6 +54,9 @@ class Recording:
         self, table: Any, transaction: Transaction, create: TableSchema | None = None
     ) -> CommitResult:
         return self._engines[0].commit_without_rows(table, transaction, create)
+
+    def maintain(self, table: Any, step: MaintenanceStep) -> CommitResult:
+        return self._engine.maintain(table, step)
 
     def replay(self, batch: Batch, transaction: Transaction, batch_record: str) -> None:
         prepared = self._of(batch).read(batch)

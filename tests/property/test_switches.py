@@ -123,7 +123,7 @@ _FEED = {"enableDeltaChangeDataFeed": True}
 _NTZ = {"zonelessTimestamps": "ntz"}
 _CLUSTERED = {"clustering": list(_BY)}
 SWITCHES: dict[str, tuple[dict[str, Any], Callable[[Observation, History], Observation]]] = {
-    "plain": ({"dropGrace": "9d", "quietPeriod": "9d", "retentionInDays": 9}, _same),
+    "plain": ({"dropGrace": "9d", "quietPeriod": "9d", "retentionInDays": 7}, _same),
     "upserts": ({"insert": "upsert"}, _upserts),
     "feature": ({"typeChange": "feature"}, _same),
     "ntz": (_NTZ, _ntz),

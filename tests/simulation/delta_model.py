@@ -12,10 +12,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from random import Random
 from typing import NamedTuple
 
 from openmirror.plan import Batch
+from openmirror.plan.maintenance import MaintenanceStep, TableFiles, Vacuum
 from openmirror.ports import BadFile, CommitResult, Counts, Transaction
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.rules import Broken, Code
@@ -27,6 +29,7 @@ from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath, join
 from openmirror.table.log import AppId, BatchRecord, Epoch, TableLog
 from openmirror.table.phases import Phases
+from tests.simulation.data_files import DataFiles
 
 Stall = Callable[[str, object], None]
 """Called with every effect just before it; the scheduler may let others go first."""
@@ -75,6 +78,7 @@ class Log:
     dropped_with: frozenset[AppId] = frozenset()
     """What was in the log when the table was last dropped: none of it may add anything."""
     seen: TableLog | None = None
+    data: DataFiles = field(default_factory=DataFiles)
 
     @property
     def live(self) -> list[AppId]:
@@ -125,6 +129,8 @@ class ModelDelta:
         self._rng = rng
         self._logs: dict[str, Log] = {}
         self._count = 0
+        self._files = 0
+        self.now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC)
         self.failing = 0.0
         """How often an engine call fails, before or after its effect."""
 
@@ -205,6 +211,43 @@ class ModelDelta:
         self._may_fail()
         return result
 
+    def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
+        """Commits that carry no transaction: they change no row, and no position."""
+        self.stall("begin", step)
+        self._may_fail()
+        start = self.log_at(table)
+        if start is None:
+            self.stall("end", step)
+            return CommitResult.MISSING
+        at, now, taken = start.version, self.now(), set(start.data.live)
+        if isinstance(step, Vacuum):
+            taken, file = start.data.to_delete(step, now), None
+        else:
+            file = self._written(start)
+        self.stall("end", step)
+        if self.log_at(table) is not start:
+            return CommitResult.MISSING
+        if file is None:
+            start.data.delete(taken, self._wrong)
+        else:
+            replaced = any(whole for _, whole in start.touched[at + 1 :])
+            if replaced or not taken <= start.data.live:
+                return CommitResult.CONFLICT
+            start.data.remove(taken, self.now())
+            start.data.add(file, self._wrong)
+        start.touched.append((AppId(""), False))
+        start.version += 1
+        start.seen = None
+        self._may_fail()
+        return CommitResult.DONE
+
+    def _written(self, log: Log | None) -> int:
+        """A data file that no version names yet."""
+        self._files += 1
+        if log is not None:
+            log.data.there[self._files] = self.now()
+        return self._files
+
     def _transact(
         self,
         table: StorePath,
@@ -223,6 +266,7 @@ class ModelDelta:
         at = start.version if start else -1
         if start is not None and start.transactions.get(app, START - 1) >= version:
             return CommitResult.DONE
+        file = self._written(start) if rows else None
         self.stall("end", app)
         log = self.log_at(table)
         if start is None:
@@ -231,6 +275,8 @@ class ModelDelta:
             if log is not None:
                 return CommitResult.CONFLICT
             log = self._made(table, create)
+            if file is not None:
+                log.data.there[file] = self.now()
         elif log is not start:
             return CommitResult.MISSING
         elif any(a == app or replaced for a, replaced in log.touched[at + 1 :]):
@@ -241,6 +287,9 @@ class ModelDelta:
             self._count += 1
             log.table_id = f"table-{self._count}"
             log.rows = []
+            log.data.remove(set(log.data.live), self.now())
+        if file is not None:
+            log.data.add(file, self._wrong)
         if rows and app in log.dropped_with:
             self._wrong(f"{app} changed a table after it was dropped")
         if rows:
@@ -300,3 +349,15 @@ class ModelLogs:
 
     def read(self, table: StorePath) -> TableLog | None:
         return self._delta.read_log(table)
+
+
+class ModelFiles:
+    """The DataFilesReader port over them."""
+
+    def __init__(self, delta: ModelDelta) -> None:
+        self._delta = delta
+
+    def data_files(self, table: StorePath) -> TableFiles | None:
+        self._delta.stall("data files", table)
+        log = self._delta.log_at(table)
+        return log.data.surveyed(log.version) if log else None

@@ -7,6 +7,7 @@ publisher acts between two steps. One seed gives one schedule, in any process.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -19,9 +20,10 @@ from greenlet import getcurrent, greenlet
 from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere, WrongRequest
 from openmirror.operate import requests
 from openmirror.operate.requests import Operator
-from openmirror.plan import Decision, Limits, ObservedState
+from openmirror.plan import Decision, Limits, ObservedState, plan
 from openmirror.plan.decisions import Apply, Continue, Held, Idle, Pause, Replace, Wait, WaitKind
 from openmirror.plan.facts import Completeness, FileFacts
+from openmirror.plan.maintaining import Due, survey_due
 from openmirror.plan.overwrites import accepted
 from openmirror.ports import ABSENT, Entry, Step
 from openmirror.progress.tables import AttemptFailed, TablePaused
@@ -32,7 +34,7 @@ from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Position
 from openmirror.protocol.text_format import TextFormat
-from openmirror.reconcile import clean, reconciliation
+from openmirror.reconcile import clean, maintaining, reconciliation
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.ledger_files import read_entries
 from openmirror.reconcile.mirrors import open_mirror
@@ -45,7 +47,15 @@ from openmirror.table.layout import StorePath
 from openmirror.table.ledger import effective
 from openmirror.table.log import Epoch
 from tests.harness.stores import Call, WatchedStore
-from tests.simulation.delta_model import DAMAGED, UNFINISHED, ModelDelta, ModelLogs, Row
+from tests.simulation.delta_model import (
+    DAMAGED,
+    UNFINISHED,
+    InjectedError,
+    ModelDelta,
+    ModelFiles,
+    ModelLogs,
+    Row,
+)
 from tests.simulation.ledgers import PARTITIONS, LedgerPublisher, of_a_ledger
 from tests.simulation.publishing import FOLDER, LANDING, Publisher
 
@@ -130,6 +140,7 @@ class Schedule:
         self.store = MemoryStore(lambda: self.now)
         self.main = getcurrent()
         self.delta = ModelDelta(self.store, self.stall, self.is_wrong, self.landed, rng)
+        self.delta.now = lambda: self.now
         naming = (chosen or {}).get("naming", NamingScheme())
         self.publisher = _publisher(self.store, rng, naming)
         self.errors: list[str] = []
@@ -146,6 +157,7 @@ class Schedule:
             store=WatchedStore(self.store, self.stalled_call, self.done_call),
             inspector=self.inspector,
             logs=ModelLogs(self.delta),
+            data_files=ModelFiles(self.delta),
             clock=lambda: self.now,
             limits=self.limits,
             steps=self.stalled_step,
@@ -176,6 +188,9 @@ class Schedule:
         self.naming = naming
         self.late = 0.0
         self.slow = 0.0
+        self.bounds = Random(f"bounds {seed}")
+        self.maintaining = False
+        """Whether two runners maintain the table as well."""
         self.losing = 0.0
         """How often the control document is lost."""
         self.lost = False
@@ -305,6 +320,30 @@ class Schedule:
             if self.emit:
                 self.emit(f"{self.step:5} {self.name} -> {_brief(done.decision)}")
 
+    def change_bounds(self) -> None:
+        """Somebody corrects mirroring.json: few small files, or many, are worth being one."""
+        few = self.bounds.choice([1, 1, 1000])
+        often = {"everyCommits": 1, "pressingCommits": 1, "smallFiles": few}
+        text = json.dumps({"openmirror": {"maintenanceBounds": often}})
+        self.store.write(layout.mirror_settings(FOLDER.mirror), text.encode())
+
+    def maintainer(self) -> None:
+        while True:
+            if self.bounds.random() < 0.2:
+                self.change_bounds()
+            before = self.state()
+            self.unchecked[self.name] = self.step
+            try:
+                observed = observe(self.ports, FOLDER).observed
+                decision = plan(observed, self.limits, self.now)
+                due = survey_due(observed, decision) is not Due.NOT
+                if self.maintaining and (due or self.bounds.random() < 0.5):
+                    maintaining.maintain_table(self.ports, self.delta, FOLDER)
+                    continue
+            except (ConditionFailed, InjectedError):
+                continue
+            self.rest(before)
+
     def cleaner(self) -> None:
         while True:
             before = self.state()
@@ -392,6 +431,10 @@ class Schedule:
         bodies = [self.runner, self.runner, self.runner, self.cleaner, self.operator]
         if self.two_cleaners:
             bodies.append(self.cleaner)
+        if self.maintaining:
+            self.change_bounds()
+            bodies += [self.maintainer] * 2
+        self.bodies = bodies
         self.actors = [self.actor(body, at) for at, body in enumerate(bodies)]
         weights = [rng.choice([1, 3, 10]) for _ in bodies]
         self.delta.failing = self.failing
@@ -422,7 +465,8 @@ class Schedule:
 
     def actor(self, body: Callable[[], None], at: int) -> greenlet:
         made = greenlet(body)
-        made.name = "ABCXOY"[at]  # three runners, a cleaner, the operator, a cleaner
+        # Three runners, a cleaner, the operator; a cleaner, and two who maintain.
+        made.name = "ABCXO"[at] if at < 5 else f"{self.bodies[at].__name__}{at}"
         return made
 
     def kill(self, at: int, bodies: list[Callable[[], None]]) -> None:
@@ -515,6 +559,7 @@ class Schedule:
         """Let everybody come to rest, and compare the table with what was published."""
         publisher, operator = self.publisher, _OPERATOR
         self.actors.pop(_OPERATOR_AT).throw()
+        self.maintaining = False
         if publisher.incarnation is None:
             publisher.create()
         publisher.finish()
@@ -704,6 +749,23 @@ _OPERATOR_AT = 4
 def run(seed: int, steps: int = 1200, chosen: Mapping[str, Any] | None = None) -> Outcome:
     """Run one schedule."""
     return Schedule(seed, steps, chosen=chosen).run()
+
+
+OF_MAINTENANCE: dict[str, Any] = {
+    "maintaining": True,
+    # Files get old enough to be deleted, and there is time to survey them between two batches.
+    "days": 0.01,
+    "publishing": 1 / 60,
+    "dozing": 0.1,
+    "operating": 0.0,
+    "habits": dict.fromkeys(("overwrite", "change", "reuse", "delete", "re-create"), 0)
+    | {"write": 70, "re-create": 5},
+}
+
+
+def run_maintained(seed: int) -> Outcome:
+    """Run one schedule of a table that runners maintain."""
+    return run(seed, 4000, chosen=OF_MAINTENANCE)
 
 
 def run_ledger(seed: int) -> Outcome:

@@ -23,6 +23,7 @@ from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed, UnknownName
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Batch, Limits
+from openmirror.plan.maintenance import MaintenanceStep
 from openmirror.ports import BadFile, CommitResult, Prepared, Step, Transaction
 from openmirror.progress.tables import TablePaused
 from openmirror.progress.union import ProgressEvent
@@ -171,6 +172,10 @@ class _Engine:
     ) -> CommitResult:
         self._schedule.stall()
         return self._inner.commit_without_rows(table, transaction, create)
+
+    def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
+        self._schedule.stall()
+        return self._inner.maintain(table, step)
 
 
 class Schedule:

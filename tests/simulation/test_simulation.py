@@ -15,14 +15,16 @@ from openmirror.progress.tables import (
     BatchCommitted,
     TableCleaned,
     TableDropped,
+    TableMaintained,
     TablePaused,
     TableRestored,
 )
 from tests.simulation.mutations import MUTATIONS, NOTICED_BY, chosen_for, mutated
-from tests.simulation.schedule import Outcome, run, run_ledger
+from tests.simulation.schedule import Outcome, run, run_ledger, run_maintained
 
 DEFAULT_SCHEDULES = 40
 LEDGER_SCHEDULES = 24
+MAINTAINED_SCHEDULES = 6
 PURGES_A_LEDGERS_ENTRY = 43
 LOSES_A_DOCUMENT = 25
 """Enough to show every event: what notices each mutation stands in NOTICED_BY, and the soak runs as
@@ -80,6 +82,12 @@ def test_every_schedule_of_a_ledger_applies_each_file_once_and_in_its_order() ->
     events = assert_all_right((*range(LEDGER_SCHEDULES), *shown), run_ledger)
     assert events["lost"]
     assert events["entry purged"]
+
+
+def test_no_schedule_loses_a_data_file_that_a_maintained_table_needs() -> None:
+    outcomes = one_by_one(range(MAINTAINED_SCHEDULES), run_maintained)
+    assert not [outcome for outcome in outcomes if outcome.wrong]
+    assert sum(outcome.counts.get(TableMaintained.name, 0) for outcome in outcomes) > 20
 
 
 @pytest.mark.soak

@@ -20,7 +20,18 @@ from tests.harness.publishing import parquet, table
 
 VERBS = [
     *("up", "drain", "serve", "status", "history", "validate", "check", "publish", "pause"),
-    *("resume", "retry", "skip", "reseed", "undrop", "confirm-drops", "adopt", "clean", "demo"),
+    *(
+        "resume",
+        "retry",
+        "skip",
+        "reseed",
+        "undrop",
+        "confirm-drops",
+        "adopt",
+        "clean",
+        "maintain",
+        "demo",
+    ),
     *("azure", "cdc"),
 ]
 OF_AZURE = ["preflight", "verify", "outputs", "publish"]
@@ -233,7 +244,7 @@ def test_drain_exits_4_when_another_process_holds_the_root_while_others_work_bes
     root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = hold_root
-    monkeypatch.setattr(wiring.local, "hold_root", lambda path, say: real(path, 0.0, say))
+    monkeypatch.setattr(wiring.local, "hold_root", lambda path, _, say: real(path, 0.0, say))
     root.land(ORDERS, 1)
     with real(root.path):
         for verb in ("drain", "clean"):
@@ -243,6 +254,31 @@ def test_drain_exits_4_when_another_process_holds_the_root_while_others_work_bes
         assert root.run("status").exit_code == 0
         assert root.run("pause", "Sales.Orders").exit_code == 0
         assert root.run("history", "Sales.Orders").exit_code == 0
+
+
+def test_maintain_is_done_at_once_or_left_to_who_works_on_the_root(root: Root) -> None:
+    for number in range(1, 6):
+        root.land(ORDERS, number)
+        root.run("drain")
+    path = root.path / "lake/m/Tables/Sales/Orders"
+    log = path / "_delta_log"
+    for number in range(3):
+        action = {"add": {"path": f"{number}.parquet", "size": 1 << 20, "partitionValues": {}}}
+        newest = len(list(log.glob("*.json")))
+        (log / f"{newest:020d}.json").write_text(json.dumps(action))
+    would = root.run("maintain", "--dry-run")
+    assert would.exit_code == 0
+    assert "Sales.Orders: would compact 3 files, 3.1 MB" in would.stdout
+    with hold_root(root.path):
+        asked = root.run("maintain", "Sales.Orders", "--why", "tidy")
+        assert asked.exit_code == 0
+        assert "will be maintained by the process that works on this root" in asked.stderr
+        assert root.table_status("Orders")["openmirror"]["maintenance"]["asked"]
+    before = len(list(log.glob("*.json")))
+    done = root.run("maintain", "Sales.Orders", "--full")
+    assert len(list(log.glob("*.json"))) > before
+    assert "compact" in done.stderr
+    assert root.run("maintain", "Sales.Nothing").exit_code == 2
 
 
 # --- status and history -------------------------------------------------------------------------

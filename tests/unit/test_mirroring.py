@@ -13,6 +13,7 @@ import pytest
 from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.mirroring.document import MirroringDocument
 from openmirror.mirroring.schema import schema_text
+from openmirror.plan.maintenance import MaintenanceMode, MaintenancePolicy
 from openmirror.plan.observed import (
     InsertPolicy,
     Limits,
@@ -73,8 +74,21 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
                 "dropGrace": "2h",
                 "quietPeriod": 30,
                 "lineage": True,
+                "shortRetention": True,
+                "maintenance": "off",
+                "maintenanceBounds": {"smallFiles": 3, "deletedRows": 0.5},
                 "tables": {
                     "DBO.orders": {
+                        "shortRetention": False,
+                        "maintenance": "auto",
+                        "maintenanceBounds": {
+                            "everyCommits": 1,
+                            "pressingCommits": 2,
+                            "smallFiles": 4,
+                            "smallBytes": 1 << 20,
+                            "stepBytes": 1 << 21,
+                            "stepFiles": 7,
+                        },
                         "insert": "as-is",
                         "typeChange": "feature",
                         "zonelessTimestamps": "utc",
@@ -106,6 +120,8 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
         change_data_feed=True,
         clustering=("id",),
         retention=timedelta(days=3),
+        short_retention=True,
+        maintenance=MaintenancePolicy(mode=MaintenanceMode.OFF, small_files=3, deleted_rows=0.5),
         drop_grace=timedelta(hours=2),
         quiet_period=timedelta(seconds=30),
     )
@@ -123,6 +139,15 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
         change_data_feed=False,
         clustering=(),
         retention=timedelta(days=30),
+        maintenance=MaintenancePolicy(
+            every_commits=1,
+            pressing_commits=2,
+            small_files=4,
+            small_bytes=1 << 20,
+            deleted_rows=0.5,
+            step_bytes=1 << 21,
+            step_files=7,
+        ),
         drop_grace=timedelta(0),
         quiet_period=timedelta(seconds=0.5),
     )
@@ -151,7 +176,8 @@ def test_waits_of_a_table_win_over_those_of_the_run() -> None:
 DURATION = "a number of seconds, or one with a unit: 30, 30s, 10m, 2h, 7d"
 SWITCHES = (
     "insert, typeChange, zonelessTimestamps, binaryText, fractions, wholeFloats, "
-    "overwrittenFiles, deletionVectors, clustering, dropGrace, quietPeriod"
+    "overwrittenFiles, deletionVectors, clustering, dropGrace, quietPeriod, maintenance, "
+    "maintenanceBounds, shortRetention"
 )
 MIRRORS = f"{SWITCHES}, lineage, streams, tables"
 
@@ -194,6 +220,33 @@ MIRRORS = f"{SWITCHES}, lineage, streams, tables"
             {"streams": [{"topic": "kafka://a/t"}, {"topic": "kafka://b/t"}]},
             "must be topics that differ by more than their brokers",
         ),
+        (
+            {"maintenance": "weekly"},
+            "maintenance is \"weekly\", but must be 'auto' or 'off'",
+        ),
+        (
+            {"maintenanceBounds": {"files": 1}},
+            "maintenanceBounds.files is no setting; there are everyCommits, pressingCommits,",
+        ),
+        (
+            {"tables": {"a.b": {"maintenanceBounds": {"files": 1}}}},
+            "maintenanceBounds.files is no setting; there are everyCommits, pressingCommits,",
+        ),
+        ({"maintenanceBounds": {"stepFiles": 0}}, "stepFiles is 0, but must be at least 1"),
+        ({"maintenanceBounds": {"stepBytes": -1}}, "stepBytes is -1, but must be at least 1048576"),
+        ({"maintenanceBounds": {"deletedRows": 2}}, "deletedRows is 2, but must be at most 1"),
+        ({"maintenanceBounds": 3}, "maintenanceBounds is 3, but must be an object: {…}"),
+        (
+            {"tables": {"a.b": {"retentionInDays": 6}}},
+            'tables["a.b"].retentionInDays is 6, but must be at least 7, or shortRetention true',
+        ),
+        (
+            {
+                "shortRetention": True,
+                "tables": {"a.b": {"shortRetention": False, "retentionInDays": 1}},
+            },
+            'tables["a.b"].retentionInDays is 1, but must be at least 7, or shortRetention true',
+        ),
         ({"tables": []}, "tables is [], but must be an object: {…}"),
         ({"tables": {"Orders": {}}}, "tables.Orders must be a table of this mirror: schema"),
         ({"tables": {"m/a.b": {}}}, 'tables["m/a.b"] must be a table of this mirror'),
@@ -220,6 +273,11 @@ def test_a_mistake_is_named_with_its_place_and_what_is_allowed(
         (
             fabric(retentionInDays=31),
             "typeProperties.retentionInDays is 31, but must be at most 30",
+        ),
+        (
+            fabric(retentionInDays=6),
+            "properties.target.typeProperties.retentionInDays is 6, but must be at least 7, or "
+            "shortRetention true",
         ),
         (fabric(retentionInDays=0), "typeProperties.retentionInDays is 0, but must be at least 1"),
         (fabric(retentionInDays=1.5), "is 1.5, but must be a whole number"),

@@ -178,7 +178,9 @@ class WithoutFolders(World):
 
 
 def test_drop_grace_and_retention_of_one_table_hold_for_it_alone() -> None:
-    world = WithoutFolders({"DBO.orders": {"dropGrace": "2h", "retentionInDays": 2}})
+    world = WithoutFolders(
+        {"DBO.orders": {"dropGrace": "2h", "retentionInDays": 2, "shortRetention": True}}
+    )
     world.clock.turn(timedelta(minutes=2))
     assert isinstance(world.reconcile(ITEMS), Drop)
     assert isinstance(world.reconcile(ORDERS), Wait)

@@ -15,6 +15,8 @@ from pathlib import Path
 from openmirror.errors import CannotStart, RootLocked
 
 LOCK_FILE = ".openmirror.lock"
+WAIT_FOR_ROOT = 10.0
+"""Seconds for which another holder is waited for."""
 _SECONDS_BETWEEN_TRIES = 0.05
 
 
@@ -24,7 +26,7 @@ def _say_nothing(text: str) -> None:
 
 @contextmanager
 def hold_root(
-    root: Path, wait_seconds: float = 10.0, say: Callable[[str], None] = _say_nothing
+    root: Path, wait_seconds: float = WAIT_FOR_ROOT, say: Callable[[str], None] = _say_nothing
 ) -> Iterator[None]:
     """Hold a root alone; the operating system lets go of it when this process dies, however.
 
@@ -69,7 +71,7 @@ def _wait(fd: int, root: Path, wait_seconds: float, say: Callable[[str], None]) 
                 f"{root} is in use by {holder}. Wait until it ends or stop it; status, validate, "
                 "pause, resume, retry, skip and reseed work beside it"
             )
-        if not is_announced:
+        if not is_announced and wait_seconds:
             say(f"{root} is in use by {holder}; waiting up to {wait_seconds:g} s")
             is_announced = True
         time.sleep(min(left, _SECONDS_BETWEEN_TRIES))

@@ -25,6 +25,15 @@ from openmirror.table.control.incarnation_record import (
     Skip,
     Truncated,
 )
+from openmirror.table.control.maintenance import (
+    FilesFound,
+    Maintenance,
+    MaintenanceAsked,
+    StepBegun,
+    StepDone,
+    StepFailed,
+    StepKind,
+)
 from openmirror.table.control.mirror import MirrorDocument
 
 __all__ = [
@@ -38,16 +47,23 @@ __all__ = [
     "Dropped",
     "Ended",
     "Failures",
+    "FilesFound",
     "FirstSeen",
     "FrozenOptions",
     "Hold",
     "IncarnationRecord",
+    "Maintenance",
+    "MaintenanceAsked",
     "ManifestEntry",
     "MirrorDocument",
     "Overwrites",
     "Request",
     "RequestKind",
     "Skip",
+    "StepBegun",
+    "StepDone",
+    "StepFailed",
+    "StepKind",
     "Truncated",
     "Unregistered",
 ]

@@ -12,6 +12,7 @@ from openmirror.protocol.names import ETag, Incarnation
 from openmirror.protocol.sequence import Position
 from openmirror.table.control.batch import DecidedBatch, ManifestEntry
 from openmirror.table.control.incarnation_record import IncarnationRecord
+from openmirror.table.control.maintenance import Maintenance
 from openmirror.table.log import AppId, Totals
 
 VERSION = 1
@@ -140,6 +141,8 @@ class ControlDocument:
     """The last problems that are over, oldest first."""
     drops: tuple[Dropped, ...] = ()
     """The last times that the table was dropped, oldest first, for `history`."""
+    maintenance: Maintenance | None = None
+    """None until the table's files were surveyed."""
 
     def record_of(self, incarnation: Incarnation) -> IncarnationRecord:
         """What is known of this incarnation: nothing yet for a new one."""

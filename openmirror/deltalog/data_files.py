@@ -1,0 +1,173 @@
+"""The data files that a log names: those of its newest version, and those that it removed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any, NamedTuple
+
+from openmirror.deltalog.actions import Damaged, LogAction, actions_of
+from openmirror.deltalog.listed import ListedLog
+from openmirror.deltalog.listing import Checkpoint, LogFiles
+from openmirror.errors import ConditionFailed, NotThere
+from openmirror.plan.maintenance import DeadFile, LiveFile, TableFiles
+from openmirror.ports import FileStore
+from openmirror.table.layout import StorePath, join
+from openmirror.table.log import BrokenLog
+
+_TRIES = 3
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ADD = ("path", "size", "stats", "deletionVector", "tags")
+_REMOVE = ("path", "size", "deletionTimestamp", "deletionVector")
+_WANTED = (*(f"add.{name}" for name in _ADD), *(f"remove.{name}" for name in _REMOVE), "sidecar")
+_CUBE = "ZCUBE_ID"
+
+
+class DataFilesReplay:
+    """DataFilesReader without a JVM. Remembers nothing: it is asked seldom, and of many tables."""
+
+    def __init__(self, store: FileStore) -> None:
+        self._store = store
+
+    def data_files(self, table: StorePath) -> TableFiles | BrokenLog | None:
+        """The files of the newest version, read from the newest checkpoint on.
+
+        Raises NotThere or ConditionFailed when the log is cleaned or replaced again and again
+        while it is read.
+        """
+        for _ in range(_TRIES - 1):
+            with suppress(NotThere, ConditionFailed):
+                return self._replay(table)
+        return self._replay(table)
+
+    def _replay(self, table: StorePath) -> TableFiles | BrokenLog | None:
+        listed = ListedLog(self._store, table)
+        if listed.files.newest < 0:
+            return None
+        reasons: list[str] = []
+        for start in self._starts(listed.files, table):
+            try:
+                found = start()
+                self._forward(found, listed.files, table)
+            except Damaged as damage:
+                reasons.append(str(damage))
+                continue
+            return self._summed_up(found, listed.files, table)
+        return BrokenLog(table, "; ".join(dict.fromkeys(reasons)))
+
+    def _starts(self, files: LogFiles, table: StorePath) -> Iterator[Callable[[], _Files]]:
+        for checkpoint in files.checkpoints:
+            yield partial(self._checkpoint, table, checkpoint)
+        if 0 in files.commits or not files.checkpoints:
+            yield lambda: _Files(-1)
+
+    def _checkpoint(self, table: StorePath, checkpoint: Checkpoint) -> _Files:
+        found = _Files(checkpoint.version)
+        folder = join(table, "_delta_log")
+        sidecars: list[str] = []
+        for part in checkpoint.parts:
+            for action in actions_of(self._store, folder, part, _WANTED):
+                if sidecar := action.get("sidecar"):
+                    sidecars.append(str(sidecar["path"]).rpartition("/")[2])
+                else:
+                    found.take(action)
+        if sidecars:
+            self._sidecars(found, join(folder, "_sidecars"), sidecars)
+        return found
+
+    def _sidecars(self, found: _Files, folder: StorePath, names: list[str]) -> None:
+        """Raises NotThere for one that is gone: its checkpoint is gone with it."""
+        there = {entry.name: entry for entry in self._store.list_folder(folder).entries}
+        for name in names:
+            if name not in there:
+                raise NotThere(f"{name} went while the log was read")
+            for action in actions_of(self._store, folder, there[name], _WANTED):
+                found.take(action)
+
+    def _forward(self, found: _Files, files: LogFiles, table: StorePath) -> None:
+        for version in range(found.version + 1, files.newest + 1):
+            if version not in files.commits:
+                raise Damaged(f"version {version} is missing, version {files.newest} is there")
+            folder = join(table, "_delta_log")
+            for action in actions_of(self._store, folder, files.commits[version]):
+                found.take(action)
+            found.version = version
+
+    def _summed_up(self, found: _Files, files: LogFiles, table: StorePath) -> TableFiles:
+        live = {key.path for key in found.live}
+        first = min(files.commits, default=None)
+        oldest = files.commits[first] if first is not None else files.checkpoints[-1].parts[0]
+        return TableFiles(
+            version=found.version,
+            live=tuple(found.live.values()),
+            dead=tuple(file for path, file in found.dead.items() if path not in live),
+            since=oldest.modified,
+            names_all_dead=first is not None
+            and (first == 0 or self._vacuumed_through(table) >= first),
+        )
+
+    def _vacuumed_through(self, table: StorePath) -> int:
+        """Up to which version a VACUUM has deleted what was removed; -1 where it is not known."""
+        try:
+            content = self._store.read(join(table, "_delta_log", "_last_vacuum_info"))
+            version = json.loads(content.data)["latestCommitVersionOutsideOfRetentionWindow"]
+        except (NotThere, KeyError, ValueError, TypeError):
+            return -1
+        return version if isinstance(version, int) else -1
+
+
+class _Key(NamedTuple):
+    """How the log distinguishes data files: a path, and which of its rows are deleted."""
+
+    path: str
+    deletion_vector: str
+
+
+@dataclass
+class _Files:
+    version: int
+    live: dict[_Key, LiveFile] = field(default_factory=dict)
+    dead: dict[str, DeadFile] = field(default_factory=dict)
+
+    def take(self, action: LogAction) -> None:
+        """Follow one action of a file; any other is passed over."""
+        try:
+            if add := action.get("add"):
+                self.live[_key(add)] = _live(add)
+                self.dead.pop(str(add["path"]), None)
+            elif remove := action.get("remove"):
+                before = self.live.pop(_key(remove), None)
+                size = remove.get("size") or (before.size if before else 0)
+                at = _EPOCH + timedelta(milliseconds=remove.get("deletionTimestamp") or 0)
+                self.dead[str(remove["path"])] = DeadFile(int(size), at)
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            kind = next(iter(action), "?")
+            raise Damaged(f"version {self.version}: bad {kind} action ({error!r})") from error
+
+
+def _key(action: Mapping[str, Any]) -> _Key:
+    vector = action.get("deletionVector") or {}
+    parts = (vector.get("storageType"), vector.get("pathOrInlineDv"), vector.get("offset"))
+    return _Key(str(action["path"]), "/".join(map(str, parts)) if vector else "")
+
+
+def _live(add: Mapping[str, Any]) -> LiveFile:
+    vector = add.get("deletionVector")
+    return LiveFile(
+        size=int(add["size"]),
+        # Statistics of a file can be long, and are needed for its number of rows alone.
+        rows=_rows(add.get("stats")) if vector else 0,
+        deleted=int(vector.get("cardinality") or 0) if vector else 0,
+        cube=dict(add.get("tags") or {}).get(_CUBE),
+    )
+
+
+def _rows(stats: object) -> int:
+    if not isinstance(stats, str):
+        return 0
+    counted = json.loads(stats).get("numRecords")
+    return counted if isinstance(counted, int) else 0

@@ -1,0 +1,127 @@
+"""When a table's files are surveyed and a step may be done: what an observation says of it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from openmirror.plan.decisions import Apply, Decision, Idle
+from openmirror.plan.maintenance import MaintenanceMode, MaintenancePolicy, portion_of
+from openmirror.plan.observed import ObservedState, TablePolicy
+from openmirror.plan.retention import kept_for
+from openmirror.table.control import BatchKind, Maintenance
+from openmirror.table.log import TableLog
+
+_LEFT_ALONE = timedelta(hours=1)
+"""After a survey, where only time has passed since."""
+_FIRST_DELAY, _LONGEST_DELAY = timedelta(minutes=1), timedelta(days=1)
+"""After steps that failed; doubled with each further one."""
+
+
+class Due(StrEnum):
+    """When a table's files are to be surveyed."""
+
+    NOT = "not"
+    WHEN_IDLE = "when idle"
+    """Once no batch waits, by a process that goes on."""
+    NOW = "now"
+    """Before the next batch, and by a drain as well."""
+
+
+def survey_due(observed: ObservedState, decision: Decision) -> Due:
+    """When a table's files are to be surveyed, by what was just observed of it."""
+    if is_asked_for(observed, decision) or is_pressing(observed, decision):
+        return Due.NOW
+    return Due.WHEN_IDLE if survey_is_due(observed, decision) else Due.NOT
+
+
+def is_asked_for(observed: ObservedState, decision: Decision) -> bool:
+    """Whether an operator's request can be carried out now."""
+    known = observed.control.maintenance
+    return bool(
+        known and known.asked and isinstance(decision, Idle) and may_maintain(observed, decision)
+    )
+
+
+def survey_is_due(observed: ObservedState, decision: Decision) -> bool:
+    """Whether a table that has nothing to do is to be surveyed: what debt has grown, or waits."""
+    if not isinstance(decision, Idle) or not may_maintain(observed, decision):
+        return False
+    known, policy = observed.control.maintenance, _policy(observed)
+    if known is None:
+        return commits_since_survey(observed) >= policy.every_commits
+    if _backs_off(known, observed.at):
+        return False
+    if known.again:
+        return True
+    if commits_since_survey(observed) >= policy.every_commits:
+        return True
+    if known.found is None or observed.at - known.found.at <= _LEFT_ALONE:
+        return False
+    return _is_vacuum_due(observed, known, known.found.dead_files)
+
+
+def is_pressing(observed: ObservedState, decision: Decision) -> bool:
+    """Whether a table is to be surveyed that has a batch waiting, as it never has none."""
+    known = observed.control.maintenance
+    if not may_maintain(observed, decision) or (known and _backs_off(known, observed.at)):
+        return False
+    return commits_since_survey(observed) >= _policy(observed).pressing_commits
+
+
+def may_maintain(observed: ObservedState, decision: Decision) -> bool:
+    """Whether a step is safe beside everything that is decided about this table.
+
+    It needs a live epoch that is the newest one, and no batch that was decided and not applied: a
+    VACUUM then can delete no file that a stalled runner is still going to commit, because the log
+    has all that he decided, and refuses it a second time.
+    """
+    log, control = observed.log, observed.control
+    if not isinstance(observed.policy, TablePolicy) or not isinstance(log, TableLog):
+        return False
+    if _policy(observed).mode is MaintenanceMode.OFF and not (
+        control.maintenance and control.maintenance.asked
+    ):
+        return False
+    live = observed.live
+    if live is None or live[0].number != control.epoch or control.request is not None:
+        return False
+    decided = control.decided
+    if decided is not None and log.transactions.get(decided.app_id, -1) < decided.last:
+        return False
+    match decision:
+        case Idle():
+            return True
+        case Apply(batch):
+            return batch.kind is BatchKind.EXTEND and not batch.is_decided
+        case _:
+            return False
+
+
+def commits_since_survey(observed: ObservedState) -> int:
+    """How many versions the log has that no survey has seen."""
+    log, known = observed.log, observed.control.maintenance
+    if not isinstance(log, TableLog):
+        return 0
+    seen = known.found.version if known and known.found else -1
+    return max(0, log.version - seen)
+
+
+def _policy(observed: ObservedState) -> MaintenancePolicy:
+    assert isinstance(observed.policy, TablePolicy)
+    return observed.policy.maintenance
+
+
+def _is_vacuum_due(observed: ObservedState, known: Maintenance, dead: int) -> bool:
+    assert isinstance(observed.log, TableLog)
+    kept = kept_for(observed.log.properties)
+    if kept is None or known.dead_since is None:
+        return False
+    return observed.at - known.dead_since >= kept + portion_of(dead, _policy(observed), kept)
+
+
+def _backs_off(known: Maintenance, now: datetime) -> bool:
+    if known.failed is None:
+        return False
+    doublings = min(known.failed.count - 1, 16)
+    return now - known.failed.at < min(_FIRST_DELAY * (1 << doublings), _LONGEST_DELAY)

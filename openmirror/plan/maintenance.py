@@ -1,0 +1,360 @@
+"""One step of maintenance at a time: from a table's files and a policy to what is worth doing.
+
+A step is bounded, so that a batch that comes meanwhile waits for no more than one. The bounds are
+those of the one thing that open-source Delta and Databricks both let a caller choose: which files
+OPTIMIZE takes (by their size, and by their share of deleted rows), and how old a removed file must
+be for VACUUM.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from itertools import accumulate
+from math import ceil
+from typing import NamedTuple
+
+from openmirror.table.control import Maintenance
+
+MIB = 1 << 20
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+_SWEEP = timedelta(days=30)
+"""How often files that no version of the log names are deleted: what killed writers left."""
+UNBOUNDED = 1 << 62
+"""The bound of a compaction that does not choose its files by their size."""
+
+
+class MaintenanceMode(StrEnum):
+    """Who maintains a table."""
+
+    AUTO = "auto"
+    """A runner, whenever the table has nothing to do."""
+    OFF = "off"
+    """Somebody else, such as Databricks' predictive optimization; or an operator, by asking."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaintenancePolicy:
+    """When maintenance is worth it, and how much of it one step does."""
+
+    mode: MaintenanceMode = MaintenanceMode.AUTO
+    every_commits: int = 20
+    """So many commits after a survey the files are surveyed again."""
+    pressing_commits: int = 200
+    """After so many a table is surveyed even though its next batch is waiting."""
+    small_files: int = 16
+    """So few small files are left as they are."""
+    small_bytes: int = 64 * MIB
+    """A file below is small; two small ones fit into one of the size that is written."""
+    deleted_rows: float = 0.2
+    """A file of which a larger share is marked as deleted is written anew."""
+    step_bytes: int = 256 * MIB
+    """What one compaction reads and writes."""
+    step_files: int = 5_000
+    """What one VACUUM deletes."""
+
+    @property
+    def written_bytes(self) -> int:
+        """How large the files become that compaction writes."""
+        return 2 * self.small_bytes
+
+
+class LiveFile(NamedTuple):
+    """A data file of the newest version."""
+
+    size: int
+    """Bytes."""
+    rows: int = 0
+    """As its statistics have it; 0 where it has none."""
+    deleted: int = 0
+    """Rows that its deletion vector marks as deleted."""
+    cube: str | None = None
+    """In a clustered table: the group of files that were laid out together."""
+
+    @property
+    def share(self) -> float:
+        """Which part of its rows is deleted; all where nobody knows how many there are."""
+        return self.deleted / self.rows if self.rows else float(bool(self.deleted))
+
+
+class DeadFile(NamedTuple):
+    """A data file that the log removed, for as long as it says so."""
+
+    size: int
+    removed_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFiles:
+    """The files of one table at one version of its log."""
+
+    version: int
+    live: tuple[LiveFile, ...] = ()
+    dead: tuple[DeadFile, ...] = ()
+    since: datetime | None = None
+    """When the oldest commit was written that the log still has."""
+    names_all_dead: bool = True
+    """Whether the log still names every file that was removed since the last VACUUM: all commits
+    since then are there."""
+    clustered: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """Of the live files."""
+        return sum(file.size for file in self.live)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compact:
+    """Write these files as fewer: OPTIMIZE, which takes all that are as it says."""
+
+    below: int
+    """Files smaller than this, in bytes."""
+    written: int
+    """The size of the files that come of it, in bytes."""
+    share: float = 1.0
+    """Also files of which more than this is deleted."""
+    cube: int | None = None
+    """For a clustered table: what is laid out together, in bytes."""
+    files: int
+    bytes: int
+
+    @property
+    def bound(self) -> int:
+        """By it a later compaction shows that this one cannot land any more."""
+        return self.below if self.share >= 1.0 and self.cube is None else UNBOUNDED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Purge:
+    """Write every file anew that has deleted rows: REORG."""
+
+    files: int
+    bytes: int
+    written: int
+
+    bound = UNBOUNDED
+
+
+@dataclass(frozen=True, kw_only=True)
+class Vacuum:
+    """Delete files that were removed long enough ago."""
+
+    hours: int
+    """How long ago, at least."""
+    through: datetime
+    """What was removed before this is deleted by it."""
+    full: bool
+    """Whether the folder is listed, for files that no version of the log names."""
+    files: int
+    bytes: int
+
+    bound = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nothing:
+    """Nothing is worth doing, or nothing that may be done by itself."""
+
+    remark: str = ""
+    """What is due all the same, and why it is left."""
+
+
+MaintenanceStep = Compact | Purge | Vacuum
+
+
+def plan_maintenance(
+    files: TableFiles,
+    known: Maintenance,
+    policy: MaintenancePolicy,
+    kept: timedelta | None,
+    now: datetime,
+) -> MaintenanceStep | Nothing:
+    """The next step that is worth doing, or none.
+
+    `kept` is how long the table keeps removed files, None where that cannot be read. An operator
+    who asked gets what is smaller than the bounds, too.
+    """
+    asked = known.asked is not None
+    step = (
+        _clustering(files, policy, asked) if files.clustered else _compaction(files, policy, asked)
+    )
+    if isinstance(step, (Compact, Purge)):
+        if not _is_as_before(step, known):
+            return step
+        # However that comes: it would be done for ever.
+        step = Nothing(remark="a compaction left the files that it was to put together")
+    vacuum = _vacuum(files, known, policy, kept, now)
+    return vacuum if isinstance(vacuum, Vacuum) or not step.remark else step
+
+
+def _is_as_before(step: Compact | Purge, known: Maintenance) -> bool:
+    done = known.compacted
+    return known.again and done is not None and (done.files, done.bytes) == (step.files, step.bytes)
+
+
+def dead_since(
+    files: TableFiles, known: Maintenance, kept: timedelta, now: datetime
+) -> datetime | None:
+    """Before when no file was removed that is not deleted yet; None when there is no such file.
+
+    A checkpoint names removed files only for as long as they are kept; so what is known stays
+    known, and of a log that is older than that something is taken to be dead.
+    """
+    after = known.vacuumed_through
+    seen = (file.removed_at for file in files.dead if after is None or file.removed_at >= after)
+    oldest = min(seen, default=None)
+    before = known.dead_since
+    if after is None and before is None and files.since and files.since < now - kept:
+        before = files.since
+    return min(filter(None, (oldest, before)), default=None)
+
+
+def dead_after(
+    vacuum: Vacuum, files: TableFiles, kept: timedelta, now: datetime
+) -> datetime | None:
+    """`dead_since` once this VACUUM is done."""
+    if vacuum.through < now - kept - _HOUR:
+        return vacuum.through  # what the log no longer names may lie between
+    left = (file.removed_at for file in files.dead if file.removed_at >= vacuum.through)
+    return min(left, default=None)
+
+
+def small(files: TableFiles, policy: MaintenancePolicy) -> list[LiveFile]:
+    """Files that are small, the smallest first."""
+    return sorted(file for file in files.live if file.size < policy.small_bytes)
+
+
+def _compaction(
+    files: TableFiles, policy: MaintenancePolicy, asked: bool
+) -> Compact | Purge | Nothing:
+    sizes = [file.size for file in small(files, policy)]
+    count = _worth_together(sizes, policy.step_bytes)
+    if count > (1 if asked else policy.small_files):
+        return Compact(
+            below=sizes[count - 1] + 1,
+            written=policy.written_bytes,
+            files=count,
+            bytes=sum(sizes[:count]),
+        )
+    marked = [file for file in files.live if file.deleted]
+    worst = [file for file in marked if asked or file.share > policy.deleted_rows]
+    if not worst:
+        return Nothing()
+    size = sum(file.size for file in marked)
+    if size <= policy.step_bytes or len(marked) == 1:
+        return Purge(files=len(marked), bytes=size, written=policy.written_bytes)
+    return _worst_first(marked, policy)
+
+
+def _worth_together(sizes: Sequence[int], most: int) -> int:
+    """How many of these files, the smallest first, are worth being one.
+
+    The largest of them is no larger than all others together: so the bytes of a table that grows
+    are not written again and again, but as often as it doubles. Equal ones are taken together,
+    because OPTIMIZE cannot be given one of two.
+    """
+    best = 0
+    for count, total in enumerate(accumulate(sizes), start=1):
+        if total > most and best > 1:
+            break
+        ends = count == len(sizes) or sizes[count] > sizes[count - 1]
+        if ends and (2 * sizes[count - 1] <= total or sizes[count - 1] <= MIB):
+            best = count
+    return best
+
+
+def _worst_first(marked: Sequence[LiveFile], policy: MaintenancePolicy) -> Compact:
+    """As many of the files with the largest shares as one step takes, and two at least."""
+    files = sorted(marked, key=lambda file: file.share, reverse=True)
+    totals = accumulate(file.size for file in files)
+    count = max(2, sum(total <= policy.step_bytes for total in totals))
+    share = files[count].share if count < len(files) else 0.0
+    taken = [file for file in files if file.share > share] or files[:count]
+    return Compact(
+        below=0,
+        # OPTIMIZE leaves a file alone that no other fits beside.
+        written=max(policy.step_bytes, sum(file.size for file in taken)),
+        share=min(share, 1.0 - 1e-9),
+        files=len(taken),
+        bytes=sum(file.size for file in taken),
+    )
+
+
+def _clustering(files: TableFiles, policy: MaintenancePolicy, asked: bool) -> Compact | Nothing:
+    """OPTIMIZE of a clustered table takes every file that is in no full cube, whatever its size."""
+    cubes: dict[str | None, int] = {}
+    for file in files.live:
+        cubes[file.cube] = cubes.get(file.cube, 0) + file.size
+    partial = {cube for cube, size in cubes.items() if cube is None or size < policy.step_bytes}
+    loose = [file for file in files.live if file.cube in partial]
+    if None not in partial & cubes.keys() or len(loose) <= (1 if asked else policy.small_files):
+        return Nothing()
+    size = sum(file.size for file in loose)
+    if size > 2 * policy.step_bytes and not asked:
+        return Nothing(
+            remark=f"clustering has {size} bytes to lay out at once, more than twice stepBytes: "
+            "`openmirror maintain` does it"
+        )
+    return Compact(
+        below=policy.small_bytes,
+        written=policy.written_bytes,
+        cube=policy.step_bytes,
+        files=len(loose),
+        bytes=size,
+    )
+
+
+def _vacuum(
+    files: TableFiles,
+    known: Maintenance,
+    policy: MaintenancePolicy,
+    kept: timedelta | None,
+    now: datetime,
+) -> Vacuum | Nothing:
+    if kept is None:
+        return Nothing(remark="how long removed files are kept cannot be read: see the property")
+    asked, since = known.asked, dead_since(files, known, kept, now)
+    wants_full = bool(asked and asked.full)
+    if since is None and not wants_full:
+        return Nothing()
+    since, portion = since or now - kept, portion_of(len(files.dead), policy, kept)
+    if now - since < kept + (timedelta() if asked else portion) and not wants_full:
+        return Nothing()
+    swept = known.swept_at or (known.vacuumed.at if known.vacuumed else now)
+    sweeps = wants_full or now - swept > _SWEEP
+    if known.begun is not None and known.begun.bound and not wants_full:
+        # Files of a compaction that stalls are named by no version yet, and may be one day.
+        sweeps = False
+        if not files.names_all_dead:
+            return Nothing(
+                remark="VACUUM would have to list the folder, and a compaction that began "
+                f"{known.begun.at:%Y-%m-%d %H:%M} may be stalled: `openmirror maintain --full` "
+                "once its runner has ended"
+            )
+    full = sweeps or not files.names_all_dead
+    behind = timedelta() if wants_full else now - since - portion
+    hours = max(ceil(kept / _HOUR), int(behind / _HOUR))
+    through = now - timedelta(hours=hours)
+    dead = [file for file in files.dead if file.removed_at < through]
+    return Vacuum(
+        hours=hours,
+        through=through,
+        full=full,
+        files=len(dead),
+        bytes=sum(file.size for file in dead),
+    )
+
+
+def portion_of(dead: int, policy: MaintenancePolicy, kept: timedelta) -> timedelta:
+    """How much time one VACUUM catches up with: as long as it takes for `step_files` to be removed,
+    as fast as it went lately, but between an hour and a day."""
+    pace = kept * (policy.step_files / dead) if dead > policy.step_files else _DAY
+    return min(_DAY, max(_HOUR, pace))
+
+
+def total_bytes(files: Iterable[DeadFile]) -> int:
+    """Of dead files."""
+    return sum(file.size for file in files)

@@ -1,0 +1,151 @@
+"""What a survey, and each step of maintenance, leaves in a control document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from openmirror.plan.maintenance import (
+    UNBOUNDED,
+    Compact,
+    MaintenancePolicy,
+    MaintenanceStep,
+    Nothing,
+    Purge,
+    TableFiles,
+    Vacuum,
+    dead_after,
+    dead_since,
+    small,
+    total_bytes,
+)
+from openmirror.table.control import (
+    ControlDocument,
+    FilesFound,
+    Maintenance,
+    MaintenanceAsked,
+    StepBegun,
+    StepDone,
+    StepFailed,
+    StepKind,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Survey:
+    """The files of a table, and what came of them."""
+
+    files: TableFiles
+    step: MaintenanceStep | Nothing
+    policy: MaintenancePolicy
+    kept: timedelta | None
+    at: datetime
+
+
+def with_maintenance(
+    control: ControlDocument, change: Callable[[Maintenance], Maintenance]
+) -> ControlDocument:
+    """The document with what a survey or a step leaves of its maintenance."""
+    return replace(control, maintenance=change(control.maintenance or Maintenance()))
+
+
+def kind_of(step: MaintenanceStep) -> StepKind:
+    """How control documents and events call it."""
+    match step:
+        case Compact():
+            return StepKind.COMPACT
+        case Purge():
+            return StepKind.PURGE
+        case Vacuum():
+            return StepKind.VACUUM
+
+
+def surveyed(known: Maintenance, survey: Survey) -> Maintenance:
+    """With a copy of what was found. Where nothing is to be done, the request is fulfilled."""
+    files, step = survey.files, survey.step
+    after = known.vacuumed_through
+    dead = [file for file in files.dead if after is None or file.removed_at >= after]
+    found = FilesFound(
+        at=survey.at,
+        version=files.version,
+        files=len(files.live),
+        bytes=files.bytes,
+        small_files=len(small(files, survey.policy)),
+        rows_deleted=sum(file.deleted for file in files.live),
+        dead_files=len(dead),
+        dead_bytes=total_bytes(dead),
+        due=None if isinstance(step, Nothing) else kind_of(step),
+        remark=step.remark if isinstance(step, Nothing) else "",
+    )
+    since = known.dead_since
+    if survey.kept is not None:
+        since = dead_since(files, known, survey.kept, survey.at)
+    asked = None if isinstance(step, Nothing) else known.asked
+    return replace(known, found=found, again=False, dead_since=since, asked=asked)
+
+
+def began(known: Maintenance, step: MaintenanceStep, at: datetime) -> Maintenance:
+    """With a step that is about to be done.
+
+    What an earlier compaction was that never ended is kept: it may be stalled, and land.
+    """
+    bound = max(step.bound, known.begun.bound if known.begun else 0)
+    return replace(known, begun=StepBegun(kind=kind_of(step), at=at, bound=bound))
+
+
+def ended(
+    known: Maintenance, survey: Survey, before: StepBegun | None, at: datetime
+) -> Maintenance:
+    """With a step that ended well; the files are to be surveyed again. `before` is the step that
+    had begun before it, and had not ended."""
+    step = survey.step
+    assert not isinstance(step, Nothing)
+    done = StepDone(
+        at=at,
+        seconds=round((at - survey.at).total_seconds(), 3),
+        files=step.files,
+        bytes=step.bytes,
+    )
+    after = replace(known, again=True, failed=None, begun=_still_begun(step, before))
+    if not isinstance(step, Vacuum):
+        return replace(after, compacted=done)
+    assert survey.kept is not None
+    asked = replace(known.asked, full=False) if known.asked and step.full else known.asked
+    return replace(
+        after,
+        vacuumed=done,
+        asked=asked,
+        vacuumed_through=step.through,
+        dead_since=dead_after(step, survey.files, survey.kept, survey.at),
+        swept_at=at if step.full else known.swept_at,
+    )
+
+
+def broken_off(known: Maintenance, before: StepBegun | None) -> Maintenance:
+    """With a step that lost to another commit: nothing of it landed, or can."""
+    return replace(known, begun=before)
+
+
+def failed(known: Maintenance, before: StepBegun | None, error: str, at: datetime) -> Maintenance:
+    """With a step that ended in an error."""
+    count = known.failed.count + 1 if known.failed else 1
+    return replace(known, begun=before, failed=StepFailed(count=count, at=at, error=error[:500]))
+
+
+def asked_for(known: Maintenance | None, at: datetime, by: str, *, full: bool) -> Maintenance:
+    """With an operator's request, in place of an earlier one."""
+    known = known or Maintenance()
+    return replace(known, asked=MaintenanceAsked(at=at, by=by, full=full), failed=None)
+
+
+def _still_begun(step: MaintenanceStep, before: StepBegun | None) -> StepBegun | None:
+    """An earlier compaction that may still land, after this step.
+
+    It cannot once a later one has taken all files below its bound: of any two of them at least one
+    is gone then, and Delta refuses a compaction of which a file is gone.
+    """
+    if before is None or not before.bound:
+        return None
+    is_covered = isinstance(step, Compact) and before.bound <= step.bound < UNBOUNDED
+    return None if is_covered else before

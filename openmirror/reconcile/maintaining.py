@@ -1,0 +1,165 @@
+"""One step of maintenance of one table: survey, decide, write it down, act, write down the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from openmirror.errors import (
+    AccessDenied,
+    ConditionFailed,
+    NotThere,
+    Unavailable,
+    is_of_one_place,
+    words_of,
+)
+from openmirror.plan import plan
+from openmirror.plan.maintaining import may_maintain
+from openmirror.plan.maintenance import (
+    MaintenanceStep,
+    Nothing,
+    TableFiles,
+    Vacuum,
+    plan_maintenance,
+)
+from openmirror.plan.observed import ObservedState, TablePolicy
+from openmirror.plan.retention import kept_for
+from openmirror.plan.transitions.maintained import (
+    Survey,
+    began,
+    broken_off,
+    ended,
+    failed,
+    kind_of,
+    surveyed,
+    with_maintenance,
+)
+from openmirror.ports import CommitResult, Step, TableEngine
+from openmirror.progress.tables import MaintenanceFailed, TableMaintained
+from openmirror.protocol.names import TableFolder
+from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.table.control import Maintenance
+from openmirror.table.log import TableLog
+
+MOST_TRIES = 20
+
+
+def survey(ports: RootPorts, observed: ObservedState) -> Survey | None:
+    """The table's files, and the step that is worth doing; None where there is nothing to read.
+
+    Costs as much as the table has files. Raises NotThere or ConditionFailed when the log is another
+    one each time it is read.
+    """
+    log, policy = observed.log, observed.policy
+    if not isinstance(log, TableLog) or not isinstance(policy, TablePolicy):
+        return None
+    found = ports.data_files.data_files(observed.table)
+    if not isinstance(found, TableFiles):
+        return None
+    files = replace(found, clustered=bool(log.clustering))
+    kept, known = kept_for(log.properties), observed.control.maintenance or Maintenance()
+    now = ports.clock()
+    if kept is not None and kept < policy.retention:
+        kept = policy.retention  # the property follows with the next batch
+    step = plan_maintenance(files, known, policy.maintenance, kept, now)
+    return Survey(files=files, step=step, policy=policy.maintenance, kept=kept, at=now)
+
+
+def maintain_table(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> bool:
+    """Do at most one step; returns whether the table is to be reconciled again at once.
+
+    The caller has the table's worker and its lease. What is to be done is written into the control
+    document under the ETag of the observation that it rests on: so nobody has decided a batch since
+    then. Raises what an observation raises, and what `disposition_of` calls fatal.
+    """
+    seen = observe(ports, folder)
+    observed = seen.observed
+    if not may_maintain(observed, plan(observed, ports.limits, observed.at)):
+        return False
+    found = survey(ports, observed)
+    if found is None:
+        return False
+    step = found.step
+    control = with_maintenance(observed.control, lambda known: surveyed(known, found))
+    if not isinstance(step, Nothing):
+        control = with_maintenance(control, lambda known: began(known, step, found.at))
+    try:
+        Documents(ports.store).save_table(folder, control, seen.etag)
+    except ConditionFailed:
+        return True
+    if isinstance(step, Nothing):
+        return False
+    ports.steps(Step.MAINTAINING)
+    return _carried_out(ports, engine, observed, found, step)
+
+
+def _carried_out(
+    ports: RootPorts,
+    engine: TableEngine,
+    observed: ObservedState,
+    found: Survey,
+    step: MaintenanceStep,
+) -> bool:
+    folder = observed.folder
+    before = observed.control.maintenance.begun if observed.control.maintenance else None
+    try:
+        result = engine.maintain(observed.table, step)
+    except (ConditionFailed, NotThere):
+        result = CommitResult.CONFLICT
+    except (Unavailable, AccessDenied):
+        _write_down(ports, folder, lambda known: broken_off(known, before))
+        raise
+    except Exception as error:
+        if not is_of_one_place(error):
+            raise
+        # It stops no batch: the table stays as it is, and is maintained later.
+        why = words_of(error)
+        _write_down(ports, folder, lambda known: failed(known, before, why, ports.clock()))
+        ports.emit(MaintenanceFailed(folder, kind_of(step), why[:500]))
+        return False
+    ports.steps(Step.MAINTAINED)
+    if result is not CommitResult.DONE:
+        _write_down(ports, folder, lambda known: broken_off(known, before))
+        return True
+    at = ports.clock()
+    if not isinstance(step, Vacuum) and not _has_moved(ports, observed, found):
+        # Or the same step would be planned for ever.
+        left = replace(found, step=Nothing(remark="Delta found nothing to put together"))
+        _write_down(ports, folder, lambda known: surveyed(broken_off(known, before), left))
+        return False
+    _write_down(ports, folder, lambda known: ended(known, found, before, at))
+    ports.emit(
+        TableMaintained(
+            folder,
+            step=kind_of(step),
+            files=step.files,
+            bytes=step.bytes,
+            duration_seconds=(at - found.at).total_seconds(),
+        )
+    )
+    return True
+
+
+def _has_moved(ports: RootPorts, observed: ObservedState, found: Survey) -> bool:
+    log = ports.logs.read(observed.table)
+    return not isinstance(log, TableLog) or log.version != found.files.version
+
+
+def _write_down(
+    ports: RootPorts, folder: TableFolder, change: Callable[[Maintenance], Maintenance]
+) -> None:
+    """What came of a step, whatever else was written meanwhile.
+
+    A process that dies before leaves a step that has begun and not ended, as one that stalls does.
+    """
+    documents = Documents(ports.store)
+    for _ in range(MOST_TRIES):
+        stored = documents.table(folder)
+        try:
+            documents.save_table(folder, with_maintenance(stored.value, change), stored.etag)
+        except ConditionFailed:
+            continue
+        return
+    raise ConditionFailed(f"{folder} changed under {MOST_TRIES} tries in a row")

@@ -1,0 +1,78 @@
+"""What status shows of a table's maintenance: its files, what is due, and what ran last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+from openmirror.plan import ObservedState
+from openmirror.plan.maintaining import commits_since_survey
+from openmirror.plan.maintenance import MaintenanceMode
+from openmirror.plan.observed import TablePolicy
+from openmirror.plan.retention import kept_for
+from openmirror.status.words import Warn, Word, at_second, iso
+from openmirror.table.control import Maintenance, StepDone
+from openmirror.table.log import TableLog
+
+_FAILURES = 3
+_COMMITS = 10
+"""Times as many as make a table pressing: by then it should have had its turn."""
+_OVERDUE = timedelta(days=3)
+
+
+def behind(observed: ObservedState) -> Iterator[Warn]:
+    """The warning of a table whose debt grows, and why, where a runner is to maintain it."""
+    policy, known = observed.policy, observed.control.maintenance
+    is_auto = isinstance(policy, TablePolicy) and policy.maintenance.mode is MaintenanceMode.AUTO
+    if known is None or not is_auto:
+        return
+    for reason in _reasons(observed, known):
+        yield Warn(
+            Word.MAINTENANCE_BEHIND,
+            reason,
+            "Nothing is lost: reading gets slower, and storage is used. `openmirror maintain` "
+            "does what is due; `maintenance: off` in mirroring.json leaves it to somebody else.",
+        )
+        return
+
+
+def _reasons(observed: ObservedState, known: Maintenance) -> Iterator[str]:
+    assert isinstance(observed.policy, TablePolicy)
+    if known.failed and known.failed.count >= _FAILURES:
+        at = at_second(known.failed.at)
+        yield f"{known.failed.count} steps failed in a row, the last on {at}: {known.failed.error}"
+    if known.found and known.found.remark and not known.again:
+        yield known.found.remark
+    commits = commits_since_survey(observed)
+    if commits >= _COMMITS * observed.policy.maintenance.pressing_commits:
+        yield f"its files were not surveyed for {commits} commits"
+    log = observed.log
+    kept = kept_for(log.properties) if isinstance(log, TableLog) else None
+    if kept and known.dead_since and observed.at - known.dead_since > kept + _OVERDUE:
+        yield f"files that left the table on {at_second(known.dead_since)} are not deleted yet"
+
+
+def maintenance_json(known: Maintenance) -> dict[str, object]:
+    """For programs; sizes in bytes, as of the last survey."""
+    found = known.found
+    return {
+        "surveyedAt": iso(found.at) if found else None,
+        "files": found.files if found else None,
+        "bytes": found.bytes if found else None,
+        "smallFiles": found.small_files if found else None,
+        "deletedRows": found.rows_deleted if found else None,
+        "deadFiles": found.dead_files if found else None,
+        "deadBytes": found.dead_bytes if found else None,
+        "due": found.due.value if found and found.due else None,
+        "asked": iso(known.asked.at) if known.asked else None,
+        "begun": iso(known.begun.at) if known.begun else None,
+        "compacted": _done_json(known.compacted),
+        "vacuumed": _done_json(known.vacuumed),
+        "failures": known.failed.count if known.failed else 0,
+    }
+
+
+def _done_json(done: StepDone | None) -> dict[str, object] | None:
+    if done is None:
+        return None
+    return {"at": iso(done.at), "files": done.files, "bytes": done.bytes, "seconds": done.seconds}

@@ -1,0 +1,320 @@
+"""Which step of maintenance is worth doing: shapes of tables in, steps out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from openmirror.plan.maintenance import (
+    MIB,
+    Compact,
+    DeadFile,
+    LiveFile,
+    MaintenancePolicy,
+    MaintenanceStep,
+    Nothing,
+    Purge,
+    TableFiles,
+    Vacuum,
+    plan_maintenance,
+)
+from openmirror.plan.retention import KEPT, kept_for, to_set
+from openmirror.plan.transitions.maintained import (
+    Survey,
+    asked_for,
+    began,
+    broken_off,
+    ended,
+    failed,
+    surveyed,
+)
+from openmirror.table.control import Maintenance, StepDone, StepKind
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+WEEK, DAY, HOUR = timedelta(days=7), timedelta(days=1), timedelta(hours=1)
+POLICY = MaintenancePolicy(small_files=4, step_files=100)
+NEW = Maintenance()
+ASKED = asked_for(None, NOW, "ann", full=False)
+ASKED_FULL = asked_for(None, NOW, "ann", full=True)
+VACUUMED = Maintenance(
+    vacuumed=StepDone(at=NOW - DAY, seconds=1, files=0, bytes=0), vacuumed_through=NOW - 8 * DAY
+)
+
+
+def live(*mib: float) -> tuple[LiveFile, ...]:
+    return tuple(LiveFile(int(size * MIB)) for size in mib)
+
+
+def marked(size: float, deleted: int, rows: int = 100) -> LiveFile:
+    return LiveFile(int(size * MIB), rows, deleted)
+
+
+def dead(count: int, age: timedelta, every: timedelta = timedelta()) -> tuple[DeadFile, ...]:
+    """So many files, the oldest of this age."""
+    return tuple(DeadFile(MIB, NOW - age + every * number) for number in range(count))
+
+
+def plan(
+    files: TableFiles, known: Maintenance = NEW, policy: MaintenancePolicy = POLICY
+) -> MaintenanceStep | Nothing:
+    return plan_maintenance(files, known, policy, WEEK, NOW)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "below", "count"),
+    [
+        pytest.param([], None, 0, id="an empty table"),
+        pytest.param([0.1] * 4, None, 0, id="as many small files as may be"),
+        pytest.param([0.1] * 5, 0.1, 5, id="one more"),
+        pytest.param(
+            [30, *[0.1] * 9], 0.1, 9, id="a large one is not written again for small ones"
+        ),
+        pytest.param([3, *[0.5] * 9], 3, 10, id="until they are as much as it is"),
+        pytest.param([100] * 9, None, 0, id="files of a good size"),
+        pytest.param([40] * 9, 40, 9, id="equal files above the bound are taken all the same"),
+        pytest.param([1, 2, 4, 8, 16, 32, 60, 61, 62, 63], 62, 9, id="no more than one step takes"),
+        pytest.param([0.9, 1.9, 4, 9, 19, 39], None, 0, id="each twice the one before"),
+    ],
+)
+def test_small_files_are_put_together(sizes: list[float], below: float | None, count: int) -> None:
+    step = plan(TableFiles(version=9, live=live(*sizes)))
+    if below is None:
+        assert step == Nothing()
+        return
+    assert isinstance(step, Compact)
+    assert (step.below, step.files, step.share) == (int(below * MIB) + 1, count, 1.0)
+    assert step.bytes == sum(file.size for file in live(*sorted(sizes)[:count]))
+
+
+def test_an_operator_gets_two_small_files_put_together() -> None:
+    files = TableFiles(version=9, live=live(5, 5))
+    assert plan(files) == Nothing()
+    assert isinstance(plan(files, ASKED), Compact)
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        pytest.param([marked(90, 20)], None, id="not more than its share"),
+        pytest.param([marked(90, 21)], (Purge, 1), id="a file alone"),
+        pytest.param(
+            [marked(90, 21), marked(90, 1), LiveFile(90 * MIB, 100)], (Purge, 2), id="all"
+        ),
+        pytest.param([marked(90, 5, rows=0)], (Purge, 1), id="a file without statistics"),
+        pytest.param(
+            [marked(90, 50), marked(90, 40), marked(90, 30), marked(90, 5)],
+            (Compact, 2),
+            id="the worst of many",
+        ),
+        pytest.param([marked(200, 50), marked(200, 40)], (Compact, 2), id="two at least"),
+    ],
+)
+def test_files_with_many_deleted_rows_are_written_anew(
+    files: list[LiveFile], expected: tuple[type, int] | None
+) -> None:
+    step = plan(TableFiles(version=9, live=tuple(files)))
+    if expected is None:
+        assert step == Nothing()
+        return
+    assert isinstance(step, Compact | Purge)
+    assert (type(step), step.files) == expected
+    if isinstance(step, Compact):
+        taken = [file for file in files if file.share > step.share]
+        assert len(taken) == step.files
+        assert step.below == 0
+        assert sum(file.size for file in taken) <= step.written
+
+
+@pytest.mark.parametrize(
+    ("cubes", "expected"),
+    [
+        pytest.param([("a", 200)] * 9, None, id="all laid out"),
+        pytest.param([("a", 300), *[(None, 1)] * 5], 5, id="new files, and a cube that is full"),
+        pytest.param([("a", 20), *[(None, 1)] * 5], 6, id="new files, and one that is not"),
+        pytest.param([("a", 300), (None, 1)], None, id="too few new ones"),
+        pytest.param([(None, 100)] * 9, None, id="more than may be done by itself"),
+    ],
+)
+def test_a_clustered_table_is_laid_out(
+    cubes: list[tuple[str | None, int]], expected: int | None
+) -> None:
+    files = tuple(LiveFile(size * MIB, cube=cube) for cube, size in cubes)
+    table = TableFiles(version=9, live=files, clustered=True)
+    step = plan(table)
+    assert (step.files if isinstance(step, Compact) else None) == expected
+    if sum(file.size for file in files if file.cube is None) > 2 * POLICY.step_bytes:
+        assert isinstance(step, Nothing)
+        assert "openmirror maintain" in step.remark
+        assert isinstance(plan(table, ASKED), Compact)
+
+
+@pytest.mark.parametrize(
+    ("removed", "known", "hours"),
+    [
+        pytest.param((), NEW, None, id="nothing removed"),
+        pytest.param(dead(5, WEEK - HOUR), NEW, None, id="not long enough ago"),
+        pytest.param(dead(5, WEEK + HOUR), NEW, None, id="no day's worth of it"),
+        pytest.param(dead(5, WEEK + HOUR), ASKED, 168, id="unless an operator asks"),
+        pytest.param(dead(5, WEEK + DAY), NEW, 168, id="a day's worth"),
+        pytest.param(dead(5, WEEK + 3 * DAY), NEW, 216, id="many days' worth, a day at a time"),
+        pytest.param(dead(5, WEEK + 3 * DAY), VACUUMED, None, id="deleted already"),
+        pytest.param(
+            dead(1400, WEEK + 12 * HOUR, timedelta(minutes=7)), NEW, 168, id="a fast table: hours"
+        ),
+        pytest.param(
+            dead(1400, WEEK + 14 * HOUR, timedelta(minutes=7)), NEW, 170, id="and no more at once"
+        ),
+        pytest.param((), ASKED_FULL, 168, id="for what no version names, by request alone"),
+    ],
+)
+def test_files_that_were_removed_long_enough_ago_are_deleted(
+    removed: tuple[DeadFile, ...], known: Maintenance, hours: int | None
+) -> None:
+    step = plan(TableFiles(version=9, live=live(100), dead=removed), known)
+    if hours is None:
+        assert step == Nothing()
+        return
+    assert isinstance(step, Vacuum)
+    assert step.hours == hours
+    assert step.through == NOW - hours * HOUR <= NOW - WEEK
+    assert step.full is (known is ASKED_FULL)
+    assert step.files == sum(file.removed_at < step.through for file in removed)
+
+
+def test_a_retention_that_cannot_be_read_deletes_nothing() -> None:
+    files = TableFiles(version=9, dead=dead(5, 30 * DAY))
+    step = plan_maintenance(files, NEW, POLICY, None, NOW)
+    assert isinstance(step, Nothing)
+    assert "cannot be read" in step.remark
+
+
+def test_of_an_older_log_something_is_taken_to_be_dead_until_it_was_vacuumed() -> None:
+    files = TableFiles(version=900, live=live(100), since=NOW - 20 * DAY)
+    first = plan(files)
+    assert isinstance(first, Vacuum)
+    known, steps = NEW, []
+    for _ in range(30):
+        step = plan(files, known)
+        if not isinstance(step, Vacuum):
+            break
+        steps.append(step)
+        known = done(known, files, step)
+    assert [step.hours for step in steps] == sorted((s.hours for s in steps), reverse=True)
+    assert steps[-1].hours == 168
+    assert known.dead_since is None
+
+
+def done(known: Maintenance, files: TableFiles, step: MaintenanceStep) -> Maintenance:
+    survey = Survey(files=files, step=step, policy=POLICY, kept=WEEK, at=NOW)
+    before = known.begun
+    return ended(began(surveyed(known, survey), step, NOW), survey, before, NOW)
+
+
+COMPACT = Compact(below=10, written=20, files=2, bytes=12)
+SMALLER = replace(COMPACT, below=5)
+PURGE = Purge(files=1, bytes=9, written=20)
+UNNAMED = TableFiles(version=900, since=NOW - 20 * DAY, names_all_dead=False)
+
+
+def test_a_folder_is_not_listed_for_dead_files_while_a_compaction_may_be_stalled() -> None:
+    """Its files are older than the retention, named by no version, and may yet be committed."""
+    stalled = began(NEW, COMPACT, NOW - 9 * DAY)
+    assert isinstance(plan(UNNAMED, NEW), Vacuum)
+    refused = plan(UNNAMED, stalled)
+    assert isinstance(refused, Nothing)
+    assert "stalled" in refused.remark
+    by_the_log = plan(replace(UNNAMED, names_all_dead=True), stalled)
+    assert isinstance(by_the_log, Vacuum)
+    assert not by_the_log.full
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "may_land"),
+    [
+        (COMPACT, COMPACT, False),
+        (SMALLER, COMPACT, False),
+        (COMPACT, SMALLER, True),
+        (PURGE, PURGE, True),
+        (PURGE, COMPACT, True),
+        (COMPACT, PURGE, True),
+    ],
+)
+def test_a_stalled_compaction_cannot_land_once_a_later_one_took_all_its_files(
+    first: MaintenanceStep, second: MaintenanceStep, may_land: bool
+) -> None:
+    after = done(began(NEW, first, NOW), UNNAMED, second)
+    assert (after.begun is not None) is may_land
+
+
+def test_a_step_that_ends_is_not_stalled_however_it_ends() -> None:
+    begun = began(NEW, PURGE, NOW)
+    assert done(NEW, UNNAMED, PURGE).begun is None
+    assert broken_off(begun, None).begun is None
+    assert failed(begun, None, "why", NOW).begun is None
+
+
+def test_what_was_found_is_kept_and_a_request_is_over_when_nothing_is_left_to_do() -> None:
+    files = TableFiles(version=9, live=live(1, 100), dead=dead(3, DAY))
+    survey = Survey(files=files, step=Nothing(remark="why"), policy=POLICY, kept=WEEK, at=NOW)
+    after = surveyed(ASKED, survey)
+    assert after.asked is None
+    assert after.dead_since == NOW - DAY
+    assert after.found is not None
+    found = after.found
+    assert (found.files, found.small_files, found.dead_files) == (2, 1, 3)
+    assert (found.bytes, found.dead_bytes) == (101 * MIB, 3 * MIB)
+    assert (found.due, found.remark) == (None, "why")
+    busy = surveyed(ASKED, replace(survey, step=COMPACT))
+    assert busy.asked is not None
+    assert busy.found is not None
+    assert busy.found.due is StepKind.COMPACT
+
+
+def test_a_request_to_list_the_folder_is_over_once_that_is_done() -> None:
+    step = plan(TableFiles(version=9), ASKED_FULL)
+    assert isinstance(step, Vacuum)
+    after = done(ASKED_FULL, TableFiles(version=9), step)
+    assert after.asked is not None
+    assert not after.asked.full
+    assert plan(TableFiles(version=9), after) == Nothing()
+
+
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [
+        (None, 7),
+        ("interval 30 days", 30),
+        ("INTERVAL 1 WEEK", 7),
+        ("interval 1 day 24 hours", 2),
+        ("2 days", 2),
+        ("interval 1 month", None),
+        ("a while", None),
+        ("interval 99999999999999 days", None),
+    ],
+)
+def test_how_long_removed_files_are_kept_is_read_from_the_table(
+    text: str | None, days: int | None
+) -> None:
+    found = kept_for({} if text is None else {KEPT: text})
+    assert found == (None if days is None else timedelta(days=days))
+
+
+@pytest.mark.parametrize(
+    ("policy", "table", "may_shorten", "expected"),
+    [
+        (7, None, False, None),
+        (30, None, False, "interval 30 days"),
+        (7, "interval 30 days", False, None),
+        (2, None, False, None),
+        (2, None, True, "interval 2 days"),
+        (7, "interval 2 days", False, "interval 7 days"),
+        (7, "a while", False, "interval 7 days"),
+    ],
+)
+def test_the_property_is_only_ever_made_longer_unless_a_short_one_is_meant(
+    policy: int, table: str | None, may_shorten: bool, expected: str | None
+) -> None:
+    properties = {} if table is None else {KEPT: table}
+    assert to_set(timedelta(days=policy), properties, may_shorten=may_shorten) == expected
