@@ -39,14 +39,17 @@ def pytest_configure() -> None:
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    from openmirror.spark.jars import class_path
+    from openmirror.spark.class_archive import java_options
+    from openmirror.spark.jars import class_path, default_cache
     from openmirror.spark.session import start_spark
 
+    jars = class_path()
     session = start_spark(
         master="local[2]",
         driver_memory="3g",
-        class_path=class_path(),
+        class_path=jars,
         overrides=FOR_SMALL_DATA,
+        java_options=java_options(default_cache(), jars),
     )
     yield session
     session.stop()

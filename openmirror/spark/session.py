@@ -62,6 +62,7 @@ def start_spark(
     class_path: str,
     application: str = "openmirror",
     overrides: Mapping[str, str] | None = None,
+    java_options: str = "",
 ) -> SparkSession:
     """Start Spark in this process; the caller stops it. Called by wiring alone.
 
@@ -78,7 +79,7 @@ def start_spark(
         .master(master)
         .config("spark.driver.memory", driver_memory)
         .config("spark.driver.extraClassPath", class_path)
-        .config("spark.driver.extraJavaOptions", _JVM_OPTIONS)
+        .config("spark.driver.extraJavaOptions", f"{_JVM_OPTIONS} {java_options}".strip())
         .config("spark.driver.bindAddress", _LOOPBACK)
         .config("spark.driver.host", _LOOPBACK)
     )

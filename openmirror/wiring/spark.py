@@ -172,10 +172,12 @@ def _started(settings: Settings, access: Mapping[str, str], say: Say) -> Iterato
 
 
 def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> SparkSession:
+    from openmirror.spark.class_archive import java_options
     from openmirror.spark.jars import class_path
 
     need_java()
-    jars = class_path(jar_cache(settings), say)
+    cache = jar_cache(settings)
+    jars = class_path(cache, say)
     retained = nullcontext(None) if settings.debug else java_output_captured()
     with retained as output, warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
@@ -187,6 +189,7 @@ def _start_here(settings: Settings, say: Say, overrides: Mapping[str, str]) -> S
                 driver_memory=settings.driver_memory,
                 class_path=jars,
                 overrides=overrides,
+                java_options=java_options(cache, jars),
             )
         except RuntimeError as error:
             reason = f"\n{last_words(output)}" if output else ""
