@@ -19,14 +19,14 @@ from pyspark.sql import functions as F
 
 from openmirror.deltalog import DataFilesReplay
 from openmirror.formats.conversion import FileConverter
-from openmirror.plan.maintenance import (
+from openmirror.plan.maintenance import plan_maintenance
+from openmirror.plan.maintenance_steps import (
     Compact,
     MaintenancePolicy,
     MaintenanceStep,
     Purge,
     TableFiles,
     Vacuum,
-    plan_maintenance,
 )
 from openmirror.plan.transitions.maintained import asked_for
 from openmirror.ports import CommitResult, Step
