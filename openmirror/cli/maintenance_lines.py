@@ -8,7 +8,7 @@ from datetime import datetime
 from rich.filesize import decimal
 
 from openmirror.cli.console import clock_time
-from openmirror.plan.maintenance import Compact, MaintenanceStep, Nothing, Purge, Vacuum
+from openmirror.plan.maintenance_steps import Compact, MaintenanceStep, Nothing, Purge, Vacuum
 from openmirror.protocol.counts import counted
 from openmirror.status import TableStatus, shown_names
 from openmirror.table.control import Maintenance

@@ -14,7 +14,7 @@ from openmirror.deltalog.actions import Damaged, LogAction, actions_of
 from openmirror.deltalog.listed import ListedLog
 from openmirror.deltalog.listing import Checkpoint, LogFiles
 from openmirror.errors import ConditionFailed, NotThere
-from openmirror.plan.maintenance import DeadFile, LiveFile, TableFiles
+from openmirror.plan.maintenance_steps import DeadFile, LiveFile, TableFiles
 from openmirror.ports import FileStore
 from openmirror.table.layout import StorePath, join
 from openmirror.table.log import BrokenLog

@@ -25,7 +25,7 @@ from pydantic.alias_generators import to_camel
 from openmirror import durations
 from openmirror.errors import WrongRequest
 from openmirror.mirroring.choice import TableChoice, need_pattern
-from openmirror.plan.maintenance import MIB, MaintenanceMode
+from openmirror.plan.maintenance_steps import MIB, MaintenanceMode
 from openmirror.plan.observed import (
     InsertPolicy,
     OverwrittenFiles,

@@ -18,7 +18,7 @@ from openmirror.mirroring.document import (
     table_of,
 )
 from openmirror.mirroring.mistakes import in_words, too_short
-from openmirror.plan.maintenance import MaintenancePolicy
+from openmirror.plan.maintenance_steps import MaintenancePolicy
 from openmirror.plan.observed import TablePolicy
 from openmirror.protocol.json_text import parse_json
 from openmirror.protocol.names import TableName

@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from openmirror.plan.decisions import Apply, Decision, Idle
-from openmirror.plan.maintenance import MaintenanceMode, MaintenancePolicy, portion_of
+from openmirror.plan.maintenance import portion_of
+from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy
 from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.retention import kept_for
 from openmirror.table.control import BatchKind, Maintenance

@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import cached_property
 
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.maintenance import MaintenancePolicy
+from openmirror.plan.maintenance_steps import MaintenancePolicy
 from openmirror.plan.read_rules import BinaryText, Fractions, ReadRules
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import ETag, Incarnation, TableFolder, TableName, fold_case

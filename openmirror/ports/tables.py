@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from openmirror.plan import Batch
-from openmirror.plan.maintenance import MaintenanceStep, TableFiles
+from openmirror.plan.maintenance_steps import MaintenanceStep, TableFiles
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import TableSchema

@@ -15,13 +15,8 @@ from openmirror.errors import (
 )
 from openmirror.plan import plan
 from openmirror.plan.maintaining import may_maintain
-from openmirror.plan.maintenance import (
-    MaintenanceStep,
-    Nothing,
-    TableFiles,
-    Vacuum,
-    plan_maintenance,
-)
+from openmirror.plan.maintenance import plan_maintenance
+from openmirror.plan.maintenance_steps import MaintenanceStep, Nothing, TableFiles, Vacuum
 from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.retention import kept_for
 from openmirror.plan.transitions.maintained import (

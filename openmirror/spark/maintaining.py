@@ -10,7 +10,7 @@ from typing import assert_never
 
 from pyspark.sql import SparkSession
 
-from openmirror.plan.maintenance import Compact, MaintenanceStep, Purge, Vacuum
+from openmirror.plan.maintenance_steps import Compact, MaintenanceStep, Purge, Vacuum
 from openmirror.spark.frames import quoted
 
 _OPTIMIZE = "spark.databricks.delta.optimize"

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from openmirror.plan import Batch
-from openmirror.plan.maintenance import MaintenanceStep
+from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.ports import BadFile, CommitResult, Prepared, TableEngine, Transaction
 from openmirror.progress.tables import RegistrationFailed
 from openmirror.progress.union import EventSink

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from openmirror.plan import ObservedState
 from openmirror.plan.maintaining import commits_since_survey
-from openmirror.plan.maintenance import MaintenanceMode
+from openmirror.plan.maintenance_steps import MaintenanceMode
 from openmirror.plan.observed import TablePolicy
 from openmirror.plan.retention import kept_for
 from openmirror.status.words import Warn, Word, at_second, iso

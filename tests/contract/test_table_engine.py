@@ -15,7 +15,7 @@ from openmirror.errors import NotThere
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
-from openmirror.plan.maintenance import MIB, Compact, MaintenanceStep, Purge, Vacuum
+from openmirror.plan.maintenance_steps import MIB, Compact, MaintenanceStep, Purge, Vacuum
 from openmirror.plan.observed import TablePolicy
 from openmirror.ports import BadFile, CommitResult, Prepared, Transaction
 from openmirror.protocol.names import Incarnation

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
-from openmirror.plan.maintenance import Compact, MaintenanceStep
+from openmirror.plan.maintenance_steps import Compact, MaintenanceStep
 from openmirror.ports import ABSENT, BadFile, CommitResult, Counts, FileStore, Prepared, Transaction
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import TableFolder

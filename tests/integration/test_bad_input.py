@@ -27,7 +27,7 @@ from openmirror.errors import SOLUTIONS
 from openmirror.operate.requests import Operator, skip_file, skip_through
 from openmirror.plan import Batch, Decision, plan
 from openmirror.plan.decisions import Idle, Pause, Wait, WaitKind
-from openmirror.plan.maintenance import MaintenanceStep
+from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.ports import BadFile, CommitResult, Prepared, Step, TableEngine, Transaction
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.naming_scheme import Through

@@ -19,17 +19,18 @@ from pyspark.sql import functions as F
 
 from openmirror.deltalog import DataFilesReplay
 from openmirror.formats.conversion import FileConverter
-from openmirror.plan.maintenance import (
+from openmirror.plan.maintenance import plan_maintenance
+from openmirror.plan.maintenance_steps import (
     Compact,
     MaintenancePolicy,
     MaintenanceStep,
     Purge,
     TableFiles,
     Vacuum,
-    plan_maintenance,
 )
 from openmirror.plan.transitions.maintained import asked_for
-from openmirror.ports import CommitResult
+from openmirror.ports import CommitResult, Step
+from openmirror.reconcile.maintaining import maintain_table
 from openmirror.runtime.isolation import Reconciler
 from openmirror.spark import committing
 from openmirror.spark.engine import SparkEngine
@@ -40,7 +41,7 @@ from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
 from tests.contract.engines import _comes, _until
 from tests.integration.test_policies import change, settings
-from tests.zone import Mirror, Zone, bag, read_delta
+from tests.zone import Mirror, StopAt, Zone, bag, read_delta, stop_at
 
 pytestmark = pytest.mark.spark
 
@@ -293,3 +294,23 @@ def test_the_retention_of_a_table_is_its_property_and_none_makes_it_forget(
     assert log.properties["delta.deletedFileRetentionDuration"] == "interval 30 days"
     assert forgets not in log.properties
     assert len(mirror.rows("t")) == 2
+
+
+@pytest.mark.parametrize("step", [Step.MAINTAINING, Step.MAINTAINED])
+def test_a_runner_that_dies_at_a_step_of_maintenance_leaves_a_table_that_goes_on(
+    mirror: Mirror, step: Step
+) -> None:
+    for number in range(1, 5):
+        mirror.zone.put("t", number, change(0, number))
+        mirror.reconcile_until_idle("t")
+    with pytest.raises(StopAt):
+        maintain_table(mirror.with_steps(stop_at(step)).ports, mirror.engine, mirror.table("t"))
+    known = mirror.control("t").maintenance
+    assert known is not None
+    assert known.begun is not None
+    mirror.zone.put("t", 5, change(4, 1, 5))
+    turn = Reconciler(mirror.ports, mirror.engine)
+    while turn(mirror.table("t")) is not None:
+        pass
+    assert sorted(row["id"] for row in mirror.rows("t")) == [1, 2, 3, 4, 5]
+    assert mirror.observed("t").applied == 5

@@ -13,7 +13,7 @@ import pytest
 
 from openmirror.plan import Batch
 from openmirror.plan.decisions import Idle, Wait, WaitKind
-from openmirror.plan.maintenance import MaintenanceStep
+from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.ports import BadFile, CommitResult, Prepared, Transaction
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import TableSchema

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from openmirror.plan.maintenance import DeadFile, LiveFile, TableFiles, Vacuum
+from openmirror.plan.maintenance_steps import DeadFile, LiveFile, TableFiles, Vacuum
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from random import Random
 from typing import NamedTuple
 
 from openmirror.plan import Batch
-from openmirror.plan.maintenance import MaintenanceStep, TableFiles, Vacuum
+from openmirror.plan.maintenance_steps import MaintenanceStep, TableFiles, Vacuum
 from openmirror.ports import BadFile, CommitResult, Counts, Transaction
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.rules import Broken, Code

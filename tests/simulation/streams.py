@@ -23,7 +23,7 @@ from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed, UnknownName
 from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Batch, Limits
-from openmirror.plan.maintenance import MaintenanceStep
+from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.ports import BadFile, CommitResult, Prepared, Step, Transaction
 from openmirror.progress.tables import TablePaused
 from openmirror.progress.union import ProgressEvent

@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from openmirror.deltalog import DataFilesReplay, LogReplay
 from openmirror.errors import ConditionFailed, NotThere
-from openmirror.plan.maintenance import LiveFile, TableFiles
+from openmirror.plan.maintenance_steps import LiveFile, TableFiles
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import StorePath
 from openmirror.table.log import BrokenLog, TableLog

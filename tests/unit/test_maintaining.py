@@ -17,7 +17,7 @@ from openmirror.operate.report import history
 from openmirror.operate.requests import Operator, hold, maintain, reseed
 from openmirror.plan.decisions import Apply, Idle, Pause
 from openmirror.plan.maintaining import Due, may_maintain, survey_due
-from openmirror.plan.maintenance import (
+from openmirror.plan.maintenance_steps import (
     MIB,
     Compact,
     DeadFile,

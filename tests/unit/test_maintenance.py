@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from openmirror.plan.maintenance import (
+from openmirror.plan.maintenance import plan_maintenance
+from openmirror.plan.maintenance_steps import (
     MIB,
     Compact,
     DeadFile,
@@ -18,7 +19,6 @@ from openmirror.plan.maintenance import (
     Purge,
     TableFiles,
     Vacuum,
-    plan_maintenance,
 )
 from openmirror.plan.retention import KEPT, kept_for, to_set
 from openmirror.plan.transitions.maintained import (

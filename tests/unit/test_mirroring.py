@@ -13,7 +13,7 @@ import pytest
 from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.mirroring.document import MirroringDocument
 from openmirror.mirroring.schema import schema_text
-from openmirror.plan.maintenance import MaintenanceMode, MaintenancePolicy
+from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy
 from openmirror.plan.observed import (
     InsertPolicy,
     Limits,

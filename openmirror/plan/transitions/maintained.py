@@ -6,7 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from openmirror.plan.maintenance import (
+from openmirror.plan.maintenance import dead_after, dead_since, small
+from openmirror.plan.maintenance_steps import (
     UNBOUNDED,
     Compact,
     MaintenancePolicy,
@@ -15,9 +16,6 @@ from openmirror.plan.maintenance import (
     Purge,
     TableFiles,
     Vacuum,
-    dead_after,
-    dead_since,
-    small,
     total_bytes,
 )
 from openmirror.table.control import (
