@@ -22,27 +22,27 @@ def markers_of(
     """One marker a row, as the table's policy takes it; the rule that the first wrong row breaks.
 
     `column` is the file's marker column, None where every row has the default marker. Each
-    different value is judged once.
+    different value is checked once.
     """
     frozen = batch.frozen
     rules = MarkerRules(frozen.key_columns, facts.schema.names, frozen.version_column)
     if column is None or facts.marker is None:
-        judged = rules.read(frozen.default_marker.value, _where(0, "the default marker", None))
-        if isinstance(judged, Broken):
-            return judged
-        return np.full(rows, _taken(judged.marker, batch), dtype=np.int8)
+        meaning = rules.read(frozen.default_marker.value, _where(0, "the default marker", None))
+        if isinstance(meaning, Broken):
+            return meaning
+        return np.full(rows, _taken(meaning.marker, batch), dtype=np.int8)
     encoded = column.combine_chunks().dictionary_encode(null_encoding="encode")
     codes = encoded.indices
     meanings = []
     # A dictionary has its values in the order in which they first appear.
     for code, value in enumerate(encoded.dictionary.to_pylist()):
-        judged = rules.read(value, _where(0, facts.marker, value))
-        if isinstance(judged, Broken):
+        meaning = rules.read(value, _where(0, facts.marker, value))
+        if isinstance(meaning, Broken):
             row = pc.index(codes, pa.scalar(code, codes.type)).as_py()
             again = rules.read(value, _where(row, facts.marker, value))
             assert isinstance(again, Broken)
             return again
-        meanings.append(_taken(judged.marker, batch))
+        meanings.append(_taken(meaning.marker, batch))
     if not meanings:
         return np.zeros(0, dtype=np.int8)
     markers: Markers = np.array(meanings, dtype=np.int8)[codes.to_numpy(zero_copy_only=False)]

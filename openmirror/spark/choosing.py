@@ -71,7 +71,7 @@ def choose(shape: BatchShape, small_table: int) -> Commit:
 
 
 def _is_small(table: TableSize | None, small_table: int) -> bool:
-    """Whether rewriting it is one short job. Its change feed would tell of every row."""
+    """Whether rewriting it is one short job. Its change feed would have every row twice."""
     if table is None or table.has_change_data_feed:
         return False
     return 0 < table.files <= 2 and table.bytes <= small_table

@@ -39,7 +39,7 @@ def archive_file(cache: Path, jars: str) -> Path:
 
 
 def java_options(cache: Path, jars: str) -> str:
-    """What a JVM is told so that it uses the archive; nothing where there is none."""
+    """The options of a JVM that uses the archive; nothing where there is none."""
     archive = archive_file(cache, jars)
     # A space would end the option: Spark splits them as a shell does, and knows quotes.
     return f'"-XX:SharedArchiveFile={archive}" {_QUIET}' if archive.is_file() else ""

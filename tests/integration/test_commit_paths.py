@@ -198,7 +198,7 @@ def test_a_whole_table_keeps_its_properties_and_its_clustering_and_gets_new_colu
     ]  # fmt: skip
 
 
-def test_a_table_with_a_change_feed_is_merged_into_so_that_it_tells_of_changes_alone(
+def test_a_table_with_a_change_feed_is_merged_into_so_that_the_feed_has_changes_alone(
     table: Watched,
 ) -> None:
     settings(table.mirror.zone, feed=True)

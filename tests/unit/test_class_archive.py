@@ -1,4 +1,4 @@
-"""The archive of Spark's classes: what a JVM is told of it; Spark starts without it as well."""
+"""The archive of Spark's classes: the options for it; Spark starts without it as well."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def spark_that(
-    does: Any, patch: pytest.MonkeyPatch, code: int = 0, said: str = ""
+    does: Any, patch: pytest.MonkeyPatch, code: int = 0, lines: str = ""
 ) -> list[list[str]]:
     """What is run in place of a Spark, and with which words."""
     calls: list[list[str]] = []
@@ -28,13 +28,13 @@ def spark_that(
     def run(words: list[str], **_: object) -> subprocess.CompletedProcess[str]:
         calls.append(words)
         does(Path(words[-2]))
-        return subprocess.CompletedProcess(words, code, "", said)
+        return subprocess.CompletedProcess(words, code, "", lines)
 
     patch.setattr(subprocess, "run", run)
     return calls
 
 
-def test_a_jvm_is_told_of_an_archive_only_where_there_is_one(cache: Path) -> None:
+def test_a_jvm_gets_an_archive_only_where_there_is_one(cache: Path) -> None:
     assert java_options(cache, "a.jar") == ""
     archive = archive_file(cache, "a.jar")
     archive.parent.mkdir(parents=True)
@@ -61,17 +61,17 @@ def test_an_archive_is_made_once_and_the_oldest_of_others_go(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls = spark_that(lambda fresh: fresh.write_bytes(b"classes"), monkeypatch)
-    said: list[str] = []
+    lines: list[str] = []
     others = [archive_file(cache, f"{number}.jar") for number in range(5)]
     others[0].parent.mkdir(parents=True)
     for number, other in enumerate(others):
         other.write_bytes(b"x")
         os.utime(other, (number, number))
     for _ in range(2):
-        archive = make(cache, said.append)
+        archive = make(cache, lines.append)
         assert archive is not None
         assert archive.read_bytes() == b"classes"
-    assert (len(calls), len(said)) == (1, 1)
+    assert (len(calls), len(lines)) == (1, 1)
     assert [other.exists() for other in others] == [False, False, True, True, True]
     assert sorted(archive.parent.iterdir()) == sorted([archive, *others[2:]])
 
@@ -86,7 +86,7 @@ def test_a_java_that_keeps_no_classes_is_said_and_nothing_else(
         code,
         "first\nbase archive not loaded\n",
     )
-    said: list[str] = []
-    assert make(cache, said.append) is None
-    assert "starts as before (base archive not loaded)" in said[-1]
+    lines: list[str] = []
+    assert make(cache, lines.append) is None
+    assert "starts as before (base archive not loaded)" in lines[-1]
     assert list(archive_file(cache, "a.jar").parent.iterdir()) == []
