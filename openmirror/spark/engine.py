@@ -219,8 +219,13 @@ class SparkEngine:
 
     def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
         """Do one step of maintenance, in a session that carries no transaction."""
-        with spark_is_alive(), storage_answers(table), commit_outcome() as outcome:
-            maintain(self._fresh(), self._spark_path(table), step)
+        place = self._spark_path(table)
+        self._ahead.committing()
+        try:
+            with spark_is_alive(), storage_answers(table), commit_outcome() as outcome:
+                maintain(self._fresh(), place, step)
+        finally:
+            self._ahead.committed(place)
         return outcome.result
 
     def _fresh(self) -> SparkSession:

@@ -77,7 +77,7 @@ def test_an_archive_is_made_once_and_the_oldest_of_others_go(
 
 
 @pytest.mark.parametrize(("code", "leaves"), [(0, False), (1, True)])
-def test_a_java_that_keeps_no_classes_is_said_and_nothing_else(
+def test_a_java_that_keeps_no_classes_is_reported_and_nothing_else(
     code: int, leaves: bool, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spark_that(
