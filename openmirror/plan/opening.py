@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from openmirror.plan.decisions import Continue
 from openmirror.plan.observed import ObservedState
-from openmirror.protocol.sequence import Position
-from openmirror.table.control import BatchKind, DecidedBatch, RequestKind
+from openmirror.protocol.sequence import FENCED, START, Position
+from openmirror.table.control import BatchKind, ControlDocument, DecidedBatch, RequestKind
 from openmirror.table.log import Epoch, TableLog
 
 
@@ -18,6 +18,20 @@ class Opening:
     kind: BatchKind
     epoch: Epoch
     decided: DecidedBatch | None = None
+
+
+def with_known_position(log: TableLog, control: ControlDocument) -> TableLog:
+    """The log with a position before a fence that its own history has lost.
+
+    Delta deletes old commits, and a checkpoint has only the fence. What the log still says counts
+    before the document's copy: it may be an older log that was put back.
+    """
+    known = control.applied
+    if log.live or known is None or log.transactions.get(known.app_id) != FENCED:
+        return log
+    if log.before_fence.get(known.app_id, START) > START:
+        return log
+    return replace(log, before_fence={**log.before_fence, known.app_id: known.position})
 
 
 def opening_of(observed: ObservedState) -> Opening | Continue:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from openmirror.errors import NotThere
 from openmirror.plan.observed import ObservedState
+from openmirror.plan.opening import with_known_position
 from openmirror.protocol.names import TableFolder, table_name
 from openmirror.reconcile.discovery import discover, landed_folders
 from openmirror.reconcile.known_tables import has_table
@@ -18,6 +19,8 @@ from openmirror.table.log import BrokenLog, TableLog
 def with_logs(ports: RootPorts, observed: ObservedState) -> ObservedState:
     """The observed state with the table's log, or without one that of the retained table."""
     log = ports.logs.read(observed.table)
+    if isinstance(log, TableLog):
+        log = with_known_position(log, observed.control)
     retained = find_retained(ports, observed) if log is None else None
     return replace(observed, log=log, retained=retained)
 

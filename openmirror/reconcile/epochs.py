@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from openmirror.plan.decisions import Continue
 from openmirror.plan.observed import ObservedState
-from openmirror.plan.opening import continues_incarnation_of
+from openmirror.plan.opening import continues_incarnation_of, with_known_position
 from openmirror.plan.transitions.adopted import adopted, before_adoption
 from openmirror.plan.transitions.decided import decide
 from openmirror.ports import CommitResult, Step, TableEngine, Transaction
@@ -73,7 +73,7 @@ def continue_epoch(
     if not fence_others(ports, engine, observed.table, control, decided.app_id, None):
         return
     ports.steps(Step.FENCED)
-    position = _position_before_fence(ports, observed.table, decided)
+    position = _position_before_fence(ports, observed.table, control, decided)
     if position is None:
         return
     ports.steps(Step.BEFORE_COMMIT)
@@ -90,11 +90,11 @@ def _entries_before(ports: RootPorts, observed: ObservedState) -> list[LedgerEnt
 
 
 def _position_before_fence(
-    ports: RootPorts, table: StorePath, decided: DecidedBatch
+    ports: RootPorts, table: StorePath, control: ControlDocument, decided: DecidedBatch
 ) -> Position | None:
     log = ports.logs.read(table)
     if not isinstance(log, TableLog):
         return None
-    before = log.last_fenced
+    before = with_known_position(log, control).last_fenced
     # A replace of another incarnation may have landed just before its fence: not our rows.
     return before[1] if before and continues_incarnation_of(decided, before[0]) else None

@@ -15,7 +15,7 @@ from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed, WrongRequest
 from openmirror.operate.report import history
 from openmirror.operate.requests import Operator, hold, maintain, reseed
-from openmirror.plan.decisions import Apply, Idle, Pause
+from openmirror.plan.decisions import Apply, Continue, Idle, Pause
 from openmirror.plan.maintaining import Due, may_maintain, survey_due
 from openmirror.plan.maintenance_steps import (
     MIB,
@@ -28,10 +28,11 @@ from openmirror.plan.maintenance_steps import (
 )
 from openmirror.plan.retention import KEPT
 from openmirror.plan.transitions.maintained import asked_for, with_maintenance
-from openmirror.ports import CommitResult, Step
+from openmirror.ports import CommitResult, Step, Transaction
 from openmirror.progress.tables import MaintenanceFailed, TableMaintained
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.protocol.rules import Code
+from openmirror.protocol.sequence import FENCED, START, Position
 from openmirror.reconcile.maintaining import maintain_table
 from openmirror.reconcile.reconciliation import reconcile
 from openmirror.reconcile.root_ports import RootPorts
@@ -598,3 +599,30 @@ def test_a_log_that_lacks_an_epoch_that_was_in_it_stops_its_table_until_a_reseed
     world.ports = world.process()
     assert isinstance(world.reconcile_until_idle(ORDERS), Idle)
     assert world.applied(ORDERS) == 2
+
+
+def test_a_position_before_a_fence_that_a_clean_up_took_is_that_of_the_control_document() -> None:
+    """Else the epoch would go on from the start, and apply everything a second time."""
+    world = World(NO_GRACE)
+    world.land(ORDERS, 1, 2)
+    world.reconcile_until_idle(ORDERS)
+    applied = world.control(ORDERS).applied
+    assert applied is not None
+    world.engine.commit_without_rows(TABLE, Transaction(applied.app_id, Position(FENCED)))
+    read = world.ports.logs.read
+
+    class Cleaned:
+        def read(self, table: StorePath) -> TableLog | BrokenLog | None:
+            log = read(table)
+            if isinstance(log, TableLog) and log.before_fence:
+                return replace(log, before_fence=dict.fromkeys(log.before_fence, START))
+            return log
+
+    world.ports = replace(world.ports, logs=Cleaned())
+    assert isinstance(world.decision(ORDERS), Continue)
+    assert isinstance(world.reconcile_until_idle(ORDERS), Idle)
+    log = read(TABLE)
+    assert isinstance(log, TableLog)
+    assert log.live is not None
+    assert (log.live[0].number, log.live[1]) == (2, 2)
+    assert len(world.engine.batches) == 1
