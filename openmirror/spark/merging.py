@@ -17,7 +17,7 @@ from openmirror.ports.merge_rows import (
 )
 from openmirror.spark import committing
 from openmirror.spark.folding import fold
-from openmirror.spark.frames import MergeRows
+from openmirror.spark.frames import MergeRows, sql_type
 from openmirror.spark.interpreting import interpreted
 from openmirror.spark.markers import after_last_truncate
 from openmirror.spark.partial_folding import fold_partial
@@ -45,10 +45,18 @@ def merge_rows(
 ) -> MergeRows:
     """The merge rows of a batch; `table` is what they are merged into, if anything."""
     if isinstance(prepared, FoldedPrepared):
-        frame = session.createDataFrame(prepared.folded.rows)
+        frame = session.createDataFrame(prepared.folded.rows, _schema(batch))
         # So many rows are one file, whatever the number of cores.
         return MergeRows(frame.coalesce(1), prepared.folded.needs)
     return MergeRows(_folded(prepared, batch, table), needs_of(prepared))
+
+
+def _schema(batch: Batch) -> str:
+    """Of merge rows; by itself Spark gives every time a zone."""
+    columns = batch.union.schema.columns
+    data = zip(positional(len(columns)), columns, strict=True)
+    typed = [f"{name} {sql_type(column.type)}" for name, column in data]
+    return ", ".join([*typed, f"{KIND} string", f"{MAY_INSERT} boolean"])
 
 
 def _folded(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFrame:

@@ -34,6 +34,7 @@ from openmirror.reconcile.maintaining import maintain_table
 from openmirror.runtime.isolation import Reconciler
 from openmirror.spark import committing
 from openmirror.spark.engine import SparkEngine
+from openmirror.spark.frames import MergeRows
 from openmirror.spark.places import local_spark_paths
 from openmirror.stores.local.store import LocalStore
 from openmirror.table.control import Maintenance
@@ -41,7 +42,7 @@ from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
 from tests.contract.engines import _comes, _until
 from tests.integration.test_policies import change, settings
-from tests.zone import Mirror, StopAt, Zone, bag, read_delta, stop_at
+from tests.zone import Mirror, Paths, StopAt, Zone, bag, read_delta, stop_at
 
 pytestmark = pytest.mark.spark
 
@@ -246,6 +247,8 @@ def test_a_step_takes_the_files_that_it_was_planned_for(
 def test_a_merge_that_overlaps_a_compaction_is_observed_again(
     mirror: Mirror, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    merging = Paths(small_table=0)
+    mirror.engine = merging.engine(mirror.spark, mirror.zone.root, mirror.ports.store)
     for number in range(1, 4):
         mirror.zone.put("t", number, change(0, number))
         mirror.reconcile_until_idle("t")
@@ -259,14 +262,14 @@ def test_a_merge_that_overlaps_a_compaction_is_observed_again(
         results.append(mirror.engine.maintain(table, step))
         go.touch()
 
-    def waiting(session: SparkSession, folded: Any, *rest: Any, **more: Any) -> None:
+    def waiting(session: SparkSession, rows: MergeRows, *rest: Any) -> None:
         monkeypatch.setattr(committing, "merge", merge)
         thread = threading.Thread(target=compacted)
         thread.start()
-        column = folded.columns[0]
         waits: Callable[[Any], Any] = _until(str(begun), str(go))
         try:
-            merge(session, folded.withColumn(column, waits(F.col(column))), *rest, **more)
+            frame = rows.frame.withColumn("c0", waits(F.col("c0")))
+            merge(session, replace(rows, frame=frame), *rest)
         finally:
             thread.join()
 

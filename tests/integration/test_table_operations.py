@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 import openmirror.spark.engine as spark_engine
 from openmirror.deltalog import LogReplay
@@ -20,7 +21,7 @@ from openmirror.reconcile.clean import clean_table
 from openmirror.table import layout
 from openmirror.table.phases import Phase
 from tests.harness.publishing import file_name
-from tests.zone import MIRROR, Mirror, Zone
+from tests.zone import MIRROR, Mirror, Paths, Zone
 
 ME = Operator("me", "by mistake")
 FILES = 6
@@ -80,9 +81,10 @@ def test_a_folder_that_goes_while_spark_reads_it_is_nobodys_problem(
     deed: Callable[[Zone], None],
     at: str,
     zone: Zone,
-    mirror: Mirror,
+    spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    mirror = Mirror(zone, spark, paths=Paths(small_batch=0))
     zone.put("t", 1, _rows(1))
     mirror.reconcile_until_idle("t")
     for number in range(2, 2 + FILES):
