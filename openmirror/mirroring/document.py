@@ -28,6 +28,7 @@ from openmirror.mirroring.choice import TableChoice, need_pattern
 from openmirror.plan.maintenance_steps import MIB, MaintenanceMode
 from openmirror.plan.observed import (
     InsertPolicy,
+    OnceLarge,
     OverwrittenFiles,
     TypeChange,
     WholeFloats,
@@ -48,6 +49,14 @@ def _duration(value: object) -> object:
     # JSON's numbers go the same way, so that one below 0 does not get through.
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return durations.parse(f"{value:f}" if is_number else str(value))
+
+
+def _on_off_or_auto(value: object) -> bool | OnceLarge:
+    if isinstance(value, bool):
+        return value
+    if value != OnceLarge.AUTO.value:
+        raise ValueError("true, false or 'auto'")
+    return OnceLarge.AUTO
 
 
 def _table(text: str) -> str:
@@ -117,6 +126,11 @@ DurationText = Annotated[
             "examples": ["30s", "10m", "2h", 30],
         }
     ),
+]
+OnOffOrAuto = Annotated[
+    bool | OnceLarge,
+    BeforeValidator(_on_off_or_auto),
+    WithJsonSchema({"enum": [True, False, OnceLarge.AUTO.value]}),
 ]
 Columns = Annotated[
     list[Annotated[str, StringConstraints(min_length=1)]],
@@ -236,11 +250,12 @@ class Switches(_Section):
         "new content is never read, and the warning OverwriteIgnored stays. The same bytes again "
         "never pause a table.",
     )
-    deletion_vectors: StrictBool | None = Field(
+    deletion_vectors: OnOffOrAuto | None = Field(
         default=None,
         description="Whether commits mark rows as deleted instead of writing their files anew: "
         "cheaper updates of large tables, but readers that do not know deletionVectors refuse the "
-        "table. Left out: as the table is, which is without when we made it.",
+        "table. auto: from 128 MiB on, as the last survey of the table's files found it. Left out: "
+        "as the table is, which is without when we made it.",
     )
     clustering: Columns | None = Field(
         default=None,

@@ -94,6 +94,7 @@ def _policy(
     own = table or TableSwitches()
     usual = TablePolicy()
     clustering = _first(own.clustering, mirror.clustering)
+    vectors = mirror.deletion_vectors if own.deletion_vectors is None else own.deletion_vectors
     return TablePolicy(
         type_change=_first(own.type_change, mirror.type_change) or usual.type_change,
         insert=_first(own.insert, mirror.insert) or usual.insert,
@@ -102,7 +103,7 @@ def _policy(
         fractions=_first(own.fractions, mirror.fractions),
         whole_floats=_first(own.whole_floats, mirror.whole_floats) or usual.whole_floats,
         overwritten=_first(own.overwritten_files, mirror.overwritten_files) or usual.overwritten,
-        deletion_vectors=_first(own.deletion_vectors, mirror.deletion_vectors),
+        deletion_vectors=vectors,
         change_data_feed=_first(
             own.enable_delta_change_data_feed, fabric.enable_delta_change_data_feed
         ),

@@ -98,7 +98,9 @@ def _features(observed: ObservedState, opening: Opening, union: SchemaUnion) -> 
     assert isinstance(observed.policy, TablePolicy)
     if opening.kind is BatchKind.REPLACE or not isinstance(observed.log, TableLog):
         return features_of_new(observed.policy, union.schema)
-    return features_of(observed.policy, union, observed.log)
+    known = observed.control.maintenance
+    live_bytes = known.found.bytes if known and known.found else 0
+    return features_of(observed.policy, union, observed.log, live_bytes)
 
 
 def _as_decided(

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from openmirror.plan.observed import TablePolicy
+from openmirror.plan.maintenance_steps import MIB
+from openmirror.plan.observed import OnceLarge, TablePolicy
 from openmirror.plan.retention import FORGETS_TRANSACTIONS, KEPT, to_set
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import Column, SchemaUnion, TableSchema
@@ -20,6 +21,8 @@ CHANGE_DATA_FEED = "delta.enableChangeDataFeed"
 ZONELESS_TIMESTAMPS = "delta.feature.timestampNtz"
 """Delta turns this feature on by itself for new tables only."""
 
+LARGE = 128 * MIB
+"""Bytes of a table's live files from which on deletion vectors are worth more than they cost."""
 _STATISTICS = "delta.dataSkippingNumIndexedCols"
 _WITH_STATISTICS = 32
 """Delta's default: it keeps statistics of the first columns only, and clusters by no others."""
@@ -48,7 +51,7 @@ class TableFeatures:
 
 def features_of_new(policy: TablePolicy, schema: TableSchema) -> TableFeatures:
     """What a table is created with."""
-    properties = {key: _flag(on) for key, on in _wanted(policy, schema).items()}
+    properties = {key: _flag(on) for key, on in _wanted(policy, schema, 0).items()}
     if _has_zoneless(schema):
         # The table that is replaced may be one without.
         properties[ZONELESS_TIMESTAMPS] = "supported"
@@ -56,11 +59,16 @@ def features_of_new(policy: TablePolicy, schema: TableSchema) -> TableFeatures:
     return TableFeatures(tuple(properties.items()), clustered_by(policy, schema, {}))
 
 
-def features_of(policy: TablePolicy, union: SchemaUnion, log: TableLog) -> TableFeatures:
-    """What has to be set of a table that is there, before a batch gives it this schema."""
+def features_of(
+    policy: TablePolicy, union: SchemaUnion, log: TableLog, live_bytes: int = 0
+) -> TableFeatures:
+    """What has to be set of a table that is there, before a batch gives it this schema.
+
+    `live_bytes` is how large its files were when they were last surveyed; 0 where nobody knows.
+    """
     properties = {
         key: _flag(on)
-        for key, on in _wanted(policy, union.schema).items()
+        for key, on in _wanted(policy, union.schema, live_bytes).items()
         if (log.properties.get(key, "").lower() == "true") is not on
     }
     if _has_zoneless(union.schema) and not _has_zoneless(log.schema):
@@ -93,11 +101,16 @@ def unmet(policy: TablePolicy, log: TableLog) -> Iterator[str]:
         yield f"enableDeltaChangeDataFeed: {refusal}"
 
 
-def _wanted(policy: TablePolicy, schema: TableSchema) -> dict[str, bool]:
+def _wanted(policy: TablePolicy, schema: TableSchema, live_bytes: int) -> dict[str, bool]:
+    vectors: bool | None = None
+    if policy.deletion_vectors is OnceLarge.AUTO:
+        vectors = True if live_bytes >= LARGE else None
+    elif policy.deletion_vectors is not None:
+        vectors = bool(policy.deletion_vectors)
     feed = policy.change_data_feed
     if feed and _feed_refusal(schema):
         feed = False
-    asked = {DELETION_VECTORS: policy.deletion_vectors, CHANGE_DATA_FEED: feed}
+    asked = {DELETION_VECTORS: vectors, CHANGE_DATA_FEED: feed}
     return {key: on for key, on in asked.items() if on is not None}
 
 

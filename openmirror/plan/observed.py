@@ -42,6 +42,13 @@ class InsertPolicy(StrEnum):
     """The same as marker 4: no key is ever there twice."""
 
 
+class OnceLarge(StrEnum):
+    """The third value of a switch that is on or off."""
+
+    AUTO = "auto"
+    """On once the table is so large that it gains by it; until then as the table is."""
+
+
 class WholeFloats(StrEnum):
     """What a float column does in a column that the table has as an integer."""
 
@@ -82,7 +89,7 @@ class TablePolicy:
     """None: as `TRUNCATE`, with a warning."""
     whole_floats: WholeFloats = WholeFloats.AS_IS
     overwritten: OverwrittenFiles = OverwrittenFiles.PAUSE
-    deletion_vectors: bool | None = None
+    deletion_vectors: bool | OnceLarge | None = None
     """None leaves the table's own property as it is; so do the two below."""
     change_data_feed: bool | None = None
     clustering: tuple[str, ...] | None = None

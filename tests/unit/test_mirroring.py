@@ -191,7 +191,10 @@ MIRRORS = f"{SWITCHES}, lineage, streams, tables"
             {"zonelessTimestamps": "UTC"},
             "zonelessTimestamps is \"UTC\", but must be 'utc' or 'ntz'",
         ),
-        ({"deletionVectors": "yes"}, 'deletionVectors is "yes", but must be true or false'),
+        (
+            {"deletionVectors": "yes"},
+            "deletionVectors is \"yes\", but must be true, false or 'auto'",
+        ),
         ({"clustering": "id"}, 'clustering is "id", but must be a list: ["…"]'),
         ({"clustering": [1]}, "clustering[0] is 1, but must be text in quotes"),
         ({"clustering": [""]}, 'clustering[0] is "", but must be a name that is not empty'),

@@ -10,8 +10,8 @@ import pytest
 
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Drop, Idle, Wait
-from openmirror.plan.features import TableFeatures, features_of, features_of_new, unmet
-from openmirror.plan.observed import TablePolicy
+from openmirror.plan.features import LARGE, TableFeatures, features_of, features_of_new, unmet
+from openmirror.plan.observed import OnceLarge, TablePolicy
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import Column, ColumnType, TableSchema, in_table, union_schema
@@ -85,6 +85,18 @@ def test_only_properties_that_a_table_has_otherwise_are_set(
     policy: TablePolicy, there: TableLog, properties: tuple[tuple[str, str], ...]
 ) -> None:
     assert due(policy, there).properties == properties
+
+
+def test_deletion_vectors_come_by_themselves_once_a_table_is_large_and_never_go() -> None:
+    policy = TablePolicy(deletion_vectors=OnceLarge.AUTO)
+    union = union_schema(schema("id"), schema("id"))
+    assert not isinstance(union, Broken)
+    assert features_of_new(policy, schema("id")).properties == ()
+    for size, found in ((0, ()), (LARGE - 1, ()), (LARGE, ((DV, "true"),))):
+        assert features_of(policy, union, log("id"), size).properties == found
+    for size in (0, LARGE):
+        there = log("id", enableDeletionVectors="true")
+        assert features_of(policy, union, there, size).properties == ()
 
 
 def test_zoneless_timestamps_are_enabled_once_with_the_first_such_column() -> None:
