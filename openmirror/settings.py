@@ -170,10 +170,10 @@ class Settings(BaseModel):
         default=2, ge=1, le=256, description="Tables that are applied at the same time."
     )
     small_batch: ByteSize = Field(
-        default=ByteSize(8 << 20),
+        default=ByteSize(2 << 20),
         ge=0,
         description="Batches of at most so many bytes in memory are read and folded in the "
-        "runner's own process, and Spark gets what is to be committed: 8MiB by default. 0 leaves "
+        "runner's own process, and Spark gets what is to be committed: 2MiB by default. 0 leaves "
         "all of it to Spark.",
     )
     small_table: ByteSize = Field(

@@ -46,7 +46,7 @@ from openmirror.table.control import ControlDocument
 from openmirror.table.phases import Phase
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reconciled:
     """What one reconciliation decided, and whether and when the next one is due."""
 
@@ -94,7 +94,7 @@ def reconcile(ports: RootPorts, engine: TableEngine, folder: TableFolder) -> Rec
         )
     except (ConditionFailed, NotThere):
         # A lost race is nobody's mistake: the next observation shows what is true now.
-        return Reconciled(decision, reschedule=True)
+        return Reconciled(decision=decision, reschedule=True)
     except Unavailable:
         raise  # a service that is away must not count as a failure of these files
     except Exception as error:  # noqa: BLE001 - the one place that counts a table's failures
@@ -148,8 +148,8 @@ def _act(
         case Restore():
             restore_table(ports, seen, decision)
         case _:
-            return Reconciled(decision, reschedule=False)
-    return Reconciled(decision, reschedule=True)
+            return Reconciled(decision=decision, reschedule=False)
+    return Reconciled(decision=decision, reschedule=True)
 
 
 def _emit_pause(ports: RootPorts, observed: ObservedState, problem: Problem) -> None:
@@ -201,7 +201,7 @@ def _failed(
     try:
         Documents(ports.store).save_table(folder, counted.control, seen.etag)
     except ConditionFailed:
-        return Reconciled(decision, reschedule=True)
+        return Reconciled(decision=decision, reschedule=True)
     if counted.control.problem is not None:
         _emit_pause(ports, seen.observed, counted.control.problem)
-    return Reconciled(decision, reschedule=True, delay=delay_after(count))
+    return Reconciled(decision=decision, reschedule=True, delay=delay_after(count))

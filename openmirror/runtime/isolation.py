@@ -47,7 +47,7 @@ class UnreadableTable:
     """Whether a service could not be reached, which is no failure of the table."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ReconcileOutcome:
     """What one reconciliation decided, and whether and when the next one is due."""
 
@@ -83,31 +83,31 @@ def reconcile_isolated(
         done: Reconciled = reconcile(ports, engine, folder)
     except DocumentUnreadable as error:
         ports.emit(unreadable_event(folder, error))
-        return ReconcileOutcome(Pause(Problem(code=error.code, detail=str(error))))
+        return ReconcileOutcome(outcome=Pause(Problem(code=error.code, detail=str(error))))
     except AccessDenied as error:
         broken = refused_place(error)
         ports.emit(unreadable_event(folder, error))
-        return ReconcileOutcome(Pause(Problem(code=broken.code, detail=broken.detail)))
+        return ReconcileOutcome(outcome=Pause(Problem(code=broken.code, detail=broken.detail)))
     except NotThere as error:
         ports.emit(unreadable_event(folder, error))
-        return ReconcileOutcome(UnreadableTable(str(error)))
+        return ReconcileOutcome(outcome=UnreadableTable(str(error)))
     except Exception as error:
         if not is_of_one_place(error):
             raise
         reason = words_of(error)
         ports.emit(TableUnreadable(folder, reason))
         away = isinstance(error, Unavailable)
-        return ReconcileOutcome(UnreadableTable(reason, may_pass=True, away=away))
+        return ReconcileOutcome(outcome=UnreadableTable(reason, may_pass=True, away=away))
     for notice in done.never_read:
         ports.emit(FilesNeverRead(folder, notice.file or "", notice.detail))
     if isinstance(done.decision, Wait):
         waiting = done.decision.waiting
         ports.emit(TableWaiting(folder, waiting.kind, waiting.detail, waiting.until))
     return ReconcileOutcome(
-        done.decision,
-        done.reschedule,
-        done.delay,
-        done.never_read,
+        outcome=done.decision,
+        reschedule=done.reschedule,
+        delay=done.delay,
+        never_read=done.never_read,
         oldest=done.oldest,
         survey=done.survey,
     )

@@ -11,7 +11,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from inspect import signature
 
 import pytest
@@ -64,7 +63,7 @@ def test_a_second_drain_is_refused_with_exit_code_4_and_names_the_first(
     zone: Zone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert signature(hold_root).parameters["wait_seconds"].default == 10.0
-    monkeypatch.setattr(local, "hold_root", partial(hold_root, wait_seconds=0.2))
+    monkeypatch.setattr(local, "hold_root", lambda root, _, say: hold_root(root, 0.2, say))
     _publish(zone)
     with _holder(zone) as first:
         refused = run("drain", root=zone.root, columns=10_000)

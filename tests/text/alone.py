@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 from openmirror.formats.text import columns, cutting, pieces
-from openmirror.formats.text.ways import Way
+from openmirror.formats.text.ways import CuttingWay
 
 
 @contextmanager
@@ -15,6 +15,6 @@ def by_grammar_alone() -> Iterator[None]:
     """Whatever is read in here, pyarrow neither cuts it nor converts it."""
     with ExitStack() as patches:
         patches.enter_context(patch.object(pieces, "cut_at_once", lambda *_: None))
-        patches.enter_context(patch.object(cutting, "way_to_cut", lambda *_, **__: Way.OWN))
+        patches.enter_context(patch.object(cutting, "way_to_cut", lambda *_, **__: CuttingWay.OWN))
         patches.enter_context(patch.object(columns, "at_once", lambda *_: None))
         yield

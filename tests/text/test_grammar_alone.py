@@ -21,7 +21,7 @@ from openmirror.formats.conversion import FileConverter
 from openmirror.formats.text import cutting, pieces
 from openmirror.formats.text.dialect import Dialect
 from openmirror.formats.text.rows import read_text
-from openmirror.formats.text.ways import Way, way_to_cut
+from openmirror.formats.text.ways import CuttingWay, way_to_cut
 from openmirror.plan.facts import Completeness, FileFacts, LandedFile
 from openmirror.plan.read_rules import BinaryText, Fractions, ReadRules
 from openmirror.protocol.rules import Broken
@@ -142,7 +142,7 @@ def _compare(examples: int, *, same_each_time: bool = False) -> Counter[object]:
     """Read so many drawn texts in both ways; how often they went which."""
     went: Counter[object] = Counter()
 
-    def watched(dialect: Dialect, text: str, *, are_matched: bool = False) -> Way:
+    def watched(dialect: Dialect, text: str, *, are_matched: bool = False) -> CuttingWay:
         way = way_to_cut(dialect, text, are_matched=are_matched)
         went[way, are_matched] += 1
         return way
@@ -173,7 +173,11 @@ def _compare(examples: int, *, same_each_time: bool = False) -> Counter[object]:
 
 def test_any_text_is_read_as_by_the_grammar_alone() -> None:
     went = _compare(400, same_each_time=True)
-    for what in (*((way, False) for way in Way), (Way.PLAIN, True), (Way.OWN, True)):
+    for what in (
+        *((way, False) for way in CuttingWay),
+        (CuttingWay.PLAIN, True),
+        (CuttingWay.OWN, True),
+    ):
         assert went[what] > 0, went
     assert went["read"] > 60 < went["broken"], went
 

@@ -6,7 +6,7 @@ import pytest
 
 from openmirror.formats.text.cutting import cut_at_once
 from openmirror.formats.text.dialect import Dialect
-from openmirror.formats.text.ways import Way, last_row_end, way_to_cut
+from openmirror.formats.text.ways import CuttingWay, last_row_end, way_to_cut
 from openmirror.protocol.text_format import TextFormat
 
 CSV = TextFormat()
@@ -14,7 +14,7 @@ DOUBLED = TextFormat(escape='"')
 UNQUOTED = TextFormat(quote="")
 SINGLE = TextFormat(quote="'", separator=";", escape="/")
 
-PLAIN, ESCAPED, OWN = Way
+PLAIN, ESCAPED, OWN = CuttingWay
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ PLAIN, ESCAPED, OWN = Way
         (TextFormat(separator="\x01"), "a\x011\n", OWN),
     ],
 )
-def test_a_shape_of_rows_is_cut_in_one_way(text: TextFormat, rows: str, way: Way) -> None:
+def test_a_shape_of_rows_is_cut_in_one_way(text: TextFormat, rows: str, way: CuttingWay) -> None:
     assert way_to_cut(Dialect(text), rows) is way
 
 
@@ -68,7 +68,7 @@ def test_a_shape_of_rows_is_cut_in_one_way(text: TextFormat, rows: str, way: Way
     ],
 )
 def test_rows_that_the_grammar_matched_need_no_other_proof_of_their_quotes(
-    rows: str, way: Way
+    rows: str, way: CuttingWay
 ) -> None:
     assert way_to_cut(Dialect(CSV), rows, are_matched=True) is way
 

@@ -9,7 +9,7 @@ import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.csv as pc  # type: ignore[import-untyped]
 
 from openmirror.formats.text.dialect import Dialect
-from openmirror.formats.text.ways import Way, last_row_end, way_to_cut
+from openmirror.formats.text.ways import CuttingWay, last_row_end, way_to_cut
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ def cut_at_once(text: str, dialect: Dialect, count: int) -> CutRows | None:
     """
     end = last_row_end(text, dialect)
     rows = text[:end]
-    way = way_to_cut(dialect, rows) if end else Way.OWN
-    if way is Way.OWN:
+    way = way_to_cut(dialect, rows) if end else CuttingWay.OWN
+    if way is CuttingWay.OWN:
         return None
     try:
         columns = _by_pyarrow(rows, dialect, count, way)
@@ -46,7 +46,7 @@ def cut_columns(rows: str, dialect: Dialect, count: int) -> list[Any]:
     An unquoted value that is the NullValue is NULL.
     """
     way = way_to_cut(dialect, rows, are_matched=True)
-    if way is not Way.OWN:
+    if way is not CuttingWay.OWN:
         return _by_pyarrow(rows, dialect, count, way)
     written = dialect.values.findall(rows)
     null = dialect.text.null
@@ -64,7 +64,7 @@ def cut_columns(rows: str, dialect: Dialect, count: int) -> list[Any]:
     return columns
 
 
-def _by_pyarrow(rows: str, dialect: Dialect, count: int, way: Way) -> list[Any]:
+def _by_pyarrow(rows: str, dialect: Dialect, count: int, way: CuttingWay) -> list[Any]:
     """Raises ArrowInvalid where a row has another number of values."""
     data = rows.encode()
     names = [str(number) for number in range(count)]
@@ -79,7 +79,7 @@ def _by_pyarrow(rows: str, dialect: Dialect, count: int, way: Way) -> list[Any]:
             delimiter=dialect.text.separator,
             quote_char=dialect.text.quote or False,
             double_quote=True,
-            escape_char=dialect.escape if way is Way.ESCAPED else False,
+            escape_char=dialect.escape if way is CuttingWay.ESCAPED else False,
             newlines_in_values=True,
             ignore_empty_lines=count > 1,
         ),

@@ -22,7 +22,7 @@ LONGEST_ROW = 1 << 26
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """Rows that are converted at once."""
 
     text: str
@@ -68,7 +68,7 @@ def header_of(source: TextSource, dialect: Dialect) -> tuple[list[str], int]:
             refuse(source.failure(line=1) or "the header, line 1, has no end")
 
 
-def pieces_of(source: TextSource, dialect: Dialect, count: int, line: int) -> Iterator[Piece]:
+def pieces_of(source: TextSource, dialect: Dialect, count: int, line: int) -> Iterator[TextPiece]:
     """Rows of exactly so many values, in pieces; raises RowsBroken at the first other one."""
     while True:
         source.fill(max(_PIECE, 2 * len(source.text)))
@@ -83,15 +83,15 @@ def pieces_of(source: TextSource, dialect: Dialect, count: int, line: int) -> It
         _check_rest(source, dialect, count, line)
 
 
-def _piece(text: str, dialect: Dialect, count: int, line: int) -> tuple[Piece, int]:
+def _piece(text: str, dialect: Dialect, count: int, line: int) -> tuple[TextPiece, int]:
     """All whole rows of a text that begins on this line, and where they and blank lines end."""
     cut = cut_at_once(text, dialect, count)
     if cut is not None:
         more, end = _rows(text, cut.end, dialect, count)
         if not more:
-            return Piece(text, line, (slice(cut.end),), cut.columns), end
+            return TextPiece(text, line, (slice(cut.end),), cut.columns), end
     rows, end = _rows(text, 0, dialect, count)
-    return Piece(text, line, rows, None), end
+    return TextPiece(text, line, rows, None), end
 
 
 def _rows(text: str, at: int, dialect: Dialect, count: int) -> tuple[tuple[slice, ...], int]:

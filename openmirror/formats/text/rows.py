@@ -14,7 +14,7 @@ from openmirror.formats.broken_rows import RowsBroken
 from openmirror.formats.read_rows import ReadRows
 from openmirror.formats.text.columns import Misfit, arrow_type, converted, shown, truncated
 from openmirror.formats.text.dialect import Dialect
-from openmirror.formats.text.pieces import Piece, header_of, pieces_of, refuse
+from openmirror.formats.text.pieces import TextPiece, header_of, pieces_of, refuse
 from openmirror.formats.text.source import TextSource
 from openmirror.formats.text.values import BLANKS
 from openmirror.plan.read_rules import ReadRules
@@ -81,7 +81,9 @@ class _Column:
         return truncated(strings, self.declared)
 
 
-def _batch(piece: Piece, dialect: Dialect, columns: tuple[_Column, ...], count: int) -> ReadRows:
+def _batch(
+    piece: TextPiece, dialect: Dialect, columns: tuple[_Column, ...], count: int
+) -> ReadRows:
     cut = piece.cut(dialect, count)
     if len(columns) < count:
         _must_be_empty(cut.pop(), piece, dialect, count)
@@ -117,7 +119,7 @@ def _place(line: int, column: _Column, value: object) -> str:
     return f"line {line}, column {column.name!r}: {shown(value)}"
 
 
-def _must_be_empty(strings: Any, piece: Piece, dialect: Dialect, count: int) -> None:
+def _must_be_empty(strings: Any, piece: TextPiece, dialect: Dialect, count: int) -> None:
     """Behind the last name there is a separator, and behind each last value nothing but one."""
     is_null = pc.is_null(strings)
     is_wrong = (

@@ -15,7 +15,7 @@ import pyarrow.compute as pc  # type: ignore[import-untyped]
 from openmirror.formats.text.dialect import Dialect
 
 
-class Way(StrEnum):
+class CuttingWay(StrEnum):
     """What cuts some rows into values."""
 
     PLAIN = "pyarrow, to which an escape is a character like any other"
@@ -23,7 +23,7 @@ class Way(StrEnum):
     OWN = "the own grammar"
 
 
-def way_to_cut(dialect: Dialect, rows: str, *, are_matched: bool = False) -> Way:
+def way_to_cut(dialect: Dialect, rows: str, *, are_matched: bool = False) -> CuttingWay:
     """The fastest way to cut these rows that is proven to be the protocol's.
 
     `rows` ends with a line end. They are whole and well-formed where `are_matched` by the own
@@ -31,17 +31,21 @@ def way_to_cut(dialect: Dialect, rows: str, *, are_matched: bool = False) -> Way
     """
     separator, quote, escape = dialect.text.separator, dialect.text.quote, dialect.escape
     if not (separator.isascii() and (separator.isprintable() or separator == "\t")):
-        return Way.OWN
+        return CuttingWay.OWN
     if rows.startswith("\ufeff"):
-        return Way.OWN  # it would be taken for a byte order mark
+        return CuttingWay.OWN  # it would be taken for a byte order mark
     if not quote or quote not in rows:
-        return Way.PLAIN
+        return CuttingWay.PLAIN
     if escape and escape in rows and (escape + quote in rows or escape + escape in rows):
-        return Way.ESCAPED if _all_match(rows, _escaped(separator, quote, escape)) else Way.OWN
+        return (
+            CuttingWay.ESCAPED
+            if _all_match(rows, _escaped(separator, quote, escape))
+            else CuttingWay.OWN
+        )
     # No escape takes anything out of its meaning here: each is an escape and anything else.
     if are_matched or _all_match(rows, _plain(separator, quote)):
-        return Way.PLAIN
-    return Way.OWN
+        return CuttingWay.PLAIN
+    return CuttingWay.OWN
 
 
 def last_row_end(text: str, dialect: Dialect) -> int:
