@@ -154,6 +154,7 @@ def _needs(batch: Batch, rows: pa.Table, folded: Fold) -> MergeNeeds:
         updates=bool(updates.any()),
         inserts=bool(((kinds == MergeKind.PLAIN_INSERT) | (updates & folded.may_insert)).any()),
         bounds={name: both for name, both in found.items() if both is not None},
+        not_null=frozenset(name for name in positions if not merged.column(name).null_count),
     )
 
 

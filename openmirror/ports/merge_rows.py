@@ -7,7 +7,7 @@ order of the table's schema, so that no name a publisher may choose can clash wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -52,18 +52,16 @@ class MergeNeeds:
     updates: bool
     inserts: bool
     """Whether any row may be added: a plain insert, or an update that may insert."""
-    bounds: Mapping[str, tuple[int, int]]
-    """Of key columns of whole numbers and of days since 1970, by position, the least and greatest
-    value of the rows that are merged, none of which is NULL there. Of others nothing is known."""
+    bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Of key columns of whole numbers and of days since 1970, by position, two values between which
+    all rows lie that are merged, none of which is NULL there. Of others nothing is known."""
+    not_null: frozenset[str] = frozenset()
+    """Key columns, by position, that are NULL in no row that is merged."""
 
     @property
     def merges(self) -> bool:
         """Whether rows of the table may change."""
         return self.deletes or self.updates
-
-
-UNKNOWN_NEEDS = MergeNeeds(deletes=True, updates=True, inserts=True, bounds={})
-"""Of a batch that Spark folds while it commits."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -153,12 +153,13 @@ class SparkEngine:
         batch_record: str,
         table: str,
     ) -> None:
-        how = choose(self._shape(batch, prepared, table), self._small_table)
+        session = prepared.session if isinstance(prepared, SparkPrepared) else self._fresh()
+        activate(session)
+        how = choose(self._shape(batch, prepared, session, table), self._small_table)
         if batch.kind is BatchKind.EXTEND and batch.features.is_due:
             set_features(self._fresh(), table, batch.features)
         if batch.kind is BatchKind.EXTEND and batch.union.widened and how is not Commit.REWRITE:
             committing.enable_widening(self._fresh(), table)
-        session = prepared.session if isinstance(prepared, SparkPrepared) else self._fresh()
         activate(session)
         bind(session, transaction, batch_record)
         into = None if how in (Commit.REPLACE, Commit.BEGIN_ANEW) else table
@@ -186,16 +187,21 @@ class SparkEngine:
             set_properties(self._fresh(), table, deferred)
 
     def _shape(
-        self, batch: Batch, prepared: SparkPrepared | FoldedPrepared, table: str
+        self,
+        batch: Batch,
+        prepared: SparkPrepared | FoldedPrepared,
+        session: SparkSession,
+        table: str,
     ) -> BatchShape:
+        is_folded, is_there = isinstance(prepared, FoldedPrepared), batch.kind is BatchKind.EXTEND
         return BatchShape(
             kind=batch.kind,
             truncates=prepared.truncates,
             rewrites=_must_rewrite(batch),
             widens=bool(batch.union.widened),
             needs=needs_of(prepared),
-            folded_here=isinstance(prepared, FoldedPrepared),
-            table=self._ahead.size(table),
+            folded_here=is_folded,
+            table=self._ahead.size(session, table) if is_folded and is_there else None,
         )
 
     def commit_without_rows(

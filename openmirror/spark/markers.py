@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DateType, IntegralType
 
 from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
@@ -26,6 +27,14 @@ RowPlace = tuple[int, int]
 
 
 @dataclass(frozen=True)
+class KeyFacts:
+    """What is known of the keys of a batch, as `MergeNeeds` has it."""
+
+    bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    not_null: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
 class MarkedRows:
     """What the markers of a batch say."""
 
@@ -34,6 +43,7 @@ class MarkedRows:
     """Where the table is emptied, in order."""
     absent: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Of each marker of partial updates, the absent columns' positions, such as c3."""
+    keys: KeyFacts = KeyFacts()
 
 
 def counts_without_reading(batch: Batch) -> Counts | None:
@@ -63,6 +73,8 @@ def read_markers(
     refused = marker.isNull() | ~marker.isin([kind.value for kind in allowed])
     truncates = marker == Marker.TRUNCATE.value
     # Not by file: rows of one partition are then counted where they are, without a shuffle.
+    keys = positions_of(batch.union.schema, batch.frozen.key_columns)
+    whole = [name for name in keys if _is_whole(changes.schema[name].dataType)]
     [counted] = changes.agg(
         F.count_if(marker == Marker.INSERT.value).alias("inserts"),
         F.count_if(marker.isin([kind.value for kind in UPDATES])).alias("updates"),
@@ -70,20 +82,40 @@ def read_markers(
         F.count(ABSENT).alias("partial"),
         F.collect_list(F.when(truncates, place)).alias("truncates"),
         F.min(F.when(refused, place)).alias("refused"),
+        *(F.count_if(F.col(name).isNull()).alias(f"nulls_{name}") for name in keys),
+        *(F.min(_as_number(changes, name)).alias(f"least_{name}") for name in whole),
+        *(F.max(_as_number(changes, name)).alias(f"most_{name}") for name in whole),
     ).collect()
     first: RowPlace | None = counted["refused"] and tuple(counted["refused"])
     counts = Counts(counted["inserts"], counted["updates"], counted["deletes"])
-    marked = MarkedRows(counts, tuple(sorted(map(tuple, counted["truncates"]))))
+    not_null = frozenset(name for name in keys if not counted[f"nulls_{name}"])
+    bounds = {
+        name: (counted[f"least_{name}"], counted[f"most_{name}"])
+        for name in whole
+        if name in not_null and counted[f"least_{name}"] is not None
+    }
+    facts = KeyFacts(bounds, not_null)
+    marked = MarkedRows(counts, tuple(sorted(map(tuple, counted["truncates"]))), keys=facts)
     if counted["partial"]:
         absent, wrong = _absent(changes, batch)
         first = min(filter(None, (first, wrong)), default=None)
-        marked = MarkedRows(counts, marked.truncates, absent)
+        marked = replace(marked, absent=absent)
     if first is None:
         return marked
     sequence, row = first
     file = file_with(batch, sequence)
     of_file = [piece for piece in read if piece.file is file]
     return BadFile(file.name, _broken(session, spark_path, of_file, row, _rules(batch, file)))
+
+
+def _is_whole(kind: DataType) -> bool:
+    return isinstance(kind, IntegralType | DateType)
+
+
+def _as_number(changes: DataFrame, name: str) -> Column:
+    """A whole number, or the days since 1970."""
+    column = F.col(name)
+    return F.unix_date(column) if isinstance(changes.schema[name].dataType, DateType) else column
 
 
 def file_with(batch: Batch, sequence: int) -> LandedFile:

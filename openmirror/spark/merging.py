@@ -9,7 +9,6 @@ from openmirror.plan import Batch
 from openmirror.ports.merge_rows import (
     KIND,
     MAY_INSERT,
-    UNKNOWN_NEEDS,
     MergeKind,
     MergeNeeds,
     positional,
@@ -27,14 +26,20 @@ from openmirror.spark.versioned_folding import fold_versioned
 
 _IN_ONE_TASK = 20_000
 """Rows that are folded in one task; handing them out to several takes longer."""
-_INSERTS = MergeNeeds(deletes=False, updates=False, inserts=True, bounds={})
 
 
 def needs_of(prepared: SparkPrepared | FoldedPrepared) -> MergeNeeds:
     """What a batch asks of its commit, as far as that is known before."""
     if isinstance(prepared, FoldedPrepared):
         return prepared.folded.needs
-    return _INSERTS if prepared.only_inserts else UNKNOWN_NEEDS
+    counts, keys = prepared.counts, prepared.marked.keys
+    return MergeNeeds(
+        deletes=counts.deletes > 0,
+        updates=counts.updates > 0,
+        inserts=counts.inserts + counts.updates > 0,
+        bounds=keys.bounds,
+        not_null=keys.not_null,
+    )
 
 
 def merge_rows(

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from py4j.java_gateway import JavaClass
@@ -28,7 +28,7 @@ _FEED = "delta.enableChangeDataFeed"
 
 
 class StateAhead:
-    """Computes states, one after the other, on a thread and in a session of its own."""
+    """Computes states on a thread and in a session of its own, or where a commit waits for one."""
 
     def __init__(self, fresh: Callable[[], SparkSession]) -> None:
         """`fresh` makes a session, which is made when the first state is wanted."""
@@ -36,8 +36,7 @@ class StateAhead:
         self._session: SparkSession | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="state-ahead")
         self._lock = threading.Lock()
-        self._wanted: set[str] = set()
-        self._sizes: dict[str, TableSize] = {}
+        self._states: dict[str, Future[TableSize | None]] = {}
         self._commits = 0
 
     def committing(self) -> None:
@@ -49,7 +48,7 @@ class StateAhead:
         """A commit to a table, by its path as Spark names it, has ended."""
         with self._lock:
             self._commits -= 1
-            self._sizes.pop(table, None)
+            self._states.pop(table, None)
             waits = self._commits > 0
         if not waits:
             self.want(table)
@@ -57,43 +56,39 @@ class StateAhead:
     def want(self, table: str) -> None:
         """A commit to this table may come: compute its state, unless that is underway or known."""
         with self._lock:
-            if table in self._wanted or table in self._sizes:
-                return
-            self._wanted.add(table)
-        self._pool.submit(self._compute, table)
+            if table not in self._states:
+                self._states[table] = self._pool.submit(self._ahead, table)
 
-    def size(self, table: str) -> TableSize | None:
-        """How large a table was when its state was computed last; None where it was not."""
+    def size(self, session: SparkSession, table: str) -> TableSize | None:
+        """How large a table is, before a commit; None where nobody knows.
+
+        A state that is underway is waited for, and one that has not begun is computed here: the
+        commit would do it at once otherwise, and beside the other.
+        """
         with self._lock:
-            return self._sizes.get(table)
+            state = self._states.get(table)
+        if state is None or state.cancel():
+            return _size(session, table)
+        return state.result()
 
-    def wait(self) -> None:
-        """Until all that is wanted by now has been computed."""
-        self._pool.submit(lambda: None).result()
-
-    def _compute(self, table: str) -> None:
-        size: TableSize | None = None
-        try:
-            size = self._state_of(table)
-        except (Py4JError, PySparkException):
-            # The table is gone, or its log broken, or Spark has ended: the next commit says which.
-            pass
-        finally:
-            with self._lock:
-                self._wanted.discard(table)
-                if size is not None:
-                    self._sizes[table] = size
-
-    def _state_of(self, table: str) -> TableSize | None:
+    def _ahead(self, table: str) -> TableSize | None:
         if self._session is None:
             self._session = self._fresh()
-        snapshot = newest_snapshot(self._session, table)
+        return _size(self._session, table)
+
+
+def _size(session: SparkSession, table: str) -> TableSize | None:
+    try:
+        snapshot = newest_snapshot(session, table)
         if snapshot is None:
             return None
         # Asking for this is what computes the state.
         files = int(snapshot.numOfFiles())
         feed = str(snapshot.metadata().configuration().get(_FEED).toString())
         return TableSize(files, int(snapshot.sizeInBytes()), "true" in feed.lower())
+    except (Py4JError, PySparkException):
+        # The table is gone, or its log broken, or Spark has ended: the commit says which.
+        return None
 
 
 def newest_snapshot(session: SparkSession, table: str) -> Any | None:

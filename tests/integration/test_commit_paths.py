@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,10 @@ from pyspark.sql import SparkSession
 
 from openmirror.plan.decisions import Idle
 from openmirror.reconcile.reconciliation import reconcile
-from openmirror.spark import committing, engine
+from openmirror.spark import committing, engine, state_ahead
 from openmirror.spark.choosing import Commit, choose
-from openmirror.spark.engine import SparkEngine
-from openmirror.spark.state_ahead import newest_snapshot
+from openmirror.spark.state_ahead import StateAhead, newest_snapshot
+from openmirror.spark.transacting import fresh_session
 from tests.integration.test_policies import log_of, settings
 from tests.zone import Mirror
 
@@ -56,11 +57,6 @@ class Watched:
         assert isinstance(self.mirror.reconcile_until_idle("t"), Idle)
 
     def land(self, *rows: tuple[int, Any, str]) -> None:
-        of_mirror = self.mirror.engine
-        assert isinstance(of_mirror, SparkEngine)
-        if self.last:
-            of_mirror._ahead.want(str(self.path))
-        of_mirror._ahead.wait()
         self.last += 1
         self.mirror.zone.put("t", self.last, changes(*rows))
 
@@ -227,23 +223,43 @@ def test_a_merge_within_the_bounds_of_its_keys_reads_no_file_beyond_them(
     )
 
 
-def test_the_state_of_a_table_is_there_before_its_next_commit(table: Watched) -> None:
+def test_the_state_of_a_table_is_computed_once_whoever_wants_it(
+    table: Watched, monkeypatch: Patch
+) -> None:
     table.apply((INSERT, 1, "a"))
-    of_mirror = table.mirror.engine
-    assert isinstance(of_mirror, SparkEngine)
-    of_mirror._ahead.want(str(table.path))
-    of_mirror._ahead.wait()
-    size = of_mirror._ahead.size(str(table.path))
+    path, spark = str(table.path), table.mirror.spark
+    computed: list[str] = []
+
+    def snapshot(session: SparkSession, of: str) -> Any:
+        computed.append(threading.current_thread().name)
+        return newest_snapshot(session, of)
+
+    monkeypatch.setattr(state_ahead, "newest_snapshot", snapshot)
+    ahead = StateAhead(lambda: fresh_session(spark))
+    # Nobody wanted it: the commit does it itself.
+    size = ahead.size(spark, path)
     assert size is not None
     assert (size.files, size.has_change_data_feed) == (1, False)
     assert size.bytes > 0
+    # After a commit it is computed while nothing waits, and the next commit finds it.
+    ahead.committing()
+    ahead.committed(path)
+    ahead.want(path)
+    assert ahead.size(spark, path) == size
+    assert ahead.size(spark, path) == size
+    assert [name.partition("_")[0] for name in computed] == ["MainThread", "state-ahead"]
+    # While others commit, cores are theirs.
+    ahead.committing()
+    ahead.committing()
+    ahead.committed(path)
+    assert len(computed) == 2
+    assert ahead.size(spark, path) == size
+    assert computed[2:] == ["MainThread"]
 
 
 def test_without_deltas_own_classes_no_state_is_computed_and_every_batch_is_merged(
     table: Watched, monkeypatch: Patch
 ) -> None:
-    from openmirror.spark import state_ahead
-
     monkeypatch.setattr(state_ahead, "_DELTA_LOG", "com.example.NoSuchLog")
     assert newest_snapshot(table.mirror.spark, str(table.path)) is None
     table.apply((INSERT, 1, "a"))
@@ -253,16 +269,12 @@ def test_without_deltas_own_classes_no_state_is_computed_and_every_batch_is_merg
 
 
 def test_a_state_that_cannot_be_computed_is_no_failure(table: Watched) -> None:
-    of_mirror = table.mirror.engine
-    assert isinstance(of_mirror, SparkEngine)
     table.apply((INSERT, 1, "a"))
     log = table.path / "_delta_log" / f"{0:020d}.json"
-    whole = log.read_bytes()
+    whole, ahead = log.read_bytes(), StateAhead(lambda: fresh_session(table.mirror.spark))
     for broken in (b"", b"no json"):
         log.write_bytes(broken)
-        of_mirror._ahead.want(f"{table.path}/../t")
-        of_mirror._ahead.wait()
-        assert of_mirror._ahead.size(f"{table.path}/../t") is None
+        assert ahead.size(table.mirror.spark, f"{table.path}/../t") is None
     log.write_bytes(whole)
     table.apply((UPDATE, 1, "A"))
     assert table.rows == [(1, "A")]

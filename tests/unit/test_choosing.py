@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
-from openmirror.ports.merge_rows import UNKNOWN_NEEDS, MergeNeeds
+from openmirror.ports.merge_rows import MergeNeeds
 from openmirror.spark.choosing import BatchShape, Commit, TableSize, choose
 from openmirror.table.control import BatchKind
 
 SMALL = 1000
 TABLE = TableSize(files=1, bytes=SMALL, has_change_data_feed=False)
-INSERTS = MergeNeeds(deletes=False, updates=False, inserts=True, bounds={})
+INSERTS = MergeNeeds(deletes=False, updates=False, inserts=True)
 NOTHING = replace(INSERTS, inserts=False)
 DELETES = replace(NOTHING, deletes=True)
 MIXED = BatchShape(
     kind=BatchKind.EXTEND,
     truncates=False,
     rewrites=False,
-    needs=MergeNeeds(deletes=True, updates=True, inserts=True, bounds={}),
+    needs=MergeNeeds(deletes=True, updates=True, inserts=True),
     folded_here=True,
     widens=False,
     table=TABLE,
@@ -46,7 +46,7 @@ MIXED = BatchShape(
         ({"table": replace(TABLE, has_change_data_feed=True)}, Commit.MERGE),
         # Partial updates, version columns and large batches, which Spark folds.
         ({"folded_here": False}, Commit.MERGE),
-        ({"folded_here": False, "needs": UNKNOWN_NEEDS}, Commit.MERGE),
+        ({"folded_here": False, "needs": DELETES}, Commit.MERGE),
         ({"widens": True}, Commit.MERGE),
         # What the schema, a truncate or a new epoch asks comes first.
         ({"rewrites": True}, Commit.REWRITE),
