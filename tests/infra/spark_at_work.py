@@ -25,6 +25,8 @@ _PATIENCE = 240.0
 _QUICK = {
     "runner_idle": timedelta(milliseconds=50),
     "runner_poll": timedelta(milliseconds=100),
+    # Spark itself is to ask for change files.
+    "small_batch": 0,
 }
 
 

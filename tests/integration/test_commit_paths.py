@@ -245,6 +245,7 @@ def test_the_state_of_a_table_is_computed_once_whoever_wants_it(
     ahead.committing()
     ahead.committed(path)
     ahead.want(path)
+    ahead._states[path].result()
     assert ahead.size(spark, path) == size
     assert ahead.size(spark, path) == size
     assert [name.partition("_")[0] for name in computed] == ["MainThread", "state-ahead"]

@@ -24,6 +24,9 @@ class Proxy:
         self._endpoint = endpoint
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
+        # The loop refers to tasks weakly: one whose two connections wait for each other would
+        # be collected as garbage, with both of them open.
+        self._serving: set[asyncio.Task[None] | None] = set()
         self.port = 0
 
     def __enter__(self) -> Self:
@@ -75,10 +78,14 @@ class Proxy:
                 await asyncio.wait(others)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # Cancelled by our own stop; the loop would log it as nobody's.
-        with suppress(asyncio.CancelledError):
-            async with _closed_behind(writer):
-                await self._answer(reader, writer)
+        self._serving.add(task := asyncio.current_task())
+        try:
+            # Cancelled by our own stop; the loop would log it as nobody's.
+            with suppress(asyncio.CancelledError):
+                async with _closed_behind(writer):
+                    await self._answer(reader, writer)
+        finally:
+            self._serving.discard(task)
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
