@@ -64,6 +64,18 @@ def make(cache: Path, say: Callable[[str], None]) -> Path | None:
     if archive.is_file():
         return archive
     say("keeping Spark's classes, so that Spark starts sooner (once; half a minute, 200 MB)")
+    try:
+        why = _made(archive, jars)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        why = str(error)
+    if why is not None:
+        say(f"Spark's classes could not be kept, and it starts as before ({why})")
+        return None
+    return archive
+
+
+def _made(archive: Path, jars: str) -> str | None:
+    """Make the archive; why it could not be made, if so."""
     archive.parent.mkdir(parents=True, exist_ok=True)
     # Of other jars, or of environments that are gone: each has a class path of its own.
     for old in sorted(archive.parent.glob("*.jsa"), key=lambda file: -file.stat().st_mtime)[_KEPT:]:
@@ -79,11 +91,9 @@ def make(cache: Path, say: Callable[[str], None]) -> Path | None:
             check=False,
         )
         if done.returncode or not fresh.is_file():
-            why = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-            say(f"Spark's classes could not be kept, and it starts as before ({why})")
-            return None
+            return (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         fresh.rename(archive)
-    return archive
+    return None
 
 
 def _commit(work: Path, archive: Path, jars: str) -> None:

@@ -90,3 +90,16 @@ def test_a_java_that_keeps_no_classes_is_reported_and_nothing_else(
     assert make(cache, lines.append) is None
     assert "starts as before (base archive not loaded)" in lines[-1]
     assert list(archive_file(cache, "a.jar").parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("error", [OSError("no room"), subprocess.TimeoutExpired("java", 600)])
+def test_what_goes_wrong_keeps_nobody_from_starting(
+    error: Exception, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_: Path) -> None:
+        raise error
+
+    spark_that(fails, monkeypatch)
+    lines: list[str] = []
+    assert make(cache, lines.append) is None
+    assert f"starts as before ({error})" in lines[-1]
