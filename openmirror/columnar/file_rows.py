@@ -75,13 +75,12 @@ def read_file(store: FileStore, file: LandedFile, batch: Batch, most: int) -> Ro
     markers = markers_of(marker, count, facts, batch)
     if isinstance(markers, Broken):
         return markers
-    data = {
-        fold_case(column.name): by_name.get(fold_case(column.name))
-        for column in facts.schema.columns
-    }
+    # The marker, and what the file has of no type, are no columns of the table.
+    typed = {fold_case(column.name) for column in facts.schema.columns}
     columns = tuple(
-        _column(data.get(fold_case(column.name)), count, column.type)
+        _column(by_name.get(name) if name in typed else None, count, column.type)
         for column in batch.union.schema.columns
+        for name in [fold_case(column.name)]
     )
     return RowsInMemory(columns, markers, checksum.checksum, truncated, size)
 

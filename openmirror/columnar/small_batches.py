@@ -105,7 +105,8 @@ def _folded(batch: Batch, files: Sequence[RowsInMemory]) -> FoldedBatch:
         # Nothing comes of what was before the last of them, nor of its own row.
         after = int(truncates[-1]) + 1
         markers, columns = markers[after:], [column.slice(after) for column in columns]
-    keys = [columns[int(name[1:])] for name in positions_of(schema, batch.frozen.key_columns)]
+    placed = dict(zip(positional(len(columns)), columns, strict=True))
+    keys = [placed[name] for name in positions_of(schema, batch.frozen.key_columns)]
     if (markers == Marker.INSERT).all():
         fold_of = _as_they_are(len(markers))
     else:

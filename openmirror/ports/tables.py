@@ -77,6 +77,11 @@ class Counts:
         """All rows of the batch's files."""
         return self.inserts + self.updates + self.deletes
 
+    @property
+    def only_inserts(self) -> bool:
+        """Whether no row needs a key."""
+        return self.operations == self.inserts
+
 
 class Prepared(Protocol):
     """A batch that was read whole and is held by the engine; later changes cannot reach it."""

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from openmirror.protocol.rows import Marker
-from openmirror.spark.frames import MARKER, ROW, SEQUENCE
+from openmirror.spark.frames import MARKER, ROW, SEQUENCE, same_key
 from openmirror.spark.markers import MarkedRows, RowPlace, truncates_before
 
 
@@ -34,20 +34,17 @@ def first_without_base(
     from_table = F.col("before").isNull() & (F.col("emptied") == 0)
     missing = needy
     if present is not None:
-        same_key = F.lit(True)
-        for key in keys:
-            same_key = same_key & F.col(f"s.{key}").eqNullSafe(F.col(f"t.{key}"))
         # A table is larger than a batch: its rows are searched where they lie.
         wanted = needy.where(from_table).select(*keys).distinct()
         found = (
             present.select(*keys)
             .alias("t")
-            .join(F.broadcast(wanted).alias("s"), same_key, "left_semi")
+            .join(F.broadcast(wanted).alias("s"), same_key(keys), "left_semi")
         )
         without = (
             needy.where(from_table)
             .alias("s")
-            .join(F.broadcast(found.distinct()).alias("t"), same_key, "left_anti")
+            .join(F.broadcast(found.distinct()).alias("t"), same_key(keys), "left_anti")
         )
         missing = needy.where(~from_table).unionByName(without)
     [[first]] = missing.agg(F.min(F.struct(SEQUENCE, ROW))).collect()

@@ -24,7 +24,7 @@ from openmirror.protocol.names import fold_case
 from openmirror.protocol.schema import ColumnType, TableSchema
 from openmirror.spark.altering import properties_in_sql, set_properties
 from openmirror.spark.features import TYPE_WIDENING, column_mapping, needs_mapping
-from openmirror.spark.frames import ABSENT, MergeRows, named, quoted, sql_type
+from openmirror.spark.frames import ABSENT, MergeRows, named, quoted, same_key, sql_type
 from openmirror.spark.transacting import TAKEN, condition_of, writer
 from openmirror.spark.version_column import matches_that_count, version_column_of
 
@@ -183,10 +183,7 @@ def overwrite(
     old = present_rows(session, table, schema).coalesce(1).withColumn("here", F.lit(True))
     merging = F.col(KIND) != MergeKind.PLAIN_INSERT
     changes = merge_rows.where(merging).hint("shuffle_hash")
-    same_key = F.lit(True)
-    for key in keys:
-        same_key = same_key & F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}"))
-    joined = old.alias("t").join(changes.alias("s"), same_key, "full")
+    joined = old.alias("t").join(changes.alias("s"), same_key(keys), "full")
     stays = here.isNotNull() & (~changed | (F.col(KIND) == MergeKind.UPDATE))
     comes = here.isNull() & (F.col(KIND) == MergeKind.UPDATE) & F.col(MAY_INSERT)
     rows = joined.where(stays | comes).select(
@@ -349,10 +346,7 @@ def _changed(
     old: DataFrame, changes: DataFrame, data: list[str], keys: list[str], version_column: str | None
 ) -> DataFrame:
     """Old rows with updates and deletes applied, and the updates that match no row."""
-    same_key = F.lit(True)
-    for key in keys:
-        same_key = same_key & F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}"))
-    joined = old.alias("t").join(changes.alias("s"), same_key, "left")
+    joined = old.alias("t").join(changes.alias("s"), same_key(keys), "left")
     deletes, updates = matches_that_count(f"s.{KIND}", version_column)
 
     def after(column: str) -> Column:
@@ -366,7 +360,7 @@ def _changed(
         *(after(column).alias(column) for column in data)
     )
     new = changes.where((F.col(KIND) == MergeKind.UPDATE) & F.col(MAY_INSERT)).alias("s")
-    unmatched = new.join(old.alias("t"), same_key, "left_anti").select(*data)
+    unmatched = new.join(old.alias("t"), same_key(keys), "left_anti").select(*data)
     return kept.unionByName(unmatched)
 
 

@@ -172,7 +172,7 @@ class SparkEngine:
             case Commit.BEGIN_ANEW:
                 deferred = committing.begin_anew(session, _as_first_rows(rows.frame), *written)
             case Commit.REWRITE:
-                only_inserts = prepared.only_inserts
+                only_inserts = prepared.counts.only_inserts
                 deferred = committing.rewrite(
                     session, rows.frame, *written, only_inserts=only_inserts
                 )

@@ -37,6 +37,14 @@ def sql_type(kind: ColumnType) -> str:
     return _SQL_TYPES.get(kind, kind)
 
 
+def same_key(keys: Sequence[str]) -> Column:
+    """Where a row `t` of the table and a row `s` of a batch have one key, NULL being a value."""
+    same = F.lit(True)
+    for key in keys:
+        same = same & F.col(f"t.{key}").eqNullSafe(F.col(f"s.{key}"))
+    return same
+
+
 def quoted(name: str) -> str:
     """A column name as SQL writes it."""
     return "`" + name.replace("`", "``") + "`"

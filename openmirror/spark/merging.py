@@ -68,7 +68,7 @@ def _folded(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFra
     schema, marked = batch.union.schema, prepared.marked
     changes = after_last_truncate(prepared.changes, marked)
     data = positional(len(schema.columns))
-    if prepared.only_inserts:
+    if prepared.counts.only_inserts:
         return changes.select(
             *data, F.lit(MergeKind.PLAIN_INSERT).alias(KIND), F.lit(True).alias(MAY_INSERT)
         )

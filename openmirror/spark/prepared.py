@@ -32,11 +32,6 @@ class SparkPrepared:
         return self.marked.counts
 
     @property
-    def only_inserts(self) -> bool:
-        """Whether no row needs a key."""
-        return self.counts.operations == self.counts.inserts
-
-    @property
     def truncates(self) -> bool:
         """Whether the table is emptied before these rows."""
         return bool(self.marked.truncates)
@@ -66,11 +61,6 @@ class FoldedPrepared:
     def phases(self) -> Phases:
         """What of the time went to folding."""
         return {Phase.FOLD: self.folded.fold_seconds}
-
-    @property
-    def only_inserts(self) -> bool:
-        """Whether no row needs a key."""
-        return self.counts.operations == self.counts.inserts
 
     @property
     def truncates(self) -> bool:
