@@ -30,6 +30,7 @@ from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reconciliation import reconcile
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.settings import Settings
+from openmirror.spark.copies import Copies
 from openmirror.spark.engine import SparkEngine
 from openmirror.spark.places import local_spark_paths
 from openmirror.stores.local.store import LocalStore
@@ -173,6 +174,7 @@ class Paths:
 
     small_batch: int = Settings.model_fields["small_batch"].default
     small_table: int = Settings.model_fields["small_table"].default
+    copies: bool = True
 
     def engine(self, spark: SparkSession, root: Path, store: FileStore) -> SparkEngine:
         return SparkEngine(
@@ -180,6 +182,7 @@ class Paths:
             local_spark_paths(str(root)),
             FileConverter(store),
             small_batches=SmallBatches(store, self.small_batch) if self.small_batch else None,
+            copies=Copies(store) if self.copies else None,
             small_table=self.small_table,
         )
 

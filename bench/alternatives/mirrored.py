@@ -10,9 +10,12 @@ from pathlib import Path
 from bench.alternatives.settings import HEAP
 from bench.alternatives.tasks import WORKERS, Task
 from openmirror import wiring
+from openmirror.operate.requests import Operator
+from openmirror.operate.requests import maintain as request_maintenance
 from openmirror.ports import TableEngine
 from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.reconcile.maintaining import maintain_table
 from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.reconciliation import reconcile_until_idle
 from openmirror.reconcile.root_ports import RootPorts
@@ -29,6 +32,10 @@ class Mirrored:
 
     def apply(self, task: Task, /) -> None:
         """Drain the mirror; one file of one table is reconciled alone, until nothing is left."""
+        if task.how == "maintain":
+            for table in task.tables:
+                self._maintain(TableFolder(task.mirror, TablePath.parse(table)))
+            return
         if len(task.tables) > 1 or task.last > task.first:
             done = drain(self._ports, self._engine, [task.mirror], WORKERS)
             if done.has_failed or done.stopped:
@@ -40,6 +47,11 @@ class Mirrored:
         """Reconcile one table, all checks and the decided batch included."""
         open_mirror(self._ports.store, mirror)
         reconcile_until_idle(self._ports, self._engine, TableFolder(mirror, TablePath.parse(table)))
+
+    def _maintain(self, table: TableFolder) -> None:
+        request_maintenance(self._ports, table, Operator("the bench"), full=False)
+        while maintain_table(self._ports, self._engine, table):
+            pass
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from openmirror.deltalog.actions import Damaged, actions_of
 from openmirror.deltalog.listing import Checkpoint, sort_out
@@ -52,7 +53,21 @@ class ListedLog:
             actions = actions_of(self._store, self._folder, part)
             state = after(state, checkpoint.version, part, actions)
         # Commits before a checkpoint may be gone, so what it lacks is nowhere.
-        return whole(state)
+        return self._with_own_record(whole(state))
+
+    def _with_own_record(self, state: LogState) -> LogState:
+        """With what the commit says of itself that a checkpoint was made of, where that is there.
+
+        The checkpoint does not have it; and the next commit of ours goes on from what this says.
+        """
+        if state.log.version not in self.files.commits:
+            return state
+        try:
+            own = self.commit(state.log.version).log
+        except Damaged:
+            return state
+        log = replace(state.log, batch_record=own.batch_record, has_unique_keys=own.has_unique_keys)
+        return replace(state, log=log)
 
     def forward(self, state: LogState) -> LogState:
         """The newest state, which every commit after this one leads to."""

@@ -22,6 +22,7 @@ from openmirror.plan.features import TableFeatures, features_of, features_of_new
 from openmirror.plan.observed import Limits, ObservedState, TablePolicy
 from openmirror.plan.opening import Opening
 from openmirror.plan.times import counted_from
+from openmirror.plan.unique_keys import unique_at
 from openmirror.protocol.rules import Broken
 from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
 from openmirror.protocol.sequence import START, Position, next_sequence, position_after
@@ -91,6 +92,7 @@ def _batch(
         may_create=observed.log is None and observed.retained is None,
         is_decided=opening.decided is not None,
         reread_through=observed.ledger.reread_through,
+        unique_at=unique_at(observed) if opening.kind is BatchKind.EXTEND else None,
     )
 
 

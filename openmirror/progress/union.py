@@ -38,6 +38,7 @@ from openmirror.progress.tables import (
     TableCleaned,
     TableContended,
     TableDropped,
+    TableKeysChecked,
     TableMaintained,
     TablePaused,
     TableRestored,
@@ -58,6 +59,7 @@ ProgressEvent: TypeAlias = (
     | TableRestored
     | TableCleaned
     | TableMaintained
+    | TableKeysChecked
     | MaintenanceFailed
     | TableUnreadable
     | TableContended

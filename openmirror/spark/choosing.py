@@ -25,17 +25,26 @@ class Commit(StrEnum):
     """Rows are added; none is looked for."""
     OVERWRITE = "overwrite"
     """The whole table is written again, with the batch applied: one job for a small table."""
+    REPLACE_KEYS = "replace-keys"
+    """Rows go by their keys, and the batch's come: rows of a large table are not read for it."""
     MERGE = "merge"
     """Rows are changed where they lie."""
 
 
-@dataclass(frozen=True)
-class TableSize:
-    """How large a table is, as far as that was known before its commit; a hint, not a promise."""
+_ADJACENT = 10
+"""So many keys apart at most, on average, a batch's keys lie in few files: a MERGE reads only
+those by their bounds, where a replace by keys reads the keys of all."""
 
+
+@dataclass(frozen=True, kw_only=True)
+class CurrentTable:
+    """What was known of a table right before a commit; another commit may come between."""
+
+    version: int
     files: int
     bytes: int
     has_change_data_feed: bool
+    has_deletion_vectors: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +60,17 @@ class BatchShape:
     """Whether its merge rows are in this process: they are few, and are whole rows."""
     widens: bool
     """Whether a column's type grows in place."""
-    table: TableSize | None = None
+    adds_columns: bool
+    whole_rows: bool
+    """Whether each row that it changes becomes the batch's row: not by a partial update, nor only
+    where its version column says so."""
+    rows: int
+    """Changes, before they are folded."""
+    keys: frozenset[str]
+    """Key columns, by position."""
+    unique_at: int | None
+    """As `Batch.unique_at`."""
+    table: CurrentTable | None = None
     """None where nobody knows."""
 
 
@@ -67,10 +86,31 @@ def choose(shape: BatchShape, small_table: int) -> Commit:
         return Commit.APPEND
     if shape.folded_here and not shape.widens and _is_small(shape.table, small_table):
         return Commit.OVERWRITE
-    return Commit.MERGE
+    return Commit.REPLACE_KEYS if _replaces_keys(shape) else Commit.MERGE
 
 
-def _is_small(table: TableSize | None, small_table: int) -> bool:
+def _replaces_keys(shape: BatchShape) -> bool:
+    """Whether a batch of upserts may take the rows of its keys away and add its own.
+
+    It is the same where each key is in one row at most, and is NULL in none of the batch; of keys
+    that are NULL this commit finds no row. Without deletion vectors it would gain little.
+    """
+    table, needs = shape.table, shape.needs
+    if table is None or table.version != shape.unique_at:
+        return False
+    if table.has_change_data_feed or not table.has_deletion_vectors:
+        return False
+    if needs.deletes or not shape.whole_rows or shape.widens or shape.adds_columns:
+        return False
+    return shape.keys <= needs.not_null and not _are_adjacent(shape)
+
+
+def _are_adjacent(shape: BatchShape) -> bool:
+    spans = [most - least for least, most in shape.needs.bounds.values()]
+    return bool(spans) and max(spans) <= _ADJACENT * shape.rows
+
+
+def _is_small(table: CurrentTable | None, small_table: int) -> bool:
     """Whether rewriting it is one short job. Its change feed would have every row twice."""
     if table is None or table.has_change_data_feed:
         return False

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 
-from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
 from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.plan.observed import TypeChange
-from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared, Transaction
+from openmirror.ports import BadFile, CommitResult, Converter, Prepared, Transaction
 from openmirror.ports.merge_rows import KIND, MAY_INSERT, BatchFolder, MergeKind, positions_of
 from openmirror.protocol.rows import NoRowToUpdate
 from openmirror.protocol.rules import Broken, Code
@@ -21,9 +21,11 @@ from openmirror.spark import committing
 from openmirror.spark.altering import set_features, set_properties
 from openmirror.spark.base_rows import first_without_base
 from openmirror.spark.choosing import BatchShape, Commit, choose
-from openmirror.spark.converting import Parts, converted
+from openmirror.spark.converting import converted
+from openmirror.spark.copies import CopiedFiles, Copies
 from openmirror.spark.failures import reading_files, spark_is_alive, storage_answers
 from openmirror.spark.features import needs_mapping, widens_in_place
+from openmirror.spark.holding import held, read_all
 from openmirror.spark.maintaining import maintain
 from openmirror.spark.markers import (
     MarkedRows,
@@ -32,11 +34,12 @@ from openmirror.spark.markers import (
     file_with,
     read_markers,
 )
-from openmirror.spark.merging import merge_rows, needs_of
+from openmirror.spark.merging import has_whole_rows, merge_rows, needs_of
 from openmirror.spark.pieces import Piece, pieces
 from openmirror.spark.places import SparkPaths
 from openmirror.spark.prepared import FoldedPrepared, SparkPrepared
 from openmirror.spark.reading import read_changes
+from openmirror.spark.replacing_keys import are_unique, knows_how, replace_keys
 from openmirror.spark.state_ahead import StateAhead
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
 from openmirror.table.control import BatchKind
@@ -59,16 +62,19 @@ class SparkEngine:
         settings: Mapping[str, str] | None = None,
         *,
         conversion_threads: int = 2,
+        copies: Copies | None = None,
         small_batches: BatchFolder | None = None,
         small_table: int = 0,
     ) -> None:
-        """`small_batches` folds what Spark need not; `small_table` is how many bytes a table may
-        have that is written again whole rather than merged into."""
+        """`copies` are read instead of change files, where Spark runs on this machine alone; else
+        it holds their rows. `small_batches` folds what Spark need not; `small_table` is how many
+        bytes a table may have that is written again whole rather than merged into."""
         self._spark = spark
         self._spark_path = spark_path
         self._converter = converter
         self._conversion_threads = conversion_threads
         self._settings = dict(settings or {})
+        self._copies = copies
         self._small_batches = small_batches
         self._small_table = small_table
         self._ahead = StateAhead(self._fresh)
@@ -84,36 +90,44 @@ class SparkEngine:
             return self._read(batch)
 
     def _read(self, batch: Batch) -> Prepared | BadFile:
-        with converted(self._converter, batch, self._conversion_threads) as parts:
-            return parts if isinstance(parts, BadFile) else self._hold(batch, parts)
-
-    def _hold(self, batch: Batch, parts: Parts) -> Prepared | BadFile:
-        session, read = self._fresh(), list(pieces(batch.files, parts.by_file))
-        with reading_files(batch, self._spark_path, read) as failed:
-            changes = read_changes(session, self._spark_path, batch, read)
-            # Materialised, because a file may be replaced between here and the commit.
-            held = changes.localCheckpoint(eager=True, storageLevel=StorageLevel.MEMORY_AND_DISK)
-        if failed.file is not None:
-            return failed.file
-        marked = self._marked(session, held, batch, read)
-        if isinstance(marked, BadFile):
-            SparkPrepared(session, held, MarkedRows(Counts()), {}).release()
-            return marked
-        counts = replace(marked.counts, first_truncated=parts.truncated)
-        return SparkPrepared(session, held, replace(marked, counts=counts), parts.checksums)
+        with ExitStack() as stack:
+            parts = stack.enter_context(converted(self._converter, batch, self._conversion_threads))
+            if isinstance(parts, BadFile):
+                return parts
+            copied = CopiedFiles({}, {})
+            if self._copies:
+                others = [f for f in batch.files if f.sequence not in parts.by_file]
+                copied = stack.enter_context(self._copies.of(others))
+            read = list(pieces(batch.files, parts.by_file, self._spark_path, copied.paths))
+            session = self._fresh()
+            with reading_files(batch, read) as failed:
+                changes = read_changes(session, batch, read)
+                if not self._copies:
+                    changes = stack.enter_context(held(changes))
+                marked = self._marked(session, changes, batch, read)
+            if failed.file is not None:
+                return failed.file
+            if isinstance(marked, BadFile):
+                return marked
+            counts = replace(marked.counts, first_truncated=parts.truncated)
+            marked = replace(marked, counts=counts)
+            checksums = {**copied.checksums, **parts.checksums}
+            return SparkPrepared(session, changes, marked, checksums, stack.pop_all().close)
 
     def _marked(
-        self, session: SparkSession, held: DataFrame, batch: Batch, read: list[Piece]
+        self, session: SparkSession, changes: DataFrame, batch: Batch, read: list[Piece]
     ) -> MarkedRows | BadFile:
         known = counts_without_reading(batch)
         if known is not None:
+            if self._copies:
+                read_all(changes)
             return MarkedRows(known)
-        marked = read_markers(session, self._spark_path, held, batch, read)
+        marked = read_markers(session, changes, batch, read, reads_all=bool(self._copies))
         if isinstance(marked, BadFile) or not marked.absent:
             return marked
         with storage_answers(batch.table), commit_outcome():
             # A table that is gone is found by the commit, which then does not happen.
-            without = self._without_base(session, held, marked, batch)
+            without = self._without_base(session, changes, marked, batch)
             if without is not None:
                 sequence, row = without
                 detail = str(NoRowToUpdate(row))
@@ -123,13 +137,13 @@ class SparkEngine:
         return marked
 
     def _without_base(
-        self, session: SparkSession, held: DataFrame, marked: MarkedRows, batch: Batch
+        self, session: SparkSession, changes: DataFrame, marked: MarkedRows, batch: Batch
     ) -> RowPlace | None:
         schema, present = batch.union.schema, None
         if batch.kind is BatchKind.EXTEND:
             present = committing.present_rows(session, self._spark_path(batch.table), schema)
         keys = positions_of(schema, batch.frozen.key_columns)
-        return first_without_base(held, marked, keys, present)
+        return first_without_base(changes, marked, keys, present)
 
     def commit(
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
@@ -180,6 +194,8 @@ class SparkEngine:
                 committing.append(rows.frame, *written)
             case Commit.OVERWRITE:
                 committing.overwrite(session, rows.frame, *written)
+            case Commit.REPLACE_KEYS:
+                replace_keys(session, rows.frame, *written)
             case Commit.MERGE:
                 committing.merge(session, rows, batch, table)
         if deferred:
@@ -193,15 +209,24 @@ class SparkEngine:
         session: SparkSession,
         table: str,
     ) -> BatchShape:
-        is_folded, is_there = isinstance(prepared, FoldedPrepared), batch.kind is BatchKind.EXTEND
+        is_folded, union = isinstance(prepared, FoldedPrepared), batch.union
+        unique_at = batch.unique_at
+        if unique_at is not None and not knows_how(session):
+            unique_at = None
+        asks = batch.kind is BatchKind.EXTEND and (is_folded or unique_at is not None)
         return BatchShape(
             kind=batch.kind,
             truncates=prepared.truncates,
             rewrites=_must_rewrite(batch),
-            widens=bool(batch.union.widened),
+            widens=bool(union.widened),
+            adds_columns=bool(union.added),
             needs=needs_of(prepared),
             folded_here=is_folded,
-            table=self._ahead.size(session, table) if is_folded and is_there else None,
+            whole_rows=isinstance(prepared, FoldedPrepared) or has_whole_rows(prepared, batch),
+            rows=prepared.counts.operations,
+            keys=frozenset(positions_of(union.schema, batch.frozen.key_columns)),
+            unique_at=unique_at,
+            table=self._ahead.current(session, table) if asks else None,
         )
 
     def commit_without_rows(
@@ -222,6 +247,16 @@ class SparkEngine:
             with commit_outcome() as outcome:
                 committing.create_empty(session, create, self._spark_path(table), transaction)
         return outcome.result
+
+    def has_unique_keys(self, table: StorePath, keys: tuple[str, ...], version: int) -> bool | None:
+        """Ask the rows of a table, in one query of its keys; None where nothing comes of it."""
+        place, session = self._spark_path(table), self._fresh()
+        with spark_is_alive(), storage_answers(table), commit_outcome() as outcome:
+            current = self._ahead.current(session, place)
+            if current is None or current.version != version or not knows_how(session):
+                return None
+            unique = are_unique(session, place, keys, version)
+        return unique if outcome.result is CommitResult.DONE else None
 
     def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
         """Do one step of maintenance, in a session that carries no transaction."""

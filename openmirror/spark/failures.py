@@ -23,7 +23,6 @@ from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile
 from openmirror.protocol.rules import Broken, Code
 from openmirror.spark.pieces import LocatedBy, Piece
-from openmirror.spark.places import SparkPaths
 
 _GONE = ("PATH_NOT_FOUND", "FAILED_READ_FILE.FILE_NOT_EXIST")
 _UNREADABLE = "FAILED_READ_FILE"
@@ -37,7 +36,7 @@ class Failure:
 
 
 @contextmanager
-def reading_files(batch: Batch, spark_path: SparkPaths, read: Iterable[Piece]) -> Iterator[Failure]:
+def reading_files(batch: Batch, read: Iterable[Piece]) -> Iterator[Failure]:
     """Turn Spark's error about a damaged file into BadFile, and about a missing one into NotThere.
 
     A footer that parses does not prove that the pages behind it do; only reading them does.
@@ -53,7 +52,7 @@ def reading_files(batch: Batch, spark_path: SparkPaths, read: Iterable[Piece]) -
         for condition, path in _conditions(error):
             if condition in _GONE:
                 raise NotThere(f"a file of {batch.folder} went while it was read") from error
-            file = _landed(path, spark_path, read)
+            file = _landed(path, read)
             if condition.startswith(_UNREADABLE) and file is not None:
                 detail = f"its footer is valid, but its data cannot be read: {_reason(error)}"
                 failure.file = BadFile(file.name, Broken(Code.FILE_UNREADABLE, detail))
@@ -61,12 +60,12 @@ def reading_files(batch: Batch, spark_path: SparkPaths, read: Iterable[Piece]) -
         raise
 
 
-def _landed(uri: str, spark_path: SparkPaths, read: Iterable[Piece]) -> LandedFile | None:
+def _landed(uri: str, read: Iterable[Piece]) -> LandedFile | None:
     """The change file whose path Spark names, quoted as a URI; None for a part of one."""
     path = unquote(uri)
     for piece in read:
         # Spark puts as many slashes behind a scheme as it likes, so only what follows is compared.
-        _, _, rest = spark_path(piece.path).rpartition("://")
+        _, _, rest = piece.path.rpartition("://")
         if piece.located_by is not LocatedBy.PART_NAME and path.endswith(rest):
             return piece.file
     return None

@@ -18,8 +18,8 @@ from openmirror.protocol.partial_updates import absent_columns
 from openmirror.protocol.rows import UPDATES, WITHOUT_KEY, Marker
 from openmirror.protocol.rules import Broken
 from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, quoted
+from openmirror.spark.holding import every_value
 from openmirror.spark.pieces import Piece
-from openmirror.spark.places import SparkPaths
 from openmirror.spark.reading import open_pieces
 
 RowPlace = tuple[int, int]
@@ -59,14 +59,16 @@ def counts_without_reading(batch: Batch) -> Counts | None:
 
 def read_markers(
     session: SparkSession,
-    spark_path: SparkPaths,
     changes: DataFrame,
     batch: Batch,
     read: Sequence[Piece],
+    *,
+    reads_all: bool = False,
 ) -> MarkedRows | BadFile:
     """Rows by kind, or the first file with a row that the table's rules refuse.
 
-    `changes` are the rows of the pieces that were `read`, which must still be there.
+    `changes` are the rows of the pieces that were `read`, which must still be there. With
+    `reads_all` every value is read, else what is asked here.
     """
     marker, place = F.col(MARKER), F.struct(SEQUENCE, ROW)
     allowed = Marker if batch.frozen.key_columns else WITHOUT_KEY
@@ -85,6 +87,7 @@ def read_markers(
         *(F.count_if(F.col(name).isNull()).alias(f"nulls_{name}") for name in keys),
         *(F.min(_as_number(changes, name)).alias(f"least_{name}") for name in whole),
         *(F.max(_as_number(changes, name)).alias(f"most_{name}") for name in whole),
+        *((every_value(changes),) if reads_all else ()),
     ).collect()
     first: RowPlace | None = counted["refused"] and tuple(counted["refused"])
     counts = Counts(counted["inserts"], counted["updates"], counted["deletes"])
@@ -105,7 +108,7 @@ def read_markers(
     sequence, row = first
     file = file_with(batch, sequence)
     of_file = [piece for piece in read if piece.file is file]
-    return BadFile(file.name, _broken(session, spark_path, of_file, row, _rules(batch, file)))
+    return BadFile(file.name, _broken(session, of_file, row, _rules(batch, file)))
 
 
 def _is_whole(kind: DataType) -> bool:
@@ -170,7 +173,6 @@ def _absent(
 
 def _broken(
     session: SparkSession,
-    spark_path: SparkPaths,
     read: Sequence[Piece],
     row: int,
     rules: MarkerRules,
@@ -179,7 +181,7 @@ def _broken(
     piece = max((p for p in read if p.first_row <= row), key=lambda p: p.first_row)
     facts = piece.file.facts
     assert facts is not None
-    frame = open_pieces(session, spark_path, [piece])
+    frame = open_pieces(session, [piece])
     value: object = None
     if facts.marker is not None:
         at = frame.metadataColumn("_metadata")["row_index"]

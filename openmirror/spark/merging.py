@@ -42,6 +42,11 @@ def needs_of(prepared: SparkPrepared | FoldedPrepared) -> MergeNeeds:
     )
 
 
+def has_whole_rows(prepared: SparkPrepared, batch: Batch) -> bool:
+    """Whether each merge row replaces what it matches, whole and whatever that is."""
+    return not prepared.marked.absent and version_column_of(batch) is None
+
+
 def merge_rows(
     prepared: SparkPrepared | FoldedPrepared,
     batch: Batch,

@@ -20,7 +20,7 @@ from openmirror.plan.read_rules import ReadRules
 from openmirror.ports import Part
 from openmirror.protocol.sequence import Sequence as Number
 from openmirror.spark.places import SparkPaths
-from openmirror.table.layout import PART_NUMBER, StorePath, name_of
+from openmirror.table.layout import PART_NUMBER, name_of
 
 _DIGITS = 20
 
@@ -44,7 +44,8 @@ class Piece:
     """One Parquet file for Spark, with all rows of a change file or some."""
 
     file: LandedFile
-    path: StorePath
+    path: str
+    """As Spark names it."""
     first_row: int
     located_by: LocatedBy
 
@@ -67,14 +68,20 @@ def _is_seen(name: str) -> bool:
     return not hidden and ":" not in name
 
 
-def pieces(files: Iterable[LandedFile], parts: PartsByFile) -> Iterator[Piece]:
-    """What Spark reads for these files, in their order."""
+def pieces(
+    files: Iterable[LandedFile],
+    parts: PartsByFile,
+    spark_path: SparkPaths,
+    copies: Mapping[Number, str] | None = None,
+) -> Iterator[Piece]:
+    """What Spark reads for these files, in their order: parts, copies, or the files themselves."""
     for file in files:
         for part in parts.get(file.sequence, ()):
-            yield Piece(file, part.path, part.first_row, LocatedBy.PART_NAME)
+            yield Piece(file, spark_path(part.path), part.first_row, LocatedBy.PART_NAME)
         if file.sequence not in parts:
-            own = name_of(file.path).startswith(f"{file.sequence:0{_DIGITS}d}.")
-            yield Piece(file, file.path, 0, LocatedBy.OWN_NAME if own else LocatedBy.PATH_LIST)
+            path = (copies or {}).get(file.sequence) or spark_path(file.path)
+            own = path.rpartition("/")[2].startswith(f"{file.sequence:0{_DIGITS}d}.")
+            yield Piece(file, path, 0, LocatedBy.OWN_NAME if own else LocatedBy.PATH_LIST)
 
 
 def spelled(session: SparkSession, path: str) -> str:
@@ -84,15 +91,13 @@ def spelled(session: SparkSession, path: str) -> str:
     return str(java_path(uri).toUri().toString())
 
 
-def sequence_of(
-    session: SparkSession, spark_path: SparkPaths, read: Sequence[Piece], metadata: Column
-) -> Column:
+def sequence_of(session: SparkSession, read: Sequence[Piece], metadata: Column) -> Column:
     """The sequence of each row of pieces that are located in one way, as bigint."""
     if read[0].located_by is not LocatedBy.PATH_LIST:
         return F.substring(metadata["file_name"], 1, _DIGITS).cast("bigint")
     listed: list[Column] = []
     for piece in read:
-        listed += (F.lit(spelled(session, spark_path(piece.path))), F.lit(int(piece.file.sequence)))
+        listed += (F.lit(spelled(session, piece.path)), F.lit(int(piece.file.sequence)))
     path = metadata["file_path"]
     unknown = F.raise_error(F.concat(F.lit("a path that nobody asked for: "), path))
     # A row without a sequence would be lost further on, so it must not come that far.

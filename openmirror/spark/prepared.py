@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,12 +17,14 @@ from openmirror.table.phases import Phase, Phases
 
 @dataclass
 class SparkPrepared:
-    """A batch held by Spark: what later happens to its files cannot reach it."""
+    """A batch for Spark to fold: what later happens to its files cannot reach it."""
 
     session: SparkSession
     changes: DataFrame
+    """Read anew each time, from copies, or held by Spark."""
     marked: MarkedRows
     checksums: Mapping[Sequence, Checksum]
+    let_go: Callable[[], None]
     phases: Phases = field(default_factory=dict)
     """Empty: all was reading, for Spark folds during the commit."""
 
@@ -37,8 +39,8 @@ class SparkPrepared:
         return bool(self.marked.truncates)
 
     def release(self) -> None:
-        """Let Spark forget the rows: `unpersist` of the frame would not free them."""
-        self.changes._jdf.queryExecution().logical().rdd().unpersist(False)
+        """Let go of copies, or of rows that Spark holds."""
+        self.let_go()
 
 
 @dataclass

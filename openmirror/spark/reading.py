@@ -17,7 +17,6 @@ from openmirror.protocol.rows import Marker
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, quoted, sql_type
 from openmirror.spark.pieces import MOST_LISTED, LocatedBy, Piece, row_of, sequence_of
-from openmirror.spark.places import SparkPaths
 
 _PATTERN_CHARACTERS = frozenset("\\[]{}*?")
 _PATTERNS = "__globPaths__"
@@ -32,9 +31,7 @@ Hadoop wrote leaves it behind."""
 _Shape = tuple[tuple[tuple[str, str], ...], str | None, str | None, LocatedBy, int, str]
 
 
-def read_changes(
-    session: SparkSession, spark_path: SparkPaths, batch: Batch, read: Sequence[Piece]
-) -> DataFrame:
+def read_changes(session: SparkSession, batch: Batch, read: Sequence[Piece]) -> DataFrame:
     """Every row of a batch's files as c0…, sequence, row, marker, absent; lazy.
 
     `read` is their pieces. `absent` is the marker's text in partial updates, and NULL elsewhere.
@@ -43,17 +40,14 @@ def read_changes(
     read covers only some type pairs, a cast after the read covers all. A column that a file lacks
     is NULL. An unreadable marker is NULL too, which `count_markers` refuses.
     """
-    frames = [
-        _read_shape(session, spark_path, shape, batch)
-        for shape in _by_shape(spark_path, read).values()
-    ]
+    frames = [_read_shape(session, shape, batch) for shape in _by_shape(read).values()]
     changes = frames[0]
     for frame in frames[1:]:
         changes = changes.unionByName(frame)
     return changes
 
 
-def _by_shape(spark_path: SparkPaths, read: Iterable[Piece]) -> dict[_Shape, list[Piece]]:
+def _by_shape(read: Iterable[Piece]) -> dict[_Shape, list[Piece]]:
     shapes: dict[_Shape, list[Piece]] = {}
     listed = 0
     for piece in read:
@@ -61,29 +55,27 @@ def _by_shape(spark_path: SparkPaths, read: Iterable[Piece]) -> dict[_Shape, lis
         columns = tuple((column.name, column.type) for column in facts.schema.columns)
         listed += piece.located_by is LocatedBy.PATH_LIST
         group = listed // MOST_LISTED if piece.located_by is LocatedBy.PATH_LIST else 0
-        alone = piece.path if _must_be_read_alone(spark_path(piece.path)) else ""
+        alone = piece.path if _must_be_read_alone(piece.path) else ""
         shape = (columns, facts.marker, facts.marker_type, piece.located_by, group, alone)
         shapes.setdefault(shape, []).append(piece)
     return shapes
 
 
-def _read_shape(
-    session: SparkSession, spark_path: SparkPaths, read: list[Piece], batch: Batch
-) -> DataFrame:
+def _read_shape(session: SparkSession, read: list[Piece], batch: Batch) -> DataFrame:
     facts = _facts(read[0].file)
-    frame = open_pieces(session, spark_path, read)
+    frame = open_pieces(session, read)
     metadata = frame.metadataColumn("_metadata")
     marker = _marker(facts, batch)
     return frame.select(
         *_data_columns(facts, batch.union.schema),
-        sequence_of(session, spark_path, read, metadata).alias(SEQUENCE),
+        sequence_of(session, read, metadata).alias(SEQUENCE),
         row_of(read[0].located_by, metadata).alias(ROW),
         marker.alias(MARKER),
         _absent(facts).alias(ABSENT),
     )
 
 
-def open_pieces(session: SparkSession, spark_path: SparkPaths, read: Sequence[Piece]) -> DataFrame:
+def open_pieces(session: SparkSession, read: Sequence[Piece]) -> DataFrame:
     """Pieces of one shape, with their own columns. The one place where a path is handed to Spark.
 
     Each path is a file's own, so a folder `Key=Value` above it makes no column.
@@ -94,9 +86,9 @@ def open_pieces(session: SparkSession, spark_path: SparkPaths, read: Sequence[Pi
         columns.append(f"{quoted(facts.marker)} {sql_type(facts.marker_type)}")  # type: ignore[arg-type]
     # Spark parses no empty text; files without a typed column still have rows.
     reader = session.read.schema(", ".join(columns) or StructType()).options(**_WITHOUT_CHECKSUMS)
-    if len(read) == 1 and _must_be_read_alone(spark_path(read[0].path)):
-        return reader.option(_PATTERNS, "false").parquet(spark_path(read[0].path))
-    return reader.parquet(*(_literal(spark_path(piece.path)) for piece in read))
+    if len(read) == 1 and _must_be_read_alone(read[0].path):
+        return reader.option(_PATTERNS, "false").parquet(read[0].path)
+    return reader.parquet(*(_literal(piece.path) for piece in read))
 
 
 def _must_be_read_alone(path: str) -> bool:

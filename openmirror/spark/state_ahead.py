@@ -20,11 +20,12 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from openmirror.spark.choosing import TableSize
+from openmirror.spark.choosing import CurrentTable
 
 _DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog"
 _NONE = "scala.None$"
 _FEED = "delta.enableChangeDataFeed"
+_VECTORS = "delta.enableDeletionVectors"
 
 
 class StateAhead:
@@ -36,7 +37,7 @@ class StateAhead:
         self._session: SparkSession | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="state-ahead")
         self._lock = threading.Lock()
-        self._states: dict[str, Future[TableSize | None]] = {}
+        self._states: dict[str, Future[CurrentTable | None]] = {}
         self._commits = 0
 
     def committing(self) -> None:
@@ -59,8 +60,8 @@ class StateAhead:
             if table not in self._states:
                 self._states[table] = self._pool.submit(self._ahead, table)
 
-    def size(self, session: SparkSession, table: str) -> TableSize | None:
-        """How large a table is, before a commit; None where nobody knows.
+    def current(self, session: SparkSession, table: str) -> CurrentTable | None:
+        """What a table is right before a commit; None where nobody knows.
 
         A state that is underway is waited for, and one that has not begun is computed here: the
         commit would do it at once otherwise, and beside the other.
@@ -68,27 +69,37 @@ class StateAhead:
         with self._lock:
             state = self._states.get(table)
         if state is None or state.cancel():
-            return _size(session, table)
+            return _current(session, table)
         return state.result()
 
-    def _ahead(self, table: str) -> TableSize | None:
+    def _ahead(self, table: str) -> CurrentTable | None:
         if self._session is None:
             self._session = self._fresh()
-        return _size(self._session, table)
+        return _current(self._session, table)
 
 
-def _size(session: SparkSession, table: str) -> TableSize | None:
+def _current(session: SparkSession, table: str) -> CurrentTable | None:
     try:
         snapshot = newest_snapshot(session, table)
         if snapshot is None:
             return None
         # Asking for this is what computes the state.
         files = int(snapshot.numOfFiles())
-        feed = str(snapshot.metadata().configuration().get(_FEED).toString())
-        return TableSize(files, int(snapshot.sizeInBytes()), "true" in feed.lower())
+        properties = snapshot.metadata().configuration()
+        return CurrentTable(
+            version=int(snapshot.version()),
+            files=files,
+            bytes=int(snapshot.sizeInBytes()),
+            has_change_data_feed=_is_on(properties, _FEED),
+            has_deletion_vectors=_is_on(properties, _VECTORS),
+        )
     except (Py4JError, PySparkException):
         # The table is gone, or its log broken, or Spark has ended: the commit says which.
         return None
+
+
+def _is_on(properties: Any, name: str) -> bool:
+    return "true" in str(properties.get(name).toString()).lower()
 
 
 def newest_snapshot(session: SparkSession, table: str) -> Any | None:

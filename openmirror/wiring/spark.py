@@ -210,17 +210,21 @@ def _engine(
     own: Mapping[str, str] | None = None,
 ) -> TableEngine:
     from openmirror.columnar.small_batches import SmallBatches
+    from openmirror.spark.copies import Copies
     from openmirror.spark.engine import SparkEngine
 
     is_account = isinstance(settings.root_given(), AccountUrl)
     store = account_store(settings) if is_account else LocalStore(local_root(settings))
     threads, small = settings.conversion_threads, settings.small_batch
+    # Single nodes of Databricks are this machine, too.
+    is_here = str(spark.sparkContext.master).startswith("local")
     return SparkEngine(
         spark,
         spark_path,
         FileConverter(store),
         own,
         conversion_threads=threads,
+        copies=Copies(store, threads) if is_here else None,
         small_batches=SmallBatches(store, small, threads) if small else None,
         small_table=settings.small_table,
     )

@@ -85,7 +85,7 @@ class ReferenceEngine(PaperEngine):
                 return parts
             files = []
             for file in batch.files:
-                read = self._changes(file, pieces([file], parts.by_file), batch)
+                read = self._changes(file, pieces([file], parts.by_file, str), batch)
                 if isinstance(read, BadFile):
                     return read
                 files.append(read)
@@ -106,7 +106,9 @@ class ReferenceEngine(PaperEngine):
         frozen = batch.frozen
         rules = MarkerRules(frozen.key_columns, facts.schema.names, frozen.version_column)
         try:
-            tables = [open_parquet(io.BytesIO(self._store.read(p.path).data)) for p in read]
+            tables = [
+                open_parquet(io.BytesIO(self._store.read(StorePath(p.path)).data)) for p in read
+            ]
         except (pa.ArrowException, OSError) as error:
             return BadFile(file.name, Broken(Code.FILE_UNREADABLE, str(error)))
         for row in (row for table in tables for row in parquet_rows(table)):

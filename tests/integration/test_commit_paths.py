@@ -242,7 +242,7 @@ def test_the_state_of_a_table_is_computed_once_whoever_wants_it(
     monkeypatch.setattr(state_ahead, "newest_snapshot", snapshot)
     ahead = StateAhead(lambda: fresh_session(spark))
     # Nobody wanted it: the commit does it itself.
-    size = ahead.size(spark, path)
+    size = ahead.current(spark, path)
     assert size is not None
     assert (size.files, size.has_change_data_feed) == (1, False)
     assert size.bytes > 0
@@ -251,15 +251,15 @@ def test_the_state_of_a_table_is_computed_once_whoever_wants_it(
     ahead.committed(path)
     ahead.want(path)
     ahead._states[path].result()
-    assert ahead.size(spark, path) == size
-    assert ahead.size(spark, path) == size
+    assert ahead.current(spark, path) == size
+    assert ahead.current(spark, path) == size
     assert [name.partition("_")[0] for name in computed] == ["MainThread", "state-ahead"]
     # While others commit, cores are theirs.
     ahead.committing()
     ahead.committing()
     ahead.committed(path)
     assert len(computed) == 2
-    assert ahead.size(spark, path) == size
+    assert ahead.current(spark, path) == size
     assert computed[2:] == ["MainThread"]
 
 
@@ -280,7 +280,7 @@ def test_a_state_that_cannot_be_computed_is_no_failure(table: Watched) -> None:
     whole, ahead = log.read_bytes(), StateAhead(lambda: fresh_session(table.mirror.spark))
     for broken in (b"", b"no json"):
         log.write_bytes(broken)
-        assert ahead.size(table.mirror.spark, f"{table.path}/../t") is None
+        assert ahead.current(table.mirror.spark, f"{table.path}/../t") is None
     log.write_bytes(whole)
     table.apply((UPDATE, 1, "A"))
     assert table.rows == [(1, "A")]

@@ -32,6 +32,7 @@ from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
 from openmirror.protocol.sequence import Position, Sequence
 from openmirror.spark import reading
 from openmirror.spark.access import abfs_settings
+from openmirror.spark.copies import Copies
 from openmirror.spark.engine import SparkEngine, SparkPrepared
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE
 from openmirror.spark.places import account_spark_paths, local_spark_paths
@@ -82,9 +83,12 @@ class Root:
     engine: SparkEngine
 
 
-def local(root: Path, spark: SparkSession) -> Root:
-    store = LocalStore(root)
-    return Root(store, SparkEngine(spark, local_spark_paths(str(root)), converter(store)))
+@pytest.fixture(params=["copied", "held"])
+def root(request: pytest.FixtureRequest, tmp_path: Path, spark: SparkSession) -> Root:
+    """A folder, whose files Spark reads from copies, or holds."""
+    store, paths = LocalStore(tmp_path), local_spark_paths(str(tmp_path))
+    copies = Copies(store) if request.param == "copied" else None
+    return Root(store, SparkEngine(spark, paths, converter(store), copies=copies))
 
 
 def converter(store: FileStore) -> FileConverter:
@@ -187,10 +191,9 @@ def expected(count: int) -> list[tuple[object, ...]]:
 
 
 def test_every_name_is_read_and_no_number_is_taken_from_one(
-    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    root: Root, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "MOST_LISTED", 4)  # several lists
-    root = local(tmp_path, spark)
     assert read(root, batch(root, of_names(NAMES))) == expected(len(NAMES))
     assert leftovers(root) == ()
 
@@ -250,10 +253,8 @@ def of_every_type() -> pa.Table:
     return pa.table({name: pc.if_else(gaps, array, None) for name, array in columns.items()})
 
 
-def test_every_encoding_and_every_codec_of_parquet_is_read(
-    tmp_path: Path, spark: SparkSession
-) -> None:
-    root, whole = local(tmp_path, spark), of_every_type()
+def test_every_encoding_and_every_codec_of_parquet_is_read(root: Root) -> None:
+    whole = of_every_type()
     columns = whole.to_pydict()
     for version in ("1.0", "2.0"):
         ways: list[dict[str, Any]] = [{"compression": codec} for codec in _CODECS]
@@ -273,18 +274,20 @@ def test_every_encoding_and_every_codec_of_parquet_is_read(
             ), ways[sequence - 1]
 
 
-def damaged(of: pa.Table) -> bytes:
-    data = bytearray(parquet(of))
-    data[4:60] = bytes(56)
+def damaged(of: pa.Table, column: int = 0) -> bytes:
+    """The file with zeros where the pages of one column are."""
+    data = bytearray(parquet(of, use_dictionary=False))
+    chunk = pq.read_metadata(pa.BufferReader(bytes(data))).row_group(0).column(column)
+    at, size = chunk.data_page_offset, chunk.total_compressed_size
+    data[at : at + size] = bytes(size)
     return bytes(data)
 
 
-@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize(("nested", "column"), [(False, 0), (False, 2), (True, 0)])
 def test_a_damaged_file_is_named_as_it_lies_in_the_folder(
-    tmp_path: Path, spark: SparkSession, *, nested: bool
+    root: Root, *, nested: bool, column: int
 ) -> None:
-    root = local(tmp_path, spark)
-    bad = ("Year=2025/a %20[b].parquet", damaged(table(2, nested=nested)))
+    bad = ("Year=2025/a %20[b].parquet", damaged(table(2, nested=nested), column))
     files = [("Year=2024/a %20[b].parquet", table(1)), bad, ("z.parquet", table(3, nested=True))]
     found = root.engine.read(batch(root, files))
     assert isinstance(found, BadFile), found
@@ -292,10 +295,28 @@ def test_a_damaged_file_is_named_as_it_lies_in_the_folder(
     assert leftovers(root) == ()
 
 
-def test_a_wrong_marker_is_named_by_its_row_in_the_change_file(
-    tmp_path: Path, spark: SparkSession
+def test_a_batch_of_inserts_with_a_damaged_file_is_refused_before_it_is_decided(
+    root: Root,
 ) -> None:
-    root = local(tmp_path, spark)
+    whole = table(1).drop_columns(["__rowMarker__"])
+    files = [("1.parquet", whole), ("2.parquet", damaged(whole, 2))]
+    found = root.engine.read(batch(root, files))
+    assert isinstance(found, BadFile), found
+    assert (found.name, found.broken.code) == ("2.parquet", Code.FILE_UNREADABLE)
+
+
+def test_what_becomes_of_a_file_once_it_is_read_does_not_reach_the_batch(root: Root) -> None:
+    planned = batch(root, [("a.parquet", table(1)), ("b.parquet", table(2, nested=True))])
+    prepared = root.engine.read(planned)
+    assert isinstance(prepared, SparkPrepared)
+    root.store.write(planned.files[0].path, parquet(table(7)))
+    root.store.delete_file(planned.files[1].path)
+    assert sorted(row["c0"] for row in prepared.changes.collect()) == [1, 1, 1, 2, 2, 2]
+    prepared.release()
+    assert leftovers(root) == ()
+
+
+def test_a_wrong_marker_is_named_by_its_row_in_the_change_file(root: Root) -> None:
     wrong = pa.table({"id": [1] * 6, "l": [[1]] * 6, "__rowMarker__": [0, 0, 0, 0, 7, 9]})
     found = root.engine.read(batch(root, [("a.parquet", table(1)), ("b/c.parquet", wrong)]))
     assert isinstance(found, BadFile), found
@@ -304,10 +325,7 @@ def test_a_wrong_marker_is_named_by_its_row_in_the_change_file(
     assert leftovers(root) == ()
 
 
-def test_the_first_file_whose_conversion_fails_is_the_one_that_is_named(
-    tmp_path: Path, spark: SparkSession
-) -> None:
-    root = local(tmp_path, spark)
+def test_the_first_file_whose_conversion_fails_is_the_one_that_is_named(root: Root) -> None:
     beyond = pa.table({"id": [1, 1], "t": pa.array([1, 86_400_000], pa.time32("ms"))})
     files = [(f"{number}.parquet", beyond) for number in range(2, 6)]
     found = root.engine.read(batch(root, [("1.parquet", table(1, nested=True)), *files]))
@@ -317,10 +335,7 @@ def test_the_first_file_whose_conversion_fails_is_the_one_that_is_named(
     assert leftovers(root) == ()
 
 
-def test_a_file_that_goes_or_changes_while_it_is_converted_is_a_lost_race(
-    tmp_path: Path, spark: SparkSession
-) -> None:
-    root = local(tmp_path, spark)
+def test_a_file_that_goes_or_changes_while_it_is_converted_is_a_lost_race(root: Root) -> None:
     planned = batch(root, [("a.parquet", table(1, nested=True))])
     path = planned.files[0].path
     root.store.write(path, parquet(table(2, nested=True)))

@@ -23,8 +23,9 @@ from tests.property.histories import History, random_history
 from tests.property.traits import EVERY_TRAIT, traits
 from tests.zone import EVERY_PATH, Mirror, Paths, Zone, bag
 
-PATHS = (EVERY_PATH, Paths(small_table=0), Paths(small_batch=0))
-"""Every quicker path, those without the replace of whole tables, and Spark's own way."""
+PATHS = (EVERY_PATH, Paths(small_table=0), Paths(small_batch=0), Paths(small_batch=0, copies=False))
+"""Every quicker path, those without the replace of whole tables, and Spark's own way: of copies,
+and of rows that it holds."""
 
 
 class Recording:
@@ -55,8 +56,11 @@ class Recording:
     ) -> CommitResult:
         return self._engines[0].commit_without_rows(table, transaction, create)
 
+    def has_unique_keys(self, table: Any, keys: tuple[str, ...], version: int) -> bool | None:
+        return self._engines[0].has_unique_keys(table, keys, version)
+
     def maintain(self, table: Any, step: MaintenanceStep) -> CommitResult:
-        return self._engine.maintain(table, step)
+        return self._engines[0].maintain(table, step)
 
     def replay(self, batch: Batch, transaction: Transaction, batch_record: str) -> None:
         prepared = self._of(batch).read(batch)

@@ -8,11 +8,17 @@ from typing import Any
 import pytest
 
 from openmirror.ports.merge_rows import MergeNeeds
-from openmirror.spark.choosing import BatchShape, Commit, TableSize, choose
+from openmirror.spark.choosing import BatchShape, Commit, CurrentTable, choose
 from openmirror.table.control import BatchKind
 
 SMALL = 1000
-TABLE = TableSize(files=1, bytes=SMALL, has_change_data_feed=False)
+TABLE = CurrentTable(
+    version=7,
+    files=1,
+    bytes=SMALL,
+    has_change_data_feed=False,
+    has_deletion_vectors=False,
+)
 INSERTS = MergeNeeds(deletes=False, updates=False, inserts=True)
 NOTHING = replace(INSERTS, inserts=False)
 DELETES = replace(NOTHING, deletes=True)
@@ -23,8 +29,16 @@ MIXED = BatchShape(
     needs=MergeNeeds(deletes=True, updates=True, inserts=True),
     folded_here=True,
     widens=False,
+    adds_columns=False,
+    whole_rows=True,
+    rows=100,
+    keys=frozenset({"c0"}),
+    unique_at=None,
     table=TABLE,
 )
+UPSERTS = MergeNeeds(deletes=False, updates=True, inserts=True, not_null=frozenset({"c0"}))
+LARGE = replace(TABLE, files=9, bytes=9 * SMALL, has_deletion_vectors=True)
+IN_LARGE = replace(MIXED, needs=UPSERTS, folded_here=False, unique_at=7, table=LARGE)
 
 
 @pytest.mark.parametrize(
@@ -65,3 +79,40 @@ def test_a_batch_takes_the_cheapest_commit_that_is_equal(
 
 def test_no_table_is_small_where_the_setting_says_so() -> None:
     assert choose(MIXED, 0) is Commit.MERGE
+
+
+@pytest.mark.parametrize(
+    ("given", "chosen"),
+    [
+        ({}, Commit.REPLACE_KEYS),
+        ({"folded_here": True}, Commit.REPLACE_KEYS),
+        # Nobody knows that no key is in two rows, which an update would both change.
+        ({"unique_at": None}, Commit.MERGE),
+        # Another commit came between.
+        ({"unique_at": 6}, Commit.MERGE),
+        ({"table": None}, Commit.MERGE),
+        # Rows of a key that only go, or that become something else than the batch has.
+        ({"needs": replace(UPSERTS, deletes=True)}, Commit.MERGE),
+        ({"whole_rows": False}, Commit.MERGE),
+        # A key that is NULL equals none.
+        ({"needs": replace(UPSERTS, not_null=frozenset())}, Commit.MERGE),
+        ({"keys": frozenset({"c0", "c1"})}, Commit.MERGE),
+        # Its feed would have deletes and inserts in place of updates.
+        ({"table": replace(LARGE, has_change_data_feed=True)}, Commit.MERGE),
+        ({"table": replace(LARGE, has_deletion_vectors=False)}, Commit.MERGE),
+        ({"widens": True}, Commit.MERGE),
+        ({"adds_columns": True}, Commit.MERGE),
+        # Keys beside each other are in few files, and a MERGE reads no other.
+        ({"needs": replace(UPSERTS, bounds={"c0": (0, 1000)})}, Commit.MERGE),
+        ({"needs": replace(UPSERTS, bounds={"c0": (0, 1001)})}, Commit.REPLACE_KEYS),
+        ({"needs": replace(UPSERTS, bounds={"c0": (0, 9), "c1": (0, 1001)})}, Commit.REPLACE_KEYS),
+        # What is cheaper still, or comes first.
+        ({"needs": INSERTS}, Commit.APPEND),
+        ({"folded_here": True, "table": replace(LARGE, files=2, bytes=SMALL)}, Commit.OVERWRITE),
+        ({"truncates": True}, Commit.BEGIN_ANEW),
+    ],
+)
+def test_upserts_of_unique_keys_of_a_large_table_need_no_merge(
+    given: dict[str, Any], chosen: Commit
+) -> None:
+    assert choose(replace(IN_LARGE, **given), SMALL) is chosen

@@ -1,132 +1,141 @@
-"""Copy Blob on a hierarchical account: its event comes when the copy begins, not at its end."""
+"""Copies of change files: of the planned bytes, gone with whoever made them."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import errno
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
-from openmirror.ingress.event_filter import Answer, Ignored, Woken, filter_event
-from openmirror.operate.report import statuses
-from openmirror.plan.decisions import WaitKind
-from openmirror.ports.landing_events import EventKind, LandingEvent
-from openmirror.protocol.names import TableFolder
-from openmirror.reconcile.liveness import EventsTaken, read_events
-from openmirror.table import layout
+from openmirror.errors import ConditionFailed, NotThere, Unavailable
+from openmirror.plan.facts import Completeness, FileFacts, LandedFile
+from openmirror.protocol.names import ETag
+from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.sequence import Sequence
+from openmirror.spark.copies import Copies
+from openmirror.stores.local.store import LocalStore
 from openmirror.table.layout import StorePath
-from tests.harness.publishing import parquet
-from tests.harness.sweeping import TICK, SweptWorld
 
-TEXT = b'{"keyColumns": ["id"], "FileFormat": "DelimitedText", "FileExtension": "csv"}'
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+CONTENT = b"0123456789" * 900_000
 
 
 @pytest.fixture
-def world() -> SweptWorld:
-    return SweptWorld("A", "B")
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
-def copy_begins(
-    world: SweptWorld,
-    folder: TableFolder,
-    name: str = f"{2:020d}.parquet",
-    data: bytes | None = None,
-) -> LandingEvent:
-    """The store shows the whole length, and all bytes, before any of them may be believed."""
-    world.put(folder, name, parquet() if data is None else data)
-    path = layout.join(layout.table_folder(folder), name)
-    world.watched.copied.add(path)
-    return LandingEvent(identity="e", kind=EventKind.FILE_WRITTEN, path=path, api="CopyBlob")
+@pytest.fixture
+def store(tmp_path: Path) -> LocalStore:
+    return LocalStore(tmp_path / "root")
 
 
-def copy_ends(world: SweptWorld) -> None:
-    for path in world.watched.copied:
-        world.store.put(path, world.store.read(path).data)
-    world.watched.copied.clear()
+def landed(store: LocalStore, number: int, content: bytes) -> LandedFile:
+    path = StorePath(f"landing/m/t/file {number}")
+    etag = store.write(path, content)
+    facts = FileFacts(etag=etag, schema=TableSchema(), rows=1, completeness=Completeness.COMPLETE)
+    return LandedFile(
+        sequence=Sequence(number),
+        name=f"file {number}",
+        path=path,
+        etag=etag,
+        size=len(content),
+        modified=AT,
+        facts=facts,
+    )
 
 
-def taken(world: SweptWorld, event: LandingEvent) -> Answer:
-    """What the function `landing` does with an event."""
-    answer = filter_event(world.ports, event)
-    waiting = [answer.watch] if isinstance(answer, Ignored) and answer.watch else []
-    EventsTaken(world.store, world.ports.clock).note(waiting)
-    return answer
-
-
-@pytest.mark.parametrize("data", [None, b"", b"PAR1 half of it"])
-def test_a_file_that_is_being_copied_is_neither_read_nor_a_problem(
-    world: SweptWorld, data: bytes | None
+def test_copies_have_the_bytes_that_were_planned_and_a_name_of_their_sequence(
+    scratch: Path, store: LocalStore
 ) -> None:
-    a, _ = world.tables
-    event = copy_begins(world, a, data=data)
-    assert taken(world, event) == Ignored("the file is still being copied", watch=a)
-    assert a not in world.pass_over().swept.woken
-    world.reconcile_until_idle(a)
-    status = next(one for one in statuses(world.ports, ["m"]) if one.folder == a)
-    assert status.problem is None
-    assert status.waiting_for is not None
-    assert status.waiting_for.waiting.kind is WaitKind.INCOMPLETE
-    assert "still being copied" in status.waiting_for.waiting.detail
+    files = [landed(store, 1, CONTENT), landed(store, 7, b"")]
+    copies = Copies(store)
+    with copies.of(files) as copied:
+        store.write(files[0].path, b"another")
+        [first, second] = (Path(copied.paths[file.sequence]) for file in files)
+        assert (first.name, second.name) == (f"{1:020d}.parquet", f"{7:020d}.parquet")
+        assert (first.read_bytes(), second.read_bytes()) == (CONTENT, b"")
+        assert hashlib.sha256(CONTENT).hexdigest() in str(copied.checksums[Sequence(1)])
+        assert first.stat().st_mode & 0o077 == 0 or first.parent.stat().st_mode & 0o077 == 0
+    assert not first.exists()
+    del copies
+    assert list(scratch.iterdir()) == []
 
 
-def test_text_that_is_being_copied_waits_longer_than_its_quiet_period(world: SweptWorld) -> None:
-    a, _ = world.tables
-    world.store.delete_folder(layout.table_folder(a))
-    world.put(a, "_metadata.json", TEXT)
-    event = copy_begins(world, a, f"{1:020d}.csv", b"id\n1\n")
-    assert taken(world, event) == Ignored("the file is still being copied", watch=a)
-    world.clock.turn(timedelta(minutes=2))
-    world.reconcile_until_idle(a)
-    status = next(one for one in statuses(world.ports, ["m"]) if one.folder == a)
-    assert status.waiting_for is not None
-    assert "still being copied" in status.waiting_for.waiting.detail
+def test_a_file_that_is_another_by_now_is_a_lost_race(scratch: Path, store: LocalStore) -> None:
+    file, copies = landed(store, 1, CONTENT), Copies(store)
+    other = replace(file, facts=replace(file.facts, etag=ETag("other")))
+    with pytest.raises(ConditionFailed), copies.of([other]):
+        pass
+    store.delete_file(file.path)
+    with pytest.raises(NotThere), copies.of([file]):
+        pass
+    assert [path.name for path in scratch.rglob("*.parquet")] == []
 
 
-def test_metadata_that_is_being_copied_is_not_there_yet(world: SweptWorld) -> None:
-    a, _ = world.tables
-    copy_begins(world, a, "_metadata.json", b'{"keyColumns": [')
-    world.land(a, 2)
-    world.reconcile_until_idle(a)
-    status = next(one for one in statuses(world.ports, ["m"]) if one.folder == a)
-    assert status.problem is None
-
-
-@pytest.mark.parametrize("lasts", [1, 4, 15])
-def test_the_sweep_finds_the_end_of_a_copy_in_its_next_pass_however_long_the_table_has_rested(
-    world: SweptWorld, lasts: int
+def test_a_full_disk_is_an_error_with_its_remedy(
+    scratch: Path, store: LocalStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    a, _ = world.tables
-    world.passes(timedelta(hours=1))
-    assert taken(world, copy_begins(world, a)) == Ignored("the file is still being copied", watch=a)
-    for _ in range(lasts):
-        assert a not in world.pass_over().swept.woken
-    copy_ends(world)
-    assert a in world.pass_over().swept.woken
-    assert world.app.sweep_if_stale() is None
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    file, copies = landed(store, 1, CONTENT), Copies(store)
+    monkeypatch.setattr(shutil, "copyfileobj", full)
+    with pytest.raises(Unavailable) as raised, copies.of([file]):
+        pass
+    assert "No space left on device" in str(raised.value)
+    assert "Set TMPDIR" in str(raised.value)
+    assert [path.name for path in scratch.rglob("*.parquet")] == []
 
 
-def test_a_copy_that_has_ended_wakes_as_any_file_does(world: SweptWorld) -> None:
-    a, _ = world.tables
-    event = copy_begins(world, a)
-    copy_ends(world)
-    assert taken(world, event) == Woken((a,))
-
-
-def test_tables_with_copies_are_remembered_side_by_side_and_forgotten_in_time(
-    world: SweptWorld,
+def test_what_a_killed_process_left_is_removed_and_nothing_else(
+    scratch: Path, store: LocalStore, tmp_path: Path
 ) -> None:
-    a, b = world.tables
-    note = EventsTaken(world.store, world.ports.clock).note
-    note([a])
-    world.clock.turn(TICK)
-    note([b])
-    assert set(read_events(world.store).watched) == {a, b}
-    world.clock.turn(timedelta(minutes=10))
-    note()
-    assert read_events(world.store).watched == {}
+    code = (
+        "import sys, time; from pathlib import Path; from openmirror.spark.copies import Copies;"
+        "from openmirror.stores.local.store import LocalStore;"
+        f"copies = Copies(LocalStore(Path({str(tmp_path)!r}))); print(copies._folder, flush=True);"
+        "time.sleep(600)"
+    )
+    environment = {**os.environ, "TMPDIR": str(scratch)}
 
+    def started() -> tuple[subprocess.Popen[str], Path]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
+        )
+        assert process.stdout is not None
+        return process, Path(process.stdout.readline().strip())
 
-def test_a_copy_of_what_is_gone_again_is_no_error(world: SweptWorld) -> None:
-    a, _ = world.tables
-    event = copy_begins(world, a)
-    world.store.delete_file(StorePath(event.path))
-    assert taken(world, event) == Ignored(f"{2:020d}.parquet is not there any more")
+    (killed, left), (alive, its) = started(), started()
+    try:
+        killed.kill()
+        killed.communicate()
+        foreign = scratch / "openmirror-copies-foreign"
+        foreign.symlink_to(tmp_path)
+        young = Copies(store)
+        assert left.exists()  # it was made just now: somebody may be about to lock it
+        del young
+        before = time.time() - 61
+        for folder in (left, its):
+            os.utime(folder, (before, before))
+        copies = Copies(store)
+        assert not left.exists()
+        assert its.exists()
+        assert foreign.is_symlink()
+        with copies.of([landed(store, 1, b"x")]) as copied:
+            assert len(copied.paths) == 1
+    finally:
+        alive.kill()
+        alive.communicate()

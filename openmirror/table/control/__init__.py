@@ -27,6 +27,7 @@ from openmirror.table.control.incarnation_record import (
 )
 from openmirror.table.control.maintenance import (
     FilesFound,
+    KeysChecked,
     Maintenance,
     MaintenanceAsked,
     StepBegun,
@@ -52,6 +53,7 @@ __all__ = [
     "FrozenOptions",
     "Hold",
     "IncarnationRecord",
+    "KeysChecked",
     "Maintenance",
     "MaintenanceAsked",
     "ManifestEntry",
