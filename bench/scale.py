@@ -57,7 +57,7 @@ class Scale:
     idle_rounds: int = 3
     idle_warm_up: int = 2
 
-    backlogs: tuple[int, int] = (500, 10_000)
+    backlogs: tuple[int, int] = (2_000, 10_000)
     backlog_rows: int = 100
 
 
@@ -85,5 +85,5 @@ QUICK = Scale(
     idle_tables=18,
     busy_tables=2,
     idle_warm_up=10,
-    backlogs=(100, 500),
+    backlogs=(500, 1_500),
 )

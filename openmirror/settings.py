@@ -155,8 +155,8 @@ class Settings(BaseModel):
     sweep_slowest: Interval = Field(
         default=timedelta(minutes=5),
         le=timedelta(minutes=5),
-        description="How long the sweep of a Function App, or the status pass of a runner, may "
-        "leave a table unobserved that has nothing to do; 30s observes every table each time.",
+        description="How long the sweep of a Function App, or the status pass of `up` or a runner, "
+        "may leave a table unobserved that has nothing to do; 30s observes every table each time.",
     )
     cleanup_interval: Interval = Field(
         default=timedelta(minutes=10),

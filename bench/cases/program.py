@@ -19,10 +19,10 @@ _POLL = 0.1
 
 
 @contextmanager
-def started(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def started(arguments: list[str], log: Path, **settings: str) -> Iterator[subprocess.Popen[bytes]]:
     """A Python module with its arguments, interrupted if it still runs at the end.
 
-    What it writes goes to the log.
+    What it writes goes to the log; `settings` are variables of its environment.
     """
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -30,7 +30,7 @@ def started(arguments: list[str], log: Path) -> Iterator[subprocess.Popen[bytes]
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            env=clean_environment(),
+            env={**clean_environment(), **settings},
         )
     try:
         yield process

@@ -11,7 +11,8 @@ from openmirror.progress.runner import PeriodicTask
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime.isolation import Reconciler
-from openmirror.runtime.sweeping import clean, publish_all, sweep
+from openmirror.runtime.resting import RestingTables
+from openmirror.runtime.sweeping import clean, publish_all, publish_resting, sweep
 from openmirror.runtime.timers import Beside, Repeating, Wake
 from openmirror.runtime.workers import SECONDS_TO_FINISH, WorkerPool
 
@@ -23,6 +24,8 @@ class Intervals:
     sweep: timedelta
     cleanup: timedelta
     status: timedelta
+    slowest: timedelta
+    """How long the status of a table with nothing to do may be the one from before."""
 
 
 class Daemon:
@@ -42,6 +45,7 @@ class Daemon:
         self._ports = ports
         self._mirrors = mirrors
         self._waker = waker
+        self._resting = RestingTables(every.status, every.slowest)
         self._workers = WorkerPool(Reconciler(ports, engine), workers)
         self._sweep = Repeating(
             ports,
@@ -53,7 +57,10 @@ class Daemon:
             self._sweep,
             Repeating(ports, PeriodicTask.CLEANUP, every.cleanup, lambda: clean(ports, mirrors())),
             Repeating(
-                ports, PeriodicTask.STATUS, every.status, lambda: publish_all(ports, mirrors())
+                ports,
+                PeriodicTask.STATUS,
+                every.status,
+                lambda: publish_resting(ports, mirrors(), self._resting),
             ),
             *([beside(waker.wake)] if beside else ()),
         )
@@ -65,6 +72,7 @@ class Daemon:
         """
         folder = self._waker.take(seconds)
         if folder is not None:
+            self._resting.forget(folder)
             self._workers.wake(folder)
         self._workers.check()
         for timer in self._timers:

@@ -99,7 +99,10 @@ def up(
 
     waker = LocalWaker()
     intervals = Intervals(
-        settings.sweep_interval, settings.cleanup_interval, settings.status_interval
+        sweep=settings.sweep_interval,
+        cleanup=settings.cleanup_interval,
+        status=settings.status_interval,
+        slowest=settings.sweep_slowest,
     )
     running = Daemon(ports, engine, waker, mirrors, settings.workers, intervals, beside)
 
