@@ -96,6 +96,7 @@ def bench(
       python -m bench --quick
       python -m bench --only drain,commit --markdown
       python -m bench --save bench.json
+      python -m bench soak
     """
     if ctx.invoked_subcommand is not None:
         return

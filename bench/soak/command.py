@@ -21,6 +21,7 @@ from bench.measuring import load, machine
 from bench.soak.course import Course
 from bench.soak.lasting import Lasting
 from bench.soak.runner import Up
+from bench.soak.tables import kinds
 
 
 def soak(
@@ -74,9 +75,11 @@ def soak(
 
     with ended_cleanly(), tempfile.TemporaryDirectory(prefix="openmirror-soak-") as folder:
         root, log = Path(folder) / "root", Path(folder) / "runner.log"
+        lasting = Lasting.of(minutes, kills=kills)
         course = Course(
             root=root,
-            lasting=Lasting.of(minutes, kills=kills),
+            lasting=lasting,
+            kinds=kinds(lasting.seed_rows),
             runner=Up(root, log),
             say=say,
             maintain_fully=lambda: _maintain_fully(root, log),

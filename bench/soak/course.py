@@ -6,7 +6,7 @@ import json
 import random
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,7 @@ from bench.soak.claims import (
 from bench.soak.following import Days, Followed
 from bench.soak.lasting import LOG_KEPT, PASSES, Lasting
 from bench.soak.runner import Runner
-from bench.soak.tables import SoakTable, kinds
+from bench.soak.tables import Kind, SoakTable
 from bench.workload import Place
 from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.table import layout
@@ -53,6 +53,7 @@ class Course:
     say: Callable[[str], None]
     maintain_fully: Callable[[], None]
     """`openmirror maintain --full`, while no runner is there."""
+    kinds: Sequence[Kind]
     seed: str = "soak"
     days: Days = field(default_factory=Days)
     samples: list[Sample] = field(default_factory=list)
@@ -63,9 +64,8 @@ class Course:
     def __post_init__(self) -> None:
         """Declare the tables."""
         self._place = Place(self.root, "soak")
-        self._kinds = kinds(self.lasting.seed_rows)
         self._tables = [
-            SoakTable(self._place, one, f"{self.seed} {one.name}") for one in self._kinds
+            SoakTable(self._place, one, f"{self.seed} {one.name}") for one in self.kinds
         ]
         self._followed = [Followed(table.path, self.days) for table in self._tables]
         self._draw = random.Random(self.seed)
@@ -89,19 +89,21 @@ class Course:
             self._until_applied("all that was published")
         finally:
             self.runner.stop()
+        self._follow()
+        steps = of_steps(self._followed)
         self._let_days_pass()
         self.maintain_fully()
         self._follow()
-        return self._claims()
+        return self._claims(steps)
 
     def operations(self) -> dict[str, dict[str, int]]:
         """How often each table's log has which operation."""
         return {one.table.name: dict(one.operations) for one in self._followed}
 
-    def _claims(self) -> list[Claim]:
+    def _claims(self, steps: Claim) -> list[Claim]:
         wrong = [words for table in self._tables if (words := table.check())]
         claims = [of_rows(wrong, len(self._tables)), *of_samples(self.samples)]
-        claims += [of_steps(self._followed), of_orphans(self._followed)]
+        claims += [steps, of_orphans(self._followed)]
         if self.lasting.kills:
             return [*claims, of_kills(self.amid, self.other_kills)]
         return [*claims, of_lags(self.lags["off"], self.lags["auto"])]
@@ -118,10 +120,15 @@ class Course:
         self._set(mode)
         first, began = [len(one.versions) for one in self._followed], time.time()
         landed = [table.sequence for table in self._tables]
+        vacuums = [one.vacuums for one in self._followed]
         self._go_on(self.lasting.phase)
-        ends = [table.sequence for table in self._tables]
         if mode == "auto":
+            # On a slow machine some table may not have had its turn: it gets as long again.
+            more = time.monotonic() + self.lasting.phase
+            while self.days.ahead and time.monotonic() < more and not self._is_vacuumed(vacuums):
+                self._tick()
             self._sample(first)
+        ends = [table.sequence for table in self._tables]
         self._until_applied("what landed in the phase", through=ends)
         lags = [
             lag
@@ -133,6 +140,9 @@ class Course:
         ]
         self.lags[mode] += lags
         self.say(f"maintenance {mode}: {self._words()}")
+
+    def _is_vacuumed(self, before: Sequence[int]) -> bool:
+        return all(one.vacuums > n for one, n in zip(self._followed, before, strict=True))
 
     def _run_with_kills(self) -> None:
         self._set("auto")
@@ -193,7 +203,7 @@ class Course:
         return self.root / layout.control_document(folder)
 
     def _set(self, maintenance: str) -> None:
-        tables = {f"dbo.{one.name}": one.settings for one in self._kinds if one.settings}
+        tables = {f"dbo.{one.name}": one.settings for one in self.kinds if one.settings}
         document = self.lasting.settings(tables, maintenance=maintenance)
         file = self.root / layout.mirror_settings(self._place.mirror)
         file.parent.mkdir(parents=True, exist_ok=True)

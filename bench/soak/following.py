@@ -75,6 +75,11 @@ class Followed:
         """The last sequence that is applied; 0 before the first."""
         return max((position for _, position in self._committed), default=0)
 
+    @property
+    def vacuums(self) -> int:
+        """How many have ended."""
+        return self.operations["VACUUM END"]
+
     def lags(self, landed: dict[int, float]) -> dict[int, float]:
         """Of each sequence, from landing to commit in seconds, by when it landed first."""
         found, done = {}, 0

@@ -78,7 +78,7 @@ def kinds(seed_rows: int) -> tuple[Kind, ...]:
 
 _CHANGES = 40
 """Rows of a file."""
-_WIDE = 120
+_WIDE = 60
 
 
 class SoakTable:
