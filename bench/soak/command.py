@@ -47,7 +47,7 @@ def soak(
 
     Each run has a phase with `maintenance: off` and one with `auto`, which change places from run
     to run; the time from landing to commit is compared between them. With --kills it is always
-    `auto`, the runner dies by SIGKILL, and nothing is said of time.
+    `auto`, the runner dies by SIGKILL, and no time is compared.
 
     \b
     Claims, each met or missed; exit code 1 when one is missed:

@@ -35,7 +35,7 @@ _EVERY = 1.0
 """Seconds between two files of a table."""
 _POLL = 0.1
 _PATIENCE = 600.0
-_SETTLES = 5.0
+_UNCOUNTED = 5.0
 """Seconds after the mode of maintenance has changed that count for nobody."""
 _AMID = 0.6
 """How often a step is chosen as the time to die, of those that begin."""
@@ -136,7 +136,7 @@ class Course:
                 self._tables, self._followed, landed, ends, strict=True
             )
             for sequence, lag in followed.lags(table.landed).items()
-            if before < sequence <= last and table.landed[sequence] > began + _SETTLES
+            if before < sequence <= last and table.landed[sequence] > began + _UNCOUNTED
         ]
         self.lags[mode] += lags
         self.say(f"maintenance {mode}: {self._words()}")

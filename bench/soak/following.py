@@ -64,7 +64,7 @@ class Followed:
     def follow(self) -> None:
         """Read the commits that came since."""
         while (file := self._log / f"{len(self.versions):020d}.json").exists():
-            # A commit is there whole: Delta writes it aside and gives it its name.
+            # A commit is there whole, or not at all: Delta renames what it has written.
             actions = [json.loads(line) for line in file.read_text().splitlines()]
             self._take(actions)
             self._committed.append((file.stat().st_mtime, position_of(actions)))

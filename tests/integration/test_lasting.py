@@ -19,7 +19,7 @@ from openmirror.protocol.names import TableFolder, TablePath
 from openmirror.runtime.isolation import Reconciler, maintain_isolated
 from openmirror.settings import Settings
 from openmirror.wiring import local_ports
-from tests.zone import EVERY_PATH
+from tests.zone import EVERY_PATH, forget_logs
 
 TABLES = ("rewritten", "thinned")
 
@@ -40,10 +40,7 @@ class Here:
         return [TableFolder("soak", TablePath("", name)) for name in TABLES]
 
     def start(self) -> None:
-        # What another process would not know.
-        jvm = self._spark._jvm
-        assert jvm is not None
-        jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+        forget_logs(self._spark)
         self.ports = local_ports(Settings.load({}, {"root": self._root}))
         self._ending.clear()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -84,7 +81,7 @@ def test_tables_under_constant_change_stay_small_and_exact(
     (tmp_path / "lake").mkdir()
     (tmp_path / "landing").mkdir()
     policy = MaintenancePolicy(every_commits=3, pressing_commits=3, small_files=1)
-    runner, said = Here(spark, tmp_path), list[str]()
+    runner, lines = Here(spark, tmp_path), list[str]()
     course = Course(
         root=tmp_path,
         lasting=Lasting(runs=2, warm_up=1, phase=6, seed_rows=0, kills=False, policy=policy),
@@ -94,7 +91,7 @@ def test_tables_under_constant_change_stay_small_and_exact(
             if kind.name in TABLES
         ],
         runner=runner,
-        say=said.append,
+        say=lines.append,
         maintain_fully=runner.maintain_fully,
     )
     *claims, lags = course.run()
