@@ -1,4 +1,4 @@
-"""A runner may be killed amid OPTIMIZE, REORG and VACUUM: the next one goes on, and nothing is lost.
+"""A runner may be killed amid OPTIMIZE, REORG and VACUUM: the next one goes on, nothing is lost.
 
 Statements cannot be killed one by one, so three tables are in one of them each when their runner
 dies: once when a file was written that no commit names yet, once when a VACUUM has begun to delete.
