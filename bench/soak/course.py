@@ -86,13 +86,15 @@ class Course:
                 if number + 1 < self.lasting.runs:
                     self.runner.stop()
                     self._let_days_pass()
-            self._until_applied("all that was published")
+            self._until_applied("all that was published", self._landed(), publishes=False)
         finally:
             self.runner.stop()
         self._follow()
         steps = of_steps(self._followed)
         self._let_days_pass()
+        self.say("days pass, and `openmirror maintain --full`")
         self.maintain_fully()
+        self.say("comparing rows")
         self._follow()
         return self._claims(steps)
 
@@ -111,7 +113,7 @@ class Course:
     def _run_in_phases(self, *, auto_first: bool) -> None:
         self._set("off")
         began = time.monotonic()
-        self._until_applied("what has come meanwhile", nearly=3)
+        self._until_applied("what had landed before", self._landed())
         self._go_on(began + self.lasting.warm_up - time.monotonic())
         for mode in ("auto", "off") if auto_first else ("off", "auto"):
             self._phase(mode)
@@ -119,7 +121,7 @@ class Course:
     def _phase(self, mode: str) -> None:
         self._set(mode)
         first, began = [len(one.versions) for one in self._followed], time.time()
-        landed = [table.sequence for table in self._tables]
+        landed = self._landed()
         vacuums = [one.vacuums for one in self._followed]
         self._go_on(self.lasting.phase)
         if mode == "auto":
@@ -128,8 +130,8 @@ class Course:
             while self.days.ahead and time.monotonic() < more and not self._is_vacuumed(vacuums):
                 self._tick()
             self._sample(first)
-        ends = [table.sequence for table in self._tables]
-        self._until_applied("what landed in the phase", through=ends)
+        ends = self._landed()
+        self._until_applied("what landed in the phase", ends)
         lags = [
             lag
             for table, followed, before, last in zip(
@@ -161,7 +163,7 @@ class Course:
                 continue
             self._kill(fresh)
             seen, until = self._begun(), time.monotonic() + self._draw.uniform(10, _LATEST)
-        self._until_applied("what has come meanwhile", nearly=5)
+        self._until_applied("what had landed before", self._landed())
         self._go_on(self.lasting.warm_up)
         self._sample(first)
 
@@ -211,19 +213,17 @@ class Course:
         staged.write_text(json.dumps(document))
         staged.rename(file)
 
-    def _until_applied(self, what: str, nearly: int = 0, through: list[int] | None = None) -> None:
-        """Raises RuntimeError when that takes minutes."""
+    def _until_applied(self, what: str, through: Sequence[int], *, publishes: bool = True) -> None:
+        """Go on until each table has come so far; raises RuntimeError when that takes minutes."""
         ends = time.monotonic() + _PATIENCE
-        goal = through or [table.sequence for table in self._tables]
-        while any(
-            followed.position < last - nearly
-            for followed, last in zip(self._followed, goal, strict=True)
-        ):
+        while any(one.position < last for one, last in zip(self._followed, through, strict=True)):
             if time.monotonic() > ends:
-                raise RuntimeError(f"{what} is not applied")
-            self._tick(publishes=through is not None or nearly > 0)
-            if nearly:
-                goal = [table.sequence for table in self._tables]
+                raise RuntimeError(f"{what} is not applied after {_PATIENCE:.0f} s")
+            self._tick(publishes=publishes)
+
+    def _landed(self) -> list[int]:
+        """The newest sequence of each table."""
+        return [table.sequence for table in self._tables]
 
     def _go_on(self, seconds: float) -> None:
         ends = time.monotonic() + seconds
