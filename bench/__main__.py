@@ -11,6 +11,7 @@ from bench.matrix import bench
 from bench.publishing import publishing
 from bench.serving import serving
 from bench.snapshots import snapshot
+from bench.soak.command import soak
 from bench.text import text
 from bench.version_columns import versioned
 
@@ -29,6 +30,7 @@ app.command()(versioned)
 app.command()(publishing)
 app.command()(snapshot)
 app.command()(text)
+app.command()(soak)
 
 if __name__ == "__main__":
     app(prog_name="python -m bench")

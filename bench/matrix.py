@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import signal
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -20,6 +17,7 @@ from bench.alternatives import Alternative
 from bench.alternatives.settings import DEFAULT, HEAP, TUNED
 from bench.cases.catalogue import CASES, Case
 from bench.cases.running import Running
+from bench.ending import ended_cleanly
 from bench.figures import Measured
 from bench.measuring import load, machine
 from bench.report import Report, as_values, markdown, rows_of, show
@@ -98,6 +96,7 @@ def bench(
       python -m bench --quick
       python -m bench --only drain,commit --markdown
       python -m bench --save bench.json
+      python -m bench soak
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -128,7 +127,7 @@ def _run(cases: Sequence[Case], scale: Scale, quick: bool) -> Report:
     began, loads = time.monotonic(), [round(load(), 1)]
     measured: list[Measured] = []
     failed: dict[str, str] = {}
-    with _ended_cleanly(), tempfile.TemporaryDirectory(prefix="openmirror-bench-") as folder:
+    with ended_cleanly(), tempfile.TemporaryDirectory(prefix="openmirror-bench-") as folder:
 
         def say(line: str) -> None:
             about.print(f"{time.monotonic() - began:5.0f} s  {line}", soft_wrap=True)
@@ -177,13 +176,3 @@ def _say_figures(say: Callable[[str], None], measured: Measured) -> None:
 
 def _needed(cases: Iterable[Case]) -> set[Alternative]:
     return {alternative for case in cases for alternative in case.needs}
-
-
-@contextmanager
-def _ended_cleanly() -> Iterator[None]:
-    """SIGTERM ends the programs that were started too, and leaves no folder behind."""
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -215,6 +215,13 @@ class Mirror(Product):
         return Mirror(self.zone, self.spark, self.ports.limits, steps)
 
 
+def forget_logs(spark: SparkSession) -> None:
+    """Have Spark read Delta's logs as another process would: from the files as they are now."""
+    jvm = spark._jvm
+    assert jvm is not None
+    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
 def read_delta(path: Path) -> list[dict[str, Any]]:
     """A table's rows as a reader that is not Spark sees them."""
     table = deltalake.DeltaTable(str(path))

@@ -7,9 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from bench.alternatives.process import clean_environment, last_words
 from openmirror.protocol.sequence import FENCED
@@ -90,11 +91,12 @@ class Commits:
     def _read(self) -> None:
         version = len(self._known)
         while (file := self._log / f"{version:020d}.json").exists():
-            self._known[version] = file.stat().st_mtime, _position(file)
+            actions = map(json.loads, file.read_text().splitlines())
+            self._known[version] = file.stat().st_mtime, position_of(actions)
             version += 1
 
 
-def _position(commit: Path) -> int:
-    actions = (json.loads(line) for line in commit.read_text().splitlines())
+def position_of(actions: Iterable[Mapping[str, Any]]) -> int:
+    """The position that a commit's transaction has; 0 where it has none, or is a fence."""
     positions = (action["txn"]["version"] for action in actions if "txn" in action)
     return max((position for position in positions if position < FENCED), default=0)

@@ -59,7 +59,7 @@ def survey_is_due(observed: ObservedState, decision: Decision) -> bool:
         return True
     if known.found is None or observed.at - known.found.at <= _LEFT_ALONE:
         return False
-    return _is_vacuum_due(observed, known, known.found.dead_files)
+    return _is_vacuum_due(observed, known)
 
 
 def is_pressing(observed: ObservedState, decision: Decision) -> bool:
@@ -67,7 +67,10 @@ def is_pressing(observed: ObservedState, decision: Decision) -> bool:
     known = observed.control.maintenance
     if not may_maintain(observed, decision) or (known and _backs_off(known, observed.at)):
         return False
-    return commits_since_survey(observed) >= _policy(observed).pressing_commits
+    if commits_since_survey(observed) >= _policy(observed).pressing_commits:
+        return True
+    # Else it would be compacted each time, and its dead files would stay for ever.
+    return known is not None and known.again and _is_vacuum_due(observed, known)
 
 
 def may_maintain(observed: ObservedState, decision: Decision) -> bool:
@@ -113,12 +116,14 @@ def _policy(observed: ObservedState) -> MaintenancePolicy:
     return observed.policy.maintenance
 
 
-def _is_vacuum_due(observed: ObservedState, known: Maintenance, dead: int) -> bool:
+def _is_vacuum_due(observed: ObservedState, known: Maintenance) -> bool:
+    """By what the last survey found, as far as only time has passed since."""
     assert isinstance(observed.log, TableLog)
     kept = kept_for(observed.log.properties)
-    if kept is None or known.dead_since is None:
+    if kept is None or known.dead_since is None or known.found is None:
         return False
-    return observed.at - known.dead_since >= kept + portion_of(dead, _policy(observed), kept)
+    portion = portion_of(known.found.dead_files, _policy(observed), kept)
+    return observed.at - known.dead_since >= kept + portion
 
 
 def _backs_off(known: Maintenance, now: datetime) -> bool:

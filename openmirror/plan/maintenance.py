@@ -38,6 +38,9 @@ def plan_maintenance(
     who asked gets what is smaller than the bounds, too.
     """
     asked = known.asked is not None
+    vacuum = _vacuum(files, known, policy, kept, now)
+    if isinstance(vacuum, Vacuum) and _has_the_turn(known):
+        return vacuum
     step = (
         _clustering(files, policy, asked) if files.clustered else _compaction(files, policy, asked)
     )
@@ -46,8 +49,14 @@ def plan_maintenance(
             return step
         # However that comes: it would be done for ever.
         step = Nothing(remark="a compaction left the files that it was to put together")
-    vacuum = _vacuum(files, known, policy, kept, now)
     return vacuum if isinstance(vacuum, Vacuum) or not step.remark else step
+
+
+def _has_the_turn(known: Maintenance) -> bool:
+    """Whether VACUUM comes before a compaction, as the last step was one: a table that always has
+    small files would never have its dead ones deleted."""
+    compacted, vacuumed = known.compacted, known.vacuumed
+    return known.again and bool(compacted and (not vacuumed or vacuumed.at < compacted.at))
 
 
 def _is_as_before(step: Compact | Purge, known: Maintenance) -> bool:

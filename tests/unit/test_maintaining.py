@@ -190,6 +190,23 @@ def test_a_table_that_always_has_a_batch_waiting_is_maintained_between_two_of_th
     assert isinstance(world.decision(ORDERS), Apply)
 
 
+def test_a_table_that_always_has_small_files_and_a_batch_waiting_is_vacuumed_too() -> None:
+    bounds = {"maintenanceBounds": {"everyCommits": 5, "pressingCommits": 12}}
+    world = Maintained(10, bounds)
+    world.files.dead = (DeadFile(5, world.clock() - 8 * DAY),)
+
+    def come_again(step: MaintenanceStep) -> None:
+        world.files.live = tuple(LiveFile(file.size + 1) for file in world.files.live)
+
+    world.maintains(come_again)
+    world.publish()
+    world.reading = lambda batch: world.publish()
+    for _ in range(20):
+        world.turn()
+    assert isinstance(world.decision(ORDERS), Apply)
+    assert [type(step) for step in world.engine.steps] == [Compact, Vacuum, Compact]
+
+
 OFF = {"maintenance": "off"}
 
 
