@@ -31,8 +31,8 @@ def run(running: Running) -> Measured:
     short, long = running.scale.backlogs
     words = (
         f"`openmirror drain` over {short:,} and over {long:,} files of {running.scale.backlog_rows}"
-        " changes in one folder, with a driver memory of 1 GB; resident memory of all its processes, "
-        "each at its peak"
+        " changes in one folder, with a driver memory of 1 GB; resident memory of all its "
+        "processes, each at its peak"
     )
     if not counted.figures:
         words = "not measured: this system has no /proc"

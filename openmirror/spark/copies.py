@@ -85,7 +85,7 @@ class Copies:
         return CopiedFiles({number: str(path) for number, path in paths.items()}, checksums)
 
     def _copy(self, file: LandedFile, to: Path) -> Checksum | None:
-        assert file.facts is not None  # it was looked at, or it would be in no batch
+        assert file.facts is not None  # or it would be in no batch
         _, content = open_stored(self._store, file.path, file.facts.etag)
         try:
             with to.open("xb") as sink:
