@@ -96,14 +96,14 @@ TARGETS = (
         at_most=1.3,
     ),
     Target(
-        "large table, upserts only, beside delta-rs",
-        Line("large", "upserts only", _OURS),
+        "large table with deletion vectors, upserts only, beside delta-rs",
+        Line("large", "upserts only, with vectors", _OURS),
         Line("large", "upserts only", "delta-rs"),
         at_most=1,
     ),
     Target(
-        "large table, with deletes, beside delta-rs",
-        Line("large", "mixed", _OURS),
+        "large table with deletion vectors, with deletes, beside delta-rs",
+        Line("large", "mixed, with vectors", _OURS),
         Line("large", "mixed", "delta-rs"),
         at_most=1.5,
     ),

@@ -141,6 +141,12 @@ class Place:
         """The mirrored table."""
         return self.root / "lake" / self.mirror / "Tables" / "dbo" / table
 
+    def settings(self, **tables: dict[str, object]) -> None:
+        """Write settings of single tables, as `mirroring.json` has them, before any file lands."""
+        file = self.root / layout.mirror_settings(self.mirror)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps({"openmirror": {"tables": tables}}))
+
     def publish(self, table: str, sequence: int, changes: pa.Table) -> None:
         """Land a change file, as careful publishers do."""
         publish([self], table, sequence, changes)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from bench.alternatives import DELTA_RS, OPENMIRROR, TUNED
 from bench.cases.running import Counted, Running, Way, land, rest, warm_up
 from bench.figures import Measured
-from bench.workload import MIXED, UPSERTS, Source
+from bench.workload import MIXED, UPSERTS, Mix, Source
 
 NAME = "large"
 TITLE = "A large table, random keys"
 NEEDS = (OPENMIRROR, TUNED, DELTA_RS)
+_AS_IT_IS, _WITH_VECTORS = "large", "vectors"
 _FILL_FILES = 10
 _MOST_ROWS = 1_000_000
 """Of one of them, so that a hundred million rows need no more memory than ten."""
@@ -20,28 +21,40 @@ def run(running: Running) -> Measured:
     scale, counted = running.scale, Counted(NAME)
     warm_up(running, NEEDS, NAME)
     ways = [running.way(one, NAME) for one in NEEDS]
-    source, table = Source("large"), "large"
-    sequence = fill(running, ways, table, source, scale.large_table)
+    ours = next(way for way in ways if way.alternative is OPENMIRROR)
+    ours.place.settings(**{_WITH_VECTORS: {"deletionVectors": "auto"}})
+    source = Source("large")
+    tables = [(way, _AS_IT_IS) for way in ways] + [(ours, _WITH_VECTORS)]
+    sequence = fill(running, ways, _AS_IT_IS, source, scale.large_table)
+    fill(running, [ours], _WITH_VECTORS, Source("large"), scale.large_table)
     for mix in (UPSERTS, MIXED):
         for number in range(scale.large_warm_up + scale.large_commits):
             sequence += 1
-            land(ways, table, sequence, source.changes(scale.large_changes, mix))
+            changes = source.changes(scale.large_changes, mix)
             running.say(f"{NAME}: {mix.name}, {number + 1}")
-            for way in ways:
+            for way, table in tables:
+                land([way], table, sequence, changes)
                 rest()
                 seconds = way.apply([table], sequence, sequence)
+                line = mix.name if table == _AS_IT_IS else with_vectors(mix)
                 if number >= scale.large_warm_up:
-                    counted.add(mix.name, way.alternative, seconds)
-                elif way.alternative is OPENMIRROR:
+                    counted.add(line, way.alternative, seconds)
+                elif way is ours:
                     way.apply([table], sequence, sequence, "maintain")
-    for way in ways:
+    for way, table in tables:
         way.check(table, source.totals())
     words = (
         f"{scale.large_changes:,} changes of keys all over a table of {scale.large_table:,} rows: "
-        "80 % of known keys and 20 % of new ones; mixed: 10 % of all are deletes; after "
-        "each commit that does not count, openmirror has had time to maintain its table"
+        "80 % of known keys and 20 % of new ones; mixed: 10 % of all are deletes; with vectors: "
+        "`deletionVectors: auto`; after each commit that does not count, openmirror has had time "
+        "to maintain its table"
     )
     return Measured(NAME, TITLE, words, counted.figures)
+
+
+def with_vectors(mix: Mix) -> str:
+    """The line of a table that may get deletion vectors."""
+    return f"{mix.name}, with vectors"
 
 
 def fill(running: Running, ways: list[Way], table: str, source: Source, rows: int) -> int:
