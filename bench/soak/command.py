@@ -13,7 +13,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 
 from bench.alternatives.process import clean_environment
 from bench.ending import ended_cleanly
@@ -90,12 +89,10 @@ def soak(
         except RuntimeError as error:
             say(f"FAILED: {error}")
             raise typer.Exit(1) from error
-    table = Table(title="Claims", title_justify="left")
-    for heading in ("", "claimed", "seen", "met"):
-        table.add_column(heading)
     for claim in claims:
-        table.add_row(claim.words, claim.bound, claim.seen, "met" if claim.met else "MISSED")
-    console.print(table)
+        met = "met   " if claim.met else "MISSED"
+        line = f"{met}  {claim.words}: {claim.seen}, claimed {claim.bound}"
+        console.print(line, soft_wrap=True)
     facts = {"minutes": str(minutes), "seed": seed, **machine()}
     console.print(", ".join(f"{name} {value}" for name, value in facts.items()), soft_wrap=True)
     console.print(f"load average {before:.1f} before, {load():.1f} after", soft_wrap=True)

@@ -16,11 +16,12 @@ from openmirror.errors import (
 from openmirror.plan import plan
 from openmirror.plan.maintaining import may_maintain
 from openmirror.plan.maintenance import plan_maintenance
-from openmirror.plan.maintenance_steps import MaintenanceStep, Nothing, TableFiles, Vacuum
+from openmirror.plan.maintenance_steps import Nothing, TableFiles, Vacuum
 from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.retention import kept_for
 from openmirror.plan.transitions.maintained import (
     Survey,
+    Underway,
     began,
     broken_off,
     ended,
@@ -89,8 +90,11 @@ def maintain_table(ports: RootPorts, engine: TableEngine, folder: TableFolder) -
         if check_is_due(observed, found.files):
             _check_keys(ports, engine, observed, found.files.version)
         return False
+    before, known = observed.control.maintenance, control.maintenance
+    assert known is not None
+    underway = Underway(known.steps, before.begun if before else None)
     ports.steps(Step.MAINTAINING)
-    return _carried_out(ports, engine, observed, found, step)
+    return _carried_out(ports, engine, observed, found, underway)
 
 
 def _check_keys(
@@ -113,36 +117,36 @@ def _carried_out(
     engine: TableEngine,
     observed: ObservedState,
     found: Survey,
-    step: MaintenanceStep,
+    underway: Underway,
 ) -> bool:
-    folder = observed.folder
-    before = observed.control.maintenance.begun if observed.control.maintenance else None
+    folder, step = observed.folder, found.step
+    assert not isinstance(step, Nothing)
     try:
         result = engine.maintain(observed.table, step)
     except (ConditionFailed, NotThere):
         result = CommitResult.CONFLICT
     except (Unavailable, AccessDenied):
-        _write_down(ports, folder, lambda known: broken_off(known, before))
+        _write_down(ports, folder, lambda known: broken_off(known, underway))
         raise
     except Exception as error:
         if not is_of_one_place(error):
             raise
         # It stops no batch: the table stays as it is, and is maintained later.
         why = words_of(error)
-        _write_down(ports, folder, lambda known: failed(known, before, why, ports.clock()))
+        _write_down(ports, folder, lambda known: failed(known, underway, why, ports.clock()))
         ports.emit(MaintenanceFailed(folder, kind_of(step), why[:500]))
         return False
     ports.steps(Step.MAINTAINED)
     if result is not CommitResult.DONE:
-        _write_down(ports, folder, lambda known: broken_off(known, before))
+        _write_down(ports, folder, lambda known: broken_off(known, underway))
         return True
     at = ports.clock()
     if not isinstance(step, Vacuum) and not _has_moved(ports, observed, found):
         # Or the same step would be planned for ever.
         left = replace(found, step=Nothing(remark="Delta found nothing to put together"))
-        _write_down(ports, folder, lambda known: surveyed(broken_off(known, before), left))
+        _write_down(ports, folder, lambda known: surveyed(broken_off(known, underway), left))
         return False
-    _write_down(ports, folder, lambda known: ended(known, found, before, at))
+    _write_down(ports, folder, lambda known: ended(known, found, underway, at))
     ports.emit(
         TableMaintained(
             folder,

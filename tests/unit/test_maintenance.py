@@ -23,6 +23,7 @@ from openmirror.plan.maintenance_steps import (
 from openmirror.plan.retention import KEPT, kept_for, to_set
 from openmirror.plan.transitions.maintained import (
     Survey,
+    Underway,
     asked_for,
     began,
     broken_off,
@@ -208,8 +209,8 @@ def test_of_an_older_log_something_is_taken_to_be_dead_until_it_was_vacuumed() -
 
 def done(known: Maintenance, files: TableFiles, step: MaintenanceStep) -> Maintenance:
     survey = Survey(files=files, step=step, policy=POLICY, kept=WEEK, at=NOW)
-    before = known.begun
-    return ended(began(surveyed(known, survey), step, NOW), survey, before, NOW)
+    begun = began(surveyed(known, survey), step, NOW)
+    return ended(begun, survey, Underway(begun.steps, known.begun), NOW)
 
 
 COMPACT = Compact(below=10, written=20, files=2, bytes=12)
@@ -251,8 +252,29 @@ def test_a_stalled_compaction_cannot_land_once_a_later_one_took_all_its_files(
 def test_a_step_that_ends_is_not_stalled_however_it_ends() -> None:
     begun = began(NEW, PURGE, NOW)
     assert done(NEW, UNNAMED, PURGE).begun is None
-    assert broken_off(begun, None).begun is None
-    assert failed(begun, None, "why", NOW).begun is None
+    assert broken_off(begun, Underway(1, None)).begun is None
+    assert failed(begun, Underway(1, None), "why", NOW).begun is None
+
+
+def test_a_step_that_began_later_has_not_ended_when_an_earlier_one_does() -> None:
+    survey = Survey(files=UNNAMED, step=SMALLER, policy=POLICY, kept=WEEK, at=NOW)
+    both, first = began(began(NEW, SMALLER, NOW), COMPACT, NOW), Underway(1, None)
+    for after in (
+        ended(both, survey, first, NOW),
+        broken_off(both, first),
+        failed(both, first, "why", NOW),
+    ):
+        assert after.begun == both.begun
+    second = Underway(2, began(NEW, SMALLER, NOW).begun)
+    assert broken_off(both, second).begun == second.before
+
+
+def test_an_operator_who_has_the_folder_listed_says_that_no_compaction_is_stalled() -> None:
+    stalled = began(NEW, PURGE, NOW - 9 * DAY)
+    asked = asked_for(stalled, NOW, "ann", full=True)
+    step = plan(UNNAMED, asked)
+    assert isinstance(step, Vacuum)
+    assert done(asked, UNNAMED, step).begun is None
 
 
 def test_what_was_found_is_kept_and_a_request_is_over_when_nothing_is_left_to_do() -> None:

@@ -89,14 +89,22 @@ def began(known: Maintenance, step: MaintenanceStep, at: datetime) -> Maintenanc
     What an earlier compaction was that never ended is kept: it may be stalled, and land.
     """
     bound = max(step.bound, known.begun.bound if known.begun else 0)
-    return replace(known, begun=StepBegun(kind=kind_of(step), at=at, bound=bound))
+    number = known.steps + 1
+    begun = StepBegun(kind=kind_of(step), at=at, bound=bound, number=number)
+    return replace(known, steps=number, begun=begun)
 
 
-def ended(
-    known: Maintenance, survey: Survey, before: StepBegun | None, at: datetime
-) -> Maintenance:
-    """With a step that ended well; the files are to be surveyed again. `before` is the step that
-    had begun before it, and had not ended."""
+@dataclass(frozen=True)
+class Underway:
+    """A step that a runner has begun."""
+
+    number: int
+    before: StepBegun | None
+    """What had begun before it, and had not ended."""
+
+
+def ended(known: Maintenance, survey: Survey, underway: Underway, at: datetime) -> Maintenance:
+    """With a step that ended well; the files are to be surveyed again."""
     step = survey.step
     assert not isinstance(step, Nothing)
     done = StepDone(
@@ -105,13 +113,17 @@ def ended(
         files=step.files,
         bytes=step.bytes,
     )
-    after = replace(known, again=True, failed=None, begun=_still_begun(step, before))
+    after = replace(known, again=True, failed=None)
     if not isinstance(step, Vacuum):
-        return replace(after, compacted=done)
+        left = _still_begun(step, underway.before)
+        return replace(after, compacted=done, begun=_begun_after(known, underway, left))
     assert survey.kept is not None
+    is_asked_for = step.full and known.asked is not None and known.asked.full
+    left = None if is_asked_for else _still_begun(step, underway.before)
     asked = replace(known.asked, full=False) if known.asked and step.full else known.asked
     return replace(
         after,
+        begun=_begun_after(known, underway, left),
         vacuumed=done,
         asked=asked,
         vacuumed_through=step.through,
@@ -120,21 +132,33 @@ def ended(
     )
 
 
-def broken_off(known: Maintenance, before: StepBegun | None) -> Maintenance:
+def broken_off(known: Maintenance, underway: Underway) -> Maintenance:
     """With a step that lost to another commit: nothing of it landed, or can."""
-    return replace(known, begun=before)
+    return replace(known, begun=_begun_after(known, underway, underway.before))
 
 
-def failed(known: Maintenance, before: StepBegun | None, error: str, at: datetime) -> Maintenance:
+def failed(known: Maintenance, underway: Underway, error: str, at: datetime) -> Maintenance:
     """With a step that ended in an error."""
     count = known.failed.count + 1 if known.failed else 1
-    return replace(known, begun=before, failed=StepFailed(count=count, at=at, error=error[:500]))
+    left = _begun_after(known, underway, underway.before)
+    return replace(known, begun=left, failed=StepFailed(count=count, at=at, error=error[:500]))
 
 
 def asked_for(known: Maintenance | None, at: datetime, by: str, *, full: bool) -> Maintenance:
     """With an operator's request, in place of an earlier one."""
     known = known or Maintenance()
     return replace(known, asked=MaintenanceAsked(at=at, by=by, full=full), failed=None)
+
+
+def _begun_after(
+    known: Maintenance, underway: Underway, left: StepBegun | None
+) -> StepBegun | None:
+    """What has begun and not ended once this step has: `left` of what was before it.
+
+    Another runner may have begun a step meanwhile; it carries the bound of this one.
+    """
+    is_last = known.begun is not None and known.begun.number == underway.number
+    return left if is_last else known.begun
 
 
 def _still_begun(step: MaintenanceStep, before: StepBegun | None) -> StepBegun | None:

@@ -46,6 +46,8 @@ class StepBegun:
     at: datetime
     bound: int
     """For a compaction: it takes files below so many bytes."""
+    number: int = 0
+    """Which of the table's steps it is, so that its runner knows it from one that began later."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +103,8 @@ class Maintenance:
     """Files that were removed before this are deleted."""
     swept_at: datetime | None = None
     """When files that no version of the log names were deleted last."""
+    steps: int = 0
+    """How many have begun."""
     begun: StepBegun | None = None
     compacted: StepDone | None = None
     """A purge counts as one."""
