@@ -2,7 +2,7 @@
 
 Statements cannot be killed one by one, so three tables are in one of them each when their runner
 dies: once when a file was written that no commit names yet, once when a VACUUM has begun to delete.
-The second time its JVM lives a moment longer, and may commit what nobody waits for.
+The second time its JVM goes on for a moment, and may commit what nobody waits for.
 """
 
 from __future__ import annotations
