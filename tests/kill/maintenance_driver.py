@@ -1,6 +1,6 @@
 """A runner at maintenance, to be killed: `python -m tests.kill.maintenance_driver ROOT TABLE...`.
 
-All tables that are worth a step begin it at the same moment, and a file in the root shows it.
+All tables that are worth a step begin it at the same moment; a file in the root shows it.
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from unittest import mock
 
 from openmirror.errors import NotThere
 from openmirror.ingress import event_filter, partial_observation, plain_work
-from openmirror.plan import ObservedState, batching, needs
+from openmirror.plan import ObservedState, batching, maintenance, needs
 from openmirror.plan.decisions import Pause
 from openmirror.plan.observed import Limits
-from openmirror.plan.transitions import rebuilt
+from openmirror.plan.transitions import maintained, rebuilt
 from openmirror.ports import Listing
 from openmirror.protocol.rules import Code
 from openmirror.reconcile import (
@@ -26,11 +26,13 @@ from openmirror.reconcile import (
     drop,
     epochs,
     ledger_order,
+    maintaining,
     observing,
     purge,
     reads,
     reconciliation,
 )
+from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.runtime import sweeping
 from openmirror.runtime.messages import Messages
@@ -42,7 +44,14 @@ from openmirror.table.log import BrokenLog, TableLog
 from tests.mutations import witnesses
 from tests.simulation.delta_model import ModelDelta, ModelLogs
 from tests.simulation.mutations import Patch
-from tests.unit import test_event_filter, test_ledger, test_lost_moves, test_working
+from tests.unit import (
+    test_event_filter,
+    test_ledger,
+    test_lost_moves,
+    test_maintaining,
+    test_maintenance,
+    test_working,
+)
 
 
 @dataclass(frozen=True)
@@ -319,6 +328,55 @@ def _files_are_old_at_the_event_filter() -> list[Patch]:
     return [(partial_observation, "file_at", old)]
 
 
+# Maintenance
+
+
+def _maintained_whatever_is_decided() -> list[Patch]:
+    return [(maintaining, "may_maintain", lambda *_: True)]
+
+
+def _a_step_begins_whoever_wrote() -> list[Patch]:
+    class Blind(Documents):
+        def save_table(self, folder: Any, value: Any, only_if: object) -> Any:
+            return super().save_table(folder, value, self.table(folder).etag)
+
+    return [(maintaining, "Documents", Blind)]
+
+
+def _a_folder_is_listed_whatever_has_begun() -> list[Patch]:
+    vacuum = maintenance._vacuum
+
+    def forgetful(files: Any, known: Any, *rest: Any) -> Any:
+        return vacuum(files, replace(known, begun=None), *rest)
+
+    return [(maintenance, "_vacuum", forgetful)]
+
+
+def _any_step_ends_what_began_before() -> list[Patch]:
+    return [(maintained, "_still_begun", lambda *_: None)]
+
+
+def _only_the_last_step_is_known() -> list[Patch]:
+    began = maintained.began
+
+    def alone(known: Any, step: Any, at: Any) -> Any:
+        return began(replace(known, begun=None), step, at)
+
+    return [(maintained, "began", alone)]
+
+
+def _whoever_ends_takes_all_away() -> list[Patch]:
+    return [(maintained, "_begun_after", lambda known, underway, left: left)]
+
+
+def _only_the_policy_keeps_files() -> list[Patch]:
+    return [(maintaining, "kept_for", lambda _: timedelta())]
+
+
+def _compaction_comes_first() -> list[Patch]:
+    return [(maintenance, "_has_the_turn", lambda _: False)]
+
+
 def at_the_filter(test: Callable[[test_event_filter.Published], None]) -> Callable[[], None]:
     """A test of the event filter, in a world of its own."""
     return lambda: test(test_event_filter.Published())
@@ -440,6 +498,49 @@ RULES: Mapping[str, str | Mutation] = {
         at_the_filter(
             test_event_filter.test_files_behind_one_that_is_still_being_written_stay_silent
         ),
+    ),
+    # INTERNALS §4, maintenance
+    "A step needs a live epoch that is the newest, and nothing that is decided and not in "
+    "the log": Mutation(
+        _maintained_whatever_is_decided,
+        lambda: test_maintaining.test_nothing_is_maintained_while_something_else_is_decided(
+            test_maintaining.decided
+        ),
+    ),
+    "A step is written down before it begins, under the ETag of the observation that it "
+    "rests on": Mutation(
+        _a_step_begins_whoever_wrote,
+        test_maintaining.test_a_step_is_not_begun_once_somebody_else_wrote_since_the_observation,
+    ),
+    "No folder is listed while a compaction has begun and not ended": Mutation(
+        _a_folder_is_listed_whatever_has_begun,
+        test_maintenance.test_a_folder_is_not_listed_for_dead_files_while_a_compaction_may_be_stalled,
+    ),
+    "A later compaction ends an earlier one only if it took all files below the same "
+    "bound": Mutation(
+        _any_step_ends_what_began_before,
+        lambda: (
+            test_maintenance.test_a_stalled_compaction_cannot_land_once_a_later_one_took_all_its_files(
+                test_maintenance.COMPACT, test_maintenance.SMALLER, True
+            )
+        ),
+    ),
+    "A step carries the bound of what began before it and never ended": Mutation(
+        _only_the_last_step_is_known, witnesses.two_runners_that_die_in_a_row_are_both_known
+    ),
+    "Whoever ends a step leaves alone one that began later": Mutation(
+        _whoever_ends_takes_all_away,
+        test_maintenance.test_a_step_that_began_later_has_not_ended_when_an_earlier_one_does,
+    ),
+    "The longer of the table's retention and the policy's holds": Mutation(
+        _only_the_policy_keeps_files,
+        lambda: test_maintaining.test_the_longer_of_the_tables_retention_and_the_policys_holds(
+            7, 30, 720
+        ),
+    ),
+    "VACUUM has its turn after a compaction": Mutation(
+        _compaction_comes_first,
+        test_maintaining.test_a_table_that_always_has_small_files_and_a_batch_waiting_is_vacuumed_too,
     ),
 }
 """By the first cell of each row of a table of rules: a mutation, or by its name one of those that

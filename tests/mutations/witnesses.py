@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from openmirror.errors import NotThere, WrongRequest
 from openmirror.ingress.event_filter import Found
@@ -13,6 +13,8 @@ from openmirror.operate import requests
 from openmirror.plan import Limits
 from openmirror.plan.decisions import Idle
 from openmirror.plan.facts import FileFacts
+from openmirror.plan.maintenance_steps import Compact
+from openmirror.plan.transitions import maintained
 from openmirror.ports import Entry, Step
 from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rules import Code
@@ -23,6 +25,7 @@ from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reconciliation import reconcile
 from openmirror.runtime.sweeping import sweep
 from openmirror.table import layout
+from openmirror.table.control import Maintenance
 from openmirror.table.layout import StorePath
 from openmirror.table.log import AppId
 from tests.simulation.publishing import FOLDER, LANDING
@@ -209,6 +212,20 @@ def an_unreadable_zone_is_no_deleted_table() -> None:
         table.reconcile_until_idle()
     assert table.applied == [name(1)]
     assert Documents(table.store).table(FOLDER).value.missing_since is None
+
+
+# Maintenance
+
+
+def two_runners_that_die_in_a_row_are_both_known() -> None:
+    """The first has taken larger files than the second, which neither of them commits for now."""
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    larger = Compact(below=100, written=200, files=2, bytes=150)
+    both = maintained.began(
+        maintained.began(Maintenance(), larger, at), replace(larger, below=10), at
+    )
+    assert both.begun is not None
+    assert both.begun.bound == larger.bound
 
 
 # The event filter

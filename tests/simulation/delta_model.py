@@ -131,6 +131,10 @@ class ModelDelta:
         self._count = 0
         self._files = 0
         self.now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        self.size: Callable[[], int] = lambda: 1000
+        """Of the file that a batch writes, in bytes."""
+        self.takes_out: Callable[[], bool] = lambda: False
+        """Whether a batch writes an older file anew as well, as a MERGE does."""
         self.failing = 0.0
         """How often an engine call fails, before or after its effect."""
 
@@ -222,16 +226,17 @@ class ModelDelta:
         if start is None:
             self.stall("end", step)
             return CommitResult.MISSING
-        at, now, taken = start.version, self.now(), set(start.data.live)
+        at, file = start.version, None
         if isinstance(step, Vacuum):
-            taken, file = start.data.to_delete(step, now), None
+            taken = start.data.to_delete(step, self.now())
         else:
-            file = self._written(start)
+            taken = start.data.taken_by(step)
+            file = self._written(start, sum(start.data.sizes[one] for one in taken))
         self.stall("end", step)
         if self.log_at(table) is not start:
             return CommitResult.MISSING
         if file is None:
-            start.data.delete(taken, self._wrong)
+            start.data.delete(taken, self.now(), self._wrong)
         else:
             replaced = any(whole for _, whole in start.touched[at + 1 :])
             if replaced or not taken <= start.data.live:
@@ -244,11 +249,12 @@ class ModelDelta:
         self._may_fail()
         return CommitResult.DONE
 
-    def _written(self, log: Log | None) -> int:
+    def _written(self, log: Log | None, size: int) -> int:
         """A data file that no version names yet."""
         self._files += 1
         if log is not None:
             log.data.there[self._files] = self.now()
+            log.data.sizes[self._files] = size
         return self._files
 
     def _transact(
@@ -269,7 +275,10 @@ class ModelDelta:
         at = start.version if start else -1
         if start is not None and start.transactions.get(app, START - 1) >= version:
             return CommitResult.DONE
-        file = self._written(start) if rows else None
+        size = self.size()
+        file = self._written(start, size) if rows else None
+        takes_out = rows and start is not None and start.data.live and self.takes_out()
+        taken = {min(start.data.live)} if start is not None and takes_out else set()
         self.stall("end", app)
         log = self.log_at(table)
         if start is None:
@@ -280,9 +289,13 @@ class ModelDelta:
             log = self._made(table, create)
             if file is not None:
                 log.data.there[file] = self.now()
+                log.data.sizes[file] = size
         elif log is not start:
             return CommitResult.MISSING
-        elif any(a == app or replaced for a, replaced in log.touched[at + 1 :]):
+        elif (
+            any(a == app or replaced for a, replaced in log.touched[at + 1 :])
+            or not taken <= log.data.live
+        ):
             return CommitResult.CONFLICT
         if version == FENCED:
             log.before[app] = log.transactions.get(app, START)
@@ -290,7 +303,8 @@ class ModelDelta:
             self._count += 1
             log.table_id = f"table-{self._count}"
             log.rows = []
-            log.data.remove(set(log.data.live), self.now())
+            taken = set(log.data.live)
+        log.data.remove(taken, self.now())
         if file is not None:
             log.data.add(file, self._wrong)
         if rows and app in log.dropped_with:

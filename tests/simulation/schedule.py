@@ -24,9 +24,10 @@ from openmirror.plan import Decision, Limits, ObservedState, plan
 from openmirror.plan.decisions import Apply, Continue, Held, Idle, Pause, Replace, Wait, WaitKind
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.plan.maintaining import Due, survey_due
+from openmirror.plan.maintenance_steps import MIB
 from openmirror.plan.overwrites import accepted
 from openmirror.ports import ABSENT, Entry, Step
-from openmirror.progress.tables import AttemptFailed, TablePaused
+from openmirror.progress.tables import AttemptFailed, TableMaintained, TablePaused
 from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import Incarnation
 from openmirror.protocol.naming_scheme import NamingScheme
@@ -246,6 +247,8 @@ class Schedule:
         if self.emit:
             self.emit(f"{self.step:5} {self.name} == {event}")
         match event:
+            case TableMaintained(step=step):
+                self.count(f"step: {step.value}")
             case AttemptFailed(error=error) if "InjectedError" not in error:
                 self.is_wrong(f"a surprise: {error}")
             case TablePaused(code=Code.RESEED_INCOMPLETE) if not self.purged:
@@ -432,6 +435,9 @@ class Schedule:
         if self.two_cleaners:
             bodies.append(self.cleaner)
         if self.maintaining:
+            files = Random(f"files {self.seed}")
+            self.delta.size = lambda: files.choice([1000, 1000, 10 * MIB])
+            self.delta.takes_out = lambda: files.random() < 0.2
             self.change_bounds()
             bodies += [self.maintainer] * 2
         self.bodies = bodies

@@ -400,12 +400,13 @@ def test_the_longer_of_the_tables_retention_and_the_policys_holds(
             return log
 
     world.ports = replace(world.ports, logs=Logs())  # type: ignore[arg-type]
-    removed(world, 40 * DAY)
+    world.files.live = (LiveFile(MIB * 100),)
+    world.files.dead = tuple(DeadFile(5, world.clock() - (n + 0.5) * DAY) for n in range(40))
     world.ask()
-    maintain_table(world.ports, world.engine, ORDERS)
-    [step] = world.engine.steps
-    assert isinstance(step, Vacuum)
-    assert step.hours >= hours
+    while maintain_table(world.ports, world.engine, ORDERS):
+        pass
+    steps = [step for step in world.engine.steps if isinstance(step, Vacuum)]
+    assert min(step.hours for step in steps) == hours
 
 
 @pytest.mark.parametrize(
