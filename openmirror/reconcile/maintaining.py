@@ -14,9 +14,15 @@ from openmirror.errors import (
     words_of,
 )
 from openmirror.plan import plan
-from openmirror.plan.maintaining import may_maintain
+from openmirror.plan.maintaining import may_maintain, removal_due
 from openmirror.plan.maintenance import plan_maintenance
-from openmirror.plan.maintenance_steps import MaintenanceStep, Nothing, TableFiles, Vacuum
+from openmirror.plan.maintenance_steps import (
+    MaintenanceStep,
+    Nothing,
+    RemoveMarked,
+    TableFiles,
+    Vacuum,
+)
 from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.retention import kept_for
 from openmirror.plan.transitions.maintained import (
@@ -26,6 +32,7 @@ from openmirror.plan.transitions.maintained import (
     ended,
     failed,
     kind_of,
+    removed_marked,
     surveyed,
     with_maintenance,
 )
@@ -34,6 +41,7 @@ from openmirror.progress.tables import MaintenanceFailed, TableMaintained
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.observing import observe
+from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table.control import Maintenance
 from openmirror.table.log import TableLog
@@ -71,7 +79,10 @@ def maintain_table(ports: RootPorts, engine: TableEngine, folder: TableFolder) -
     """
     seen = observe(ports, folder)
     observed = seen.observed
-    if not may_maintain(observed, plan(observed, ports.limits, observed.at)):
+    decision = plan(observed, ports.limits, observed.at)
+    if (removal := removal_due(observed, decision)) is not None:
+        return _removed(ports, engine, seen, removal)
+    if not may_maintain(observed, decision):
         return False
     found = survey(ports, observed)
     if found is None:
@@ -87,16 +98,32 @@ def maintain_table(ports: RootPorts, engine: TableEngine, folder: TableFolder) -
     if isinstance(step, Nothing):
         return False
     ports.steps(Step.MAINTAINING)
-    return _carried_out(ports, engine, observed, found, step)
+    return _carried_out(ports, engine, observed, step, found)
+
+
+def _removed(
+    ports: RootPorts, engine: TableEngine, seen: Observation, removal: RemoveMarked
+) -> bool:
+    """Remove marked rows, without a survey: no file says how many it has."""
+    now = ports.clock()
+    control = with_maintenance(seen.observed.control, lambda known: began(known, removal, now))
+    try:
+        Documents(ports.store).save_table(seen.observed.folder, control, seen.etag)
+    except ConditionFailed:
+        return True
+    ports.steps(Step.MAINTAINING)
+    return _carried_out(ports, engine, seen.observed, removal, None)
 
 
 def _carried_out(
     ports: RootPorts,
     engine: TableEngine,
     observed: ObservedState,
-    found: Survey,
     step: MaintenanceStep,
+    found: Survey | None,
 ) -> bool:
+    """`found` is the survey that the step came of, if any."""
+    began_at = found.at if found else ports.clock()
     folder = observed.folder
     before = observed.control.maintenance.begun if observed.control.maintenance else None
     try:
@@ -119,19 +146,23 @@ def _carried_out(
         _write_down(ports, folder, lambda known: broken_off(known, before))
         return True
     at = ports.clock()
-    if not isinstance(step, Vacuum) and not _has_moved(ports, observed, found):
+    if found and not isinstance(step, Vacuum) and not _has_moved(ports, observed, found):
         # Or the same step would be planned for ever.
         left = replace(found, step=Nothing(remark="Delta found nothing to put together"))
         _write_down(ports, folder, lambda known: surveyed(broken_off(known, before), left))
         return False
-    _write_down(ports, folder, lambda known: ended(known, found, before, at))
+    if isinstance(step, RemoveMarked):
+        removal = step
+        _write_down(ports, folder, lambda known: removed_marked(known, removal, before))
+    elif found is not None:
+        _write_down(ports, folder, lambda known: ended(known, found, before, at))
     ports.emit(
         TableMaintained(
             folder,
             step=kind_of(step),
             files=step.files,
             bytes=step.bytes,
-            duration_seconds=(at - found.at).total_seconds(),
+            duration_seconds=(at - began_at).total_seconds(),
         )
     )
     return True

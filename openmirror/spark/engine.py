@@ -14,7 +14,7 @@ from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Counts, Prepared, Transaction
 from openmirror.ports.merge_rows import KIND, MAY_INSERT, BatchFolder, MergeKind, positions_of
-from openmirror.protocol.rows import NoRowToUpdate
+from openmirror.protocol.rows import DELETED_AT, NoRowToUpdate
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark import committing
@@ -127,7 +127,10 @@ class SparkEngine:
     ) -> RowPlace | None:
         schema, present = batch.union.schema, None
         if batch.kind is BatchKind.EXTEND:
-            present = committing.present_rows(session, self._spark_path(batch.table), schema)
+            present = committing.present_rows(session, self._spark_path(batch.table), batch)
+            if batch.soft:
+                [deleted_at] = positions_of(schema, [DELETED_AT])
+                present = present.where(F.col(deleted_at).isNull())
         keys = positions_of(schema, batch.frozen.key_columns)
         return first_without_base(held, marked, keys, present)
 
@@ -174,7 +177,11 @@ class SparkEngine:
             case Commit.REWRITE:
                 only_inserts = prepared.counts.only_inserts
                 deferred = committing.rewrite(
-                    session, rows.frame, *written, only_inserts=only_inserts
+                    session,
+                    rows.frame,
+                    *written,
+                    only_inserts=only_inserts,
+                    marks_all=prepared.truncates,
                 )
             case Commit.APPEND:
                 committing.append(rows.frame, *written)
@@ -194,12 +201,14 @@ class SparkEngine:
         table: str,
     ) -> BatchShape:
         is_folded, is_there = isinstance(prepared, FoldedPrepared), batch.kind is BatchKind.EXTEND
+        # A truncate that marks rows keeps all of them.
+        marks_all = prepared.truncates and batch.soft is not None
         return BatchShape(
             kind=batch.kind,
-            truncates=prepared.truncates,
-            rewrites=_must_rewrite(batch),
+            truncates=prepared.truncates and not marks_all,
+            rewrites=_must_rewrite(batch) or batch.hardens or marks_all,
             widens=bool(batch.union.widened),
-            needs=needs_of(prepared),
+            needs=needs_of(prepared, batch),
             folded_here=is_folded,
             table=self._ahead.size(session, table) if is_folded and is_there else None,
         )

@@ -16,6 +16,7 @@ TABLE = TableSize(files=1, bytes=SMALL, has_change_data_feed=False)
 INSERTS = MergeNeeds(deletes=False, updates=False, inserts=True)
 NOTHING = replace(INSERTS, inserts=False)
 DELETES = replace(NOTHING, deletes=True)
+MARKS = replace(NOTHING, marks=True)
 MIXED = BatchShape(
     kind=BatchKind.EXTEND,
     truncates=False,
@@ -33,6 +34,9 @@ MIXED = BatchShape(
         ({}, Commit.OVERWRITE),
         ({"needs": DELETES}, Commit.OVERWRITE),
         ({"table": replace(TABLE, files=2)}, Commit.OVERWRITE),
+        # Soft deletes take no other way.
+        ({"needs": MARKS}, Commit.OVERWRITE),
+        ({"needs": MARKS, "table": None}, Commit.MERGE),
         # Nothing that is looked for among the rows.
         ({"needs": INSERTS}, Commit.APPEND),
         ({"needs": NOTHING}, Commit.APPEND),

@@ -16,6 +16,8 @@ class StepKind(StrEnum):
     """REORG: files are written anew without the rows that deletion vectors mark as deleted."""
     VACUUM = "vacuum"
     """Files that were removed from the table long enough ago are deleted."""
+    REMOVE_MARKED = "remove-marked"
+    """Rows that were marked as deleted long enough ago are removed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,5 +98,7 @@ class Maintenance:
     compacted: StepDone | None = None
     """A purge counts as one."""
     vacuumed: StepDone | None = None
+    removed_through: datetime | None = None
+    """Rows that were marked as deleted before this are removed."""
     failed: StepFailed | None = None
     asked: MaintenanceAsked | None = None
