@@ -127,8 +127,9 @@ def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> N
     if needs.updates:
         builder = builder.whenMatchedUpdate(updates, {**sets, **_kept(batch, absent)})
     if needs.marks:
-        marks = {name: value for name, value in sets.items() if name == quoted(DELETED_AT)}
-        builder = builder.whenMatchedUpdate(f"s.{kind} = '{MergeKind.MARK}'", marks)
+        ours = quoted(DELETED_AT)
+        is_mark = f"s.{kind} = '{MergeKind.MARK}'"
+        builder = builder.whenMatchedUpdate(is_mark, {ours: f"s.{ours}"})
     if needs.inserts:
         builder = builder.whenNotMatchedInsert(
             f"s.{kind} = '{MergeKind.PLAIN_INSERT}'"
