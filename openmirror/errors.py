@@ -302,6 +302,10 @@ SOLUTIONS: dict[Code, str] = {
         "Replace the file, under the same name, by one whose column names differ by more than "
         "their case."
     ),
+    Code.COLUMN_NAME_RESERVED: (
+        "Replace the file, under the same name, by one whose column has another name; or set "
+        "delete to hard for this table in mirroring.json, while nothing of it is marked yet."
+    ),
     Code.COLUMN_TYPE_UNSUPPORTED: (
         "Replace the file, under the same name, by one with a simple type for this column: "
         "complex values as JSON text, others as binary."

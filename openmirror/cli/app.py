@@ -116,6 +116,7 @@ for request in (
     app.command()(request)
 app.command()(request_verbs.undrop)
 app.command("confirm-drops")(request_verbs.confirm_drops)
+app.command("confirm-hard-deletes")(request_verbs.confirm_hard_deletes)
 app.command()(request_verbs.adopt)
 app.command()(run_verbs.clean)
 app.command()(maintain)

@@ -50,7 +50,7 @@ from openmirror.progress.tables import (
 from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.counts import counted
 from openmirror.protocol.sequence import position_after
-from openmirror.table.control import BatchKind
+from openmirror.table.control import BatchKind, StepKind
 
 _PASSING = (WaitKind.INCOMPLETE,)
 """Most files are incomplete for a moment while they are written."""
@@ -141,6 +141,8 @@ def committed(event: BatchCommitted) -> str:
 
 def maintained(event: TableMaintained) -> str:
     """One step of maintenance: what it took, and how long."""
+    if event.step is StepKind.REMOVE_MARKED:
+        return f"{event.step.value}  {short(event.duration_seconds)}"
     what = counted(event.files, "file", "files")
     return f"{event.step.value}  {what}, {event.bytes:,} bytes  {short(event.duration_seconds)}"
 

@@ -86,6 +86,8 @@ def maintain(
 
 def _would(ports: RootPorts, folder: TableFolder, *, full: bool) -> str:
     from openmirror.cli.maintenance_lines import planned
+    from openmirror.plan import plan
+    from openmirror.plan.maintaining import removal_due
     from openmirror.plan.transitions.maintained import asked_for, with_maintenance
     from openmirror.reconcile.maintaining import survey
     from openmirror.reconcile.observing import observe
@@ -94,7 +96,10 @@ def _would(ports: RootPorts, folder: TableFolder, *, full: bool) -> str:
     control = with_maintenance(
         observed.control, lambda known: asked_for(known, observed.at, "", full=full)
     )
-    found = survey(ports, replace(observed, control=control))
+    observed = replace(observed, control=control)
+    if removal := removal_due(observed, plan(observed, ports.limits, observed.at)):
+        return planned(removal)
+    found = survey(ports, observed)
     return planned(found.step) if found else "no table, or none whose log can be read"
 
 

@@ -8,7 +8,14 @@ from datetime import datetime
 from rich.filesize import decimal
 
 from openmirror.cli.console import clock_time
-from openmirror.plan.maintenance_steps import Compact, MaintenanceStep, Nothing, Purge, Vacuum
+from openmirror.plan.maintenance_steps import (
+    Compact,
+    MaintenanceStep,
+    Nothing,
+    Purge,
+    RemoveMarked,
+    Vacuum,
+)
 from openmirror.protocol.counts import counted
 from openmirror.status import TableStatus, shown_names
 from openmirror.table.control import Maintenance
@@ -37,6 +44,8 @@ def in_words(known: Maintenance, now: datetime) -> str:
     for what, done in (("compacted", known.compacted), ("vacuumed", known.vacuumed)):
         if done:
             parts.append(f"{what} {clock_time(done.at, now)}")
+    if known.removed_through:
+        parts.append(f"marked rows removed up to {clock_time(known.removed_through, now)}")
     if known.asked:
         parts.append(f"asked for by {known.asked.by}")
     if known.failed:
@@ -60,6 +69,10 @@ def planned(step: MaintenanceStep | Nothing) -> str:
                 f"would delete what left the table {step.hours} hours ago: "
                 f"{counted(step.files, 'file')} that the log still names, {decimal(step.bytes)}"
                 f"{which}"
+            )
+        case RemoveMarked():
+            return (
+                f"would remove rows that were marked as deleted before {step.before:%Y-%m-%d %H:%M}"
             )
         case Nothing(remark=remark):
             return f"nothing to do{': ' if remark else ''}{remark}"

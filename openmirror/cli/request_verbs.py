@@ -217,6 +217,26 @@ def confirm_drops(root: RootOption = None, mirror: Mirrors = None, why: Why = ""
         say("no drop waits for a confirmation")
 
 
+def confirm_hard_deletes(
+    table: OneTable, root: RootOption = None, mirror: Mirrors = None, why: Why = ""
+) -> None:
+    """Allow that rows go which are marked as deleted, for `delete: hard` in mirroring.json.
+
+    A table that has marked rows goes on marking until then. The next batch removes them for good,
+    and the column _deleted_at with them.
+
+    \b
+    Example:
+      openmirror confirm-hard-deletes dbo.orders --why "kept for the audit of 2025 alone"
+    """
+    from openmirror.operate import requests
+
+    asked = _Asked(root, mirror)
+    folder = asked.tables([table])[0]
+    requests.confirm_hard_deletes(asked.ports, folder, operator(why))
+    asked.done(folder, "will have hard deletes", "with its next batch")
+
+
 def adopt(
     tables: SomeTables = None,
     every: Annotated[

@@ -39,12 +39,12 @@ def fold(keys: ChangePlaces, markers: npt.NDArray[np.int8]) -> Fold:
     """
     count = int(keys.max()) + 1 if len(keys) else 0
     at = np.arange(len(keys), dtype=np.int64)
-    d = _last(keys, at, markers == Marker.DELETE, count)
+    d = last_of_key(keys, at, markers == Marker.DELETE, count)
     alive = at > d
     updates = alive & np.isin(markers, [marker.value for marker in WHOLE_UPDATES])
     inserts = alive & (markers == Marker.INSERT)
-    u = _last(keys, at, updates, count)
-    begins_with_update = _first(keys, at, alive, count, updates)
+    u = last_of_key(keys, at, updates, count)
+    begins_with_update = np.append(updates, False)[first_of_key(keys, at, alive, count)]
     is_u = at == u
     is_delete = at == d
     is_update = is_u & (d == _NEVER)
@@ -55,16 +55,15 @@ def fold(keys: ChangePlaces, markers: npt.NDArray[np.int8]) -> Fold:
     return Fold(values[left], np.array(_KINDS, dtype=object)[kinds], begins_with_update[left])
 
 
-def _last(keys: ChangePlaces, at: ChangePlaces, among: Mask, count: int) -> ChangePlaces:
-    """For each change, the place of the last one among these that has its key."""
+def last_of_key(keys: ChangePlaces, at: ChangePlaces, among: Mask, count: int) -> ChangePlaces:
+    """For each change, the place of the last one among these that has its key, or -1."""
     found = np.full(count, _NEVER, dtype=np.int64)
     np.maximum.at(found, keys[among], at[among])
     return found[keys]
 
 
-def _first(keys: ChangePlaces, at: ChangePlaces, among: Mask, count: int, are: Mask) -> Mask:
-    """For each change, whether the first one among these that has its key is one of those."""
-    beyond = len(at)
-    found = np.full(count, beyond, dtype=np.int64)
+def first_of_key(keys: ChangePlaces, at: ChangePlaces, among: Mask, count: int) -> ChangePlaces:
+    """For each change, the place of the first one among these that has its key, or their number."""
+    found = np.full(count, len(at), dtype=np.int64)
     np.minimum.at(found, keys[among], at[among])
-    return np.append(are, False)[found[keys]]
+    return found[keys]

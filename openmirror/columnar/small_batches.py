@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa  # type: ignore[import-untyped]
 
 from openmirror.columnar.file_rows import RowsInMemory, TooLarge, read_file
-from openmirror.columnar.folding import Fold, fold
-from openmirror.columnar.growing import NotGrown
+from openmirror.columnar.folding import ChangePlaces, Fold, fold
+from openmirror.columnar.growing import NotGrown, grown
 from openmirror.columnar.keys import bounds, numbered
+from openmirror.columnar.soft_folding import LIVE, SoftFold, fold_softly
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.plan import Batch
 from openmirror.ports import BadFile, Counts, FileStore
 from openmirror.ports.merge_rows import (
+    DELETED,
     KIND,
     MAY_INSERT,
     BatchFolder,
@@ -26,7 +28,7 @@ from openmirror.ports.merge_rows import (
     positional,
     positions_of,
 )
-from openmirror.protocol.rows import UPDATES, Marker
+from openmirror.protocol.rows import DELETED_AT, UPDATES, Marker
 from openmirror.protocol.rules import Broken
 from openmirror.table.control import Truncated
 
@@ -37,8 +39,8 @@ _NARROWEST = 8
 class SmallBatches(BatchFolder):
     """Folds batches of at most `most_bytes` in memory; safe to use from several threads.
 
-    Spark folds what this does not: larger batches, partial updates, and tables with a version
-    column, whose keys may need what the table holds.
+    Spark folds what this does not: larger batches, partial updates, tables with a version column,
+    whose keys may need what the table holds, and truncates that mark all of its rows.
     """
 
     def __init__(self, store: FileStore, most_bytes: int, threads: int = 2) -> None:
@@ -79,12 +81,18 @@ class SmallBatches(BatchFolder):
                     if isinstance(rows, Broken):
                         return BadFile(file.name, rows)
                     size += rows.bytes
-                    if size > self._most or (rows.markers == Marker.PARTIAL_UPDATE).any():
+                    if size > self._most or np.isin(rows.markers, _not_here(batch)).any():
                         raise TooLarge(file.path)
                     files.append(rows)
             finally:
                 pool.shutdown(cancel_futures=True)
         return files
+
+
+def _not_here(batch: Batch) -> list[int]:
+    """Markers that Spark must fold."""
+    beyond = (Marker.PARTIAL_UPDATE, Marker.TRUNCATE) if batch.soft else (Marker.PARTIAL_UPDATE,)
+    return [marker.value for marker in beyond]
 
 
 def _folded(batch: Batch, files: Sequence[RowsInMemory]) -> FoldedBatch:
@@ -108,10 +116,14 @@ def _folded(batch: Batch, files: Sequence[RowsInMemory]) -> FoldedBatch:
     placed = dict(zip(positional(len(columns)), columns, strict=True))
     keys = [placed[name] for name in positions_of(schema, batch.frozen.key_columns)]
     if (markers == Marker.INSERT).all():
-        fold_of = _as_they_are(len(markers))
+        soft_fold = _as_they_are(len(markers))
+    elif batch.soft is None:
+        soft_fold = _all_live(fold(numbered(keys, len(markers)), markers))
     else:
-        fold_of = fold(numbered(keys, len(markers)), markers)
-    rows = _table(columns, fold_of)
+        soft_fold = fold_softly(numbered(keys, len(markers)), markers)
+    fold_of, rows = soft_fold.fold, _table(columns, soft_fold.fold)
+    if batch.soft is not None:
+        rows = _with_times(rows, placed, batch, soft_fold.deleted_by)
     return FoldedBatch(
         counts=counts,
         checksums={f.sequence: r.checksum for f, r in zip(batch.files, files, strict=True)},
@@ -128,10 +140,15 @@ def _joined(parts: Sequence[pa.ChunkedArray], kind: pa.DataType) -> pa.ChunkedAr
     return pa.chunked_array([pa.concat_arrays(chunks)] if chunks else [], kind)
 
 
-def _as_they_are(count: int) -> Fold:
+def _as_they_are(count: int) -> SoftFold:
     """Inserts alone, without a key: each is a row."""
     kinds = np.full(count, MergeKind.PLAIN_INSERT, dtype=object)
-    return Fold(np.arange(count, dtype=np.int64), kinds, np.ones(count, dtype=np.bool_))
+    places = np.arange(count, dtype=np.int64)
+    return _all_live(Fold(places, kinds, np.ones(count, dtype=np.bool_)))
+
+
+def _all_live(folded: Fold) -> SoftFold:
+    return SoftFold(folded, np.full(len(folded.values), LIVE))
 
 
 def _table(columns: Sequence[pa.ChunkedArray], folded: Fold) -> pa.Table:
@@ -144,16 +161,34 @@ def _table(columns: Sequence[pa.ChunkedArray], folded: Fold) -> pa.Table:
     return pa.table(arrays, names=[*positional(len(columns)), KIND, MAY_INSERT])
 
 
+def _with_times(
+    rows: pa.Table, placed: Mapping[str, pa.ChunkedArray], batch: Batch, deleted_by: ChangePlaces
+) -> pa.Table:
+    """With what the publisher says of when rows were deleted, and which ones are."""
+    assert batch.soft is not None
+    schema, time_column = batch.union.schema, batch.soft.time_column
+    deleted = pa.array(deleted_by != LIVE)
+    if time_column is not None:
+        [name] = positions_of(schema, [time_column])
+        [ours] = positions_of(schema, [DELETED_AT])
+        times = placed[name].combine_chunks().take(pa.array(deleted_by, mask=deleted_by == LIVE))
+        at = rows.schema.get_field_index(ours)
+        rows = rows.set_column(at, ours, grown(times, schema.columns[at].type))
+    return rows.append_column(DELETED, deleted)
+
+
 def _needs(batch: Batch, rows: pa.Table, folded: Fold) -> MergeNeeds:
     kinds = folded.kinds
     deletes, updates = kinds == MergeKind.DELETE, kinds == MergeKind.UPDATE
-    merged = rows.filter(pa.array(deletes | updates))
+    merged = rows.filter(pa.array(kinds != MergeKind.PLAIN_INSERT))
     positions = positions_of(batch.union.schema, batch.frozen.key_columns)
     found = {name: bounds(merged.column(name)) for name in positions}
     return MergeNeeds(
         deletes=bool(deletes.any()),
         updates=bool(updates.any()),
         inserts=bool(((kinds == MergeKind.PLAIN_INSERT) | (updates & folded.may_insert)).any()),
+        marks=bool((kinds == MergeKind.MARK).any()),
+        unmarks=bool((kinds == MergeKind.UNMARK).any()),
         bounds={name: both for name, both in found.items() if both is not None},
         not_null=frozenset(name for name in positions if not merged.column(name).null_count),
     )

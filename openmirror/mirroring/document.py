@@ -27,6 +27,7 @@ from openmirror.errors import WrongRequest
 from openmirror.mirroring.choice import TableChoice, need_pattern
 from openmirror.plan.maintenance_steps import MIB, MaintenanceMode
 from openmirror.plan.observed import (
+    DeletePolicy,
     InsertPolicy,
     OnceLarge,
     OverwrittenFiles,
@@ -42,6 +43,7 @@ MOST_CLUSTERING = 4
 """Delta clusters by no more columns than these."""
 TRIGGER = timedelta(seconds=1)
 """How often the changes of a stream are landed, where nobody says it."""
+SHORTEST_PURGE = timedelta(hours=1)
 SHORTEST_TRIGGER, LONGEST_TRIGGER = timedelta(milliseconds=200), timedelta(seconds=60)
 
 
@@ -95,6 +97,12 @@ def _topic(text: str) -> str:
 def _trigger(value: timedelta) -> timedelta:
     if not SHORTEST_TRIGGER <= value <= LONGEST_TRIGGER:
         raise ValueError("between 0.2s and 60s")
+    return value
+
+
+def _purge_after(value: timedelta) -> timedelta:
+    if value < SHORTEST_PURGE:
+        raise ValueError("at least 1h")
     return value
 
 
@@ -205,6 +213,25 @@ class Switches(_Section):
         "columns. as-is (default): always adds a row, as the protocol says. upsert: the "
         "same as marker 4, so that a row that is sent again makes no duplicate. Tables without "
         "key columns take inserts as they are.",
+    )
+    delete: DeletePolicy | None = Field(
+        default=None,
+        description="What a delete does in a table with key columns. hard (default): it removes "
+        "the row. soft: the row stays, with the time in the column _deleted_at, which is NULL in "
+        "all others; an update or upsert of its key removes it. A table with rows that are marked "
+        "so goes on marking, whatever stands here, until `openmirror maintain --remove-deleted`.",
+    )
+    deleted_at: str | None = Field(
+        default=None,
+        description="With delete: soft, the publisher's column of times that says when a row was "
+        "deleted, in the row that deletes it. Left out, or empty, or where it is NULL there: the "
+        "time at which the batch was decided.",
+    )
+    purge_after: Annotated[DurationText, AfterValidator(_purge_after)] | None = Field(
+        default=None,
+        description="With delete: soft, how long a row stays that is marked as deleted, by "
+        "_deleted_at; at least 1h. Longer gone ones are removed for good, up to a tenth of that "
+        "later (an hour to a day). Left out: they stay.",
     )
     type_change: TypeChange | None = Field(
         default=None,

@@ -98,6 +98,9 @@ def _policy(
     return TablePolicy(
         type_change=_first(own.type_change, mirror.type_change) or usual.type_change,
         insert=_first(own.insert, mirror.insert) or usual.insert,
+        delete=_first(own.delete, mirror.delete) or usual.delete,
+        deleted_at=_first(own.deleted_at, mirror.deleted_at) or None,
+        purge_after=_first(own.purge_after, mirror.purge_after),
         zoneless=_first(own.zoneless_timestamps, mirror.zoneless_timestamps) or usual.zoneless,
         binary_text=_first(own.binary_text, mirror.binary_text),
         fractions=_first(own.fractions, mirror.fractions),

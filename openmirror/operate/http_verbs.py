@@ -31,6 +31,7 @@ class Verb(StrEnum):
     RESEED = "reseed"
     UNDROP = "undrop"
     CONFIRM_DROPS = "confirm-drops"
+    CONFIRM_HARD_DELETES = "confirm-hard-deletes"
     ADOPT = "adopt"
 
 
@@ -120,6 +121,7 @@ _DONE = {
     Verb.RESEED: "will be rebuilt",
     Verb.UNDROP: "will come back, held",
     Verb.CONFIRM_DROPS: "may be dropped",
+    Verb.CONFIRM_HARD_DELETES: "will have hard deletes",
     Verb.ADOPT: "will be adopted",
 }
 
@@ -157,6 +159,8 @@ def _ask_for(
             requests.reseed(ports, folder, operator)
         case Verb.UNDROP:
             requests.undrop(ports, folder, operator)
+        case Verb.CONFIRM_HARD_DELETES:
+            requests.confirm_hard_deletes(ports, folder, operator)
         case Verb.ADOPT:
             requests.adopt(ports, folder, operator)
 

@@ -9,7 +9,8 @@ from openmirror.errors import ConditionFailed, WrongRequest
 from openmirror.plan import Decision, plan
 from openmirror.plan.decisions import Held, Pause, Wait, WaitKind
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.observed import ObservedState
+from openmirror.plan.observed import DeletePolicy, ObservedState, TablePolicy
+from openmirror.plan.soft_deletes import marks
 from openmirror.plan.table import first_missing
 from openmirror.plan.transitions.confirmed import confirmed
 from openmirror.plan.transitions.maintained import asked_for, with_maintenance
@@ -18,6 +19,7 @@ from openmirror.plan.transitions.requested import (
     acted,
     asked,
     given_up,
+    hard_deletes_confirmed,
     held,
     resumed,
     retried,
@@ -200,6 +202,26 @@ def maintain(ports: RootPorts, folder: TableFolder, operator: Operator, *, full:
         )
 
     _change(ports, folder, operator, "maintain --full" if full else "maintain", change)
+
+
+def confirm_hard_deletes(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
+    """Allow that the rows of a table go which are marked as deleted, as its policy asks.
+
+    Raises WrongRequest unless there are such rows, or may be, and the policy says `delete: hard`.
+    """
+
+    def change(observed: ObservedState, act: Act) -> ControlDocument:
+        if not isinstance(observed.log, TableLog) or not marks(observed.log):
+            raise WrongRequest(f"no row of {observed.name} is marked as deleted")
+        if not isinstance(observed.policy, TablePolicy):
+            raise WrongRequest(f"{observed.policy.detail}: correct it first")
+        if observed.policy.delete is not DeletePolicy.HARD:
+            raise WrongRequest(
+                f"{observed.name} has delete: soft; set it to hard in mirroring.json first"
+            )
+        return hard_deletes_confirmed(observed.control, act)
+
+    _change(ports, folder, operator, "confirm-hard-deletes", change)
 
 
 def undrop(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:

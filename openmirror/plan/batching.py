@@ -21,6 +21,14 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures, features_of, features_of_new
 from openmirror.plan.observed import Limits, ObservedState, TablePolicy
 from openmirror.plan.opening import Opening
+from openmirror.plan.soft_deletes import (
+    Deletes,
+    deletes_of,
+    foreign_column,
+    reserved_column,
+    with_soft_deletes,
+    wrong_time_column,
+)
 from openmirror.plan.times import counted_from
 from openmirror.plan.unique_keys import unique_at
 from openmirror.protocol.rules import Broken
@@ -63,14 +71,18 @@ def _batch(
     limits: Limits,
     now: datetime,
 ) -> Batch | Stop | Idle:
+    deletes = deletes_of(observed, rules, opening.kind)
+    if foreign := foreign_column(observed, deletes, opening.kind):
+        return foreign
+    table = deletes.before(table)
     if opening.decided:
-        exact = _as_decided(observed, opening.decided, rules, table, limits, now)
+        exact = _as_decided(observed, opening.decided, rules, table, limits, now, deletes)
         if not isinstance(exact, tuple):
             return exact
         files, union = exact
         first, last = opening.decided.first, opening.decided.last
     else:
-        cut = cut_batch(observed, rules, after, table, limits, now)
+        cut = cut_batch(observed, rules, after, table, limits, now, deletes)
         if not cut.files:
             return cut.stop or Idle()
         files, union = cut.files, cut.union
@@ -87,22 +99,27 @@ def _batch(
         frozen=rules,
         union=union,
         policy=observed.policy,
-        features=_features(observed, opening, union),
+        features=_features(observed, opening, union, deletes),
         applied=observed.applied,
         may_create=observed.log is None and observed.retained is None,
         is_decided=opening.decided is not None,
         reread_through=observed.ledger.reread_through,
         unique_at=unique_at(observed) if opening.kind is BatchKind.EXTEND else None,
+        soft=deletes.soft,
+        hardens=deletes.hardens,
     )
 
 
-def _features(observed: ObservedState, opening: Opening, union: SchemaUnion) -> TableFeatures:
-    assert isinstance(observed.policy, TablePolicy)
-    if opening.kind is BatchKind.REPLACE or not isinstance(observed.log, TableLog):
-        return features_of_new(observed.policy, union.schema)
+def _features(
+    observed: ObservedState, opening: Opening, union: SchemaUnion, deletes: Deletes
+) -> TableFeatures:
+    policy, log = observed.policy, observed.log
+    assert isinstance(policy, TablePolicy)
+    if opening.kind is BatchKind.REPLACE or not isinstance(log, TableLog):
+        return with_soft_deletes(features_of_new(policy, union.schema), deletes, None)
     known = observed.control.maintenance
     live_bytes = known.found.bytes if known and known.found else 0
-    return features_of(observed.policy, union, observed.log, live_bytes)
+    return with_soft_deletes(features_of(policy, union, log, live_bytes), deletes, log)
 
 
 def _as_decided(
@@ -112,18 +129,22 @@ def _as_decided(
     table: TableSchema,
     limits: Limits,
     now: datetime,
+    deletes: Deletes,
 ) -> tuple[tuple[LandedFile, ...], SchemaUnion] | Stop:
     files = tuple(observed.files[manifest.sequence] for manifest in decided.files)
     schema = table
     taken: list[LandedFile] = []
     for found in files:
-        if stop := check_file(observed, found, rules, limits, now):
+        stop = check_file(observed, found, rules, limits, now)
+        if stop := stop or reserved_column(observed, found, deletes):
             return stop
         file = adapted(observed, rules, schema, found)
         merged = merge_file(observed, schema, file)
         if isinstance(merged, Pause):
             return merged
-        schema = merged
+        if wrong := wrong_time_column(observed, file, merged, deletes):
+            return wrong
+        schema = deletes.after(merged)
         taken.append(file)
     union = union_schema(table, schema)
     assert not isinstance(union, Broken)  # schema was merged from table step by step

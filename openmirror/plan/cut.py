@@ -19,6 +19,7 @@ from openmirror.plan.observed import (
     ZonelessTimestamps,
 )
 from openmirror.plan.rules import problem_of, still_holds
+from openmirror.plan.soft_deletes import Deletes, reserved_column, wrong_time_column
 from openmirror.plan.times import counted_from
 from openmirror.protocol.counts import counted
 from openmirror.protocol.rules import Broken, Code
@@ -76,6 +77,7 @@ def cut_batch(
     table: TableSchema,
     limits: Limits,
     now: datetime,
+    deletes: Deletes,
 ) -> Cut:
     """The longest run of good files after a position, within the limits (ARCHITECTURE §3).
 
@@ -100,7 +102,7 @@ def cut_batch(
             passed[sequence_group] = stop
             stop = None
             continue
-        if stop:
+        if stop := stop or reserved_column(observed, item, deletes):
             break
         item = adapted(observed, rules, schema, item)
         assert item.facts is not None
@@ -108,13 +110,15 @@ def cut_batch(
         if isinstance(merged, Pause):
             stop = merged
             break
+        if stop := wrong_time_column(observed, item, merged, deletes):
+            break
         rows, size = rows + item.facts.rows, size + item.size
         # Without a typed column there would be no table, and nothing would ever be applied.
         has_limits = schema.columns or observed.naming.has_ledger
         if files and has_limits and limits.are_passed_by(len(files) + 1, rows, size):
             break
         files.append(item)
-        schema = merged
+        schema = deletes.after(merged)
     union = union_schema(table, schema)
     assert not isinstance(union, Broken)  # schema was merged from table step by step
     if passed:

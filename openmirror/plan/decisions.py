@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -12,7 +12,7 @@ from openmirror.plan.features import TableFeatures
 from openmirror.plan.observed import InsertPolicy, TablePolicy, read_rules
 from openmirror.plan.read_rules import ReadRules
 from openmirror.protocol.names import TableFolder
-from openmirror.protocol.rows import Marker
+from openmirror.protocol.rows import Marker, SoftDeletes
 from openmirror.protocol.schema import SchemaUnion
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
 from openmirror.table.control import BatchKind, DecidedBatch, FrozenOptions, Hold, ManifestEntry
@@ -94,6 +94,18 @@ class Batch:
     unique_at: int | None = None
     """The version of the log that it was planned by, if every key was in one row at most there;
     None where that is not known (`plan.unique_keys`)."""
+    soft: SoftDeletes | None = None
+    """How deleted rows are marked; None where they are removed."""
+    hardens: bool = False
+    """Whether it ends soft deletes: marked rows go, and the column that says so."""
+    decided_at: datetime | None = None
+    """When it was decided, the same in each attempt to apply it; None before."""
+
+    def as_of(self, decided: DecidedBatch) -> Batch:
+        """The batch as it was decided."""
+        # A version before this one has written no time down, nor any that depends on it.
+        newest = max(file.modified for file in self.files)
+        return replace(self, decided_at=decided.at or newest)
 
     @property
     def manifest(self) -> DecidedBatch:

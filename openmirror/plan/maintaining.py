@@ -7,14 +7,16 @@ from enum import StrEnum
 
 from openmirror.plan.decisions import Apply, Decision, Idle
 from openmirror.plan.maintenance import portion_of
-from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy
+from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy, RemoveMarked
 from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.retention import kept_for
+from openmirror.plan.soft_deletes import marks
 from openmirror.table.control import BatchKind, Maintenance
 from openmirror.table.log import TableLog
 
 _LEFT_ALONE = timedelta(hours=1)
 """After a survey, where only time has passed since."""
+_SHORTEST, _DAY = timedelta(hours=1), timedelta(days=1)
 _FIRST_DELAY, _LONGEST_DELAY = timedelta(minutes=1), timedelta(days=1)
 """After steps that failed; doubled with each further one."""
 
@@ -33,7 +35,39 @@ def survey_due(observed: ObservedState, decision: Decision) -> Due:
     """When a table's files are to be surveyed, by what was just observed of it."""
     if is_asked_for(observed, decision) or is_pressing(observed, decision):
         return Due.NOW
-    return Due.WHEN_IDLE if survey_is_due(observed, decision) else Due.NOT
+    removal = removal_due(observed, decision)
+    if removal is not None and _is_overdue(observed, removal):
+        return Due.NOW
+    is_idle = isinstance(decision, Idle)
+    is_due = survey_is_due(observed, decision) or (is_idle and removal is not None)
+    return Due.WHEN_IDLE if is_due else Due.NOT
+
+
+def removal_due(observed: ObservedState, decision: Decision) -> RemoveMarked | None:
+    """The rows that were deleted so long ago that the policy has them removed, once in a while.
+
+    Whoever maintains the table's files, nobody else knows of these.
+    """
+    policy, log = observed.policy, observed.log
+    if not isinstance(policy, TablePolicy) or not isinstance(log, TableLog) or not marks(log):
+        return None
+    if policy.purge_after is None or not is_safe(observed, decision):
+        return None
+    known = observed.control.maintenance or Maintenance()
+    if _backs_off(known, observed.at) and known.asked is None:
+        return None
+    before, usual = observed.at - policy.purge_after, policy.purge_after / 10
+    portion = _SHORTEST if known.asked else min(_DAY, max(_SHORTEST, usual))
+    if known.removed_through is not None and before - known.removed_through < portion:
+        return None
+    return RemoveMarked(before=before)
+
+
+def _is_overdue(observed: ObservedState, removal: RemoveMarked) -> bool:
+    """Whether it is not left to a time at which the table has nothing to do."""
+    known = observed.control.maintenance
+    through = known.removed_through if known else None
+    return through is None or removal.before - through > 2 * _DAY
 
 
 def is_asked_for(observed: ObservedState, decision: Decision) -> bool:
@@ -80,12 +114,18 @@ def may_maintain(observed: ObservedState, decision: Decision) -> bool:
     VACUUM then can delete no file that a stalled runner is still going to commit, because the log
     has all that he decided, and refuses it a second time.
     """
-    log, control = observed.log, observed.control
-    if not isinstance(observed.policy, TablePolicy) or not isinstance(log, TableLog):
+    if not isinstance(observed.policy, TablePolicy):
         return False
-    if _policy(observed).mode is MaintenanceMode.OFF and not (
-        control.maintenance and control.maintenance.asked
-    ):
+    known = observed.control.maintenance
+    if _policy(observed).mode is MaintenanceMode.OFF and not (known and known.asked):
+        return False
+    return is_safe(observed, decision)
+
+
+def is_safe(observed: ObservedState, decision: Decision) -> bool:
+    """Whether nothing that is decided about this table can land beside a step."""
+    log, control = observed.log, observed.control
+    if not isinstance(log, TableLog):
         return False
     live = observed.live
     if live is None or live[0].number != control.epoch or control.request is not None:

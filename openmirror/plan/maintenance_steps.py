@@ -148,6 +148,19 @@ class Vacuum:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RemoveMarked:
+    """Remove rows that are marked as deleted: DELETE. Done twice, it removes nothing more."""
+
+    before: datetime
+    """Those that were deleted before this."""
+
+    files = 0
+    """Nobody knows before which files have such rows."""
+    bytes = 0
+    bound = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Nothing:
     """Nothing is worth doing, or nothing that may be done by itself."""
 
@@ -155,7 +168,7 @@ class Nothing:
     """What is due all the same, and why it is left."""
 
 
-MaintenanceStep = Compact | Purge | Vacuum
+MaintenanceStep = Compact | Purge | Vacuum | RemoveMarked
 
 
 def total_bytes(files: Iterable[DeadFile]) -> int:

@@ -42,6 +42,15 @@ class InsertPolicy(StrEnum):
     """The same as marker 4: no key is ever there twice."""
 
 
+class DeletePolicy(StrEnum):
+    """What a delete does to the rows that have its key."""
+
+    HARD = "hard"
+    """It removes them, as the protocol says."""
+    SOFT = "soft"
+    """It marks them as deleted, and they stay."""
+
+
 class OnceLarge(StrEnum):
     """The third value of a switch that is on or off."""
 
@@ -82,6 +91,11 @@ class TablePolicy:
 
     type_change: TypeChange = TypeChange.REWRITE
     insert: InsertPolicy = InsertPolicy.AS_IS
+    delete: DeletePolicy = DeletePolicy.HARD
+    deleted_at: str | None = None
+    """The publisher's column that says when a row was deleted; None: our own clock does."""
+    purge_after: timedelta | None = None
+    """How long marked rows stay; None: for good."""
     zoneless: ZonelessTimestamps = ZonelessTimestamps.UTC
     binary_text: BinaryText | None = None
     """None: not declared, so what may be either is refused."""

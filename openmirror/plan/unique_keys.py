@@ -15,6 +15,7 @@ from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS
 from openmirror.plan.maintenance_steps import TableFiles
 from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.rules import frozen_rules
+from openmirror.protocol.rows import DELETED_AT
 from openmirror.table.control import BatchKind
 from openmirror.table.log import ANY_VERSION, BatchRecord, TableLog
 
@@ -27,9 +28,12 @@ def unique_after(batch: Batch, inserts: int) -> int | None:
     """What a batch says of the keys after it, as `BatchRecord.unique_after` has it.
 
     Updates, upserts and deletes leave a key in no more rows than it was in, and in one where it was
-    in none; only `inserts` (marker 0) add to what is there. Keys of another type are other keys.
+    in none; only `inserts` (marker 0) add to what is there. Keys of another type are other keys,
+    and where deleted rows stay, a key has its live row and those.
     """
     if not batch.frozen.key_columns or inserts or batch.union.widened:
+        return None
+    if batch.soft is not None or batch.hardens:
         return None
     return ANY_VERSION if batch.kind is BatchKind.REPLACE else batch.unique_at
 
@@ -78,6 +82,8 @@ def check_is_due(observed: ObservedState, files: TableFiles) -> bool:
     if unique_at(observed) is not None:
         return False
     if not _is_on(log, DELETION_VECTORS) or _is_on(log, CHANGE_DATA_FEED):
+        return False
+    if log.schema.find(DELETED_AT):
         return False
     rows = log.batch_record.rows if log.batch_record else {}
     if not rows.get("updates") or rows.get("inserts") or rows.get("deletes"):

@@ -20,6 +20,8 @@ from openmirror.protocol.sequence import Sequence
 
 KIND = "kind"
 MAY_INSERT = "may_insert"
+DELETED = "deleted"
+"""In a batch that was folded before it was decided: whether a row is marked, or marks others."""
 
 
 class MergeKind(StrEnum):
@@ -31,6 +33,10 @@ class MergeKind(StrEnum):
     """Replaces every row with its key; one that `may_insert` is added where there is none."""
     DELETE = "delete"
     """Removes every row with its key."""
+    MARK = "mark"
+    """Marks every row with its key as deleted; its other values say nothing (PROTOCOL §5.8)."""
+    UNMARK = "unmark"
+    """Removes every row with its key that is marked; the others match only rows that are not."""
 
 
 def positional(count: int) -> list[str]:
@@ -52,6 +58,10 @@ class MergeNeeds:
     updates: bool
     inserts: bool
     """Whether any row may be added: a plain insert, or an update that may insert."""
+    marks: bool = False
+    """Whether rows may be marked as deleted."""
+    unmarks: bool = False
+    """Whether marked rows may be removed."""
     bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """Of key columns of whole numbers and of days since 1970, by position, two values between which
     all rows lie that are merged, none of which is NULL there. Of others nothing is known."""
@@ -61,7 +71,7 @@ class MergeNeeds:
     @property
     def merges(self) -> bool:
         """Whether rows of the table may change."""
-        return self.deletes or self.updates
+        return self.deletes or self.updates or self.marks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +82,8 @@ class FoldedBatch:
     checksums: Mapping[Sequence, Checksum]
     rows: Any
     """A `pyarrow.Table`: data columns by position in the types of the batch's union, `kind` as
-    text, `may_insert` as a truth value."""
+    text, `may_insert` as a truth value. Where deletes are soft also `deleted`, as a truth value;
+    `_deleted_at` is then NULL wherever the decision's time is still to be written."""
     needs: MergeNeeds
     truncates: bool
     """Whether the table is emptied before these rows."""

@@ -14,6 +14,8 @@ from openmirror.protocol.names import fold_case
 Value = object
 Row = Mapping[str, Value]
 """A row by case-folded column name; a column that is not there is NULL."""
+DELETED_AT = "_deleted_at"
+"""The column of tables whose deletes are soft: when a row was deleted, NULL in live rows."""
 
 
 class Marker(IntEnum):
@@ -88,6 +90,15 @@ class ChangeFile:
     changes: Sequence[Change]
 
 
+@dataclass(frozen=True)
+class SoftDeletes:
+    """Deleted rows stay, marked in `DELETED_AT` (PROTOCOL §5.8)."""
+
+    time_column: str | None = None
+    """The publisher's column that says when a row was deleted; None: the batch's decision does,
+    and wherever a delete has no value in that column."""
+
+
 @dataclass
 class Table:
     """A table as the protocol defines it: columns in order of appearance, and a bag of rows."""
@@ -97,6 +108,8 @@ class Table:
     _rows: dict[tuple[Value, ...], list[Row]]
     version_column: str | None = None
     """The `ConditionalUpdateColumn`: older changes do not count for a row (PROTOCOL §5.6)."""
+    soft: SoftDeletes | None = None
+    """None where a delete removes its rows; always in a table without keys."""
 
     @property
     def rows(self) -> list[dict[str, Value]]:
@@ -108,33 +121,46 @@ class Table:
         ]
 
 
-def empty_table(key_columns: Iterable[str], version_column: str | None = None) -> Table:
+def empty_table(
+    key_columns: Iterable[str],
+    version_column: str | None = None,
+    soft: SoftDeletes | None = None,
+) -> Table:
     """A table before its first change file."""
-    folded = tuple(fold_case(name) for name in key_columns)
-    return Table(folded, [], {}, fold_case(version_column) if version_column else None)
+    keys = tuple(fold_case(name) for name in key_columns)
+    version = fold_case(version_column) if version_column else None
+    return Table(keys, [], {}, version, soft if keys else None)
 
 
 def interpret(
-    files: Iterable[ChangeFile], key_columns: Iterable[str], version_column: str | None = None
+    files: Iterable[ChangeFile],
+    key_columns: Iterable[str],
+    version_column: str | None = None,
+    soft: SoftDeletes | None = None,
+    decided_at: Value = None,
 ) -> Table:
     """The table that these files in this order give; the definition of "right" (PROTOCOL §5.3).
 
     Values of the version column must be of one type, which can be ordered.
     """
-    table = empty_table(key_columns, version_column)
+    table = empty_table(key_columns, version_column, soft)
     for file in files:
-        apply_file(table, file)
+        apply_file(table, file, decided_at)
     return table
 
 
-def apply_file(table: Table, file: ChangeFile) -> None:
+def apply_file(table: Table, file: ChangeFile, decided_at: Value = None) -> None:
     """Apply one file to the table in place, row by row.
+
+    `decided_at` is when its batch was decided; a table whose deletes are soft needs it.
 
     Raises ValueError for a marker that needs a key on a table without key columns, and
     NoRowToUpdate; what came before in the file has been applied then.
     """
     known = {fold_case(column) for column in table.columns}
     table.columns += [column for column in file.columns if fold_case(column) not in known]
+    if table.soft and table.columns and DELETED_AT not in table.columns:
+        table.columns.append(DELETED_AT)
     for at, change in enumerate(file.changes):
         if change.marker not in WITHOUT_KEY and not table.key_columns:
             raise ValueError(f"row marker {change.marker.value} needs key columns")
@@ -146,16 +172,46 @@ def apply_file(table: Table, file: ChangeFile) -> None:
             case Marker.UPDATE | Marker.UPSERT:
                 rows[:] = [
                     change.row if counts_for(change, row, table.version_column) else row
-                    for row in rows
+                    for row in _live(table, rows)
                 ] or [change.row]
-            case Marker.TRUNCATE:
-                table._rows.clear()
             case Marker.PARTIAL_UPDATE:
-                if not rows:
+                if not _live(table, rows):
                     raise NoRowToUpdate(at)
-                rows[:] = [_updated(row, change) for row in rows]
+                rows[:] = [_updated(row, change) for row in _live(table, rows)]
             case Marker.DELETE:
-                rows[:] = [row for row in rows if not counts_for(change, row, table.version_column)]
+                rows[:] = _without(table, rows, change, decided_at)
+            case Marker.TRUNCATE:
+                for rows in table._rows.values():
+                    rows[:] = _without(table, rows, change, decided_at)
+
+
+def _live(table: Table, rows: list[Row]) -> list[Row]:
+    """Those that no delete has marked."""
+    return rows if table.soft is None else [row for row in rows if row.get(DELETED_AT) is None]
+
+
+def _without(table: Table, rows: list[Row], change: Change, decided_at: Value) -> list[Row]:
+    """The rows after a delete or a truncate."""
+    version = None if change.marker is Marker.TRUNCATE else table.version_column
+    if table.soft is None:
+        return [row for row in rows if not counts_for(change, row, version)]
+    when = deleted_at(change, table.soft, decided_at)
+    return [
+        {**row, DELETED_AT: when}
+        if row.get(DELETED_AT) is None and counts_for(change, row, version)
+        else row
+        for row in rows
+    ]
+
+
+def deleted_at(change: Change, soft: SoftDeletes, decided_at: Value) -> Value:
+    """What a delete or a truncate marks rows with; raises ValueError where nothing says when."""
+    says = soft.time_column is not None and change.marker is not Marker.TRUNCATE
+    when = change.row.get(fold_case(soft.time_column or "")) if says else None
+    when = decided_at if when is None else when
+    if when is None:
+        raise ValueError("a soft delete needs the time at which its batch was decided")
+    return when
 
 
 def _updated(row: Row, change: Change) -> Row:

@@ -27,6 +27,7 @@ class Code(StrEnum):
     NOT_A_FILE = "NotAFile"
     SEQUENCE_TWICE = "SequenceTwice"
     COLUMNS_DUPLICATE = "ColumnsDuplicate"
+    COLUMN_NAME_RESERVED = "ColumnNameReserved"
     COLUMN_TYPE_UNSUPPORTED = "ColumnTypeUnsupported"
     SCHEMA_MERGE_FAILURE = "SchemaMergeFailure"
     APPLIED_FILE_CHANGED = "AppliedFileChanged"

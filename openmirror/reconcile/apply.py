@@ -126,7 +126,7 @@ def _decide_and_commit(
     if not batch.is_decided:
         control = decide(
             control,
-            batch.manifest.with_checksums(checksums),
+            replace(batch.manifest.with_checksums(checksums), at=ports.clock()),
             batch.frozen,
             batch.applied,
             batch.reread_through,
@@ -135,6 +135,7 @@ def _decide_and_commit(
         control = Documents(ports.store).save_table(batch.folder, control, seen.etag).value
         ports.steps(Step.DECIDED)
     assert control.decided is not None  # just now, or by whoever decided this batch before
+    batch = batch.as_of(control.decided)
     write_entry(ports.store, batch, control.decided)
     ports.steps(Step.WRITTEN_DOWN)
     laps.end(Phase.PLAN)

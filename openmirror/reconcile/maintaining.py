@@ -14,9 +14,15 @@ from openmirror.errors import (
     words_of,
 )
 from openmirror.plan import plan
-from openmirror.plan.maintaining import may_maintain
+from openmirror.plan.maintaining import may_maintain, removal_due
 from openmirror.plan.maintenance import plan_maintenance
-from openmirror.plan.maintenance_steps import Nothing, TableFiles, Vacuum
+from openmirror.plan.maintenance_steps import (
+    MaintenanceStep,
+    Nothing,
+    RemoveMarked,
+    TableFiles,
+    Vacuum,
+)
 from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.retention import kept_for
 from openmirror.plan.transitions.maintained import (
@@ -27,6 +33,7 @@ from openmirror.plan.transitions.maintained import (
     ended,
     failed,
     kind_of,
+    removed_marked,
     surveyed,
     with_maintenance,
 )
@@ -36,8 +43,9 @@ from openmirror.progress.tables import MaintenanceFailed, TableKeysChecked, Tabl
 from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.observing import observe
+from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
-from openmirror.table.control import KeysChecked, Maintenance
+from openmirror.table.control import ControlDocument, KeysChecked, Maintenance
 from openmirror.table.log import TableLog
 
 MOST_TRIES = 20
@@ -73,7 +81,10 @@ def maintain_table(ports: RootPorts, engine: TableEngine, folder: TableFolder) -
     """
     seen = observe(ports, folder)
     observed = seen.observed
-    if not may_maintain(observed, plan(observed, ports.limits, observed.at)):
+    decision = plan(observed, ports.limits, observed.at)
+    if (removal := removal_due(observed, decision)) is not None:
+        return _removed(ports, engine, seen, removal)
+    if not may_maintain(observed, decision):
         return False
     found = survey(ports, observed)
     if found is None:
@@ -90,11 +101,31 @@ def maintain_table(ports: RootPorts, engine: TableEngine, folder: TableFolder) -
         if check_is_due(observed, found.files):
             _check_keys(ports, engine, observed, found.files.version)
         return False
+    ports.steps(Step.MAINTAINING)
+    underway = _underway(observed, control)
+    return _carried_out(ports, engine, observed, step, found, underway)
+
+
+def _removed(
+    ports: RootPorts, engine: TableEngine, seen: Observation, removal: RemoveMarked
+) -> bool:
+    """Remove marked rows, without a survey: no file says how many it has."""
+    now = ports.clock()
+    control = with_maintenance(seen.observed.control, lambda known: began(known, removal, now))
+    try:
+        Documents(ports.store).save_table(seen.observed.folder, control, seen.etag)
+    except ConditionFailed:
+        return True
+    ports.steps(Step.MAINTAINING)
+    underway = _underway(seen.observed, control)
+    return _carried_out(ports, engine, seen.observed, removal, None, underway)
+
+
+def _underway(observed: ObservedState, control: ControlDocument) -> Underway:
+    """The step that `control` says has begun, and what `observed` had before."""
     before, known = observed.control.maintenance, control.maintenance
     assert known is not None
-    underway = Underway(known.steps, before.begun if before else None)
-    ports.steps(Step.MAINTAINING)
-    return _carried_out(ports, engine, observed, found, underway)
+    return Underway(known.steps, before.begun if before else None)
 
 
 def _check_keys(
@@ -116,11 +147,13 @@ def _carried_out(
     ports: RootPorts,
     engine: TableEngine,
     observed: ObservedState,
-    found: Survey,
+    step: MaintenanceStep,
+    found: Survey | None,
     underway: Underway,
 ) -> bool:
-    folder, step = observed.folder, found.step
-    assert not isinstance(step, Nothing)
+    """`found` is the survey that the step came of, if any."""
+    began_at = found.at if found else ports.clock()
+    folder = observed.folder
     try:
         result = engine.maintain(observed.table, step)
     except (ConditionFailed, NotThere):
@@ -141,19 +174,23 @@ def _carried_out(
         _write_down(ports, folder, lambda known: broken_off(known, underway))
         return True
     at = ports.clock()
-    if not isinstance(step, Vacuum) and not _has_moved(ports, observed, found):
+    if found and not isinstance(step, Vacuum) and not _has_moved(ports, observed, found):
         # Or the same step would be planned for ever.
         left = replace(found, step=Nothing(remark="Delta found nothing to put together"))
         _write_down(ports, folder, lambda known: surveyed(broken_off(known, underway), left))
         return False
-    _write_down(ports, folder, lambda known: ended(known, found, underway, at))
+    if isinstance(step, RemoveMarked):
+        removal = step
+        _write_down(ports, folder, lambda known: removed_marked(known, removal, underway))
+    elif found is not None:
+        _write_down(ports, folder, lambda known: ended(known, found, underway, at))
     ports.emit(
         TableMaintained(
             folder,
             step=kind_of(step),
             files=step.files,
             bytes=step.bytes,
-            duration_seconds=(at - found.at).total_seconds(),
+            duration_seconds=(at - began_at).total_seconds(),
         )
     )
     return True

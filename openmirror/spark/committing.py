@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
 from openmirror.plan.features import CHANGE_DATA_FEED
+from openmirror.plan.soft_deletes import PROPERTY
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import (
     KIND,
@@ -21,10 +22,12 @@ from openmirror.ports.merge_rows import (
     positions_of,
 )
 from openmirror.protocol.names import fold_case
+from openmirror.protocol.rows import DELETED_AT
 from openmirror.protocol.schema import ColumnType, TableSchema
 from openmirror.spark.altering import properties_in_sql, set_properties
 from openmirror.spark.features import TYPE_WIDENING, column_mapping, needs_mapping
 from openmirror.spark.frames import ABSENT, MergeRows, named, quoted, same_key, sql_type
+from openmirror.spark.soft_deletes import SoftColumns
 from openmirror.spark.transacting import TAKEN, condition_of, writer
 from openmirror.spark.version_column import matches_that_count, version_column_of
 
@@ -65,6 +68,8 @@ def begin_anew(
     """
     schema = batch.union.schema
     properties = {**_properties(session, table), **column_mapping(schema.names)}
+    if batch.hardens:
+        properties.pop(PROPERTY, None)
     return _create_or_replace(
         named(rows, schema), batch, table, transaction, batch_record, properties
     )
@@ -101,7 +106,8 @@ def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> N
         .alias("t")
         .merge(
             source.alias("s"),
-            f"s.{kind} <> '{MergeKind.PLAIN_INSERT}' AND {matches}{_within(needs, schema)}",
+            f"s.{kind} <> '{MergeKind.PLAIN_INSERT}' AND {matches}{_live(batch, kind)}"
+            f"{_within(needs, schema)}",
         )
     )
     if batch.union.added or batch.union.widened:
@@ -115,10 +121,15 @@ def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> N
     )
     deletes, updates = matches_that_count(f"s.{kind}", name)
     # A clause that nothing needs makes Delta look for rows that it would not have to find.
-    if needs.deletes:
-        builder = builder.whenMatchedDelete(deletes)
+    if needs.deletes or needs.unmarks:
+        unmarks = F.expr(f"s.{kind} = '{MergeKind.UNMARK}'")
+        builder = builder.whenMatchedDelete(deletes | unmarks if needs.unmarks else deletes)
     if needs.updates:
         builder = builder.whenMatchedUpdate(updates, {**sets, **_kept(batch, absent)})
+    if needs.marks:
+        ours = quoted(DELETED_AT)
+        is_mark = f"s.{kind} = '{MergeKind.MARK}'"
+        builder = builder.whenMatchedUpdate(is_mark, {ours: f"s.{ours}"})
     if needs.inserts:
         builder = builder.whenNotMatchedInsert(
             f"s.{kind} = '{MergeKind.PLAIN_INSERT}'"
@@ -126,6 +137,15 @@ def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> N
             dict(sets),
         )
     builder.execute()
+
+
+def _live(batch: Batch, kind: str) -> str:
+    """Which merge rows match a row that is marked, and which one that is not."""
+    if batch.soft is None:
+        return ""
+    if any(column.name == DELETED_AT for column in batch.union.added):
+        return f" AND s.{kind} <> '{MergeKind.UNMARK}'"  # no row is marked yet
+    return f" AND (s.{kind} = '{MergeKind.UNMARK}') = (t.{quoted(DELETED_AT)} IS NOT NULL)"
 
 
 def _within(needs: MergeNeeds, schema: TableSchema) -> str:
@@ -180,15 +200,24 @@ def overwrite(
     schema = batch.union.schema
     data, keys = positional(len(schema.columns)), positions_of(schema, batch.frozen.key_columns)
     here, changed = F.col("here"), F.col(KIND).isNotNull()
-    old = present_rows(session, table, schema).coalesce(1).withColumn("here", F.lit(True))
+    old = present_rows(session, table, batch).coalesce(1).withColumn("here", F.lit(True))
     merging = F.col(KIND) != MergeKind.PLAIN_INSERT
-    changes = merge_rows.where(merging).hint("shuffle_hash")
-    joined = old.alias("t").join(changes.alias("s"), same_key(keys), "full")
-    stays = here.isNotNull() & (~changed | (F.col(KIND) == MergeKind.UPDATE))
+    changes = merge_rows.where(merging)
+    changing = dict.fromkeys(data, changed)
+    if batch.soft:
+        soft = SoftColumns.of(batch)
+        old = old.withColumn("marked", soft.is_marked())
+        changes = changes.withColumn("marked", F.col(KIND) == MergeKind.UNMARK)
+        keys = [*keys, "marked"]
+        changing = dict.fromkeys(data, changed & (F.col(KIND) != MergeKind.MARK))
+        changing[soft.deleted_at] = changed
+    joined = old.alias("t").join(changes.hint("shuffle_hash").alias("s"), same_key(keys), "full")
+    lasts = F.col(KIND).isin(MergeKind.UPDATE, MergeKind.MARK)
+    stays = here.isNotNull() & (~changed | lasts)
     comes = here.isNull() & (F.col(KIND) == MergeKind.UPDATE) & F.col(MAY_INSERT)
     rows = joined.where(stays | comes).select(
         *(
-            F.when(changed, F.col(f"s.{name}")).otherwise(F.col(f"t.{name}")).alias(name)
+            F.when(changing[name], F.col(f"s.{name}")).otherwise(F.col(f"t.{name}")).alias(name)
             for name in data
         )
     )
@@ -209,8 +238,10 @@ def rewrite(
     batch_record: str,
     *,
     only_inserts: bool,
+    marks_all: bool = False,
 ) -> dict[str, str]:
-    """Commit the whole table anew with the batch applied: for types that grew.
+    """Commit the whole table anew with the batch applied: for types that grew, and truncates of a
+    table whose deletes are soft (`marks_all`).
 
     The table is read lazily inside the writing query, so that the read takes the transaction's
     own snapshot: a commit that lands before the write is included, one that lands during it is a
@@ -218,7 +249,7 @@ def rewrite(
     """
     schema = batch.union.schema
     data = positional(len(schema.columns))
-    old = present_rows(session, table, schema)
+    old = present_rows(session, table, batch)
     plain_inserts = folded.where(F.col(KIND) == MergeKind.PLAIN_INSERT).select(*data)
     if only_inserts:
         rows = old.unionByName(plain_inserts)
@@ -227,13 +258,22 @@ def rewrite(
         changes = folded.where(F.col(KIND) != MergeKind.PLAIN_INSERT)
         version_column = version_column_of(batch)
         position = positions_of(schema, [version_column.name])[0] if version_column else None
-        rows = _changed(old, changes, data, keys, position).unionByName(plain_inserts)
+        soft = SoftColumns.of(batch) if batch.soft else None
+        left = _changed(old, changes, data, keys, position, soft, marks_all=marks_all)
+        rows = left.unionByName(plain_inserts)
     return begin_anew(session, rows, batch, table, transaction, batch_record)
 
 
-def present_rows(session: SparkSession, table: str, schema: TableSchema) -> DataFrame:
-    """The table's rows by position, in the types of this schema; lazy, as commits need it."""
-    return _as_positions(session.read.format("delta").load(table), schema)
+def present_rows(session: SparkSession, table: str, batch: Batch) -> DataFrame:
+    """The rows that a batch goes on from by position, in the types after it; lazy, as commits need.
+
+    Marked rows are among them, unless the batch ends soft deletes.
+    """
+    rows = session.read.format("delta").load(table)
+    # A runner that died between the property and its batch left no such column.
+    if batch.hardens and DELETED_AT in rows.columns:
+        rows = rows.where(F.col(DELETED_AT).isNull())
+    return _as_positions(rows, batch.union.schema)
 
 
 def enable_widening(session: SparkSession, table: str) -> None:
@@ -343,16 +383,37 @@ def _as_positions(table: DataFrame, schema: TableSchema) -> DataFrame:
 
 
 def _changed(
-    old: DataFrame, changes: DataFrame, data: list[str], keys: list[str], version_column: str | None
+    old: DataFrame,
+    changes: DataFrame,
+    data: list[str],
+    keys: list[str],
+    version_column: str | None,
+    soft: SoftColumns | None,
+    *,
+    marks_all: bool,
 ) -> DataFrame:
     """Old rows with updates and deletes applied, and the updates that match no row."""
-    joined = old.alias("t").join(changes.alias("s"), same_key(keys), "left")
+    matches, live = same_key(keys), old
     deletes, updates = matches_that_count(f"s.{KIND}", version_column)
+    if soft is not None:
+        is_marked, unmarks = soft.is_marked("t"), F.col(f"s.{KIND}") == MergeKind.UNMARK
+        matches, live = matches & (is_marked == unmarks), old.where(~soft.is_marked())
+        deletes = deletes | unmarks
+    joined = old.alias("t").join(changes.alias("s"), matches, "left")
 
     def after(column: str) -> Column:
         changes_it = updates
         if ABSENT in changes.columns:
             changes_it = updates & ~F.array_contains(F.col(f"s.{ABSENT}"), column)
+        if soft is not None and column == soft.deleted_at:
+            changes_it = changes_it | (F.col(f"s.{KIND}") == MergeKind.MARK)
+            own = F.col(f"t.{column}")
+            own = F.coalesce(own, soft.decided) if marks_all else own
+            return (
+                F.when(F.col(f"s.{KIND}").isNull(), own)
+                .when(changes_it, F.col(f"s.{column}"))
+                .otherwise(F.col(f"t.{column}"))
+            )
         return F.when(changes_it, F.col(f"s.{column}")).otherwise(F.col(f"t.{column}"))
 
     # NULL, where no change has the key or one does not count, is neither.
@@ -360,7 +421,7 @@ def _changed(
         *(after(column).alias(column) for column in data)
     )
     new = changes.where((F.col(KIND) == MergeKind.UPDATE) & F.col(MAY_INSERT)).alias("s")
-    unmatched = new.join(old.alias("t"), same_key(keys), "left_anti").select(*data)
+    unmatched = new.join(live.alias("t"), same_key(keys), "left_anti").select(*data)
     return kept.unionByName(unmatched)
 
 

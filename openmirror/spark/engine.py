@@ -14,7 +14,7 @@ from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.plan.observed import TypeChange
 from openmirror.ports import BadFile, CommitResult, Converter, Prepared, Transaction
 from openmirror.ports.merge_rows import KIND, MAY_INSERT, BatchFolder, MergeKind, positions_of
-from openmirror.protocol.rows import NoRowToUpdate
+from openmirror.protocol.rows import DELETED_AT, NoRowToUpdate
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.spark import committing
@@ -112,7 +112,13 @@ class SparkEngine:
             counts = replace(marked.counts, first_truncated=parts.truncated)
             marked = replace(marked, counts=counts)
             checksums = {**copied.checksums, **parts.checksums}
-            return SparkPrepared(session, changes, marked, checksums, stack.pop_all().close)
+            return SparkPrepared(
+                session=session,
+                changes=changes,
+                marked=marked,
+                checksums=checksums,
+                let_go=stack.pop_all().close,
+            )
 
     def _marked(
         self, session: SparkSession, changes: DataFrame, batch: Batch, read: list[Piece]
@@ -141,7 +147,10 @@ class SparkEngine:
     ) -> RowPlace | None:
         schema, present = batch.union.schema, None
         if batch.kind is BatchKind.EXTEND:
-            present = committing.present_rows(session, self._spark_path(batch.table), schema)
+            present = committing.present_rows(session, self._spark_path(batch.table), batch)
+            if batch.soft:
+                [deleted_at] = positions_of(schema, [DELETED_AT])
+                present = present.where(F.col(deleted_at).isNull())
         keys = positions_of(schema, batch.frozen.key_columns)
         return first_without_base(changes, marked, keys, present)
 
@@ -188,7 +197,11 @@ class SparkEngine:
             case Commit.REWRITE:
                 only_inserts = prepared.counts.only_inserts
                 deferred = committing.rewrite(
-                    session, rows.frame, *written, only_inserts=only_inserts
+                    session,
+                    rows.frame,
+                    *written,
+                    only_inserts=only_inserts,
+                    marks_all=prepared.truncates,
                 )
             case Commit.APPEND:
                 committing.append(rows.frame, *written)
@@ -210,17 +223,19 @@ class SparkEngine:
         table: str,
     ) -> BatchShape:
         is_folded, union = isinstance(prepared, FoldedPrepared), batch.union
+        # A truncate that marks rows keeps all of them.
+        marks_all = prepared.truncates and batch.soft is not None
         unique_at = batch.unique_at
-        if unique_at is not None and not knows_how(session):
+        if unique_at is not None and (batch.soft or batch.hardens or not knows_how(session)):
             unique_at = None
         asks = batch.kind is BatchKind.EXTEND and (is_folded or unique_at is not None)
         return BatchShape(
             kind=batch.kind,
-            truncates=prepared.truncates,
-            rewrites=_must_rewrite(batch),
+            truncates=prepared.truncates and not marks_all,
+            rewrites=_must_rewrite(batch) or batch.hardens or marks_all,
             widens=bool(union.widened),
             adds_columns=bool(union.added),
-            needs=needs_of(prepared),
+            needs=needs_of(prepared, batch),
             folded_here=is_folded,
             whole_rows=isinstance(prepared, FoldedPrepared) or has_whole_rows(prepared, batch),
             rows=prepared.counts.operations,

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from openmirror.protocol.rows import Change, ChangeFile, Marker, Value, interpret
+from openmirror.protocol.rows import (
+    DELETED_AT,
+    Change,
+    ChangeFile,
+    Marker,
+    SoftDeletes,
+    Value,
+    interpret,
+)
+
+AS_IT_WAS = -1
+"""In place of a delete: the row was marked before all of the changes."""
 
 
 def rows_left(markers: Sequence[int], versions: Sequence[Value]) -> list[int]:
@@ -19,3 +30,25 @@ def rows_left(markers: Sequence[int], versions: Sequence[Value]) -> list[int]:
     ]
     table = interpret([ChangeFile(("at",), changes)], ["key"], "version")
     return [int(str(row["at"])) for row in table.rows]
+
+
+def rows_left_softly(
+    markers: Sequence[int], versions: Sequence[Value], marked: Sequence[bool]
+) -> list[tuple[int, int | None]]:
+    """The same where deletes are soft: each row with the delete that marked it, or None.
+
+    Rows that were marked before come among the inserts at the beginning, as `marked` says.
+    """
+
+    def change(at: int) -> Change:
+        row = {"version": versions[at], "at": at, "by": at}
+        return Change(Marker(markers[at]), row)
+
+    places = range(len(markers))
+    changes = [
+        *(change(at) for at in places if marked[at]),
+        Change(Marker.DELETE, {"by": AS_IT_WAS}),
+        *(change(at) for at in places if not marked[at]),
+    ]
+    table = interpret([ChangeFile(("at",), changes)], ["key"], "version", SoftDeletes("by"))
+    return [(int(str(row["at"])), row[DELETED_AT]) for row in table.rows]  # type: ignore[misc]

@@ -49,7 +49,7 @@ def interpreted(
     if present is not None:
         wanted = one_of_each.select(*(F.col(key).alias(f"of_{key}") for key in keys), GROUP)
         wanted = wanted if found > _FEW else F.broadcast(wanted)
-        rows = _as_inserts(present, wanted, data, keys).unionByName(non_foldable)
+        rows = as_inserts(present, wanted, data, keys).unionByName(non_foldable)
     change = F.struct(SEQUENCE, ROW, MARKER, F.struct(*data).alias("values"))
     by_key = rows.groupBy(GROUP).agg(F.sort_array(F.collect_list(change)).alias("changes"))
     kind = non_foldable.schema[version_column].dataType
@@ -90,7 +90,7 @@ def _is(kind: str) -> Column:
     return F.lit(kind).alias(KIND)
 
 
-def _as_inserts(
+def as_inserts(
     present: DataFrame, wanted: DataFrame, data: Sequence[str], keys: Sequence[str]
 ) -> DataFrame:
     """The table's rows of the wanted keys, as inserts before all changes: these need no version."""

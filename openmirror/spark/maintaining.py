@@ -6,13 +6,22 @@ has the table itself, it takes more or less than was planned, and no row is anot
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
 from pyspark.sql import SparkSession
 
-from openmirror.plan.maintenance_steps import Compact, MaintenanceStep, Purge, Vacuum
+from openmirror.plan.maintenance_steps import (
+    Compact,
+    MaintenanceStep,
+    Purge,
+    RemoveMarked,
+    Vacuum,
+)
+from openmirror.protocol.rows import DELETED_AT
 from openmirror.spark.frames import quoted
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OPTIMIZE = "spark.databricks.delta.optimize"
 _CUBES = f"{_OPTIMIZE}.clustering.mergeStrategy.minCubeSize"
 _VACUUM = "spark.databricks.delta.vacuum"
@@ -22,6 +31,8 @@ _TASKS = "8"
 
 def maintain(session: SparkSession, table: str, step: MaintenanceStep) -> None:
     """Do one step; raises what Delta raises. The session is one of its own, and carries nothing."""
+    if isinstance(step, RemoveMarked) and not _has_marks(session, table):
+        return
     for key, value in _settings(step).items():
         session.conf.set(key, value)
     session.sql(_statement(f"delta.{quoted(table)}", step)).collect()
@@ -38,6 +49,8 @@ def _settings(step: MaintenanceStep) -> dict[str, str]:
             if cube is not None:
                 taken |= {f"{_CUBES}.threshold": str(cube), f"{_CUBES}.targetCubeSize": str(cube)}
             return taken
+        case RemoveMarked():
+            return {}
         case Purge(written=written):
             return {f"{_OPTIMIZE}.maxFileSize": str(written)}
         case Vacuum():
@@ -56,10 +69,18 @@ def _settings(step: MaintenanceStep) -> dict[str, str]:
     assert_never(step)
 
 
+def _has_marks(session: SparkSession, table: str) -> bool:
+    """Whether the column is there: a runner that died before its first batch left none."""
+    return DELETED_AT in session.read.format("delta").load(table).columns
+
+
 def _statement(table: str, step: MaintenanceStep) -> str:
     match step:
         case Compact():
             return f"OPTIMIZE {table}"
+        case RemoveMarked(before=before):
+            at = (before - _EPOCH) // timedelta(microseconds=1)
+            return f"DELETE FROM {table} WHERE {quoted(DELETED_AT)} < TIMESTAMP_MICROS({at})"
         case Purge():
             return f"REORG TABLE {table} APPLY (PURGE)"
         case Vacuum(hours=hours, full=full):

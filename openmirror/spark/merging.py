@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
 from openmirror.ports.merge_rows import (
+    DELETED,
     KIND,
     MAY_INSERT,
     MergeKind,
@@ -21,6 +24,13 @@ from openmirror.spark.interpreting import interpreted
 from openmirror.spark.markers import after_last_truncate
 from openmirror.spark.partial_folding import fold_partial
 from openmirror.spark.prepared import FoldedPrepared, SparkPrepared
+from openmirror.spark.soft_deletes import (
+    SoftColumns,
+    split_softly,
+    truncates_as_deletes,
+    with_unmarking,
+)
+from openmirror.spark.soft_interpreting import fold_versioned_softly
 from openmirror.spark.version_column import version_column_of
 from openmirror.spark.versioned_folding import fold_versioned
 
@@ -28,15 +38,19 @@ _IN_ONE_TASK = 20_000
 """Rows that are folded in one task; handing them out to several takes longer."""
 
 
-def needs_of(prepared: SparkPrepared | FoldedPrepared) -> MergeNeeds:
+def needs_of(prepared: SparkPrepared | FoldedPrepared, batch: Batch) -> MergeNeeds:
     """What a batch asks of its commit, as far as that is known before."""
     if isinstance(prepared, FoldedPrepared):
         return prepared.folded.needs
     counts, keys = prepared.counts, prepared.marked.keys
+    deletes, updates, soft = counts.deletes > 0, counts.updates > 0, batch.soft is not None
     return MergeNeeds(
-        deletes=counts.deletes > 0,
-        updates=counts.updates > 0,
-        inserts=counts.inserts + counts.updates > 0,
+        deletes=deletes,
+        updates=updates,
+        # The interpreter takes the rows of a key out and puts back what is left of them.
+        inserts=counts.inserts + counts.updates > 0 or (soft and deletes),
+        marks=soft and deletes,
+        unmarks=soft and (deletes or updates),
         bounds=keys.bounds,
         not_null=keys.not_null,
     )
@@ -56,9 +70,12 @@ def merge_rows(
     """The merge rows of a batch; `table` is what they are merged into, if anything."""
     if isinstance(prepared, FoldedPrepared):
         frame = session.createDataFrame(prepared.folded.rows, _schema(batch))
+        if batch.soft is not None:
+            frame = SoftColumns.of(batch).with_decision(frame)
         # So many rows are one file, whatever the number of cores.
         return MergeRows(frame.coalesce(1), prepared.folded.needs)
-    return MergeRows(_folded(prepared, batch, table), needs_of(prepared))
+    folded = _folded if batch.soft is None else _folded_softly
+    return MergeRows(folded(prepared, batch, table), needs_of(prepared, batch))
 
 
 def _schema(batch: Batch) -> str:
@@ -66,20 +83,17 @@ def _schema(batch: Batch) -> str:
     columns = batch.union.schema.columns
     data = zip(positional(len(columns)), columns, strict=True)
     typed = [f"{name} {sql_type(column.type)}" for name, column in data]
-    return ", ".join([*typed, f"{KIND} string", f"{MAY_INSERT} boolean"])
+    ours = [f"{KIND} string", f"{MAY_INSERT} boolean"]
+    ours += [f"{DELETED} boolean"] if batch.soft is not None else []
+    return ", ".join([*typed, *ours])
 
 
 def _folded(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFrame:
     schema, marked = batch.union.schema, prepared.marked
-    changes = after_last_truncate(prepared.changes, marked)
     data = positional(len(schema.columns))
+    changes = _in_few_tasks(after_last_truncate(prepared.changes, marked), prepared)
     if prepared.counts.only_inserts:
-        return changes.select(
-            *data, F.lit(MergeKind.PLAIN_INSERT).alias(KIND), F.lit(True).alias(MAY_INSERT)
-        )
-    if prepared.counts.operations <= _IN_ONE_TASK:
-        # The rows of a key then lie together as they are: no shuffle, and one file of few rows.
-        changes = changes.coalesce(1)
+        return _plain_inserts(changes, data)
     keys = positions_of(schema, batch.frozen.key_columns)
     if marked.absent:
         return fold_partial(changes, marked.absent, data, keys)
@@ -91,6 +105,38 @@ def _folded(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFra
     # Only an update after a delete makes a key non-foldable.
     if not (prepared.counts.updates and prepared.counts.deletes):
         return versioned.folded
-    present = committing.present_rows(prepared.session, table, schema) if table else None
+    present = committing.present_rows(prepared.session, table, batch) if table else None
     rest = interpreted(versioned.non_foldable, present, data, keys, version_column)
     return versioned.folded if rest is None else versioned.folded.unionByName(rest)
+
+
+def _folded_softly(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFrame:
+    schema, marked = batch.union.schema, prepared.marked
+    data = positional(len(schema.columns))
+    changes = _in_few_tasks(prepared.changes, prepared)
+    if prepared.counts.only_inserts:
+        return _plain_inserts(changes, data)
+    keys, soft = positions_of(schema, batch.frozen.key_columns), SoftColumns.of(batch)
+    changes = truncates_as_deletes(changes, marked.truncates, keys)
+    column = version_column_of(batch)
+    if column is not None:
+        [version_column] = positions_of(schema, [column.name])
+        present = committing.present_rows(prepared.session, table, batch) if table else None
+        return fold_versioned_softly(changes, present, data, keys, version_column, soft)
+    early, marking = split_softly(changes, data, keys, soft)
+    folded = (
+        fold_partial(early, marked.absent, data, keys) if marked.absent else fold(early, data, keys)
+    )
+    return with_unmarking(folded).unionByName(marking, allowMissingColumns=True)
+
+
+def _in_few_tasks(changes: DataFrame, prepared: SparkPrepared) -> DataFrame:
+    """Few changes in one task: the rows of a key lie together as they are, and make one file."""
+    is_small = prepared.counts.operations <= _IN_ONE_TASK and not prepared.counts.only_inserts
+    return changes.coalesce(1) if is_small else changes
+
+
+def _plain_inserts(changes: DataFrame, data: Sequence[str]) -> DataFrame:
+    return changes.select(
+        *data, F.lit(MergeKind.PLAIN_INSERT).alias(KIND), F.lit(True).alias(MAY_INSERT)
+    )

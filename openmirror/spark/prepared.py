@@ -15,7 +15,7 @@ from openmirror.spark.markers import MarkedRows
 from openmirror.table.phases import Phase, Phases
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SparkPrepared:
     """A batch for Spark to fold: what later happens to its files cannot reach it."""
 

@@ -68,6 +68,7 @@ def maintenance_json(known: Maintenance) -> dict[str, object]:
         "begun": iso(known.begun.at) if known.begun else None,
         "compacted": _done_json(known.compacted),
         "vacuumed": _done_json(known.vacuumed),
+        "removedThrough": iso(known.removed_through) if known.removed_through else None,
         "failures": known.failed.count if known.failed else 0,
     }
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from openmirror.errors import MOST_ATTEMPTS, Notice
-from openmirror.plan import Decision, ObservedState
+from openmirror.plan import Decision, ObservedState, features, soft_deletes
 from openmirror.plan.cleanup import ARCHIVE_RETENTION
 from openmirror.plan.decisions import Pause
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.features import unmet
 from openmirror.plan.file_format import assumed
 from openmirror.plan.observed import TablePolicy, UnexpectedName
 from openmirror.plan.read_rules import Fractions
@@ -58,6 +57,13 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
             f"maintenance asked for on {at_second(asked.at)} by {asked.by}; the runner carries it "
             "out once the table has nothing to do",
             "Nothing to do while a runner is on; else `openmirror drain` or the Spark job.",
+        )
+    if allowed := control.hard_deletes:
+        yield Warn(
+            Word.REQUESTED,
+            f"hard deletes confirmed on {at_second(allowed.at)} by "
+            f"{by_whom(allowed.by, allowed.why)}; the next batch removes the marked rows",
+            "Nothing to do; `delete: soft` in mirroring.json keeps them after all.",
         )
     if control.failures and not isinstance(decision, Pause):
         failures = control.failures
@@ -129,8 +135,8 @@ def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:
     is_accepted = isinstance(policy, TablePolicy) and policy.fractions is Fractions.TRUNCATE
     if observed.record and (truncated := observed.record.truncated) and not is_accepted:
         yield Notice(Code.FRACTIONS_TRUNCATED, truncated.detail, truncated.file)
-    if isinstance(observed.policy, TablePolicy) and isinstance(observed.log, TableLog):
-        for detail in unmet(observed.policy, observed.log):
+    if isinstance(policy, TablePolicy) and isinstance(observed.log, TableLog):
+        for detail in (*features.unmet(policy, observed.log), *soft_deletes.unmet(observed)):
             yield Notice(Code.TABLE_SETTING_UNMET, detail)
 
 

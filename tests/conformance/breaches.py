@@ -338,6 +338,14 @@ BREACHES = [
         lambda scene: (scene.folder / f"{2:020d}.PARQUET").unlink(),
     ),
     of_second_file(Code.COLUMNS_DUPLICATE, second({"id": [2], "v": ["x"], "V": ["y"]}), "'V'"),
+    Breach(
+        code=Code.COLUMN_NAME_RESERVED,
+        before=lambda scene: (scene.settings('{"openmirror": {"delete": "soft"}}'), first(scene)),
+        breaks=second({"id": [2], "_Deleted_At": ["x"]}),
+        file=file_name(2),
+        names="'_Deleted_At'",
+        remedy=mend,
+    ),
     of_second_file(
         Code.COLUMN_TYPE_UNSUPPORTED,
         second(pa.table({"id": [2], "x": pa.array([1], pa.decimal256(50, 2))})),

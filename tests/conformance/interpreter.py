@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.plan.observed import (
+    DeletePolicy,
     InsertPolicy,
     OverwrittenFiles,
     TablePolicy,
@@ -42,17 +44,20 @@ from openmirror.protocol.naming_scheme import (
     read_name,
 )
 from openmirror.protocol.rows import (
+    DELETED_AT,
     Change,
     ChangeFile,
     Marker,
     NoRowToUpdate,
     Row,
+    SoftDeletes,
     Table,
     apply_file,
     empty_table,
 )
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import (
+    Column,
     ColumnType,
     SchemaUnion,
     TableSchema,
@@ -97,6 +102,10 @@ class _Folder:
     warnings: tuple[str, ...] = ()
     incarnation: Incarnation | None = None
     """The incarnation of the folder that the rows are of; None to begin anew."""
+    marks: bool = False
+    """Whether its deletes are soft."""
+    confirmed: bool = False
+    """Whether somebody allowed that marked rows go."""
     has_lost: bool = False
     """Whether a time of it lost what is finer than a microsecond."""
     given_up: int = 0
@@ -117,7 +126,10 @@ class _Folder:
         """Its warnings, those among them that stay."""
         is_accepted = self.policy.fractions is Fractions.TRUNCATE
         stays = (Code.FRACTIONS_TRUNCATED.value,) if self.has_lost and not is_accepted else ()
-        return (*self.warnings, *stays)
+        hard = self.policy.delete is DeletePolicy.HARD
+        is_unmet = self.marks and hard and not self.confirmed
+        unmet = (Code.TABLE_SETTING_UNMET.value,) if is_unmet else ()
+        return (*self.warnings, *stays, *unmet)
 
     @property
     def has_table(self) -> bool:
@@ -171,6 +183,8 @@ class Interpreter:
                     folder.given_up = through.last
                 else:
                     folder.done.given_up[through.partition] = through.last
+            case "confirm-hard-deletes":
+                folder.confirmed = True
             case "clean":
                 parsed = _change_files(folder, _declared(folder))
                 archive = folder.path / "_ProcessedFiles"
@@ -189,6 +203,7 @@ class Interpreter:
         for path, place in landed.items():
             policy = self._settings.policy_of(self._name(path))
             folder = self._folders.setdefault(path, _Folder(place, policy))
+            folder.policy = policy
             if folder.held:
                 folder.state = "held"
                 folder.applied *= folder.incarnation is self._incarnations.of(str(path))
@@ -335,13 +350,23 @@ class Interpreter:
         incoming = facts.schema
         if folder.policy.whole_floats is WholeFloats.INTEGER and rules.text is None:
             incoming = _floats_as_integers(incoming, folder.schema)
+        if folder.confirmed and folder.marks and folder.policy.delete is DeletePolicy.HARD:
+            left = tuple(c for c in folder.schema.columns if c.name != DELETED_AT)
+            folder.schema, folder.marks = TableSchema(left), False
+            folder.table = without_marked(folder.table)
+        folder.confirmed = False
+        soft = _soft(folder, rules)
+        self._check_names(folder, facts.schema, soft, file)
         union = union_schema(folder.schema, in_table(incoming, folder.schema, zoneless))
         stops = folder.policy.type_change is TypeChange.STOP
         if not isinstance(union, SchemaUnion) or (stops and union.widened):
             raise _pause(Code.SCHEMA_MERGE_FAILURE, file.name)
+        seen = _with_deleted_at(union.schema, soft)
+        if soft and soft.time_column and seen.columns and not _has_time(seen, soft.time_column):
+            raise _pause(Code.MIRROR_SETTINGS_INVALID, file.name)
         losing = Losing(folder.policy, rules)
         try:
-            rows = list(_read(file, facts, union.schema, losing))
+            rows = list(_read(file, facts, seen, losing))
         except NotWhole as error:
             raise _pause(Code.VALUE_INVALID, file.name) from error
         for marker, absent, _ in rows:
@@ -353,7 +378,7 @@ class Interpreter:
             known -= {fold_case(name) for name in rules.key_columns}
             if absent is not None and (rules.version_column or not absent or absent - known):
                 raise _pause(Code.ROW_MARKER_INVALID, file.name)
-        table = table_in(folder.table, union.schema, rules.key_columns, rules.version_column)
+        table = table_in(folder.table, seen, rules.key_columns, rules.version_column, soft)
         upserts = folder.policy.insert is InsertPolicy.UPSERT and rules.key_columns
         changes = [
             Change(
@@ -364,11 +389,19 @@ class Interpreter:
             for marker, absent, row in rows
         ]
         try:
-            apply_file(table, ChangeFile(facts.schema.names, changes))
+            apply_file(table, ChangeFile(facts.schema.names, changes), datetime.now(UTC))
         except NoRowToUpdate:
             raise _pause(Code.NO_ROW_TO_UPDATE, file.name) from None
-        folder.schema, folder.table = union.schema, table
+        folder.schema, folder.table, folder.marks = seen, table, soft is not None
         folder.has_lost |= losing.has_lost
+
+    def _check_names(
+        self, folder: _Folder, found: TableSchema, soft: SoftDeletes | None, file: Path
+    ) -> None:
+        if soft and not folder.marks and folder.schema.find(DELETED_AT):
+            raise _pause(Code.COLUMN_NAME_RESERVED)
+        if soft and found.find(DELETED_AT):
+            raise _pause(Code.COLUMN_NAME_RESERVED, file.name)
 
     def _facts(self, file: Path, text: TextFormat | None) -> FileFacts:
         if file.is_dir():
@@ -387,6 +420,23 @@ class Interpreter:
         if facts.broken:
             raise _pause(facts.broken.code, file.name)
         return facts
+
+
+def _soft(folder: _Folder, rules: TableMetadata) -> SoftDeletes | None:
+    """A table that has begun to mark rows goes on, until its rows are replaced."""
+    asked = folder.marks or folder.policy.delete is DeletePolicy.SOFT
+    return SoftDeletes(folder.policy.deleted_at) if asked and rules.key_columns else None
+
+
+def _with_deleted_at(schema: TableSchema, soft: SoftDeletes | None) -> TableSchema:
+    if soft is None or not schema.columns or schema.find(DELETED_AT):
+        return schema
+    return TableSchema((*schema.columns, Column(DELETED_AT, ColumnType("timestamp"))))
+
+
+def _has_time(schema: TableSchema, name: str) -> bool:
+    column = schema.find(name)
+    return column is not None and column.type in ("timestamp", "timestamp_ntz", "date")
 
 
 def _table_folders(zone: Path) -> Iterator[tuple[TablePath, Path]]:
@@ -522,10 +572,14 @@ def _names(metadata: TableMetadata) -> set[str]:
 
 
 def table_in(
-    table: Table, schema: TableSchema, keys: Iterable[str], version_column: str | None
+    table: Table,
+    schema: TableSchema,
+    keys: Iterable[str],
+    version_column: str | None,
+    soft: SoftDeletes | None = None,
 ) -> Table:
-    """The same rows in the types of this schema, under these keys."""
-    now = empty_table(keys, version_column)
+    """The same rows in the types of this schema, under these keys; marked ones stay so."""
+    now = empty_table(keys, version_column, soft)
     rows = [row_in(row, schema) for row in table.rows]
     apply_file(now, ChangeFile(tuple(table.columns), [Change(Marker.INSERT, row) for row in rows]))
     return now
@@ -538,6 +592,16 @@ def row_in(row: dict[str, Any], schema: TableSchema) -> Row:
         fold_case(column.name): _typed(found.get(fold_case(column.name)), column.type)
         for column in schema.columns
     }
+
+
+def without_marked(table: Table) -> Table:
+    """The live rows of a table whose deletes were soft."""
+    now = empty_table(table.key_columns, table.version_column)
+    live = [row for row in table.rows if row[DELETED_AT] is None]
+    columns = tuple(name for name in table.columns if name != DELETED_AT)
+    rows = [{fold_case(name): row[name] for name in columns} for row in live]
+    apply_file(now, ChangeFile(columns, [Change(Marker.INSERT, row) for row in rows]))
+    return now
 
 
 class NotWhole(Exception):

@@ -39,7 +39,13 @@ from openmirror.table.control import BatchKind, Truncated
 from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
 from openmirror.table.phases import Phases
-from tests.conformance.interpreter import open_parquet, parquet_rows, row_in, table_in
+from tests.conformance.interpreter import (
+    open_parquet,
+    parquet_rows,
+    row_in,
+    table_in,
+    without_marked,
+)
 from tests.harness.paper import PaperEngine
 
 
@@ -93,7 +99,7 @@ class ReferenceEngine(PaperEngine):
             now = self._before(batch)
             for file, read in zip(batch.files, files, strict=True):
                 try:
-                    apply_file(now, read)
+                    apply_file(now, read, file.modified)
                 except NoRowToUpdate as error:
                     return BadFile(file.name, Broken(Code.NO_ROW_TO_UPDATE, str(error)))
         return _Read(files, parts.truncated, parts.checksums)
@@ -131,7 +137,7 @@ class ReferenceEngine(PaperEngine):
         if after is not None and (before is None or before.version < after.version):
             now = self._as_before(batch, before)
             for file in prepared.files:
-                apply_file(now, file)
+                apply_file(now, file, batch.decided_at)
             self._tables[after.table_id] = now
         return result
 
@@ -143,7 +149,9 @@ class ReferenceEngine(PaperEngine):
         keys, version_column = batch.frozen.key_columns, batch.frozen.version_column
         old = None if batch.kind is BatchKind.REPLACE or log is None else log
         table = self._tables.get(old.table_id) if old else None
-        return table_in(table or empty_table(()), batch.union.schema, keys, version_column)
+        known, schema = table or empty_table(()), batch.union.schema
+        known = without_marked(known) if batch.hardens else known
+        return table_in(known, schema, keys, version_column, batch.soft)
 
     def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None

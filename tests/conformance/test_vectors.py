@@ -86,6 +86,9 @@ _ASKING: dict[str, Callable[[RootPorts, TableFolder, Mapping[str, str]], object]
         if "file" in of
         else requests.skip_through(ports, folder, Through.parse(of["through"]), _ME)
     ),
+    "confirm-hard-deletes": lambda ports, folder, _: requests.confirm_hard_deletes(
+        ports, folder, _ME
+    ),
     "clean": lambda ports, folder, _: clean_table(ports, folder),
 }
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from openmirror.protocol.names import TablePath
+from openmirror.protocol.rows import DELETED_AT
 from openmirror.protocol.schema import Column, ColumnType
 from tests.vectors.run import bag, publish
 
 HERE = Path(__file__).parent.parent / "vectors"
 _EXACT = 2**53 - 1
+DECIDED = "decided"
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,18 @@ def check(expected: Expected, outcome: Outcome) -> None:
 
 def encoded(row: Mapping[str, Any], columns: Iterable[Column]) -> list[Any]:
     """A row as a vector writes it; columns are found by the table's own spelling."""
-    return [_encoded(row[column.name], column.type) for column in columns]
+    return [
+        DECIDED if _is_of_this_run(column.name, value) else _encoded(value, column.type)
+        for column in columns
+        for value in [row[column.name]]
+    ]
+
+
+def _is_of_this_run(name: str, value: Any) -> bool:
+    """Whether it is the time at which a batch was decided: publishers' times are older."""
+    if name != DELETED_AT or not isinstance(value, date):
+        return False
+    return as_moment(value) > datetime.now(UTC) - timedelta(days=1)
 
 
 def _encoded(value: Any, kind: ColumnType) -> Any:

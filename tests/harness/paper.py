@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
-from openmirror.plan.maintenance_steps import Compact, MaintenanceStep
+from openmirror.plan.maintenance_steps import Compact, MaintenanceStep, RemoveMarked
+from openmirror.plan.soft_deletes import PROPERTY
 from openmirror.ports import ABSENT, BadFile, CommitResult, Counts, FileStore, Prepared, Transaction
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import TableFolder
@@ -101,7 +102,14 @@ class PaperEngine:
         create = batch.union.schema if replaces and batch.may_create else None
         schema = batch.union.schema
         return self._write(
-            batch.table, transaction, schema, batch_record, create, replaces=replaces
+            batch.table,
+            transaction,
+            schema,
+            batch_record,
+            create,
+            replaces=replaces,
+            properties=dict(batch.features.properties),
+            without=(PROPERTY,) if batch.hardens else (),
         )
 
     def commit_without_rows(
@@ -120,7 +128,9 @@ class PaperEngine:
                 return CommitResult.MISSING
             assert not isinstance(log, BrokenLog)
             self.steps.append(step)
-            names = ("OPTIMIZE",) if isinstance(step, Compact) else ("VACUUM START", "VACUUM END")
+            names = ("VACUUM START", "VACUUM END")
+            if isinstance(step, Compact | RemoveMarked):
+                names = ("OPTIMIZE",) if isinstance(step, Compact) else ("DELETE",)
             for version, name in enumerate(names, start=log.version + 1):
                 info = {"timestamp": int(self._now() * 1000), "operation": name}
                 path = join(table, "_delta_log", f"{version:020d}.json")
@@ -140,6 +150,8 @@ class PaperEngine:
         create: TableSchema | None,
         *,
         replaces: bool = False,
+        properties: Mapping[str, str] | None = None,
+        without: Collection[str] = (),
     ) -> CommitResult:
         with self._lock:
             log = LogReplay(self._store).read(table)
@@ -161,7 +173,10 @@ class PaperEngine:
             if version == 0 or schema:
                 table_id = log.table_id if log and not replaces else uuid.uuid4().hex
                 columns = schema or create or TableSchema()
-                actions.append({"metaData": _metadata(table_id, columns)})
+                kept = log.properties if log and not replaces else {}
+                given = {**kept, **(properties or {})}
+                given = {key: value for key, value in given.items() if key not in without}
+                actions.append({"metaData": _metadata(table_id, columns, given)})
             text = "\n".join(json.dumps(action) for action in actions)
             path = join(table, "_delta_log", f"{version:020d}.json")
             try:
@@ -171,7 +186,7 @@ class PaperEngine:
             return CommitResult.DONE
 
 
-def _metadata(table_id: str, schema: TableSchema) -> dict[str, Any]:
+def _metadata(table_id: str, schema: TableSchema, properties: Mapping[str, str]) -> dict[str, Any]:
     fields = [
         {"name": column.name, "type": str(column.type), "nullable": True, "metadata": {}}
         for column in schema.columns
@@ -181,5 +196,5 @@ def _metadata(table_id: str, schema: TableSchema) -> dict[str, Any]:
         "schemaString": json.dumps({"type": "struct", "fields": fields}),
         "partitionColumns": [],
         "format": {"provider": "parquet"},
-        "configuration": {},
+        "configuration": dict(properties),
     }

@@ -126,8 +126,10 @@ def _facts_of_whatever_lies_there() -> list[Patch]:
 def _no_batch_above_a_limit() -> list[Patch]:
     cut_batch = batching.cut_batch
 
-    def strict(observed: Any, rules: Any, after: Any, table: Any, limits: Limits, now: Any) -> Any:
-        cut = cut_batch(observed, rules, after, table, limits, now)
+    def strict(
+        observed: Any, rules: Any, after: Any, table: Any, limits: Limits, *more: Any
+    ) -> Any:
+        cut = cut_batch(observed, rules, after, table, limits, *more)
         rows = sum(file.facts.rows for file in cut.files if file.facts)
         return replace(cut, files=()) if rows > limits.batch_rows else cut
 

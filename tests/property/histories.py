@@ -12,7 +12,15 @@ import pyarrow as pa
 
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.partial_updates import marker_of_partial_update
-from openmirror.protocol.rows import PUBLISHED, Change, ChangeFile, Marker, Table, interpret
+from openmirror.protocol.rows import (
+    PUBLISHED,
+    Change,
+    ChangeFile,
+    Marker,
+    SoftDeletes,
+    Table,
+    interpret,
+)
 
 GROWTH = {
     pa.int8(): pa.int16(),
@@ -35,6 +43,8 @@ VALUE_TYPES = [
 ]
 MARKER_TYPES = [pa.int8(), pa.int32(), pa.int64(), pa.string(), pa.uint8()]
 _PUBLISHED = sorted(PUBLISHED)
+DECIDED = datetime(2100, 1, 1, tzinfo=UTC)
+"""Stands for the time at which any batch was decided."""
 _NAMES = ["id", "Name", "value", "a.b", "grün", "c d", "x`y", "ROW", "kind", "sequence", "c0"]
 
 
@@ -55,8 +65,11 @@ class History:
     changes: list[ChangeFile] = field(default_factory=list)
     version_column: str | None = None
 
-    def expected(self) -> Table:
-        """As Delta has them: a date that growth made a timestamp is that day's midnight."""
+    def expected(self, soft: SoftDeletes | None = None) -> Table:
+        """As Delta has them: a date that growth made a timestamp is that day's midnight.
+
+        Where deletes are soft, rows are marked at `DECIDED`.
+        """
         times = {
             fold_case(field.name)
             for file in self.files
@@ -67,10 +80,10 @@ class History:
             ChangeFile(file.columns, [_grown(change, times) for change in file.changes])
             for file in self.changes
         ]
-        return interpret(files, self.key_columns, self.version_column)
+        return interpret(files, self.key_columns, self.version_column, soft, DECIDED)
 
-    def expected_rows(self) -> list[dict[str, Any]]:
-        return self.expected().rows
+    def expected_rows(self, soft: SoftDeletes | None = None) -> list[dict[str, Any]]:
+        return self.expected(soft).rows
 
     @property
     def metadata(self) -> dict[str, object]:

@@ -22,6 +22,7 @@ TABLE = CurrentTable(
 INSERTS = MergeNeeds(deletes=False, updates=False, inserts=True)
 NOTHING = replace(INSERTS, inserts=False)
 DELETES = replace(NOTHING, deletes=True)
+MARKS = replace(NOTHING, marks=True)
 MIXED = BatchShape(
     kind=BatchKind.EXTEND,
     truncates=False,
@@ -47,6 +48,9 @@ IN_LARGE = replace(MIXED, needs=UPSERTS, folded_here=False, unique_at=7, table=L
         ({}, Commit.OVERWRITE),
         ({"needs": DELETES}, Commit.OVERWRITE),
         ({"table": replace(TABLE, files=2)}, Commit.OVERWRITE),
+        # Soft deletes take no other way.
+        ({"needs": MARKS}, Commit.OVERWRITE),
+        ({"needs": MARKS, "table": None}, Commit.MERGE),
         # Nothing that is looked for among the rows.
         ({"needs": INSERTS}, Commit.APPEND),
         ({"needs": NOTHING}, Commit.APPEND),

@@ -27,6 +27,7 @@ VERBS = [
         "reseed",
         "undrop",
         "confirm-drops",
+        "confirm-hard-deletes",
         "adopt",
         "clean",
         "maintain",

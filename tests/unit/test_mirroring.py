@@ -15,6 +15,7 @@ from openmirror.mirroring.document import MirroringDocument
 from openmirror.mirroring.schema import schema_text
 from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy
 from openmirror.plan.observed import (
+    DeletePolicy,
     InsertPolicy,
     Limits,
     OverwrittenFiles,
@@ -63,6 +64,9 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
             **fabric(retentionInDays=3, enableDeltaChangeDataFeed=True, defaultSchema="raw"),
             "openmirror": {
                 "insert": "upsert",
+                "delete": "soft",
+                "deletedAt": "at",
+                "purgeAfter": "90d",
                 "typeChange": "stop",
                 "zonelessTimestamps": "ntz",
                 "binaryText": "hex",
@@ -90,6 +94,9 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
                             "stepFiles": 7,
                         },
                         "insert": "as-is",
+                        "delete": "hard",
+                        "deletedAt": "",
+                        "purgeAfter": 3600,
                         "typeChange": "feature",
                         "zonelessTimestamps": "utc",
                         "binaryText": "base64",
@@ -111,6 +118,9 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
     everywhere = TablePolicy(
         type_change=TypeChange.STOP,
         insert=InsertPolicy.UPSERT,
+        delete=DeletePolicy.SOFT,
+        deleted_at="at",
+        purge_after=timedelta(days=90),
         zoneless=ZonelessTimestamps.NTZ,
         binary_text=BinaryText.HEX,
         fractions=Fractions.REFUSE,
@@ -130,6 +140,7 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
     assert settings.policy_of(ORDERS) == TablePolicy(
         type_change=TypeChange.FEATURE,
         insert=InsertPolicy.AS_IS,
+        purge_after=timedelta(hours=1),
         zoneless=ZonelessTimestamps.UTC,
         binary_text=BinaryText.BASE64,
         fractions=Fractions.TRUNCATE,
@@ -175,9 +186,9 @@ def test_waits_of_a_table_win_over_those_of_the_run() -> None:
 
 DURATION = "a number of seconds, or one with a unit: 30, 30s, 10m, 2h, 7d"
 SWITCHES = (
-    "insert, typeChange, zonelessTimestamps, binaryText, fractions, wholeFloats, "
-    "overwrittenFiles, deletionVectors, clustering, dropGrace, quietPeriod, maintenance, "
-    "maintenanceBounds, shortRetention"
+    "insert, delete, deletedAt, purgeAfter, typeChange, zonelessTimestamps, binaryText, fractions, "
+    "wholeFloats, overwrittenFiles, deletionVectors, clustering, dropGrace, quietPeriod, "
+    "maintenance, maintenanceBounds, shortRetention"
 )
 MIRRORS = f"{SWITCHES}, lineage, streams, tables"
 
@@ -187,6 +198,10 @@ MIRRORS = f"{SWITCHES}, lineage, streams, tables"
     [
         ({"typeChange": "x"}, "typeChange is \"x\", but must be 'rewrite', 'feature' or 'stop'"),
         ({"insert": 4}, "insert is 4, but must be 'as-is' or 'upsert'"),
+        ({"delete": True}, "delete is true, but must be 'hard' or 'soft'"),
+        ({"deletedAt": ["at"]}, 'deletedAt is ["at"], but must be text in quotes'),
+        ({"purgeAfter": "59m"}, 'purgeAfter is "59m", but must be at least 1h'),
+        ({"purgeAfter": -1}, f"purgeAfter is -1, but must be {DURATION}"),
         (
             {"zonelessTimestamps": "UTC"},
             "zonelessTimestamps is \"UTC\", but must be 'utc' or 'ntz'",

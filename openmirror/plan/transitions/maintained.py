@@ -14,6 +14,7 @@ from openmirror.plan.maintenance_steps import (
     MaintenanceStep,
     Nothing,
     Purge,
+    RemoveMarked,
     TableFiles,
     Vacuum,
     total_bytes,
@@ -57,6 +58,8 @@ def kind_of(step: MaintenanceStep) -> StepKind:
             return StepKind.PURGE
         case Vacuum():
             return StepKind.VACUUM
+        case RemoveMarked():
+            return StepKind.REMOVE_MARKED
 
 
 def surveyed(known: Maintenance, survey: Survey) -> Maintenance:
@@ -130,6 +133,12 @@ def ended(known: Maintenance, survey: Survey, underway: Underway, at: datetime) 
         dead_since=dead_after(step, survey.files, survey.kept, survey.at),
         swept_at=at if step.full else known.swept_at,
     )
+
+
+def removed_marked(known: Maintenance, step: RemoveMarked, underway: Underway) -> Maintenance:
+    """With marked rows that are gone; an earlier step that has not ended is as it was."""
+    left = _begun_after(known, underway, underway.before)
+    return replace(known, removed_through=step.before, failed=None, begun=left)
 
 
 def broken_off(known: Maintenance, underway: Underway) -> Maintenance:

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from openmirror.plan.decisions import Apply, Decision, Held, HeldBy, Idle, Pause, Wait, WaitKind
-from openmirror.plan.observed import ObservedState
+from openmirror.plan.observed import DeletePolicy, ObservedState
 from openmirror.plan.overwrites import accepted
 from openmirror.plan.rules import still_holds
+from openmirror.plan.soft_deletes import marks
 from openmirror.plan.times import first_seen
 from openmirror.plan.transitions.history import how_it_ended, with_end, with_end_by
 from openmirror.plan.transitions.incarnations import with_etags, with_record
+from openmirror.protocol.rules import Broken
 from openmirror.table.control import Applied, ControlDocument, Overwrites, RequestKind
 from openmirror.table.log import TableLog, Totals
 
@@ -140,6 +142,15 @@ def overwrites_accepted(control: ControlDocument, seen: Planned) -> ControlDocum
     return with_record(control, record)
 
 
+def hard_deletes_came(control: ControlDocument, seen: Planned) -> ControlDocument:
+    """No row of the table can be marked any more, or they are to stay after all."""
+    policy, log = seen.observed.policy, seen.observed.log
+    may_come = isinstance(policy, Broken) or policy.delete is DeletePolicy.HARD
+    if control.hard_deletes is None or (may_come and isinstance(log, TableLog) and marks(log)):
+        return control
+    return replace(control, hard_deletes=None)
+
+
 RULES: tuple[ObservationRule, ...] = (
     applied_caught_up,
     undrop_carried_out,
@@ -150,6 +161,7 @@ RULES: tuple[ObservationRule, ...] = (
     folder_came_back,
     files_ahead_of_the_clock,
     overwrites_accepted,
+    hard_deletes_came,
 )
 
 

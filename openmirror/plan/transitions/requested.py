@@ -53,6 +53,11 @@ def asked(control: ControlDocument, kind: RequestKind, act: Act) -> ControlDocum
     return replace(control, request=Request(kind, act.at, act.by, act.why))
 
 
+def hard_deletes_confirmed(control: ControlDocument, act: Act) -> ControlDocument:
+    """The next batch removes the rows that are marked as deleted."""
+    return replace(control, hard_deletes=act)
+
+
 def skipped(
     observed: ObservedState, record: IncarnationRecord, file: LandedFile, act: Act
 ) -> ControlDocument:

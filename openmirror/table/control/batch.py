@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 
 from openmirror.protocol.checksums import Checksum
@@ -47,6 +48,9 @@ class DecidedBatch:
     files: tuple[ManifestEntry, ...] = ()
     continues: AppId | None = None
     """For a continue: the epoch whose position it takes over."""
+    at: datetime | None = field(default=None, compare=False)
+    """When it was decided: what its rows say of their deletion. None in those of versions before,
+    and of what has no rows."""
 
     def with_checksums(self, checksums: Mapping[Sequence, Checksum]) -> DecidedBatch:
         """The same batch with what is known of its files' bytes."""

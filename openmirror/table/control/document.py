@@ -143,6 +143,8 @@ class ControlDocument:
     """The last times that the table was dropped, oldest first, for `history`."""
     maintenance: Maintenance | None = None
     """None until the table's files were surveyed."""
+    hard_deletes: Act | None = None
+    """An operator allowed that the rows go which are marked as deleted, until they are gone."""
 
     def record_of(self, incarnation: Incarnation) -> IncarnationRecord:
         """What is known of this incarnation: nothing yet for a new one."""

@@ -16,6 +16,8 @@ class StepKind(StrEnum):
     """REORG: files are written anew without the rows that deletion vectors mark as deleted."""
     VACUUM = "vacuum"
     """Files that were removed from the table long enough ago are deleted."""
+    REMOVE_MARKED = "remove-marked"
+    """Rows that were marked as deleted long enough ago are removed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,5 +113,7 @@ class Maintenance:
     vacuumed: StepDone | None = None
     keys: KeysChecked | None = None
     """The last check, if there was one."""
+    removed_through: datetime | None = None
+    """Rows that were marked as deleted before this are removed."""
     failed: StepFailed | None = None
     asked: MaintenanceAsked | None = None

@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 
 from openmirror.columnar.folding import fold
 from openmirror.columnar.keys import bounds, numbered
+from openmirror.columnar.soft_folding import LIVE, fold_softly
 from openmirror.ports.merge_rows import MergeKind
-from openmirror.protocol.rows import Change, ChangeFile, Marker, apply_file, empty_table
+from openmirror.protocol.rows import (
+    DELETED_AT,
+    Change,
+    ChangeFile,
+    Marker,
+    SoftDeletes,
+    apply_file,
+    empty_table,
+)
 
 MARKERS = [Marker.INSERT, Marker.UPDATE, Marker.DELETE, Marker.UPSERT]
 CHANGES = st.lists(st.tuples(st.sampled_from(MARKERS), st.integers(0, 3)), max_size=24)
@@ -59,6 +68,64 @@ def test_one_merge_of_the_fold_equals_the_changes_in_order(
 ) -> None:
     table = [(key, -1 - at) for at, key in enumerate(present)]
     assert merged(table, changes) == interpreted(table, changes)
+
+
+_Softly = Counter[tuple[int, int, int | None]]
+"""Key, value and the delete that marked it; those of before have negative numbers."""
+
+
+def interpreted_softly(present: _Softly, changes: list[tuple[Marker, int]]) -> _Softly:
+    table = empty_table(("k",), None, SoftDeletes("at"))
+    before = [
+        Change(Marker.INSERT, {"k": key, "v": value, DELETED_AT: at})
+        for key, value, at in present.elements()
+    ]
+    now = [Change(marker, {"k": k, "v": at, "at": at}) for at, (marker, k) in enumerate(changes)]
+    for rows in (before, now):
+        apply_file(table, ChangeFile(("k", "v"), rows), -1)
+    return Counter((row["k"], row["v"], row[DELETED_AT]) for row in table.rows)
+
+
+def merged_softly(present: _Softly, changes: list[tuple[Marker, int]]) -> _Softly:
+    """One MERGE of the fold, in which a row of the table has at most one merge row."""
+    keys = np.array([key for _, key in changes], dtype=np.int64)
+    markers = np.array([marker.value for marker, _ in changes], dtype=np.int8)
+    folded, deleted_by = fold_softly(keys, markers)
+    rows, unmatched = Counter(present), list[tuple[int, int, int | None]]()
+    seen = set[tuple[int, bool]]()
+    for value, kind, may, by in zip(*folded, deleted_by, strict=True):
+        row = int(keys[value]), int(value), None if by == LIVE else int(by)
+        if kind is MergeKind.PLAIN_INSERT:
+            unmatched.append(row)
+            continue
+        of_marked = kind is MergeKind.UNMARK
+        assert (row[0], of_marked) not in seen, "two merge rows for one row of the table"
+        seen.add((row[0], of_marked))
+        matches = [
+            old
+            for old in present.elements()
+            if old[0] == row[0] and (old[2] is not None) is of_marked
+        ]
+        for old in matches:
+            rows[old] -= 1
+            if kind is MergeKind.UPDATE:
+                rows[row] += 1
+            elif kind is MergeKind.MARK:
+                rows[old[0], old[1], row[2]] += 1
+        if kind is MergeKind.UPDATE and may and not matches:
+            unmatched.append(row)
+    return +(rows + Counter(unmatched))
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.sampled_from([None, -5])), max_size=6),
+    CHANGES,
+)
+def test_one_merge_of_the_soft_fold_equals_the_changes_in_order(
+    present: list[tuple[int, int | None]], changes: list[tuple[Marker, int]]
+) -> None:
+    table = Counter((key, -1 - at, deleted) for at, (key, deleted) in enumerate(present))
+    assert merged_softly(table, changes) == interpreted_softly(table, changes)
 
 
 @pytest.mark.parametrize(

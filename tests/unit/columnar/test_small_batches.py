@@ -23,8 +23,15 @@ from openmirror.ports import BadFile, Entry
 from openmirror.ports.merge_rows import FoldedBatch
 from openmirror.protocol.checksums import RunningChecksum
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
+from openmirror.protocol.rows import DELETED_AT, SoftDeletes
 from openmirror.protocol.rules import Code
-from openmirror.protocol.schema import SchemaUnion, TableSchema, union_schema
+from openmirror.protocol.schema import (
+    Column,
+    ColumnType,
+    SchemaUnion,
+    TableSchema,
+    union_schema,
+)
 from openmirror.protocol.sequence import Position, Sequence
 from openmirror.stores.local.store import LocalStore
 from openmirror.table import layout
@@ -236,3 +243,50 @@ def test_files_without_rows_or_without_columns_are_batches_too(landing: Landing)
     assert rows_of(landing.fold("id")) == []
     landing.put(pa.table({"nothing": pa.nulls(2)}))
     assert [row["c0"] for row in rows_of(landing.fold("id"))] == [None, None]
+
+
+def softly(landing: Landing, time_column: str | None = None) -> FoldedBatch | BadFile | None:
+    columns = (*landing.schema.columns, Column(DELETED_AT, ColumnType("timestamp")))
+    batch = replace(
+        landing.batch("id"),
+        union=SchemaUnion(TableSchema(columns)),
+        soft=SoftDeletes(time_column),
+    )
+    return SmallBatches(landing.store, MOST).fold(batch)
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.date32()], ids=str
+)
+def test_soft_deletes_are_folded_with_the_times_that_are_known(
+    kind: pa.DataType, landing: Landing
+) -> None:
+    day = datetime(2024, 2, 29, tzinfo=UTC)
+    landing.put(
+        pa.table(
+            {
+                "__rowMarker__": [4, 2, 0, 2],
+                "id": [1, 1, 2, 3],
+                "at": pa.array([None, day, None, None], pa.timestamp("us", "UTC")).cast(kind),
+            }
+        )
+    )
+    found = softly(landing, "AT")
+    shown = [(r["c0"], r["kind"], r["c2"], r["deleted"]) for r in rows_of(found)]
+    assert shown == [
+        (1, "update", day, True),
+        (2, "plain_insert", None, False),
+        (3, "mark", None, True),
+        (1, "unmark", None, False),
+    ]
+    assert isinstance(found, FoldedBatch)
+    assert (found.needs.marks, found.needs.unmarks, found.needs.deletes) == (True, True, False)
+    assert found.needs.bounds == {"c0": (1, 3)}
+    [first, *_] = rows_of(softly(landing))
+    assert (first["c2"], first["deleted"]) == (None, True), "the decision's time is written later"
+
+
+def test_a_truncate_that_marks_rows_is_folded_by_spark(landing: Landing) -> None:
+    landing.put(changes((0, 1), (100, 1), marker=pa.int32()))
+    assert softly(landing) is None
+    assert isinstance(landing.fold("id"), FoldedBatch)

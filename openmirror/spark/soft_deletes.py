@@ -1,0 +1,124 @@
+"""Folding where deletes are soft: times for what a fold leaves, rows that mark, rows that unmark.
+
+Per key, with u the last update, upsert or partial update of the batch, the *late* deletes are those
+after u, or all where there is no u. What an earlier one would mark, u removes (PROTOCOL §5.8). So:
+
+- without its late deletes a key folds as ever; what comes of it is marked by the first late delete
+  behind it, which is written into `_deleted_at` before the fold;
+- with u, an `unmark` row goes beside the key's merge row;
+- without u, its first late delete becomes a `mark` row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from openmirror.plan import Batch
+from openmirror.ports.merge_rows import DELETED, KIND, MAY_INSERT, MergeKind, positions_of
+from openmirror.protocol.rows import DELETED_AT, UPDATES, Marker
+from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class SoftColumns:
+    """Where a batch has its times of deletion."""
+
+    deleted_at: str
+    """The position of our own column, such as c3."""
+    time_column: str | None
+    """The position of the publisher's, where the policy names one."""
+    decided_at: datetime
+
+    @classmethod
+    def of(cls, batch: Batch) -> SoftColumns:
+        """Those of a batch that was decided, and whose deletes are soft."""
+        assert batch.soft is not None
+        assert batch.decided_at is not None  # nothing is committed before it is decided
+        schema, named = batch.union.schema, batch.soft.time_column
+        [deleted_at] = positions_of(schema, [DELETED_AT])
+        time_column = positions_of(schema, [named])[0] if named else None
+        return cls(deleted_at, time_column, batch.decided_at)
+
+    @property
+    def decided(self) -> Column:
+        """When the batch was decided."""
+        return F.timestamp_micros(F.lit((self.decided_at - _EPOCH) // timedelta(microseconds=1)))
+
+    def when(self, change: Column | None = None) -> Column:
+        """When a delete says that its rows were deleted; `change` is a struct that has its row."""
+        if self.time_column is None:
+            return self.decided
+        own = F.col(self.time_column) if change is None else change[self.time_column]
+        return F.coalesce(own.cast("timestamp"), self.decided)
+
+    def is_marked(self, frame: str | None = None) -> Column:
+        """Whether a row of the table is marked; `frame` is the alias that it has in a join."""
+        return F.col(f"{frame}.{self.deleted_at}" if frame else self.deleted_at).isNotNull()
+
+    def with_decision(self, folded: DataFrame) -> DataFrame:
+        """A batch that was folded before, with the time of its decision where it has no other."""
+        own = F.col(self.deleted_at)
+        when = F.when(F.col(DELETED), F.coalesce(own, self.decided))
+        return folded.withColumn(self.deleted_at, when).drop(DELETED)
+
+    def in_place(self, data: Sequence[str], value: Column) -> list[Column]:
+        """The data columns with this value in ours."""
+        return [(value if name == self.deleted_at else F.col(name)).alias(name) for name in data]
+
+
+def split_softly(
+    changes: DataFrame, data: Sequence[str], keys: Sequence[str], soft: SoftColumns
+) -> tuple[DataFrame, DataFrame]:
+    """All changes but late deletes, with their times, to be folded as ever; and `mark` rows."""
+    by_key = Window.partitionBy(*keys)
+    at = F.struct(SEQUENCE, ROW)
+    behind = by_key.orderBy(at.desc()).rowsBetween(Window.unboundedPreceding, -1)
+    marker, u, first = F.col(MARKER), F.col("u"), F.col("first")
+    update = marker.isin([kind.value for kind in UPDATES])
+    with_u = changes.select("*", F.max(F.when(update, at)).over(by_key).alias("u"))
+    late = (marker == Marker.DELETE.value) & (u.isNull() | (at > u))
+    late_delete = F.when(late, F.struct(SEQUENCE, ROW, soft.when().alias("when")))
+    timed = with_u.select(
+        "*",
+        late.alias("late"),
+        F.min(F.when(late, at)).over(by_key).alias("first"),
+        F.when(late, soft.when()).otherwise(F.min(late_delete).over(behind)["when"]).alias("when"),
+    ).select(
+        *soft.in_place(data, F.col("when")), SEQUENCE, ROW, MARKER, ABSENT, "late", "u", "first"
+    )
+    marking = timed.where(F.col("late") & u.isNull() & (at == first)).select(
+        *data, F.lit(MergeKind.MARK).alias(KIND), F.lit(False).alias(MAY_INSERT)
+    )
+    return timed.where(~F.col("late")).drop("late", "u", "first"), marking
+
+
+def with_unmarking(folded: DataFrame) -> DataFrame:
+    """With an `unmark` row for each key that has a merge row: it has one where it has an update."""
+    kind = F.col(KIND)
+    merging = kind.isin(MergeKind.UPDATE, MergeKind.DELETE)
+    kinds = F.when(merging, F.array(kind, F.lit(MergeKind.UNMARK))).otherwise(F.array(kind))
+    return folded.withColumn(KIND, F.explode(kinds))
+
+
+def truncates_as_deletes(
+    changes: DataFrame, truncates: Sequence[tuple[int, int]], keys: Sequence[str]
+) -> DataFrame:
+    """With a delete of each key of the batch at each truncate; other keys are the commit's."""
+    if not truncates:
+        return changes
+    real = changes.where(F.col(MARKER) != Marker.TRUNCATE.value)
+    places = changes.sparkSession.createDataFrame(list(truncates), f"{SEQUENCE} long, {ROW} long")
+    kinds = {field.name: field.dataType for field in changes.schema}
+    of_each_key = real.select(*keys).distinct().crossJoin(F.broadcast(places))
+    deletes = of_each_key.withColumn(MARKER, F.lit(Marker.DELETE.value))
+    missing = [name for name in changes.columns if name not in deletes.columns]
+    return real.unionByName(
+        deletes.select("*", *(F.lit(None).cast(kinds[name]).alias(name) for name in missing))
+    )

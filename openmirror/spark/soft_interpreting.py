@@ -1,0 +1,98 @@
+"""Soft deletes of a versioned table: keys that have one go through the interpreter, inside Spark.
+
+Each row of a key meets its deletes by a version of its own, and an update after one of them adds a
+row only if none was left (PROTOCOL §5.6). Keys without a delete fold as ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, IntegerType, StructField, StructType
+
+from openmirror.ports.merge_rows import KIND, MAY_INSERT, MergeKind
+from openmirror.protocol.rows import Marker
+from openmirror.spark.frames import MARKER, ROW, SEQUENCE
+from openmirror.spark.interpreter import AS_IT_WAS, rows_left_softly
+from openmirror.spark.interpreting import as_inserts, as_python_orders
+from openmirror.spark.soft_deletes import SoftColumns, with_unmarking
+from openmirror.spark.versioned_folding import GROUP, fold_versioned
+
+_LEFT = ArrayType(StructType([StructField("at", IntegerType()), StructField("by", IntegerType())]))
+
+
+def fold_versioned_softly(
+    changes: DataFrame,
+    present: DataFrame | None,
+    data: Sequence[str],
+    keys: Sequence[str],
+    version_column: str,
+    soft: SoftColumns,
+) -> DataFrame:
+    """Data columns, `kind` and `may_insert`; `present` is as `interpreted` takes it."""
+    by_key = Window.partitionBy(*keys)
+    place = F.struct(SEQUENCE, ROW)
+    grouped = changes.select(
+        *data,
+        SEQUENCE,
+        ROW,
+        MARKER,
+        F.min(place).over(by_key).alias(GROUP),
+        F.max(F.col(MARKER) == Marker.DELETE.value).over(by_key).alias("has_delete"),
+    )
+    others = grouped.where(~F.col("has_delete")).drop("has_delete", GROUP)
+    folded = with_unmarking(fold_versioned(others, data, keys, version_column).folded)
+    deleting = grouped.where(F.col("has_delete")).drop("has_delete")
+    return folded.unionByName(_interpreted(deleting, present, data, keys, version_column, soft))
+
+
+def _interpreted(
+    deleting: DataFrame,
+    present: DataFrame | None,
+    data: Sequence[str],
+    keys: Sequence[str],
+    version_column: str,
+    soft: SoftColumns,
+) -> DataFrame:
+    """Each key's rows taken out, live and marked ones, and what the interpreter leaves put in."""
+    one_of_each = deleting.where(F.col(GROUP) == F.struct(SEQUENCE, ROW))
+    rows = deleting
+    if present is not None:
+        wanted = one_of_each.select(*(F.col(key).alias(f"of_{key}") for key in keys), GROUP)
+        rows = as_inserts(present, wanted, data, keys).unionByName(deleting)
+    change = F.struct(SEQUENCE, ROW, MARKER, F.struct(*data).alias("values"))
+    by_key = rows.groupBy(GROUP).agg(F.sort_array(F.collect_list(change)).alias("changes"))
+    kind = deleting.schema[version_column].dataType
+    changes, left = F.col("changes"), F.col("left")
+    versions = F.transform(
+        changes, lambda one: as_python_orders(one["values"][version_column], kind)
+    )
+    marked = F.transform(changes, lambda one: one["values"][soft.deleted_at].isNotNull())
+    found = F.udf(rows_left_softly, _LEFT, useArrow=False)(changes[MARKER], versions, marked)
+    after = by_key.select(changes, found.alias("left")).select(
+        F.explode(F.transform(left, lambda one: _as_left(changes, one, data, soft))).alias("row")
+    )
+    plain_inserts = after.select(
+        *(F.col("row")[name].alias(name) for name in data),
+        F.lit(MergeKind.PLAIN_INSERT).alias(KIND),
+    )
+    # The deletes must count for every row, so they have no value in the version column.
+    nothing = F.lit(None).cast(kind)
+    taken_out = one_of_each.select(
+        *((nothing if name == version_column else F.col(name)).alias(name) for name in data),
+        F.lit(MergeKind.DELETE).alias(KIND),
+    )
+    return with_unmarking(taken_out).unionByName(plain_inserts).withColumn(MAY_INSERT, F.lit(False))
+
+
+def _as_left(changes: Column, one: Column, data: Sequence[str], soft: SoftColumns) -> Column:
+    """A row that is left, with the time at which it was deleted."""
+    values = changes[one["at"]]["values"]
+    when = F.when(one["by"] == AS_IT_WAS, values[soft.deleted_at]).when(
+        one["by"].isNotNull(), soft.when(changes[one["by"]]["values"])
+    )
+    return F.struct(
+        *((when if name == soft.deleted_at else values[name]).alias(name) for name in data)
+    )
