@@ -159,8 +159,7 @@ def _live(add: Mapping[str, Any]) -> LiveFile:
     vector = add.get("deletionVector")
     return LiveFile(
         size=int(add["size"]),
-        # Statistics of a file can be long, and are needed for its number of rows alone.
-        rows=_rows(add.get("stats")) if vector else 0,
+        rows=_rows(add.get("stats")),
         deleted=int(vector.get("cardinality") or 0) if vector else 0,
         cube=dict(add.get("tags") or {}).get(_CUBE),
     )

@@ -195,6 +195,11 @@ class MaintenanceBounds(_Section):
         description="How many bytes one compaction reads: a batch that comes meanwhile waits for "
         "it. Left out: 268435456 (256 MiB).",
     )
+    step_rows: int | None = Field(
+        default=None,
+        ge=1,
+        description="How many rows one compaction reads, where that is less. Left out: 3000000.",
+    )
     step_files: int | None = Field(
         default=None,
         ge=1,

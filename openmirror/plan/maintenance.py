@@ -92,16 +92,22 @@ def dead_after(
 
 
 def small(files: TableFiles, policy: MaintenancePolicy) -> list[LiveFile]:
-    """Files that are small, the smallest first."""
-    return sorted(file for file in files.live if file.size < policy.small_bytes)
+    """Files that are small, the smallest first: two of them are no more than one step takes."""
+    return sorted(
+        file
+        for file in files.live
+        if file.size < policy.small_bytes and 2 * file.rows <= policy.step_rows
+    )
 
 
 def _compaction(
     files: TableFiles, policy: MaintenancePolicy, asked: bool
 ) -> Compact | Purge | Nothing:
-    sizes = [file.size for file in small(files, policy)]
+    found = small(files, policy)
+    sizes = [file.size for file in found]
     count = _worth_together(sizes, policy.step_bytes)
     if count > (1 if asked else policy.small_files):
+        count = _within(found[:count], policy.step_rows)
         return Compact(
             below=sizes[count - 1] + 1,
             written=policy.written_bytes,
@@ -112,8 +118,8 @@ def _compaction(
     worst = [file for file in marked if asked or file.share > policy.deleted_rows]
     if not worst:
         return Nothing()
-    size = sum(file.size for file in marked)
-    if size <= policy.step_bytes or len(marked) == 1:
+    size, rows = sum(file.size for file in marked), sum(file.rows for file in marked)
+    if len(marked) == 1 or (size <= policy.step_bytes and rows <= policy.step_rows):
         return Purge(files=len(marked), bytes=size, written=policy.written_bytes)
     return _worst_first(marked, policy)
 
@@ -135,11 +141,26 @@ def _worth_together(sizes: Sequence[int], most: int) -> int:
     return best
 
 
+def _within(files: Sequence[LiveFile], most: int) -> int:
+    """How many of these files have at most so many rows together; two at least, and with one of a
+    size all others of that size. OPTIMIZE chooses by size alone, and so takes more where files of
+    one table differ much in rows a byte."""
+    ends = [
+        (count, rows)
+        for count, rows in enumerate(accumulate(file.rows for file in files), start=1)
+        if count > 1 and (count == len(files) or files[count].size > files[count - 1].size)
+    ]
+    return max((count for count, rows in ends if rows <= most), default=ends[0][0])
+
+
 def _worst_first(marked: Sequence[LiveFile], policy: MaintenancePolicy) -> Compact:
     """As many of the files with the largest shares as one step takes, and two at least."""
     files = sorted(marked, key=lambda file: file.share, reverse=True)
-    totals = accumulate(file.size for file in files)
-    count = max(2, sum(total <= policy.step_bytes for total in totals))
+    totals, rows = accumulate(f.size for f in files), accumulate(f.rows for f in files)
+    fits = (
+        s <= policy.step_bytes and r <= policy.step_rows for s, r in zip(totals, rows, strict=True)
+    )
+    count = max(2, sum(fits))
     share = files[count].share if count < len(files) else 0.0
     taken = [file for file in files if file.share > share] or files[:count]
     return Compact(

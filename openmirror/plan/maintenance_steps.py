@@ -45,6 +45,9 @@ class MaintenancePolicy:
     """A file of which a larger share is marked as deleted is written anew."""
     step_bytes: int = 256 * MIB
     """What one compaction reads and writes."""
+    step_rows: int = 3_000_000
+    """As much of it, where that is less: of files that compress well, bytes alone say little of how
+    long it takes."""
     step_files: int = 5_000
     """What one VACUUM deletes."""
 

@@ -89,6 +89,45 @@ def test_small_files_are_put_together(sizes: list[float], below: float | None, c
     assert step.bytes == sum(file.size for file in live(*sorted(sizes)[:count]))
 
 
+@pytest.mark.parametrize(
+    ("rows", "count"),
+    [
+        pytest.param([100] * 9, 9, id="few"),
+        pytest.param([300_000] * 9, 3, id="as many as one step takes"),
+        pytest.param([500_000, 500_000, *[1] * 7], 2, id="two at least"),
+        pytest.param([500_001, *[1] * 8], 8, id="one with so many rows is not small"),
+        pytest.param([500_001] * 9, 0, id="nor is any"),
+    ],
+)
+def test_a_compaction_takes_no_more_rows_than_a_step_does(rows: list[int], count: int) -> None:
+    files = tuple(LiveFile(1000 + at, rows=n) for at, n in enumerate(rows))
+    step = plan(TableFiles(version=9, live=files), policy=replace(POLICY, step_rows=1_000_000))
+    if not count:
+        assert step == Nothing()
+        return
+    assert isinstance(step, Compact)
+    assert step.files == count
+    # OPTIMIZE takes what is smaller than its bound.
+    small = [file for file in files if 2 * file.rows <= 1_000_000]
+    assert step.bytes == sum(file.size for file in small[:count])
+    assert step.below == small[count - 1].size + 1
+
+
+def test_files_of_one_size_are_put_together_whatever_their_rows() -> None:
+    files = TableFiles(version=9, live=tuple(LiveFile(1000, rows=400_000) for _ in range(9)))
+    step = plan(files, policy=replace(POLICY, step_rows=1_000_000))
+    assert isinstance(step, Compact)
+    assert step.files == 9
+
+
+def test_a_purge_of_many_rows_takes_the_worst_files_first() -> None:
+    files = tuple(LiveFile(MIB + at, rows=600_000, deleted=200_000 + at) for at in range(4))
+    policy = replace(POLICY, step_rows=1_500_000)
+    step = plan(TableFiles(version=9, live=files), policy=policy)
+    assert isinstance(step, Compact)
+    assert (step.files, step.below) == (2, 0)
+
+
 def test_an_operator_gets_two_small_files_put_together() -> None:
     files = TableFiles(version=9, live=live(5, 5))
     assert plan(files) == Nothing()
