@@ -224,7 +224,7 @@ class Switches(_Section):
         description="What a delete does in a table with key columns. hard (default): it removes "
         "the row. soft: the row stays, with the time in the column _deleted_at, which is NULL in "
         "all others; an update or upsert of its key removes it. A table with rows that are marked "
-        "so goes on marking, whatever stands here, until `openmirror maintain --remove-deleted`.",
+        "so goes on marking, whatever stands here, until `openmirror confirm-hard-deletes`.",
     )
     deleted_at: str | None = Field(
         default=None,

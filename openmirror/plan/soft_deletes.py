@@ -131,6 +131,6 @@ def unmet(observed: ObservedState) -> Iterator[str]:
         return
     if policy.delete is DeletePolicy.HARD and not observed.control.hard_deletes:
         yield (
-            "delete: the table goes on marking deleted rows, as hard deletes would remove those "
-            "that are marked for good: `openmirror confirm-hard-deletes` allows it"
+            "delete: the table goes on marking rows, because hard deletes remove for good those "
+            "that are marked: `openmirror confirm-hard-deletes` allows it"
         )
