@@ -35,8 +35,6 @@ _EVERY = 1.0
 """Seconds between two files of a table."""
 _POLL = 0.1
 _PATIENCE = 600.0
-_UNCOUNTED = 5.0
-"""Seconds after the mode of maintenance has changed that count for nobody."""
 _AMID = 0.6
 """How often a step is chosen as the time to die, of those that begin."""
 _LATEST_IN_A_STEP, _LATEST = 3.0, 90.0
@@ -138,7 +136,7 @@ class Course:
                 self._tables, self._followed, landed, ends, strict=True
             )
             for sequence, lag in followed.lags(table.landed).items()
-            if before < sequence <= last and table.landed[sequence] > began + _UNCOUNTED
+            if before < sequence <= last and table.landed[sequence] > began + self.lasting.uncounted
         ]
         self.lags[mode] += lags
         self.say(f"maintenance {mode}: {self._words()}")

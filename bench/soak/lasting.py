@@ -36,6 +36,11 @@ class Lasting:
     kills: bool
     policy: MaintenancePolicy = field(default_factory=MaintenancePolicy)
 
+    @property
+    def uncounted(self) -> float:
+        """Seconds after the mode of maintenance has changed that count for neither."""
+        return min(5.0, self.phase / 5)
+
     @classmethod
     def of(cls, minutes: float, *, kills: bool) -> Self:
         """A soak of so many minutes.

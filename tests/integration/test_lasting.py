@@ -84,7 +84,7 @@ def test_tables_under_constant_change_stay_small_and_exact(
     runner, lines = Here(spark, tmp_path), list[str]()
     course = Course(
         root=tmp_path,
-        lasting=Lasting(runs=2, warm_up=1, phase=4, seed_rows=0, kills=False, policy=policy),
+        lasting=Lasting(runs=2, warm_up=1, phase=3, seed_rows=0, kills=False, policy=policy),
         kinds=[
             replace(kind, deletes_every=min(kind.deletes_every, 12))
             for kind in kinds(0)
