@@ -46,8 +46,9 @@ def sample(followed: Followed, days: Days, lasting: Lasting, *, is_vacuum_due: b
     """What there is of a table, and what its policy allows.
 
     - Live files: `smallFiles` are left, and each commit since a survey adds some; after
-      `pressingCommits` there is a survey, whose step comes before one more batch at most. What is
-      not small is a file for each 128 MiB and one.
+      `pressingCommits` there is a survey, whose step comes before one more batch at most. A step
+      in which its runner dies comes with the next survey. Not small is a file for each 128 MiB, and
+      one more.
     - Dead bytes: what was removed within the retention and the day that VACUUM catches up with; or
       all, where it has not had its turn since.
     - The log: versions within its retention, and the day by which Delta rounds; and what may come
@@ -66,7 +67,7 @@ def sample(followed: Followed, days: Days, lasting: Lasting, *, is_vacuum_due: b
         live_files=len(live),
         most_live_files=policy.small_files
         + large
-        + (policy.pressing_commits + 2) * followed.most_added,
+        + (policy.pressing_commits + 2) * (2 if lasting.kills else 1) * followed.most_added,
         dead_bytes=sum(size for name, size in there.items() if name in dead),
         most_dead_bytes=sum(
             gone.bytes for gone in dead.values() if now - gone.at <= window or not is_vacuum_due

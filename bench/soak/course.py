@@ -35,6 +35,7 @@ _EVERY = 1.0
 """Seconds between two files of a table."""
 _POLL = 0.1
 _PATIENCE = 600.0
+_TURN = 60.0
 _AMID = 0.6
 """How often a step is chosen as the time to die, of those that begin."""
 _LATEST_IN_A_STEP, _LATEST = 3.0, 90.0
@@ -123,9 +124,9 @@ class Course:
         vacuums = [one.vacuums for one in self._followed]
         self._go_on(self.lasting.phase)
         if mode == "auto":
-            # On a slow machine some table may not have had its turn: it gets as long again.
-            more = time.monotonic() + self.lasting.phase
-            while self.days.ahead and time.monotonic() < more and not self._is_vacuumed(vacuums):
+            # On a slow machine some table may not have had its turn: it gets more time.
+            more = time.monotonic() + max(self.lasting.phase, _TURN)
+            while time.monotonic() < more and not self._had_its_turn(vacuums):
                 self._tick()
             self._sample(first)
         ends = self._landed()
@@ -141,8 +142,13 @@ class Course:
         self.lags[mode] += lags
         self.say(f"maintenance {mode}: {self._words()}")
 
-    def _is_vacuumed(self, before: Sequence[int]) -> bool:
-        return all(one.vacuums > n for one, n in zip(self._followed, before, strict=True))
+    def _had_its_turn(self, vacuums: Sequence[int]) -> bool:
+        """Whether something was compacted, and every table with old files vacuumed."""
+        if not any(one.operations["OPTIMIZE"] for one in self._followed):
+            return False
+        return not self.days.ahead or all(
+            one.vacuums > before for one, before in zip(self._followed, vacuums, strict=True)
+        )
 
     def _run_with_kills(self) -> None:
         self._set("auto")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,11 +84,7 @@ def test_tables_under_constant_change_stay_small_and_exact(
     course = Course(
         root=tmp_path,
         lasting=Lasting(runs=2, warm_up=1, phase=3, seed_rows=0, kills=False, policy=policy),
-        kinds=[
-            replace(kind, deletes_every=min(kind.deletes_every, 12))
-            for kind in kinds(0)
-            if kind.name in TABLES
-        ],
+        kinds=[kind for kind in kinds(0) if kind.name in TABLES],
         runner=runner,
         say=lines.append,
         maintain_fully=runner.maintain_fully,
