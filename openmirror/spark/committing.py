@@ -200,17 +200,17 @@ def overwrite(
     schema = batch.union.schema
     data, keys = positional(len(schema.columns)), positions_of(schema, batch.frozen.key_columns)
     here, changed = F.col("here"), F.col(KIND).isNotNull()
-    old = present_rows(session, table, batch).coalesce(1).withColumn("here", F.lit(True))
-    merging = F.col(KIND) != MergeKind.PLAIN_INSERT
+    merging, own = F.col(KIND) != MergeKind.PLAIN_INSERT, [F.lit(True).alias("here")]
     changes = merge_rows.where(merging)
     changing = dict.fromkeys(data, changed)
     if batch.soft:
         soft = SoftColumns.of(batch)
-        old = old.withColumn("marked", soft.is_marked())
+        own.append(soft.is_marked().alias("marked"))
         changes = changes.withColumn("marked", F.col(KIND) == MergeKind.UNMARK)
         keys = [*keys, "marked"]
         changing = dict.fromkeys(data, changed & (F.col(KIND) != MergeKind.MARK))
         changing[soft.deleted_at] = changed
+    old = present_rows(session, table, batch).coalesce(1).select("*", *own)
     joined = old.alias("t").join(changes.hint("shuffle_hash").alias("s"), same_key(keys), "full")
     lasts = F.col(KIND).isin(MergeKind.UPDATE, MergeKind.MARK)
     stays = here.isNotNull() & (~changed | lasts)

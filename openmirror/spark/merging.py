@@ -71,7 +71,8 @@ def merge_rows(
     if isinstance(prepared, FoldedPrepared):
         frame = session.createDataFrame(prepared.folded.rows, _schema(batch))
         if batch.soft is not None:
-            frame = SoftColumns.of(batch).with_decision(frame)
+            data = positional(len(batch.union.schema.columns))
+            frame = SoftColumns.of(batch).with_decision(frame, data)
         # So many rows are one file, whatever the number of cores.
         return MergeRows(frame.coalesce(1), prepared.folded.needs)
     folded = _folded if batch.soft is None else _folded_softly

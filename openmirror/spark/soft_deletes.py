@@ -62,11 +62,11 @@ class SoftColumns:
         """Whether a row of the table is marked; `frame` is the alias that it has in a join."""
         return F.col(f"{frame}.{self.deleted_at}" if frame else self.deleted_at).isNotNull()
 
-    def with_decision(self, folded: DataFrame) -> DataFrame:
+    def with_decision(self, folded: DataFrame, data: Sequence[str]) -> DataFrame:
         """A batch that was folded before, with the time of its decision where it has no other."""
         own = F.col(self.deleted_at)
         when = F.when(F.col(DELETED), F.coalesce(own, self.decided))
-        return folded.withColumn(self.deleted_at, when).drop(DELETED)
+        return folded.select(*self.in_place(data, when), KIND, MAY_INSERT)
 
     def in_place(self, data: Sequence[str], value: Column) -> list[Column]:
         """The data columns with this value in ours."""
