@@ -176,6 +176,11 @@ class Settings(BaseModel):
         "runner's own process, and Spark gets what is to be committed: 2MiB by default. 0 leaves "
         "all of it to Spark.",
     )
+    copy_files: bool = Field(
+        default=True,
+        description="Whether the files of large batches are copied to $TMPDIR and read from there, "
+        "where Spark runs on this machine alone; otherwise it holds their rows.",
+    )
     small_table: ByteSize = Field(
         default=ByteSize(16 << 20),
         ge=0,

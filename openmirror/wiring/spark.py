@@ -224,7 +224,7 @@ def _engine(
         FileConverter(store),
         own,
         conversion_threads=threads,
-        copies=Copies(store, threads) if is_here else None,
+        copies=Copies(store, threads) if settings.copy_files and is_here else None,
         small_batches=SmallBatches(store, small, threads) if small else None,
         small_table=settings.small_table,
     )

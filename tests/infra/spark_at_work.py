@@ -27,6 +27,7 @@ _QUICK = {
     "runner_poll": timedelta(milliseconds=100),
     # Spark itself is to ask for change files.
     "small_batch": 0,
+    "copy_files": False,
 }
 
 

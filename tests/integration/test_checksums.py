@@ -13,18 +13,30 @@ from openmirror.protocol.rules import Code
 from openmirror.reconcile import checksums
 from tests.zone import EVERY_PATH, Mirror, Paths, Zone
 
+HELD = Paths(small_batch=0, copies=False)
+"""By Spark, which alone reads the files."""
 
-@pytest.mark.parametrize(("converted", "is_small"), [(True, False), (False, False), (False, True)])
+
+@pytest.mark.parametrize(
+    ("paths", "converted", "is_known"),
+    [
+        (HELD, True, True),
+        (HELD, False, False),
+        (Paths(small_batch=0), False, True),
+        (EVERY_PATH, False, True),
+    ],
+)
 def test_a_large_file_is_known_again_where_the_driver_has_read_it(
+    paths: Paths,
     converted: bool,
-    is_small: bool,
+    is_known: bool,
     tmp_path: Path,
     spark: SparkSession,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(checksums, "MOST_READ_FOR_IT", 0)
     zone = Zone(tmp_path)
-    mirror = Mirror(zone, spark, paths=EVERY_PATH if is_small else Paths(small_batch=0))
+    mirror = Mirror(zone, spark, paths=paths)
     if converted:
         columns = [{"Name": "id", "DataType": "Int64"}]
         text = {"FileFormat": "CSV", "SchemaDefinition": {"Columns": columns}}
@@ -36,7 +48,7 @@ def test_a_large_file_is_known_again_where_the_driver_has_read_it(
     assert isinstance(mirror.reconcile_until_idle("t"), Idle)
     os.utime(path)
     left = mirror.reconcile_until_idle("t")
-    if converted or is_small:
+    if is_known:
         assert isinstance(left, Idle)
     else:
         assert isinstance(left, Pause)

@@ -38,9 +38,12 @@ FAR = 1_000
 """Apart, keys are not beside each other: a batch of few would else be merged by its bounds."""
 
 
-@pytest.fixture(params=["folded here", "folded by Spark"])
+BY_SPARK, FOLDED_HERE = Paths(0, 0), Paths(small_table=0)
+
+
+@pytest.fixture
 def table(request: pytest.FixtureRequest, mirror: Mirror, monkeypatch: Patch) -> Watched:
-    paths = Paths(small_table=0) if request.param == "folded here" else Paths(0, 0)
+    paths = getattr(request, "param", BY_SPARK)
     mirror.engine = paths.engine(mirror.spark, mirror.zone.root, mirror.ports.store)
     settings(mirror.zone, deletionVectors=True)
     return Watched(mirror, monkeypatch)
@@ -50,6 +53,7 @@ def upserts(table: Watched, *values: str, step: int = FAR) -> None:
     table.apply(*((UPSERT, at * step, value) for at, value in enumerate(values)))
 
 
+@pytest.mark.parametrize("table", [BY_SPARK, FOLDED_HERE], indirect=True, ids=str)
 def test_upserts_of_unique_keys_need_no_merge_until_a_key_may_be_there_twice(
     table: Watched,
 ) -> None:
@@ -178,7 +182,7 @@ def test_a_table_that_goes_before_its_keys_are_replaced_does_not_come_back(
 
 
 def test_names_that_sql_would_read_otherwise_are_names(mirror: Mirror, monkeypatch: Patch) -> None:
-    mirror.engine = Paths(0, 0).engine(mirror.spark, mirror.zone.root, mirror.ports.store)
+    mirror.engine = BY_SPARK.engine(mirror.spark, mirror.zone.root, mirror.ports.store)
     settings(mirror.zone, deletionVectors=True)
     table = Watched(mirror, monkeypatch)
     mirror.zone.metadata("t", {"keyColumns": ["i`d, x", "s.k"]})
@@ -202,7 +206,7 @@ def test_maintenance_asks_a_table_whether_its_keys_are_unique(
     mirror: Mirror, monkeypatch: Patch
 ) -> None:
     settings(mirror.zone, deletionVectors=True)
-    mirror.engine = Paths(0, 0).engine(mirror.spark, mirror.zone.root, mirror.ports.store)
+    mirror.engine = BY_SPARK.engine(mirror.spark, mirror.zone.root, mirror.ports.store)
     table = Watched(mirror, monkeypatch)
     table.apply(*((INSERT, at * FAR, "a") for at in range(3)))
 
@@ -238,7 +242,7 @@ def test_rows_stay_whatever_interface_delta_is_set_to_and_a_delta_that_knows_no_
     mirror: Mirror, monkeypatch: Patch
 ) -> None:
     settings(mirror.zone, deletionVectors=True)
-    mirror.engine = Paths(0, 0).engine(mirror.spark, mirror.zone.root, mirror.ports.store)
+    mirror.engine = BY_SPARK.engine(mirror.spark, mirror.zone.root, mirror.ports.store)
     table = Watched(mirror, monkeypatch)
     upserts(table, "a", "b", "c")
     inner = engine.replace_keys
