@@ -398,7 +398,7 @@ def test_every_pair_of_types_has_a_vector_that_grows_or_does_not() -> None:
 
 def test_the_vectors_are_small() -> None:
     assert len(CASES) >= 60
-    assert sum(path.stat().st_size for path in _files(HERE)) < 2_000_000
+    assert sum(path.stat().st_size for path in _files(HERE)) < 2_500_000
 
 
 def _rules_of_protocol() -> set[str]:
