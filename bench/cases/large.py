@@ -22,7 +22,7 @@ def run(running: Running) -> Measured:
     warm_up(running, NEEDS, NAME)
     ways = [running.way(one, NAME) for one in NEEDS]
     ours = next(way for way in ways if way.alternative is OPENMIRROR)
-    ours.place.settings(**{_WITH_VECTORS: {"deletionVectors": "auto"}})
+    ours.place.settings(**{f"dbo.{_WITH_VECTORS}": {"deletionVectors": "auto"}})
     source = Source("large")
     tables = [(way, _AS_IT_IS) for way in ways] + [(ours, _WITH_VECTORS)]
     sequence = fill(running, ways, _AS_IT_IS, source, scale.large_table)

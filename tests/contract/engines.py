@@ -168,7 +168,7 @@ def _until(begun: str, go: str) -> Any:
         from pathlib import Path
 
         Path(begun).touch()
-        for _ in range(1200):
+        for _ in range(400):
             if Path(go).exists():
                 return value
             time.sleep(0.1)
