@@ -69,7 +69,7 @@ def features_of(
     properties = {
         key: _flag(on)
         for key, on in _wanted(policy, union.schema, live_bytes).items()
-        if (log.properties.get(key, "").lower() == "true") is not on
+        if is_on(log, key) is not on
     }
     if _has_zoneless(union.schema) and not _has_zoneless(log.schema):
         properties[ZONELESS_TIMESTAMPS] = "supported"
@@ -81,6 +81,11 @@ def features_of(
     unset = tuple(key for key in (FORGETS_TRANSACTIONS,) if key in log.properties)
     reclusters = clustering != log.clustering
     return TableFeatures(tuple(properties.items()), clustering, reclusters, unset)
+
+
+def is_on(log: TableLog, name: str) -> bool:
+    """Whether a property of the table that is true or false is true."""
+    return log.properties.get(name, "").lower() == "true"
 
 
 def clustered_by(

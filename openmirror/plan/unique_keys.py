@@ -11,11 +11,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 from openmirror.plan.decisions import Batch
-from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS
+from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS, is_on
 from openmirror.plan.maintenance_steps import TableFiles
 from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.rules import frozen_rules
-from openmirror.protocol.rows import DELETED_AT
+from openmirror.plan.soft_deletes import marks
 from openmirror.table.control import BatchKind
 from openmirror.table.log import ANY_VERSION, BatchRecord, TableLog
 
@@ -81,9 +81,7 @@ def check_is_due(observed: ObservedState, files: TableFiles) -> bool:
         return False
     if unique_at(observed) is not None:
         return False
-    if not _is_on(log, DELETION_VECTORS) or _is_on(log, CHANGE_DATA_FEED):
-        return False
-    if log.schema.find(DELETED_AT):
+    if not is_on(log, DELETION_VECTORS) or is_on(log, CHANGE_DATA_FEED) or marks(log):
         return False
     rows = log.batch_record.rows if log.batch_record else {}
     if not rows.get("updates") or rows.get("inserts") or rows.get("deletes"):
@@ -94,7 +92,3 @@ def check_is_due(observed: ObservedState, files: TableFiles) -> bool:
     if known and known.keys and observed.at - known.keys.at < _CHECKED_AGAIN:
         return False
     return files.bytes <= _STEPS * observed.policy.maintenance.step_bytes
-
-
-def _is_on(log: TableLog, name: str) -> bool:
-    return log.properties.get(name, "").lower() == "true"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -29,12 +30,18 @@ class MergeRows:
     needs: MergeNeeds
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SQL_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 
 
 def sql_type(kind: ColumnType) -> str:
     """Spark SQL's name of a Delta type."""
     return _SQL_TYPES.get(kind, kind)
+
+
+def micros(moment: datetime) -> int:
+    """Microseconds since 1970, as Spark counts them."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
 
 
 def same_key(keys: Sequence[str]) -> Column:

@@ -41,35 +41,63 @@ def interpreted(
     `present` has the table's rows by position; None where the batch starts from no rows. It must
     be read lazily: inside the transaction that commits what comes out.
     """
-    one_of_each = non_foldable.where(F.col(GROUP) == F.struct(SEQUENCE, ROW))
-    found = one_of_each.limit(_FEW + 1).count()
+    keyed = one_of_each(non_foldable)
+    found = keyed.limit(_FEW + 1).count()
     if not found:
         return None
-    rows = non_foldable
-    if present is not None:
-        wanted = one_of_each.select(*(F.col(key).alias(f"of_{key}") for key in keys), GROUP)
-        wanted = wanted if found > _FEW else F.broadcast(wanted)
-        rows = as_inserts(present, wanted, data, keys).unionByName(non_foldable)
-    change = F.struct(SEQUENCE, ROW, MARKER, F.struct(*data).alias("values"))
-    by_key = rows.groupBy(GROUP).agg(F.sort_array(F.collect_list(change)).alias("changes"))
+    by_key = with_table_rows(non_foldable, present, data, keys, few=found <= _FEW)
     kind = non_foldable.schema[version_column].dataType
-    versions = F.transform(
-        "changes", lambda one: as_python_orders(one["values"][version_column], kind)
-    )
     changes, left = F.col("changes"), F.col("left")
+    versions = versions_of(changes, version_column, kind)
     after = by_key.select(changes, left_of(changes[MARKER], versions).alias("left")).select(
         F.explode(F.transform(left, lambda at: changes[at]["values"])).alias("values")
     )
     plain_inserts = after.select(
         *(F.col("values")[name].alias(name) for name in data), _is(MergeKind.PLAIN_INSERT)
     )
-    # The deletes must count for every row, so they have no value in the version column.
-    nothing = F.lit(None).cast(kind).alias(version_column)
-    deletes = one_of_each.select(
-        *(nothing if name == version_column else F.col(name) for name in data),
+    deletes = taken_out(keyed, data, version_column)
+    return deletes.unionByName(plain_inserts).withColumn(MAY_INSERT, F.lit(False))
+
+
+def one_of_each(changes: DataFrame) -> DataFrame:
+    """The first change of each key."""
+    return changes.where(F.col(GROUP) == F.struct(SEQUENCE, ROW))
+
+
+def with_table_rows(
+    changes: DataFrame,
+    present: DataFrame | None,
+    data: Sequence[str],
+    keys: Sequence[str],
+    *,
+    few: bool = False,
+) -> DataFrame:
+    """Each key's `changes` as one array, in their order: what the table has of it before them.
+
+    `few` keys are sent to where the table is read.
+    """
+    rows = changes
+    if present is not None:
+        own = (F.col(key).alias(f"of_{key}") for key in keys)
+        wanted = one_of_each(changes).select(*own, GROUP)
+        rows = _as_inserts(present, F.broadcast(wanted) if few else wanted, data, keys)
+        rows = rows.unionByName(changes)
+    change = F.struct(SEQUENCE, ROW, MARKER, F.struct(*data).alias("values"))
+    return rows.groupBy(GROUP).agg(F.sort_array(F.collect_list(change)).alias("changes"))
+
+
+def versions_of(changes: Column, version_column: str, kind: DataType) -> Column:
+    """The versions of an array of changes, as Python orders them."""
+    return F.transform(changes, lambda one: as_python_orders(one["values"][version_column], kind))
+
+
+def taken_out(keyed: DataFrame, data: Sequence[str], version_column: str) -> DataFrame:
+    """A `delete` of each of these keys, without a version, so that it counts for every row."""
+    nothing = F.lit(None).cast(keyed.schema[version_column].dataType)
+    return keyed.select(
+        *((nothing if name == version_column else F.col(name)).alias(name) for name in data),
         _is(MergeKind.DELETE),
     )
-    return deletes.unionByName(plain_inserts).withColumn(MAY_INSERT, F.lit(False))
 
 
 def left_of(markers: Column, versions: Column) -> Column:
@@ -90,7 +118,7 @@ def _is(kind: str) -> Column:
     return F.lit(kind).alias(KIND)
 
 
-def as_inserts(
+def _as_inserts(
     present: DataFrame, wanted: DataFrame, data: Sequence[str], keys: Sequence[str]
 ) -> DataFrame:
     """The table's rows of the wanted keys, as inserts before all changes: these need no version."""

@@ -6,7 +6,6 @@ has the table itself, it takes more or less than was planned, and no row is anot
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
 from pyspark.sql import SparkSession
@@ -19,9 +18,8 @@ from openmirror.plan.maintenance_steps import (
     Vacuum,
 )
 from openmirror.protocol.rows import DELETED_AT
-from openmirror.spark.frames import quoted
+from openmirror.spark.frames import micros, quoted
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OPTIMIZE = "spark.databricks.delta.optimize"
 _CUBES = f"{_OPTIMIZE}.clustering.mergeStrategy.minCubeSize"
 _VACUUM = "spark.databricks.delta.vacuum"
@@ -79,8 +77,8 @@ def _statement(table: str, step: MaintenanceStep) -> str:
         case Compact():
             return f"OPTIMIZE {table}"
         case RemoveMarked(before=before):
-            at = (before - _EPOCH) // timedelta(microseconds=1)
-            return f"DELETE FROM {table} WHERE {quoted(DELETED_AT)} < TIMESTAMP_MICROS({at})"
+            at = f"TIMESTAMP_MICROS({micros(before)})"
+            return f"DELETE FROM {table} WHERE {quoted(DELETED_AT)} < {at}"
         case Purge():
             return f"REORG TABLE {table} APPLY (PURGE)"
         case Vacuum(hours=hours, full=full):

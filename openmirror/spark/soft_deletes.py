@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -21,9 +21,7 @@ from pyspark.sql import functions as F
 from openmirror.plan import Batch
 from openmirror.ports.merge_rows import DELETED, KIND, MAY_INSERT, MergeKind, positions_of
 from openmirror.protocol.rows import DELETED_AT, UPDATES, Marker
-from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, micros
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ class SoftColumns:
     @property
     def decided(self) -> Column:
         """When the batch was decided."""
-        return F.timestamp_micros(F.lit((self.decided_at - _EPOCH) // timedelta(microseconds=1)))
+        return F.timestamp_micros(F.lit(micros(self.decided_at)))
 
     def when(self, change: Column | None = None) -> Column:
         """When a delete says that its rows were deleted; `change` is a struct that has its row."""

@@ -16,7 +16,12 @@ from openmirror.ports.merge_rows import KIND, MAY_INSERT, MergeKind
 from openmirror.protocol.rows import Marker
 from openmirror.spark.frames import MARKER, ROW, SEQUENCE
 from openmirror.spark.interpreter import AS_IT_WAS, rows_left_softly
-from openmirror.spark.interpreting import as_inserts, as_python_orders
+from openmirror.spark.interpreting import (
+    one_of_each,
+    taken_out,
+    versions_of,
+    with_table_rows,
+)
 from openmirror.spark.soft_deletes import SoftColumns, with_unmarking
 from openmirror.spark.versioned_folding import GROUP, fold_versioned
 
@@ -57,18 +62,10 @@ def _interpreted(
     soft: SoftColumns,
 ) -> DataFrame:
     """Each key's rows taken out, live and marked ones, and what the interpreter leaves put in."""
-    one_of_each = deleting.where(F.col(GROUP) == F.struct(SEQUENCE, ROW))
-    rows = deleting
-    if present is not None:
-        wanted = one_of_each.select(*(F.col(key).alias(f"of_{key}") for key in keys), GROUP)
-        rows = as_inserts(present, wanted, data, keys).unionByName(deleting)
-    change = F.struct(SEQUENCE, ROW, MARKER, F.struct(*data).alias("values"))
-    by_key = rows.groupBy(GROUP).agg(F.sort_array(F.collect_list(change)).alias("changes"))
+    by_key = with_table_rows(deleting, present, data, keys)
     kind = deleting.schema[version_column].dataType
     changes, left = F.col("changes"), F.col("left")
-    versions = F.transform(
-        changes, lambda one: as_python_orders(one["values"][version_column], kind)
-    )
+    versions = versions_of(changes, version_column, kind)
     marked = F.transform(changes, lambda one: one["values"][soft.deleted_at].isNotNull())
     found = F.udf(rows_left_softly, _LEFT, useArrow=False)(changes[MARKER], versions, marked)
     after = by_key.select(changes, found.alias("left")).select(
@@ -78,13 +75,8 @@ def _interpreted(
         *(F.col("row")[name].alias(name) for name in data),
         F.lit(MergeKind.PLAIN_INSERT).alias(KIND),
     )
-    # The deletes must count for every row, so they have no value in the version column.
-    nothing = F.lit(None).cast(kind)
-    taken_out = one_of_each.select(
-        *((nothing if name == version_column else F.col(name)).alias(name) for name in data),
-        F.lit(MergeKind.DELETE).alias(KIND),
-    )
-    return with_unmarking(taken_out).unionByName(plain_inserts).withColumn(MAY_INSERT, F.lit(False))
+    out = with_unmarking(taken_out(one_of_each(deleting), data, version_column))
+    return out.unionByName(plain_inserts).withColumn(MAY_INSERT, F.lit(False))
 
 
 def _as_left(changes: Column, one: Column, data: Sequence[str], soft: SoftColumns) -> Column:

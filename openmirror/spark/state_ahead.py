@@ -20,12 +20,11 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from openmirror.plan.features import CHANGE_DATA_FEED, DELETION_VECTORS
 from openmirror.spark.choosing import CurrentTable
 
 _DELTA_LOG = "org.apache.spark.sql.delta.DeltaLog"
 _NONE = "scala.None$"
-_FEED = "delta.enableChangeDataFeed"
-_VECTORS = "delta.enableDeletionVectors"
 
 
 class StateAhead:
@@ -90,8 +89,8 @@ def _current(session: SparkSession, table: str) -> CurrentTable | None:
             version=int(snapshot.version()),
             files=files,
             bytes=int(snapshot.sizeInBytes()),
-            has_change_data_feed=_is_on(properties, _FEED),
-            has_deletion_vectors=_is_on(properties, _VECTORS),
+            has_change_data_feed=_is_on(properties, CHANGE_DATA_FEED),
+            has_deletion_vectors=_is_on(properties, DELETION_VECTORS),
         )
     except (Py4JError, PySparkException):
         # The table is gone, or its log broken, or Spark has ended: the commit says which.

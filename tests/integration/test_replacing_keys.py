@@ -181,10 +181,8 @@ def test_a_table_that_goes_before_its_keys_are_replaced_does_not_come_back(
     assert not (table.path / "_delta_log").exists()
 
 
-def test_names_that_sql_would_read_otherwise_are_names(mirror: Mirror, monkeypatch: Patch) -> None:
-    mirror.engine = BY_SPARK.engine(mirror.spark, mirror.zone.root, mirror.ports.store)
-    settings(mirror.zone, deletionVectors=True)
-    table = Watched(mirror, monkeypatch)
+def test_names_that_sql_would_read_otherwise_are_names(table: Watched) -> None:
+    mirror = table.mirror
     mirror.zone.metadata("t", {"keyColumns": ["i`d, x", "s.k"]})
     for value in ("old", "new"):
         table.last += 1
@@ -202,12 +200,8 @@ def test_names_that_sql_would_read_otherwise_are_names(mirror: Mirror, monkeypat
     ]  # fmt: skip
 
 
-def test_maintenance_asks_a_table_whether_its_keys_are_unique(
-    mirror: Mirror, monkeypatch: Patch
-) -> None:
-    settings(mirror.zone, deletionVectors=True)
-    mirror.engine = BY_SPARK.engine(mirror.spark, mirror.zone.root, mirror.ports.store)
-    table = Watched(mirror, monkeypatch)
+def test_maintenance_asks_a_table_whether_its_keys_are_unique(table: Watched) -> None:
+    mirror = table.mirror
     table.apply(*((INSERT, at * FAR, "a") for at in range(3)))
 
     def maintain() -> bool | None:
@@ -239,11 +233,8 @@ def test_maintenance_asks_a_table_whether_its_keys_are_unique(
 
 
 def test_rows_stay_whatever_interface_delta_is_set_to_and_a_delta_that_knows_no_such_commit_merges(
-    mirror: Mirror, monkeypatch: Patch
+    table: Watched, monkeypatch: Patch
 ) -> None:
-    settings(mirror.zone, deletionVectors=True)
-    mirror.engine = BY_SPARK.engine(mirror.spark, mirror.zone.root, mirror.ports.store)
-    table = Watched(mirror, monkeypatch)
     upserts(table, "a", "b", "c")
     inner = engine.replace_keys
 
