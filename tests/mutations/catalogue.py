@@ -406,7 +406,9 @@ RULES: Mapping[str, str | Mutation] = {
         _facts_of_whatever_lies_there, witnesses.facts_are_of_the_content_that_was_listed
     ),
     # §4 Apply
-    "Rows are held before the second observation": "rows_held_before_the_second_observation",
+    "Rows are held, or their files copied, before the second observation": (
+        "rows_held_before_the_second_observation"
+    ),
     "A decided batch is applied exactly so before any other of its epoch": "decided_batches",
     "The document is written under its ETag": "the_etag_of_the_document",
     'A conflict is "observe again", never an error': "observing_again_after_a_conflict",
