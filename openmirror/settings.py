@@ -181,6 +181,11 @@ class Settings(BaseModel):
         description="Whether the files of large batches are copied to $TMPDIR and read from there, "
         "where Spark runs on this machine alone; otherwise it holds their rows.",
     )
+    read_ahead: bool = Field(
+        default=True,
+        description="Whether the next batch of a table with a backlog is read while one is "
+        "committed, as long as a worker has nothing else to do.",
+    )
     small_table: ByteSize = Field(
         default=ByteSize(16 << 20),
         ge=0,

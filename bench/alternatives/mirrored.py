@@ -60,7 +60,7 @@ def openmirror(root: Path) -> Iterator[Mirrored]:
     settings = Settings.load({}, {"root": root, "driver_memory": HEAP})
     ports = wiring.local_ports(settings, emit=_print)
     with wiring.locked(settings), wiring.local_engine(settings) as engine:
-        yield Mirrored(ports, engine)
+        yield Mirrored(ports, wiring.reading_ahead(settings, ports, engine))
 
 
 def _print(event: ProgressEvent) -> None:

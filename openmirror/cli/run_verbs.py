@@ -185,6 +185,7 @@ def drain(root: RootOption = None, mirror: Mirrors = None, verbose: Verbose = Fa
         ):
             try:
                 with reporter.live():
+                    engine = wiring.reading_ahead(settings, emitted, engine)
                     result = drain_tables(emitted, engine, chosen, settings.workers)
             except KeyboardInterrupt:
                 say("interrupted; what was not committed is applied by the next run, exactly once")

@@ -75,6 +75,7 @@ def _batch(
     if foreign := foreign_column(observed, deletes, opening.kind):
         return foreign
     table = deletes.before(table)
+    leaves_more = False
     if opening.decided:
         exact = _as_decided(observed, opening.decided, rules, table, limits, now, deletes)
         if not isinstance(exact, tuple):
@@ -85,7 +86,7 @@ def _batch(
         cut = cut_batch(observed, rules, after, table, limits, now, deletes)
         if not cut.files:
             return cut.stop or Idle()
-        files, union = cut.files, cut.union
+        files, union, leaves_more = cut.files, cut.union, cut.leaves_more
         first, last = next_sequence(after), position_after(files[-1].sequence)
     assert isinstance(observed.policy, TablePolicy)  # table_rules has refused anything else
     return Batch(
@@ -107,6 +108,7 @@ def _batch(
         unique_at=unique_at(observed) if opening.kind is BatchKind.EXTEND else None,
         soft=deletes.soft,
         hardens=deletes.hardens,
+        leaves_more=leaves_more,
     )
 
 

@@ -42,6 +42,8 @@ class Cut:
     files: tuple[LandedFile, ...]
     union: SchemaUnion
     stop: Stop | None
+    leaves_more: bool = False
+    """Whether the limits end it, with files behind it."""
 
 
 def pending(
@@ -88,6 +90,7 @@ def cut_batch(
     schema, rows, size = table, 0, 0
     stop: Stop | None = None
     passed: dict[str, Wait] = {}
+    leaves_more = False
     for item in pending(observed, observed.record, after):
         if not isinstance(item, LandedFile):
             stop = _gap(observed, item)
@@ -96,6 +99,7 @@ def cut_batch(
         if sequence_group in passed:
             continue
         if item.facts is None and (files or passed):
+            leaves_more = bool(files)
             break  # the observation did not need to inspect further than a batch
         stop = check_file(observed, item, rules, limits, now)
         if isinstance(stop, Wait) and _may_pass(observed, item):
@@ -116,6 +120,7 @@ def cut_batch(
         # Without a typed column there would be no table, and nothing would ever be applied.
         has_limits = schema.columns or observed.naming.has_ledger
         if files and has_limits and limits.are_passed_by(len(files) + 1, rows, size):
+            leaves_more = True
             break
         files.append(item)
         schema = deletes.after(merged)
@@ -127,7 +132,7 @@ def cut_batch(
         files = [replace(file, sequence=Sequence(first + i)) for i, file in enumerate(files)]
     if not files and stop is None:
         stop = min(passed.values(), key=_end, default=None) or _gap_of_a_partition(observed)
-    return Cut(tuple(files), union, stop)
+    return Cut(tuple(files), union, stop, leaves_more)
 
 
 def _end(wait: Wait) -> datetime:

@@ -100,6 +100,8 @@ class Batch:
     """Whether it ends soft deletes: marked rows go, and the column that says so."""
     decided_at: datetime | None = None
     """When it was decided, the same in each attempt to apply it; None before."""
+    leaves_more: bool = False
+    """Whether the limits end it, with files behind it; never of one that was decided before."""
 
     def as_of(self, decided: DecidedBatch) -> Batch:
         """The batch as it was decided."""

@@ -101,6 +101,11 @@ class Prepared(Protocol):
         """How the time until it was prepared divides; what is not in it was reading."""
         ...
 
+    @property
+    def asks_table(self) -> bool:
+        """Whether the rows that the table had when it was read were asked for it to be right."""
+        ...
+
     def release(self) -> None:
         """Let go of what is held; harmless when done twice."""
         ...

@@ -160,7 +160,7 @@ class SparkEngine:
         """Apply a batch by the cheapest commit that is provably equal to its changes in order."""
         assert isinstance(prepared, SparkPrepared | FoldedPrepared)
         table = self._spark_path(batch.table)
-        self._ahead.committing()
+        self._ahead.committing(table)
         try:
             with spark_is_alive(), storage_answers(batch.table), commit_outcome() as outcome:
                 self._commit(batch, prepared, transaction, batch_record, table)
@@ -276,7 +276,7 @@ class SparkEngine:
     def maintain(self, table: StorePath, step: MaintenanceStep) -> CommitResult:
         """Do one step of maintenance, in a session that carries no transaction."""
         place = self._spark_path(table)
-        self._ahead.committing()
+        self._ahead.committing(place)
         try:
             with spark_is_alive(), storage_answers(table), commit_outcome() as outcome:
                 maintain(self._fresh(), place, step)

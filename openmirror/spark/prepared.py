@@ -38,6 +38,11 @@ class SparkPrepared:
         """Whether the table is emptied before these rows."""
         return bool(self.marked.truncates)
 
+    @property
+    def asks_table(self) -> bool:
+        """Whether each partial update was found a row, in the table as it was then."""
+        return bool(self.marked.absent)
+
     def release(self) -> None:
         """Let go of copies, or of rows that Spark holds."""
         self.let_go()
@@ -68,6 +73,11 @@ class FoldedPrepared:
     def truncates(self) -> bool:
         """Whether the table is emptied before these rows."""
         return self.folded.truncates
+
+    @property
+    def asks_table(self) -> bool:
+        """Never: partial updates are left to Spark."""
+        return False
 
     def release(self) -> None:
         """Nothing is held outside this value."""

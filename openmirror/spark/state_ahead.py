@@ -37,26 +37,29 @@ class StateAhead:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="state-ahead")
         self._lock = threading.Lock()
         self._states: dict[str, Future[CurrentTable | None]] = {}
-        self._commits = 0
+        self._committing: list[str] = []
 
-    def committing(self) -> None:
-        """A commit begins: it has the cores."""
+    def committing(self, table: str) -> None:
+        """A commit to a table, by its path as Spark names it, begins: it has the cores."""
         with self._lock:
-            self._commits += 1
+            self._committing.append(table)
 
     def committed(self, table: str) -> None:
-        """A commit to a table, by its path as Spark names it, has ended."""
+        """A commit to a table has ended."""
         with self._lock:
-            self._commits -= 1
+            self._committing.remove(table)
             self._states.pop(table, None)
-            waits = self._commits > 0
+            waits = bool(self._committing)
         if not waits:
             self.want(table)
 
     def want(self, table: str) -> None:
-        """A commit to this table may come: compute its state, unless that is underway or known."""
+        """A commit to this table may come: compute its state, unless that is underway or known.
+
+        The state that one underway makes old is of no use to the next.
+        """
         with self._lock:
-            if table not in self._states:
+            if table not in self._states and table not in self._committing:
                 self._states[table] = self._pool.submit(self._ahead, table)
 
     def current(self, session: SparkSession, table: str) -> CurrentTable | None:

@@ -18,6 +18,7 @@ from openmirror.wiring.local import (
 )
 from openmirror.wiring.onelake import onelake_served
 from openmirror.wiring.page import page_served
+from openmirror.wiring.reading_ahead import reading_ahead
 from openmirror.wiring.root import root_ports
 from openmirror.wiring.runner import runner
 from openmirror.wiring.serving import served, waking
@@ -37,6 +38,7 @@ __all__ = [
     "observed_onelake",
     "onelake_served",
     "page_served",
+    "reading_ahead",
     "root_engine",
     "root_ports",
     "runner",

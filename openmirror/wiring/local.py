@@ -21,6 +21,7 @@ from openmirror.settings import Settings, limits
 from openmirror.stores.local.lock import WAIT_FOR_ROOT, hold_root
 from openmirror.stores.local.store import LocalStore
 from openmirror.stores.local.wake_up import LocalWaker
+from openmirror.wiring.reading_ahead import reading_ahead
 
 Say = Callable[[str], None]
 
@@ -97,6 +98,7 @@ def up(
     """
     from openmirror.stores.local.watching import LandingWatch
 
+    engine = reading_ahead(settings, ports, engine)
     waker = LocalWaker()
     intervals = Intervals(
         sweep=settings.sweep_interval,

@@ -17,6 +17,7 @@ from openmirror.runtime.timers import Beside, Wake
 from openmirror.settings import Settings
 from openmirror.wiring.azure import given_identity, leases, work_queue
 from openmirror.wiring.local import Say, say_nothing
+from openmirror.wiring.reading_ahead import reading_ahead
 from openmirror.wiring.root import root_ports
 from openmirror.wiring.spark import engine_of_root, root_spark
 from openmirror.wiring.telemetry import emitting
@@ -74,7 +75,7 @@ def working(
     """A runner over parts that are there already."""
     return Runner(
         ports,
-        engine,
+        reading_ahead(settings, ports, engine),
         queue,
         table_leases,
         _mirrors(ports, chosen),

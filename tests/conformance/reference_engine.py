@@ -68,6 +68,10 @@ class _Read:
     def phases(self) -> Phases:
         return {}
 
+    @property
+    def asks_table(self) -> bool:
+        return False
+
     def release(self) -> None:
         """Nothing is held elsewhere."""
 

@@ -47,6 +47,10 @@ class _PaperBatch:
     def phases(self) -> Phases:
         return {}
 
+    @property
+    def asks_table(self) -> bool:
+        return False
+
     def release(self) -> None:
         """Nothing is held."""
 

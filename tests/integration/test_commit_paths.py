@@ -247,7 +247,8 @@ def test_the_state_of_a_table_is_computed_once_whoever_wants_it(
     assert (size.files, size.has_change_data_feed) == (1, False)
     assert size.bytes > 0
     # After a commit it is computed while nothing waits, and the next commit finds it.
-    ahead.committing()
+    ahead.committing(path)
+    ahead.want(path)
     ahead.committed(path)
     ahead.want(path)
     ahead._states[path].result()
@@ -255,8 +256,8 @@ def test_the_state_of_a_table_is_computed_once_whoever_wants_it(
     assert ahead.current(spark, path) == size
     assert [name.partition("_")[0] for name in computed] == ["MainThread", "state-ahead"]
     # While others commit, cores are theirs.
-    ahead.committing()
-    ahead.committing()
+    ahead.committing(path)
+    ahead.committing("another")
     ahead.committed(path)
     assert len(computed) == 2
     assert ahead.current(spark, path) == size

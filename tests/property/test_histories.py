@@ -20,6 +20,7 @@ from openmirror.ports import BadFile, CommitResult, Prepared, Transaction
 from openmirror.protocol.rows import DELETED_AT, SoftDeletes
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import TableSchema
+from openmirror.reconcile.reading_ahead import ReadingAhead
 from openmirror.spark.engine import SparkEngine
 from openmirror.table import layout
 from openmirror.table.control import BatchKind
@@ -98,9 +99,14 @@ def check(mirror: Mirror, seeds: list[int], soft: SoftDeletes | None = None, **k
     def drain(table: str, files: int) -> object:
         worker = Mirror(mirror.zone, mirror.spark, replace(mirror.ports.limits, batch_files=files))
         worker.engine = engine
+        if histories[table].seed % 2:
+            worker.engine = ReadingAhead(worker.ports, engine, 1, ahead)
         return worker.reconcile_until_idle(table)
 
-    with ThreadPoolExecutor(draw.choice([1, 2, 3])) as workers:
+    with (
+        ThreadPoolExecutor(draw.choice([1, 2, 3])) as workers,
+        ThreadPoolExecutor(draw.choice([1, 2])) as ahead,
+    ):
         sizes = [draw.choice([1, 2, 3, 100]) for _ in seeds]
         decisions = dict(zip(histories, workers.map(drain, histories, sizes), strict=True))
 

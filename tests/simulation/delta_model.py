@@ -104,6 +104,10 @@ class ModelPrepared:
     def phases(self) -> Phases:
         return {}
 
+    @property
+    def asks_table(self) -> bool:
+        return False
+
     def release(self) -> None:
         """Nothing is held."""
 
@@ -130,6 +134,7 @@ class ModelDelta:
         self._logs: dict[str, Log] = {}
         self._count = 0
         self._files = 0
+        self.reads = 0
         self.now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC)
         self.size: Callable[[], int] = lambda: 1000
         """Of the file that a batch writes, in bytes."""
@@ -180,6 +185,7 @@ class ModelDelta:
 
     def read(self, batch: Batch) -> ModelPrepared | BadFile:
         rows = []
+        self.reads += 1
         for file in batch.files:
             self.stall("file", file.path)
             data = self.store.read(file.path).data

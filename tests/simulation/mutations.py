@@ -35,6 +35,7 @@ from openmirror.reconcile import (
     ledger_files,
     ledger_order,
     observing,
+    reading_ahead,
     reads,
     reconciliation,
 )
@@ -199,6 +200,11 @@ def without_the_newest_epoch_rule() -> list[Patch]:
     return [(where, "opening_of", stays) for where in (table, needs)]
 
 
+def without_comparing_what_was_read_ahead() -> list[Patch]:
+    """Whatever was read while a batch was committed is taken for the one behind it."""
+    return [(reading_ahead._Ahead, "_is_of", lambda *_: True)]
+
+
 def without_the_archive() -> list[Patch]:
     """A number that is missing in the folder is a gap."""
     return [(observing, "with_archive", lambda _, observed: observed)]
@@ -358,6 +364,7 @@ CHOSEN: dict[str, dict[str, Any]] = {
     "checksums": _REWRITING,
     "comparing_checksums": _CHANGING,
     "writing_down_the_new_etag": _REWRITING,
+    "comparing_what_was_read_ahead": _RESTLESS | {"reading_ahead": True},
 }
 """The kind of schedule in which each mutation matters most."""
 _LOSING: dict[str, Any] = {"losing": 0.005, "operating": 0.0}
@@ -414,6 +421,7 @@ NOTICED_BY: dict[str, int] = {
     "checksums": 0,
     "comparing_checksums": 1,
     "writing_down_the_new_etag": 1,
+    "comparing_what_was_read_ahead": 7,
 }
 """The seed whose schedule goes wrong by the mutation, of the kind chosen for it: run alone
 as long as it does. Any change of the product or of the simulation may shift what a seed does."""

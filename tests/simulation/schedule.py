@@ -20,13 +20,13 @@ from greenlet import getcurrent, greenlet
 from openmirror.errors import ConditionFailed, DocumentUnreadable, NotThere, WrongRequest
 from openmirror.operate import requests
 from openmirror.operate.requests import Operator
-from openmirror.plan import Decision, Limits, ObservedState, plan
+from openmirror.plan import Batch, Decision, Limits, ObservedState, plan
 from openmirror.plan.decisions import Apply, Continue, Held, Idle, Pause, Replace, Wait, WaitKind
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.plan.maintaining import Due, survey_due
 from openmirror.plan.maintenance_steps import MIB
 from openmirror.plan.overwrites import accepted
-from openmirror.ports import ABSENT, Entry, Step
+from openmirror.ports import ABSENT, BadFile, Entry, Prepared, Step
 from openmirror.progress.tables import AttemptFailed, TableMaintained, TablePaused
 from openmirror.progress.union import ProgressEvent
 from openmirror.protocol.names import Incarnation
@@ -40,6 +40,7 @@ from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.ledger_files import read_entries
 from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.observing import observe
+from openmirror.reconcile.reading_ahead import ReadingAhead
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
@@ -47,6 +48,7 @@ from openmirror.table.control import Applied
 from openmirror.table.layout import StorePath
 from openmirror.table.ledger import effective
 from openmirror.table.log import Epoch
+from tests.harness.executors import AtOnce
 from tests.harness.stores import Call, WatchedStore
 from tests.simulation.delta_model import (
     DAMAGED,
@@ -98,6 +100,22 @@ class ModelInspector:
                     needs_quiet_period=self.is_text,
                 )
         raise NotThere(path)
+
+
+class CountedAhead(ReadingAhead):
+    """Reads ahead where it stands, and counts how often that was of use."""
+
+    def __init__(self, ports: RootPorts, delta: ModelDelta, count: Callable[[str], None]) -> None:
+        super().__init__(ports, delta, 1, AtOnce())
+        self.delta = delta
+        self.count = count
+
+    def read(self, batch: Batch) -> Prepared | BadFile:
+        reads = self.delta.reads
+        found = super().read(batch)
+        if self.delta.reads == reads:
+            self.count("taken")
+        return found
 
 
 @dataclass
@@ -192,6 +210,8 @@ class Schedule:
         self.bounds = Random(f"bounds {seed}")
         self.maintaining = False
         """Whether two runners maintain the table as well."""
+        self.reading_ahead = False
+        """Whether runners read a table's next batch while they commit one."""
         self.losing = 0.0
         """How often the control document is lost."""
         self.lost = False
@@ -308,13 +328,14 @@ class Schedule:
         return everybody and self.state() == self.still
 
     def runner(self) -> None:
+        ahead = self.engine_ahead() if self.reading_ahead else None
         while True:
             before = self.state()
             self.unchecked[self.name] = self.step
             limits = replace(self.limits, batch_files=self.rng.choice([1, 2, 3]))
             ports = replace(self.ports, limits=limits)
             try:
-                done = reconciliation.reconcile(ports, self.delta, FOLDER)
+                done = reconciliation.reconcile(ports, ahead or self.delta, FOLDER)
             except ConditionFailed:
                 self.count("never stood still")
                 continue
@@ -322,6 +343,11 @@ class Schedule:
                 self.rest(before)
             if self.emit:
                 self.emit(f"{self.step:5} {self.name} -> {_brief(done.decision)}")
+
+    def engine_ahead(self) -> ReadingAhead:
+        limits = replace(self.limits, batch_files=self.rng.choice([1, 2, 3]))
+        ports = replace(self.ports, limits=limits)
+        return CountedAhead(ports, self.delta, self.count)
 
     def change_bounds(self) -> None:
         """Somebody corrects mirroring.json: few small files, or many, are worth being one."""
@@ -772,6 +798,18 @@ OF_MAINTENANCE: dict[str, Any] = {
 def run_maintained(seed: int) -> Outcome:
     """Run one schedule of a table that runners maintain."""
     return run(seed, 4000, chosen=OF_MAINTENANCE)
+
+
+OF_A_BACKLOG: dict[str, Any] = {
+    "reading_ahead": True,
+    # There is always more than one batch to apply.
+    "publishing": 1 / 8,
+}
+
+
+def run_reading_ahead(seed: int) -> Outcome:
+    """Run one schedule whose runners read ahead."""
+    return run(seed, chosen=OF_A_BACKLOG)
 
 
 def run_ledger(seed: int) -> Outcome:

@@ -20,11 +20,12 @@ from openmirror.progress.tables import (
     TableRestored,
 )
 from tests.simulation.mutations import MUTATIONS, NOTICED_BY, chosen_for, mutated
-from tests.simulation.schedule import Outcome, run, run_ledger, run_maintained
+from tests.simulation.schedule import Outcome, run, run_ledger, run_maintained, run_reading_ahead
 
 DEFAULT_SCHEDULES = 40
 LEDGER_SCHEDULES = 24
 MAINTAINED_SCHEDULES = 6
+AHEAD_SCHEDULES = 16
 PURGES_A_LEDGERS_ENTRY = 43
 LOSES_A_DOCUMENT = 25
 """Enough to show every event: what notices each mutation stands in NOTICED_BY, and the soak runs as
@@ -90,6 +91,11 @@ def test_no_schedule_loses_a_data_file_that_a_maintained_table_needs() -> None:
     assert sum(outcome.counts.get(TableMaintained.name, 0) for outcome in outcomes) > 20
 
 
+def test_no_schedule_goes_wrong_by_what_runners_read_ahead() -> None:
+    events = assert_all_right(range(AHEAD_SCHEDULES), run_reading_ahead)
+    assert events["taken"] > 20
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 def test_many_more_schedules_give_the_table_that_was_published() -> None:
@@ -98,6 +104,7 @@ def test_many_more_schedules_give_the_table_that_was_published() -> None:
     assert_all_right(range(first, first + count), run, side_by_side)
     of_ledgers = first - DEFAULT_SCHEDULES + LEDGER_SCHEDULES
     assert_all_right(range(of_ledgers, of_ledgers + count // 3), run_ledger, side_by_side)
+    assert_all_right(range(first, first + count // 3), run_reading_ahead, side_by_side)
 
 
 MOST_SEEDS = 700

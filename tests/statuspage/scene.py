@@ -42,6 +42,7 @@ class _Engine(PaperEngine):
             counts = Counts(inserts=rows, updates=rows // 3, deletes=rows // 40)
             checksums = prepared.checksums
             phases = prepared.phases
+            asks_table = prepared.asks_table
 
             def release(self) -> None:
                 prepared.release()

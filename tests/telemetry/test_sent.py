@@ -78,6 +78,7 @@ class Mixed(PaperEngine):
             counts = Counts(inserts=5, updates=3, deletes=1)
             checksums = prepared.checksums
             phases = prepared.phases
+            asks_table = prepared.asks_table
 
             def release(self) -> None:
                 prepared.release()
