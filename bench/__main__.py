@@ -7,6 +7,7 @@ import typer
 from bench.cdc.measured import cdc
 from bench.decoding import decoding
 from bench.event_filter import event_filter
+from bench.long_log import long_log
 from bench.matrix import bench
 from bench.publishing import publishing
 from bench.serving import serving
@@ -31,6 +32,7 @@ app.command()(publishing)
 app.command()(snapshot)
 app.command()(text)
 app.command()(soak)
+app.command()(long_log)
 
 if __name__ == "__main__":
     app(prog_name="python -m bench")

@@ -11,8 +11,10 @@ from bench.measuring import WARM_UP
 class Scale:
     """The sizes of all cases. Warm-ups and fillings are not counted."""
 
+    process_warm_up: int = WARM_UP
+    """Commits of a process before anything of it counts."""
     warm_up: int = WARM_UP
-    """Commits of each kind before those that count; its process has WARM_UP behind it by then."""
+    """Commits of each kind before those that count."""
     commits: int = 7
     """Counted commits of a kind."""
 
@@ -63,27 +65,30 @@ class Scale:
 
 FULL = Scale()
 QUICK = Scale(
-    warm_up=2,
-    commits=3,
-    tables=4,
-    drains=2,
+    process_warm_up=2,
+    warm_up=1,
+    commits=2,
+    tables=2,
+    drains=1,
     drains_by_default=1,
-    per_file_files=2,
+    per_file_files=1,
     large_table=1_000_000,
     large_changes=10_000,
-    large_commits=2,
+    large_commits=1,
     large_warm_up=1,
     insert_files=10,
-    insert_drains=2,
+    insert_drains=1,
     adjacent_tables=(100_000, 1_000_000),
     adjacent_warm_up=1,
-    adjacent_commits=3,
+    adjacent_commits=2,
     cold_starts=1,
     cold_warm_up=0,
-    up_seconds=15,
+    up_seconds=10,
     up_warm_up=5,
     idle_tables=18,
     busy_tables=2,
-    idle_warm_up=10,
-    backlogs=(500, 1_500),
+    idle_rounds=2,
+    idle_warm_up=5,
+    backlogs=(300, 900),
 )
+"""Minutes instead of most of an hour: whether all of it works, and about where the ratios lie."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bench.alternatives import BY_BATCH, DELTA_RS, OPENMIRROR, PER_FILE, TUNED
 from bench.cases.running import Counted, Running, Way, land, rest
 from bench.figures import Measured
-from bench.measuring import WARM_UP
 from bench.workload import MIXED, Source
 
 NAME = "drain"
@@ -27,7 +26,7 @@ def run(running: Running) -> Measured:
         running.say(f"{NAME}: filling and warming up, {way.alternative.title}")
         way.apply(names, 1, 1)
     reached = 1
-    for _ in range(-(-WARM_UP // scale.tables)):
+    for _ in range(-(-scale.process_warm_up // scale.tables)):
         reached = _land_files(sources, ways, reached, 1, scale.rows)
         for way in ways:
             way.apply(names, reached, reached)

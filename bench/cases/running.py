@@ -13,7 +13,7 @@ from bench.alternatives import OPENMIRROR, Alternative
 from bench.alternatives.process import Process
 from bench.alternatives.tasks import How, Task
 from bench.figures import Figure, Line, Unit
-from bench.measuring import PAUSE, WARM_UP
+from bench.measuring import PAUSE
 from bench.scale import Scale
 from bench.workload import MIXED, Place, Source, Totals, check, publish
 
@@ -78,12 +78,12 @@ def land(ways: Iterable[Way], table: str, sequence: int, changes: pa.Table) -> N
 def warm_up(running: Running, alternatives: Iterable[Alternative], case: str) -> None:
     """Have each process do so many small MERGEs that the next ones take as long as any."""
     ways = [running.way(one, "warm-up") for one in alternatives]
-    cold = [way for way in ways if way.process.commits < WARM_UP]
+    cold = [way for way in ways if way.process.commits < running.scale.process_warm_up]
     if not cold:
         return
     running.say(f"{case}: warming up {', '.join(way.alternative.title for way in cold)}")
     source = Source(case)
-    for sequence in range(1, WARM_UP + 1):
+    for sequence in range(1, running.scale.process_warm_up + 1):
         land(cold, case, sequence, source.changes(10_000 if sequence == 1 else 1_000, MIXED))
         for way in cold:
             way.apply([case], sequence, sequence)

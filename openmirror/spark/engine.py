@@ -45,6 +45,12 @@ from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_s
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath
 
+_FROM_NOTHING = (Commit.REPLACE, Commit.BEGIN_ANEW)
+"""Of what the table has, nothing stays."""
+_WITH_ANY_SCHEMA = (*_FROM_NOTHING, Commit.REWRITE)
+"""The table gets the batch's types with its rows: turning on that they grow in place would shut out
+readers for nothing."""
+
 
 class SparkEngine:
     """TableEngine over one long-lived Spark application; safe to use from several threads.
@@ -181,11 +187,11 @@ class SparkEngine:
         how = choose(self._shape(batch, prepared, session, table), self._small_table)
         if batch.kind is BatchKind.EXTEND and batch.features.is_due:
             set_features(self._fresh(), table, batch.features)
-        if batch.kind is BatchKind.EXTEND and batch.union.widened and how is not Commit.REWRITE:
+        if batch.union.widened and how not in _WITH_ANY_SCHEMA:
             committing.enable_widening(self._fresh(), table)
         activate(session)
         bind(session, transaction, batch_record)
-        into = None if how in (Commit.REPLACE, Commit.BEGIN_ANEW) else table
+        into = None if how in _FROM_NOTHING else table
         rows = merge_rows(prepared, batch, session, into)
         written = (batch, table, transaction, batch_record)
         deferred = dict[str, str]()

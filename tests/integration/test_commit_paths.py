@@ -285,3 +285,16 @@ def test_a_state_that_cannot_be_computed_is_no_failure(table: Watched) -> None:
     log.write_bytes(whole)
     table.apply((UPDATE, 1, "A"))
     assert table.rows == [(1, "A")]
+
+
+def test_a_truncate_beside_a_type_that_grows_leaves_a_table_that_every_reader_reads(
+    mirror: Mirror,
+) -> None:
+    mirror.zone.metadata("t", {"keyColumns": ["id"]})
+    mirror.zone.put("t", 1, {"id": [1], "n": pa.array([1], pa.int32())})
+    mirror.reconcile_until_idle("t")
+    mirror.zone.put("t", 2, {"id": [0], "n": [0], "__rowMarker__": [100]})
+    mirror.zone.put("t", 3, {"id": [2], "n": [1 << 40], "__rowMarker__": [4]})
+    mirror.reconcile_until_idle("t")
+    assert mirror.rows("t") == [{"id": 2, "n": 1 << 40}]
+    assert "delta.enableTypeWidening" not in log_of(mirror, "t").properties

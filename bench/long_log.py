@@ -1,0 +1,154 @@
+"""`python -m bench long-log`: what a table's log costs after thousands of commits."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import median
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+from deltalake import CommitProperties, Transaction, write_deltalake
+from rich.console import Console
+from rich.table import Table
+
+from bench.measuring import load, machine
+from openmirror.deltalog import LogReplay
+from openmirror.formats.inspect import ChangeFileInspector
+from openmirror.operate.report import statuses
+from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.sequence import file_stem
+from openmirror.reconcile.mirrors import open_mirror
+from openmirror.reconcile.observing import observe
+from openmirror.reconcile.root_ports import RootPorts
+from openmirror.stores.local.store import LocalStore
+from openmirror.table import layout, user_metadata
+from openmirror.table.log import BatchRecord, Epoch, TableLog
+from openmirror.wiring.local import utc_now
+
+COMMITS = (50, 5_000)
+ROUNDS = 9
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Milliseconds, medians, of a table with so many commits."""
+
+    commits: int
+    read_anew: float
+    """The log, by a process that has not seen it."""
+    observe_anew: float
+    """All that a plan depends on, by such a process."""
+    observe_again: float
+    """The same, in a process that goes on."""
+    status: float
+    history: float
+    """The newest 20 commits."""
+
+
+def long_log(
+    *,
+    commits: Annotated[int, typer.Option(min=100, help="Of the longer log.")] = COMMITS[1],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Read, observe and show a table with 50 commits, and one with 5,000.
+
+    deltalake writes both logs, with checkpoints where it makes them: each commit has one file, a
+    transaction and a batch record, as openmirror's have. Processes come and go, so each figure but
+    one is of readers that have seen nothing before.
+
+    \b
+    Example:
+      python -m bench long-log --commits 1000
+    """
+    before = load()
+    found = [_measured(count) for count in (COMMITS[0], commits)]
+    facts = {**machine(), "load before and after": f"{before:.1f}, {load():.1f}"}
+    if as_json:
+        typer.echo(json.dumps({"costs": [asdict(cost) for cost in found], "machine": facts}))
+        return
+    table = Table("", *(f"{cost.commits:,} commits" for cost in found), "ratio")
+    for name in ("read_anew", "observe_anew", "observe_again", "status", "history"):
+        short, long = (getattr(cost, name) for cost in found)
+        cells = (f"{short:.1f} ms", f"{long:.1f} ms", f"{long / short:.2f} x")
+        table.add_row(name.replace("_", " "), *cells)
+    Console().print(table)
+    typer.echo(f"medians of {ROUNDS}; " + ", ".join(f"{k} {v}" for k, v in facts.items()))
+
+
+def _measured(commits: int) -> Cost:
+    with tempfile.TemporaryDirectory(prefix="openmirror-bench-") as folder:
+        root = Path(folder)
+        table = TableFolder("m", TablePath("", "t"))
+        _fill(root, table, commits)
+        ports = _ports(root)
+        path = observe(ports, table).observed.table
+        return Cost(
+            commits,
+            read_anew=_median(lambda: _ports(root).logs.read(path)),
+            observe_anew=_median(lambda: observe(_ports(root), table)),
+            observe_again=_median(lambda: observe(ports, table)),
+            status=_median(lambda: statuses(_ports(root), ["m"])),
+            history=_median(lambda: LogReplay(ports.store).history(path, 20)),
+        )
+
+
+def _median(do: Callable[[], object]) -> float:
+    took = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        do()
+        took.append((time.perf_counter() - began) * 1000)
+    return median(took)
+
+
+def _ports(root: Path) -> RootPorts:
+    store = LocalStore(root)
+    logs = LogReplay(store)
+    return RootPorts(store=store, inspector=ChangeFileInspector(store), logs=logs, clock=utc_now)
+
+
+def _fill(root: Path, folder: TableFolder, commits: int) -> None:
+    """A table whose files have all been applied, one a commit, the last of which is still there."""
+    store = LocalStore(root)
+    landing = root / layout.table_folder(folder)
+    landing.mkdir(parents=True)
+    rows = pa.table({"id": pa.array([1], pa.int64())})
+    pq.write_table(rows, landing / f"{file_stem(commits)}.parquet")
+    open_mirror(store, folder.mirror)
+    ports = _ports(root)
+    observed = observe(ports, folder).observed
+    assert observed.incarnation is not None
+    epoch = Epoch(folder, observed.incarnation, 1)
+    for number in range(1, commits + 1):
+        record = BatchRecord(
+            operation=f"{number:032x}",
+            folder=str(folder),
+            kind="replace" if number == 1 else "extend",
+            first=number,
+            last=number,
+            files=1,
+            rows={"inserts": 1},
+            app_id=epoch.app_id,
+        )
+        write_deltalake(
+            root / observed.table,
+            rows,
+            mode="append",
+            commit_properties=CommitProperties(
+                custom_metadata={"userMetadata": user_metadata.encode(record)},
+                app_transactions=[Transaction(epoch.app_id, number)],
+            ),
+        )
+        if number % 500 == 0:
+            print(f"{number:,} of {commits:,} commits", file=sys.stderr)
+    log = ports.logs.read(observed.table)
+    assert isinstance(log, TableLog)
+    assert log.live == (epoch, commits)
