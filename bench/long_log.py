@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from typing import Annotated
+from typing import Annotated, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import typer
-from deltalake import CommitProperties, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from rich.console import Console
 from rich.table import Table
 
@@ -35,6 +34,8 @@ from openmirror.wiring.local import utc_now
 
 COMMITS = (50, 5_000)
 ROUNDS = 9
+_BEHIND_CHECKPOINT = 9
+"""Spark makes one every ten commits."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ def long_log(
 ) -> None:
     """Read, observe and show a table with 50 commits, and one with 5,000.
 
-    deltalake writes both logs, with checkpoints where it makes them: each commit has one file, a
-    transaction and a batch record, as openmirror's have. Processes come and go, so each figure but
+    Each commit has one file, a transaction and a batch record, as openmirror's have; deltalake
+    makes the checkpoint, some commits before the last. Processes come and go, so each figure but
     one is of readers that have seen nothing before.
 
     \b
@@ -127,28 +128,50 @@ def _fill(root: Path, folder: TableFolder, commits: int) -> None:
     observed = observe(ports, folder).observed
     assert observed.incarnation is not None
     epoch = Epoch(folder, observed.incarnation, 1)
-    for number in range(1, commits + 1):
-        record = BatchRecord(
-            operation=f"{number:032x}",
-            folder=str(folder),
-            kind="replace" if number == 1 else "extend",
-            first=number,
-            last=number,
-            files=1,
-            rows={"inserts": 1},
-            app_id=epoch.app_id,
-        )
-        write_deltalake(
-            root / observed.table,
-            rows,
-            mode="append",
-            commit_properties=CommitProperties(
-                custom_metadata={"userMetadata": user_metadata.encode(record)},
-                app_transactions=[Transaction(epoch.app_id, number)],
-            ),
-        )
-        if number % 500 == 0:
-            print(f"{number:,} of {commits:,} commits", file=sys.stderr)
+    place = root / observed.table
+    write_deltalake(place, rows, commit_properties=_of_batch(folder, epoch, 1))
+    first = place / "_delta_log" / f"{0:020d}.json"
+    actions = [json.loads(line) for line in first.read_text().splitlines()]
+    for number in range(2, commits + 1):
+        lines = map(json.dumps, _actions(actions, folder, epoch, number))
+        first.with_name(f"{number - 1:020d}.json").write_text("\n".join(lines))
+        if number == commits - _BEHIND_CHECKPOINT:
+            DeltaTable(place).create_checkpoint()
     log = ports.logs.read(observed.table)
     assert isinstance(log, TableLog)
     assert log.live == (epoch, commits)
+
+
+def _of_batch(folder: TableFolder, epoch: Epoch, number: int) -> CommitProperties:
+    return CommitProperties(
+        custom_metadata={"userMetadata": _record(folder, epoch, number)},
+        app_transactions=[Transaction(epoch.app_id, number)],
+    )
+
+
+def _record(folder: TableFolder, epoch: Epoch, number: int) -> str:
+    record = BatchRecord(
+        operation=f"{number:032x}",
+        folder=str(folder),
+        kind="replace" if number == 1 else "extend",
+        first=number,
+        last=number,
+        files=1,
+        rows={"inserts": 1},
+        app_id=epoch.app_id,
+    )
+    return user_metadata.encode(record)
+
+
+def _actions(
+    first: list[dict[str, Any]], folder: TableFolder, epoch: Epoch, number: int
+) -> Iterator[dict[str, Any]]:
+    """What the commit of a later file says, in the words of the table's first commit."""
+    for action in first:
+        match action:
+            case {"commitInfo": info}:
+                yield {"commitInfo": {**info, "userMetadata": _record(folder, epoch, number)}}
+            case {"txn": transaction}:
+                yield {"txn": {**transaction, "version": number}}
+            case {"add": added}:
+                yield {"add": {**added, "path": f"{number}.parquet"}}

@@ -99,6 +99,13 @@ def from_its_start_or_checkpoint(store: FileStore, table: StorePath) -> ListedLo
     return since(store, table, f"{version:020d}.checkpoint")
 
 
+def newest_versions(store: FileStore, table: StorePath, count: int) -> ListedLog:
+    """The files of a log's newest versions, so many or more."""
+    listed = from_its_start_or_checkpoint(store, table)
+    first = max(0, listed.files.newest - count)
+    return listed if listed.is_complete else since(store, table, f"{first:020d}")
+
+
 def _folder(table: StorePath) -> StorePath:
     return join(table, "_delta_log")
 

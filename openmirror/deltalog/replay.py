@@ -11,7 +11,12 @@ from functools import partial
 
 from openmirror.deltalog import history
 from openmirror.deltalog.actions import Damaged
-from openmirror.deltalog.listed import ListedLog, from_its_start_or_checkpoint, since
+from openmirror.deltalog.listed import (
+    ListedLog,
+    from_its_start_or_checkpoint,
+    newest_versions,
+    since,
+)
 from openmirror.deltalog.state import LogState, empty
 from openmirror.errors import ConditionFailed, NotThere
 from openmirror.ports import FileStore
@@ -19,6 +24,8 @@ from openmirror.table.layout import StorePath
 from openmirror.table.log import BatchRecord, BrokenLog, TableLog
 
 _TRIES = 3
+_OURS_AMONG = 4
+"""Of so many commits one is of ours, where maintenance and others commit as well."""
 _FAR = 50
 """Commits: a checkpoint that is so much newer than what is known is read instead of them."""
 
@@ -48,6 +55,10 @@ class LogReplay:
 
     def history(self, table: StorePath, limit: int) -> list[BatchRecord]:
         """Our newest commits that are still in the log, newest first; damaged ones left out."""
+        newest = newest_versions(self._store, table, _OURS_AMONG * limit)
+        found = history.batch_records(newest, limit)
+        if len(found) >= limit or newest.is_complete:
+            return found
         return history.batch_records(ListedLog(self._store, table), limit)
 
     def _newest(self, table: StorePath) -> TableLog | BrokenLog | None:

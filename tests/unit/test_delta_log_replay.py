@@ -649,6 +649,29 @@ def test_a_log_of_5000_commits_costs_what_one_of_50_does() -> None:
     assert many_first[1:] <= (few_first[1] + 1, 0)
 
 
+@pytest.mark.parametrize("ours", [1, 40])
+def test_the_newest_commits_of_a_long_log_are_found_without_listing_it_whole(ours: int) -> None:
+    store = WatchedStore(MemoryStore(lambda: datetime.now(UTC)))
+    many(store, 1_204)
+    for version in range(1_204, 1_204 + ours):
+        commit(store, version, info(version + 1), txn(1, version + 1))
+    for version in range(1_204 + ours, 1_210 + ours):
+        commit(store, version, {"commitInfo": {"operation": "OPTIMIZE"}})
+    store.calls.clear()
+    found = LogReplay(store).history(TABLE, 5)
+    assert [record.last for record in found] == list(range(1_204 + ours, 1_199 + ours, -1))
+    assert not store.asked("list_folder")
+
+
+def test_commits_of_ours_that_lie_far_behind_others_are_found_all_the_same() -> None:
+    store = WatchedStore(MemoryStore(lambda: datetime.now(UTC)))
+    many(store, 1_204)
+    for version in range(1_204, 1_260):
+        commit(store, version, {"commitInfo": {"operation": "OPTIMIZE"}})
+    found = LogReplay(store).history(TABLE, 2)
+    assert [record.last for record in found] == [1_204, 1_203]
+
+
 def test_a_long_log_whose_note_of_its_checkpoint_is_wrong_is_read_all_the_same() -> None:
     for noted in (b"{", b"[]", b'{"version": "x"}', b'{"version": 7}', b'{"version": 99999999}'):
         store = WatchedStore(MemoryStore(lambda: datetime.now(UTC)))
