@@ -69,7 +69,7 @@ def after(state: LogState, version: int, anchor: Entry, actions: Iterable[LogAct
                     raise Damaged("a catalog holds its commits")
                 has_protocol = True
             elif info := action.get("commitInfo"):
-                own = _batch_record(info)
+                own = batch_record_of(info)
             elif file := action.get("add") or action.get("remove"):
                 changes_data = changes_data or file.get("dataChange") is not False
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -122,7 +122,8 @@ def _clustered(domain: LogAction) -> tuple[str, ...]:
     return tuple(".".join(parts) for parts in columns)
 
 
-def _batch_record(info: LogAction) -> BatchRecord | None:
+def batch_record_of(info: LogAction) -> BatchRecord | None:
+    """What a commit of ours says of its batch, with the time of the commit."""
     text = info.get("userMetadata")
     batch_record = decode(text) if isinstance(text, str) else None
     millis = info.get("inCommitTimestamp") or info.get("timestamp")
