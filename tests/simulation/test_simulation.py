@@ -20,11 +20,12 @@ from openmirror.progress.tables import (
     TableRestored,
 )
 from tests.simulation.mutations import MUTATIONS, NOTICED_BY, chosen_for, mutated
-from tests.simulation.schedule import Outcome, run, run_ledger, run_maintained
+from tests.simulation.schedule import Outcome, run, run_ledger, run_maintained, run_rebuilt
 
 DEFAULT_SCHEDULES = 40
 LEDGER_SCHEDULES = 24
 MAINTAINED_SCHEDULES = 6
+REBUILT_SCHEDULES = 9
 PURGES_A_LEDGERS_ENTRY = 43
 LOSES_A_DOCUMENT = 25
 """Enough to show every event: what notices each mutation stands in NOTICED_BY, and the soak runs as
@@ -88,6 +89,14 @@ def test_no_schedule_loses_a_data_file_that_a_maintained_table_needs() -> None:
     outcomes = one_by_one(range(MAINTAINED_SCHEDULES), run_maintained)
     assert not [outcome for outcome in outcomes if outcome.wrong]
     assert sum(outcome.counts.get(TableMaintained.name, 0) for outcome in outcomes) > 20
+
+
+def test_a_table_that_is_rebuilt_through_a_file_stops_there_and_goes_on_when_it_is_resumed() -> (
+    None
+):
+    outcomes = one_by_one(range(REBUILT_SCHEDULES), run_rebuilt)
+    assert not [outcome for outcome in outcomes if outcome.wrong]
+    assert sum(outcome.counts.get("rebuilt through", 0) for outcome in outcomes) > 20
 
 
 @pytest.mark.soak
