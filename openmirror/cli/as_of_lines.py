@@ -16,7 +16,7 @@ from openmirror.status.words import at_second
 
 
 def past_lines(answer: PastAnswer, name: str, root: Path | AccountUrl) -> Iterator[str]:
-    """What can be said, then the statements that read what was asked for."""
+    """What is known, then the statements that read what was asked for."""
     found = answer.as_of.found
     if found is None:
         yield from _none(answer, name)

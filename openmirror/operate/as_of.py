@@ -63,7 +63,7 @@ def as_of(
     runs = runs_of(past) if past is not None else ()
     if past is None or not runs:
         raise WrongRequest(
-            f"the log of {observed.name} has no version that can be told the files of; "
+            f"the log of {observed.name} says of no version which files it has; "
             "`openmirror status` says what is wrong with it"
         )
     if isinstance(asked, datetime):

@@ -36,7 +36,7 @@ def _quoted(name: str) -> str:
 def _duckdb(root: Path | AccountUrl, table: StorePath, path: str, version: int) -> str:
     attach = "ATTACH {} AS past (TYPE delta, VERSION " + str(version) + "); SELECT * FROM past.past"
     if not isinstance(root, AccountUrl):
-        return attach.format(_text(path))
+        return attach.format(_text(Path(path).as_uri()))  # of a path it takes `%` for an escape
     # It takes the account from a secret: with a host in the URL it looks for another one.
     secret = (
         "CREATE SECRET (TYPE azure, PROVIDER credential_chain, "

@@ -1,4 +1,4 @@
-"""Which version holds which files, and what is said where none does."""
+"""Which version holds which files, and what is answered where none does."""
 
 from __future__ import annotations
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from openmirror.operate.past_statements import statements
+from openmirror.ports.storage_account import AccountUrl
+from openmirror.table.layout import StorePath
 from tests.harness.command_line import Root
 from tests.harness.publishing import file_name, table
 
@@ -42,7 +45,7 @@ def test_the_version_of_a_batch_comes_with_what_reads_it(applied: Root) -> None:
     assert f"version {version} of m/dbo.Items holds exactly the files up to 3, since" in shown
     path = f"{applied.path}/lake/m/Tables/dbo/Items"
     assert f"SELECT * FROM delta.`{path}` VERSION AS OF {version}" in shown
-    assert f"ATTACH '{path}' AS past (TYPE delta, VERSION {version})" in shown
+    assert f"ATTACH 'file://{path}' AS past (TYPE delta, VERSION {version})" in shown
     assert f'DeltaTable("{path}", version={version})' in shown
     assert f'pl.scan_delta("{path}", version={version})' in shown
 
@@ -131,3 +134,39 @@ def test_what_cannot_be_answered_is_refused_with_the_remedy(
 ) -> None:
     root.land(ITEMS)
     assert why in refused(root, *options)
+
+
+def test_an_account_is_named_as_each_reader_names_it() -> None:
+    account = AccountUrl.parse("https://contoso.dfs.core.windows.net")
+    texts = {
+        one.reader: one.text for one in statements(account, StorePath("lake/m/Tables/dbo/Items"), 7)
+    }
+    url = "abfss://lake@contoso.dfs.core.windows.net/m/Tables/dbo/Items"
+    assert texts["Spark SQL"] == f"SELECT * FROM delta.`{url}` VERSION AS OF 7"
+    assert f'DeltaTable("{url}", version=7, storage_options=' in texts["delta-rs (Python)"]
+    assert f'pl.scan_delta("{url}", version=7)' in texts["polars"]
+    assert "ACCOUNT_NAME 'contoso'" in texts["DuckDB"]
+    assert "ATTACH 'abfss://lake/m/Tables/dbo/Items'" in texts["DuckDB"]
+
+
+def test_what_somebody_else_changed_and_what_is_gone_is_named_in_words(applied: Root) -> None:
+    log = applied.path / "lake/m/Tables/dbo/Items/_delta_log"
+    version = asked(applied, "--sequence", "4")["found"]["version"] + 1
+    info = {"commitInfo": {"timestamp": 1767225600000, "operation": "WRITE"}}
+    added = {"add": {"path": "not%20there.parquet", "size": 1, "dataChange": True}}
+    text = "\n".join(map(json.dumps, (info, added)))
+    (log / f"{version:020d}.json").write_text(text)
+    assert asked(applied, "--sequence", "4")["exact"]
+    applied.land(ITEMS, 5)
+    applied.run("drain")
+    shown = applied.run("as-of", "dbo.Items", "--sequence", "5", columns=1000)
+    assert shown.exit_code == 3
+    changed = f"in version {version}, of 2026-01-01T00:00:00Z, somebody else changed rows (WRITE)"
+    assert changed in shown.stdout
+    gone = "1 file of it is deleted, since an unknown time, among them not there.parquet"
+    assert gone in shown.stdout
+    assert "the oldest that can be read: version 0 holds exactly the files up to 3" in shown.stdout
+    answer = asked(applied, "--sequence", "5", exit_code=3)["found"]
+    assert answer["changedBySomebodyElse"]["version"] == version
+    assert answer["statements"] == {}
+    assert answer["gone"]["what"] == "files"
