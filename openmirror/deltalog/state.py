@@ -13,11 +13,13 @@ from openmirror.ports import Entry
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Position
 from openmirror.table.layout import StorePath
-from openmirror.table.log import AppId, BatchRecord, TableLog
+from openmirror.table.log import AppId, BatchRecord, TableLog, TableProtocol
 from openmirror.table.user_metadata import decode
 
 _CATALOG = {"catalogManaged", "catalogOwned-preview"}
 _CLUSTERING = "delta.clustering"
+_OF_VERSION_2 = frozenset({"columnMapping"})
+"""What a reader of protocol version 2 must know."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -65,7 +67,8 @@ def after(state: LogState, version: int, anchor: Entry, actions: Iterable[LogAct
             elif (domain := action.get("domainMetadata")) and domain["domain"] == _CLUSTERING:
                 clustered = _clustered(domain)
             elif protocol := action.get("protocol"):
-                if _CATALOG & set(protocol.get("readerFeatures") or ()):
+                log = replace(log, protocol=_protocol(protocol))
+                if _CATALOG & log.protocol.reader_features:
                     raise Damaged("a catalog holds its commits")
                 has_protocol = True
             elif info := action.get("commitInfo"):
@@ -96,6 +99,17 @@ def _described(log: TableLog, metadata: LogAction) -> TableLog:
         schema=_schema(metadata["schemaString"]),
         # A map of Parquet arrives as pairs.
         properties=dict(metadata.get("configuration") or {}),
+    )
+
+
+def _protocol(action: LogAction) -> TableProtocol:
+    version = int(action.get("minReaderVersion") or 1)
+    listed = frozenset(map(str, action.get("readerFeatures") or ()))
+    return TableProtocol(
+        reader_version=version,
+        writer_version=int(action.get("minWriterVersion") or 2),
+        reader_features=listed | _OF_VERSION_2 if version == 2 else listed,
+        writer_features=frozenset(map(str, action.get("writerFeatures") or ())),
     )
 
 

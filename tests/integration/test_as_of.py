@@ -20,7 +20,7 @@ from openmirror.protocol.sequence import Sequence
 from tests.integration.test_policies import settings
 from tests.zone import Mirror, Zone, bag
 
-PLACES = ["plain", 'it\'s `a` "place" of 5 % grün']
+PLACES = ['it\'s `a` "place" of 5 % grün']
 
 
 def asked(mirror: Mirror, number: int) -> AsOf:
@@ -56,8 +56,7 @@ def test_what_is_printed_for_each_reader_reads_the_version(
         imports, expression = text.split("; ")
         names: dict[str, Any] = {}
         exec(imports, names)
-        frame = eval(expression, names)
-        assert bag(getattr(frame, "to_pylist", getattr(frame, "to_dicts", None))()) == expected
+        assert bag(pa.table(eval(expression, names)).to_pylist()) == expected
 
 
 def test_what_somebody_else_writes_is_in_every_version_until_a_reseed(mirror: Mirror) -> None:

@@ -195,6 +195,8 @@ class Schedule:
         self.throughs = Random(f"throughs {seed}")
         self.stopping = 0.0
         """How often a reseed is one through a file."""
+        self.reseeds = 1
+        """How much likelier than another act it is."""
         self.losing = 0.0
         """How often the control document is lost."""
         self.lost = False
@@ -368,7 +370,14 @@ class Schedule:
                 continue
             often = [self.undrop] * 2, [self.resume] * 3
             act = self.rng.choice(
-                [*often[0], *often[1], self.reseed, self.retry, self.pause, self.accept]
+                [
+                    *often[0],
+                    *often[1],
+                    *[self.reseed] * self.reseeds,
+                    self.retry,
+                    self.pause,
+                    self.accept,
+                ]
             )
             try:
                 act()
@@ -794,7 +803,8 @@ def run_ledger(seed: int) -> Outcome:
     return run(seed, chosen=of_a_ledger(seed))
 
 
-REBUILT: dict[str, Any] = {"operating": 1.0, "stopping": 0.7, "publishing": 1 / 20}
+REBUILT: dict[str, Any] = {"operating": 1.0, "stopping": 0.7, "reseeds": 6, "publishing": 1 / 20}
+"""Operators often have a table rebuilt through a file, and resume it."""
 
 
 def run_rebuilt(seed: int) -> Outcome:
