@@ -222,9 +222,9 @@ def forget_logs(spark: SparkSession) -> None:
     jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
-def read_delta(path: Path) -> list[dict[str, Any]]:
-    """A table's rows as a reader that is not Spark sees them."""
-    table = deltalake.DeltaTable(str(path))
+def read_delta(path: Path, version: int | None = None) -> list[dict[str, Any]]:
+    """A table's rows as a reader that is not Spark sees them; now, or at a version."""
+    table = deltalake.DeltaTable(str(path), version)
     query = deltalake.QueryBuilder().register("t", table).execute("SELECT * FROM t")
     return pa.table(query.read_all()).to_pylist()
 

@@ -23,11 +23,13 @@ from openmirror.cli import (
     run_verbs,
     serve_verb,
 )
+from openmirror.cli.as_of_verb import as_of
 from openmirror.cli.azure_verbs import azure
 from openmirror.cli.cdc_verbs import cdc
 from openmirror.cli.console import say_error
 from openmirror.cli.maintain_verb import maintain
 from openmirror.cli.publish_verb import publish
+from openmirror.cli.readers_verb import readers
 from openmirror.errors import OpenmirrorError, RootLocked
 
 EXIT_FAILED = 1
@@ -105,6 +107,8 @@ for verb in (run_verbs.up, run_verbs.drain, serve_verb.serve):
     app.command()(verb)
 for view in (read_verbs.status, read_verbs.history, read_verbs.validate, check_verb.check):
     app.command()(view)
+app.command("as-of")(as_of)
+app.command()(readers)
 app.command()(publish)
 for request in (
     request_verbs.pause,

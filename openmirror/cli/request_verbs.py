@@ -24,6 +24,7 @@ from openmirror.errors import AccessDenied, WrongRequest
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.naming_scheme import Through, name_within
+from openmirror.protocol.sequence import LAST_SEQUENCE, Sequence
 
 if TYPE_CHECKING:
     from openmirror.reconcile.root_ports import RootPorts
@@ -160,22 +161,42 @@ def skip(
     asked.done(folder, what, asked.when("goes on behind it"))
 
 
-def reseed(table: OneTable, root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:
-    """Rebuild a table from its folder and archive.
+def reseed(
+    table: OneTable,
+    through: Annotated[
+        int | None,
+        typer.Option(
+            "--through",
+            metavar="N",
+            min=1,
+            max=LAST_SEQUENCE,
+            help="As it was after this file, and hold it there; a ledger number, where names give "
+            "no order (`openmirror as-of --file` says it).",
+        ),
+    ] = None,
+    root: RootOption = None,
+    mirror: Mirrors = None,
+    why: Why = "",
+) -> None:
+    """Rebuild a table from its folder and archive, as a whole or as it was after file N.
 
     Refused, naming the first missing file, unless every file from 1 on is there or was skipped.
-    Readers see the old rows until the first batch replaces them in one commit.
+    Readers see the old rows until the first batch replaces them in one commit. With --through
+    the table is held once it has come there; `openmirror resume` has it go on with the next file.
 
     \b
-    Example:
+    Examples:
       openmirror reseed dbo.orders --why "keys were declared wrong"
+      openmirror reseed dbo.orders --through 41 --why "what was sold before the return?"
     """
     from openmirror.operate import requests
 
     asked = _Asked(root, mirror)
     folder = asked.tables([table])[0]
-    requests.reseed(asked.ports, folder, operator(why))
-    asked.done(folder, "will be rebuilt", asked.when("rebuilds it"))
+    number = None if through is None else Sequence(through)
+    requests.reseed(asked.ports, folder, operator(why), number)
+    held = "" if through is None else f" through {through}, and held there"
+    asked.done(folder, f"will be rebuilt{held}", asked.when("rebuilds it"))
 
 
 def undrop(table: OneTable, root: RootOption = None, mirror: Mirrors = None, why: Why = "") -> None:

@@ -8,9 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from openmirror.deltalog.actions import Damaged, LogAction, actions_of
+from openmirror.deltalog.file_actions import FileKey, checkpoint_actions, key_of
 from openmirror.deltalog.listed import ListedLog
 from openmirror.deltalog.listing import Checkpoint, LogFiles
 from openmirror.errors import ConditionFailed, NotThere
@@ -23,7 +24,7 @@ _TRIES = 3
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ADD = ("path", "size", "stats", "deletionVector", "tags")
 _REMOVE = ("path", "size", "deletionTimestamp", "deletionVector")
-_WANTED = (*(f"add.{name}" for name in _ADD), *(f"remove.{name}" for name in _REMOVE), "sidecar")
+_WANTED = (*(f"add.{name}" for name in _ADD), *(f"remove.{name}" for name in _REMOVE))
 _CUBE = "ZCUBE_ID"
 
 
@@ -67,26 +68,9 @@ class DataFilesReplay:
 
     def _checkpoint(self, table: StorePath, checkpoint: Checkpoint) -> _Files:
         found = _Files(checkpoint.version)
-        folder = join(table, "_delta_log")
-        sidecars: list[str] = []
-        for part in checkpoint.parts:
-            for action in actions_of(self._store, folder, part, _WANTED):
-                if sidecar := action.get("sidecar"):
-                    sidecars.append(str(sidecar["path"]).rpartition("/")[2])
-                else:
-                    found.take(action)
-        if sidecars:
-            self._sidecars(found, join(folder, "_sidecars"), sidecars)
+        for action in checkpoint_actions(self._store, table, checkpoint, _WANTED):
+            found.take(action)
         return found
-
-    def _sidecars(self, found: _Files, folder: StorePath, names: list[str]) -> None:
-        """Raises NotThere for one that is gone: its checkpoint is gone with it."""
-        there = {entry.name: entry for entry in self._store.list_folder(folder).entries}
-        for name in names:
-            if name not in there:
-                raise NotThere(f"{name} went while the log was read")
-            for action in actions_of(self._store, folder, there[name], _WANTED):
-                found.take(action)
 
     def _forward(self, found: _Files, files: LogFiles, table: StorePath) -> None:
         for version in range(found.version + 1, files.newest + 1):
@@ -120,39 +104,26 @@ class DataFilesReplay:
         return version if isinstance(version, int) else -1
 
 
-class _Key(NamedTuple):
-    """How the log distinguishes data files: a path, and which of its rows are deleted."""
-
-    path: str
-    deletion_vector: str
-
-
 @dataclass
 class _Files:
     version: int
-    live: dict[_Key, LiveFile] = field(default_factory=dict)
+    live: dict[FileKey, LiveFile] = field(default_factory=dict)
     dead: dict[str, DeadFile] = field(default_factory=dict)
 
     def take(self, action: LogAction) -> None:
         """Follow one action of a file; any other is passed over."""
         try:
             if add := action.get("add"):
-                self.live[_key(add)] = _live(add)
+                self.live[key_of(add)] = _live(add)
                 self.dead.pop(str(add["path"]), None)
             elif remove := action.get("remove"):
-                before = self.live.pop(_key(remove), None)
+                before = self.live.pop(key_of(remove), None)
                 size = remove.get("size") or (before.size if before else 0)
                 at = _EPOCH + timedelta(milliseconds=remove.get("deletionTimestamp") or 0)
                 self.dead[str(remove["path"])] = DeadFile(int(size), at)
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             kind = next(iter(action), "?")
             raise Damaged(f"version {self.version}: bad {kind} action ({error!r})") from error
-
-
-def _key(action: Mapping[str, Any]) -> _Key:
-    vector = action.get("deletionVector") or {}
-    parts = (vector.get("storageType"), vector.get("pathOrInlineDv"), vector.get("offset"))
-    return _Key(str(action["path"]), "/".join(map(str, parts)) if vector else "")
 
 
 def _live(add: Mapping[str, Any]) -> LiveFile:

@@ -13,11 +13,13 @@ from openmirror.ports import Entry
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.protocol.sequence import Position
 from openmirror.table.layout import StorePath
-from openmirror.table.log import AppId, BatchRecord, TableLog
+from openmirror.table.log import AppId, BatchRecord, TableLog, TableProtocol
 from openmirror.table.user_metadata import decode
 
 _CATALOG = {"catalogManaged", "catalogOwned-preview"}
 _CLUSTERING = "delta.clustering"
+_OF_VERSION_2 = frozenset({"columnMapping"})
+"""What a reader of protocol version 2 must know."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -65,11 +67,12 @@ def after(state: LogState, version: int, anchor: Entry, actions: Iterable[LogAct
             elif (domain := action.get("domainMetadata")) and domain["domain"] == _CLUSTERING:
                 clustered = _clustered(domain)
             elif protocol := action.get("protocol"):
-                if _CATALOG & set(protocol.get("readerFeatures") or ()):
+                log = replace(log, protocol=_protocol(protocol))
+                if _CATALOG & log.protocol.reader_features:
                     raise Damaged("a catalog holds its commits")
                 has_protocol = True
             elif info := action.get("commitInfo"):
-                own = _batch_record(info)
+                own = batch_record_of(info)
             elif file := action.get("add") or action.get("remove"):
                 changes_data = changes_data or file.get("dataChange") is not False
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -99,6 +102,17 @@ def _described(log: TableLog, metadata: LogAction) -> TableLog:
     )
 
 
+def _protocol(action: LogAction) -> TableProtocol:
+    version = int(action.get("minReaderVersion") or 1)
+    listed = frozenset(map(str, action.get("readerFeatures") or ()))
+    return TableProtocol(
+        reader_version=version,
+        writer_version=int(action.get("minWriterVersion") or 2),
+        reader_features=listed | _OF_VERSION_2 if version == 2 else listed,
+        writer_features=frozenset(map(str, action.get("writerFeatures") or ())),
+    )
+
+
 def _schema(text: str) -> TableSchema:
     """Delta's schema as ours: logical names, and for a nested column only its kind."""
     columns = []
@@ -122,7 +136,8 @@ def _clustered(domain: LogAction) -> tuple[str, ...]:
     return tuple(".".join(parts) for parts in columns)
 
 
-def _batch_record(info: LogAction) -> BatchRecord | None:
+def batch_record_of(info: LogAction) -> BatchRecord | None:
+    """What a commit of ours says of its batch, with the time of the commit."""
     text = info.get("userMetadata")
     batch_record = decode(text) if isinstance(text, str) else None
     millis = info.get("inCommitTimestamp") or info.get("timestamp")

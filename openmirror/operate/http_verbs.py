@@ -16,6 +16,7 @@ from openmirror.operate.requests import Operator
 from openmirror.ports.dead_letters import DeadLetters, Requeuer
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.naming_scheme import Through
+from openmirror.protocol.sequence import Sequence
 from openmirror.reconcile.discovery import discover
 from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.root_ports import RootPorts
@@ -156,13 +157,29 @@ def _ask_for(
         case Verb.SKIP:
             _skip(ports, folder, ask, operator)
         case Verb.RESEED:
-            requests.reseed(ports, folder, operator)
+            requests.reseed(ports, folder, operator, _sequence(ask))
         case Verb.UNDROP:
             requests.undrop(ports, folder, operator)
         case Verb.CONFIRM_HARD_DELETES:
             requests.confirm_hard_deletes(ports, folder, operator)
         case Verb.ADOPT:
             requests.adopt(ports, folder, operator)
+
+
+def _sequence(ask: Ask) -> Sequence | None:
+    if ask.through is None:
+        return None
+    through = _through(ask)
+    if through.partition is not None:
+        raise Malformed(f"through: {through} is of one partition; give a number of the ledger")
+    return through.last
+
+
+def _through(ask: Ask) -> Through:
+    try:
+        return Through.parse(str(ask.through))
+    except ValueError as error:
+        raise Malformed(f"through: {error}") from error
 
 
 def _skip(ports: RootPorts, folder: TableFolder, ask: Ask, operator: Operator) -> None:
@@ -173,11 +190,7 @@ def _skip(ports: RootPorts, folder: TableFolder, ask: Ask, operator: Operator) -
     if ask.file is not None:
         requests.skip_file(ports, folder, ask.file, operator)
         return
-    try:
-        through = Through.parse(str(ask.through))
-    except ValueError as error:
-        raise Malformed(f"through: {error}") from error
-    requests.skip_through(ports, folder, through, operator)
+    requests.skip_through(ports, folder, _through(ask), operator)
 
 
 def _adopt_all(ports: RootPorts, mirror: str, operator: Operator) -> list[TableFolder]:

@@ -11,7 +11,7 @@ from openmirror.plan.decisions import Held, Pause, Wait, WaitKind
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.observed import DeletePolicy, ObservedState, TablePolicy
 from openmirror.plan.soft_deletes import marks
-from openmirror.plan.table import first_missing
+from openmirror.plan.stopping import first_missing, first_unread, hold_of_stop, rebuilt_through
 from openmirror.plan.transitions.confirmed import confirmed
 from openmirror.plan.transitions.maintained import asked_for, with_maintenance
 from openmirror.plan.transitions.mirror_held import mirror_held, mirror_resumed
@@ -24,18 +24,19 @@ from openmirror.plan.transitions.requested import (
     resumed,
     retried,
     skipped,
+    with_stop,
 )
 from openmirror.ports import ABSENT
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.naming_scheme import Through
-from openmirror.protocol.sequence import file_stem
+from openmirror.protocol.sequence import START, Position, Sequence, file_stem
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.mirrors import bulk_drop_guard, open_mirror
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.reads import with_archive
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout
-from openmirror.table.control import Act, ControlDocument, MirrorDocument, RequestKind
+from openmirror.table.control import Act, ControlDocument, MirrorDocument, RequestKind, StopAfter
 from openmirror.table.log import TableLog
 
 
@@ -65,6 +66,9 @@ def resume(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
     """Let a held table go on."""
 
     def change(observed: ObservedState, _: Act) -> ControlDocument:
+        if observed.record and not observed.control.hold and hold_of_stop(observed):
+            # Its runner has not written the hold down yet.
+            return with_stop(observed.control, observed.record, None)
         if not observed.control.hold and observed.mirror_hold:
             raise WrongRequest(
                 f"{observed.name} is held with its whole mirror: "
@@ -165,26 +169,51 @@ def skip_through(
     _change(ports, folder, operator, f"skip --through {through}", change)
 
 
-def reseed(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
-    """Ask for a rebuild from the folder and its archive.
+def reseed(
+    ports: RootPorts, folder: TableFolder, operator: Operator, through: Sequence | None = None
+) -> None:
+    """Ask for a rebuild from the folder and its archive, as a whole or as it was after a file.
 
-    Raises WrongRequest, naming the first missing file, unless all files are there or skipped.
+    With `through` the table is held once it has come there. Raises WrongRequest, naming the first
+    missing file, unless all files that it needs are there or skipped; and for a file that the table
+    never had.
     """
 
     def change(observed: ObservedState, act: Act) -> ControlDocument:
-        if observed.incarnation is None:
+        if observed.incarnation is None or observed.record is None:
             raise WrongRequest(f"{observed.folder} has no landing folder to reseed from")
+        stop = None if through is None else StopAfter(through, act.by, act.at, act.why)
+        if stop is not None:
+            _had(observed, stop.sequence)
         control = asked(observed.control, RequestKind.RESEED, act)
-        missing = first_missing(with_archive(ports, replace(observed, control=control)))
+        control = with_stop(control, observed.record, stop)
+        rebuilt = with_archive(ports, replace(observed, control=control))
+        missing = first_missing(rebuilt, rebuilt_through(rebuilt))
         if missing is not None:
             raise WrongRequest(
                 f"{observed.name} cannot be reseeded: {file_stem(missing)} is neither in "
                 "the folder nor in its archive. Put it back, or `openmirror skip --through` it "
                 "first"
             )
+        if stop is not None and first_unread(rebuilt, START, Position(stop.sequence)) is None:
+            raise WrongRequest(
+                f"{observed.name} cannot be rebuilt through {stop.sequence}: all of it was skipped"
+            )
         return retried(control)
 
-    _change(ports, folder, operator, "reseed", change)
+    what = "reseed" if through is None else f"reseed --through {through}"
+    _change(ports, folder, operator, what, change)
+
+
+def _had(observed: ObservedState, sequence: Sequence) -> None:
+    """Raises WrongRequest unless the table has ever been applied so far."""
+    assert observed.record is not None
+    applied = max(observed.applied, observed.record.reseeding_until)
+    if sequence > applied:
+        where = f"it is applied up to {applied}" if applied else "nothing of its folder is applied"
+        raise WrongRequest(
+            f"{observed.name} was never as it is after {file_stem(sequence)}: {where}"
+        )
 
 
 def maintain(ports: RootPorts, folder: TableFolder, operator: Operator, *, full: bool) -> None:

@@ -31,7 +31,7 @@ from openmirror.protocol.schema import (
     union_schema,
     with_whole_floats,
 )
-from openmirror.protocol.sequence import Position, Sequence, file_stem, next_sequence
+from openmirror.protocol.sequence import FENCED, Position, Sequence, file_stem, next_sequence
 from openmirror.table.control import FrozenOptions, IncarnationRecord
 
 
@@ -51,9 +51,11 @@ def pending(
 ) -> Iterator[LandedFile | Sequence]:
     """What must be applied next, in order: files, or a number that is missing before one.
 
-    Skipped numbers and skipped files are passed over.
+    Skipped numbers and skipped files are passed over; nothing comes behind a stop.
     """
-    ahead = [sequence for sequence in observed.files if sequence > after]
+    stop = record.stops_after
+    end = stop.sequence if stop else FENCED
+    ahead = [sequence for sequence in observed.files if after < sequence <= end]
     sequence = next_sequence(after)
     last = max(ahead, default=sequence - 1)
     while sequence <= last:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from openmirror.plan.decisions import Held, HeldBy
 from openmirror.plan.observed import ObservedState, TablePolicy
+from openmirror.plan.stopping import hold_of_stop
 from openmirror.table.control import Hold, RequestKind
 
 
@@ -21,10 +22,11 @@ def held(observed: ObservedState) -> Held | None:
 
 
 def _own_hold(observed: ObservedState) -> Hold | None:
-    """The operator's hold; what `undrop` brings back is held from the moment it is in its place."""
+    """The operator's hold; what `undrop` brings back is held from the moment it is in its place,
+    and what `reseed --through` rebuilds from the moment it has come so far."""
     request = observed.control.request
     if request is None or not observed.control.asks_for(RequestKind.UNDROP):
-        return observed.control.hold
+        return observed.control.hold or hold_of_stop(observed)
     if observed.log is not None:
         return observed.control.hold or Hold(observed.at, request.by, "brought back by undrop")
     return None if observed.retained is not None else observed.control.hold

@@ -24,8 +24,9 @@ from openmirror.plan.opening import opening_of
 from openmirror.plan.overwrites import ignores, overwrites
 from openmirror.plan.ownership import not_ours
 from openmirror.plan.rules import problem_of, still_holds, table_rules
+from openmirror.plan.stopping import first_missing, rebuilt_through
 from openmirror.protocol.rules import Broken, Code
-from openmirror.protocol.sequence import START, Sequence, file_stem, next_sequence
+from openmirror.protocol.sequence import file_stem
 from openmirror.table.control import BatchKind, FrozenOptions, RequestKind
 from openmirror.table.log import BrokenLog
 
@@ -78,20 +79,6 @@ def applied_file_changed(observed: ObservedState) -> Pause | None:
     return None
 
 
-def first_missing(observed: ObservedState) -> Sequence | None:
-    """The first number up to the applied one that is neither there nor skipped."""
-    assert observed.record is not None
-    sequence = next_sequence(START)
-    while sequence <= observed.applied:
-        if sequence not in observed.files:
-            skip = observed.record.skipped(sequence, None)
-            if skip is None:
-                return sequence
-            sequence = skip.last
-        sequence = Sequence(sequence + 1)
-    return None
-
-
 def _without_folder(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
     if (
         observed.control.asks_for(RequestKind.UNDROP)
@@ -136,7 +123,7 @@ def _names_no_pending_file(observed: ObservedState, file: str | None) -> bool:
 
 def _reseed_gap(observed: ObservedState) -> Pause | None:
     """A reseed needs every file from 1 on, or its skip."""
-    missing = first_missing(observed)
+    missing = first_missing(observed, rebuilt_through(observed))
     if missing is None:
         return None
     detail = (

@@ -9,6 +9,8 @@ from typing import Self
 from urllib.parse import urlsplit
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
+_EMULATED_SUFFIX = ".dfs.core.windows.net"
+"""What the ABFS driver wants to see behind an emulated account's name, whatever cloud it is."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,16 @@ class AccountUrl:
     def is_secure(self) -> bool:
         """Whether bearer tokens may be sent there."""
         return self.scheme == "https"
+
+    @property
+    def abfs_host(self) -> str:
+        """The host in URIs of the ABFS driver; an emulator's address is given to it apart."""
+        return f"{self.account}{_EMULATED_SUFFIX}" if self.in_path else self.host
+
+    def abfs(self, path: str) -> str:
+        """The ABFS driver's URI of a path, whose first part is the container."""
+        container, _, rest = path.partition("/")
+        return f"{'abfss' if self.is_secure else 'abfs'}://{container}@{self.abfs_host}/{rest}"
 
     @property
     def blob_url(self) -> str:

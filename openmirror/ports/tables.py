@@ -16,6 +16,7 @@ from openmirror.protocol.sequence import Position, Sequence
 from openmirror.table.control import Truncated
 from openmirror.table.layout import StorePath
 from openmirror.table.log import AppId, BatchRecord, BrokenLog, TableLog
+from openmirror.table.past import Past
 from openmirror.table.phases import Phases
 
 
@@ -42,6 +43,18 @@ class DataFilesReader(Protocol):
         """The files at the newest version of the log at this path; None without a table.
 
         Raises NotThere or ConditionFailed when the log is another one each time: observe again.
+        """
+        ...
+
+
+class PastReader(Protocol):
+    """Reads a table's past: every version that its log has, and whether its files are there."""
+
+    def past(self, table: StorePath) -> Past | None:
+        """The past of the table at this path; None where there is no log.
+
+        It costs as much as the log is long, and a listing of the table's folder. Raises NotThere
+        or ConditionFailed when the log is another one each time: ask again.
         """
         ...
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 from openmirror.errors import CannotStart
 from openmirror.ports.storage_account import AccountUrl
-from openmirror.spark.places import abfs_host
 
 _TOKENS = "org.apache.hadoop.fs.azurebfs.oauth2"
 _AUTHORITY = "https://login.microsoftonline.com"
@@ -22,7 +21,7 @@ def abfs_settings(account: AccountUrl, key: str | None, env: Mapping[str, str]) 
     same environment: a workload's token file, a service principal, a managed identity. Raises
     CannotStart for an account without TLS and without a key, which no token may be sent to.
     """
-    host = abfs_host(account)
+    host = account.abfs_host
     settings = _endpoint(account)
     if key is not None:
         return settings | {

@@ -19,6 +19,8 @@ from openmirror.plan.maintenance_steps import (
 )
 from openmirror.protocol.rows import DELETED_AT
 from openmirror.spark.frames import micros, quoted
+from openmirror.spark.transacting import USER_METADATA
+from openmirror.table.user_metadata import REMOVES_MARKED
 
 _OPTIMIZE = "spark.databricks.delta.optimize"
 _CUBES = f"{_OPTIMIZE}.clustering.mergeStrategy.minCubeSize"
@@ -48,7 +50,7 @@ def _settings(step: MaintenanceStep) -> dict[str, str]:
                 taken |= {f"{_CUBES}.threshold": str(cube), f"{_CUBES}.targetCubeSize": str(cube)}
             return taken
         case RemoveMarked():
-            return {}
+            return {USER_METADATA: REMOVES_MARKED}
         case Purge(written=written):
             return {f"{_OPTIMIZE}.maxFileSize": str(written)}
         case Vacuum():

@@ -11,9 +11,6 @@ SparkPaths = Callable[[StorePath], str]
 """Translates a path below the root to Spark's name of it: a local path, or a URI. Every character
 means itself: Hadoop reads no escapes in the path of a URI that it is given as text."""
 
-_EMULATED_SUFFIX = ".dfs.core.windows.net"
-"""What Spark's driver wants to see behind an emulated account's name, whatever cloud it is."""
-
 
 def local_spark_paths(root: str) -> SparkPaths:
     """Below a folder of this machine."""
@@ -23,16 +20,4 @@ def local_spark_paths(root: str) -> SparkPaths:
 
 def account_spark_paths(account: AccountUrl) -> SparkPaths:
     """Below a storage account, by the ABFS driver; the path's first part is the container."""
-    scheme = "abfss" if account.is_secure else "abfs"
-    host = abfs_host(account)
-
-    def spark_path(path: StorePath) -> str:
-        container, _, rest = path.partition("/")
-        return f"{scheme}://{container}@{host}/{rest}"
-
-    return spark_path
-
-
-def abfs_host(account: AccountUrl) -> str:
-    """The host in the driver's URIs; an emulator's address is given to it apart from them."""
-    return f"{account.account}{_EMULATED_SUFFIX}" if account.in_path else account.host
+    return account.abfs

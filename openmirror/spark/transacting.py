@@ -14,7 +14,7 @@ from openmirror.spark.deciding import decide_tables
 
 _APP_ID = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
-_BATCH_RECORD = "spark.databricks.delta.commitInfo.userMetadata"
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 # They share no base class of their own, so every one is named.
 _CONFLICTS = (
@@ -66,7 +66,7 @@ def bind(session: SparkSession, transaction: Transaction, batch_record: str = ""
     session.conf.set(_APP_ID, transaction.app_id)
     session.conf.set(_VERSION, str(transaction.version))
     if batch_record:
-        session.conf.set(_BATCH_RECORD, batch_record)
+        session.conf.set(USER_METADATA, batch_record)
 
 
 def writer(

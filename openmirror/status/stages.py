@@ -20,6 +20,7 @@ from openmirror.plan.decisions import (
     WaitKind,
 )
 from openmirror.plan.observed import TablePolicy
+from openmirror.plan.stopping import stop_of
 from openmirror.protocol.sequence import START, Position
 from openmirror.status.words import FabricStatus, Trouble
 from openmirror.table.control import Hold, RequestKind
@@ -118,10 +119,12 @@ def lifecycle(observed: ObservedState, decision: Decision) -> Lifecycle:
     waiting = waiting_of(observed, decision)
     position = position_of(observed, decision)
     until = observed.record.reseeding_until if observed.record else START
+    if stop := stop_of(observed):
+        until = min(until, Position(stop.sequence))
     # A replace that is decided and not done starts from nothing, whatever readers still see.
     reached = START if isinstance(decision, Replace) else position
     if observed.control.asks_for(RequestKind.RESEED):
-        return Reseeding(max(until, position), waiting)
+        return Reseeding(Position(stop.sequence) if stop else max(until, position), waiting)
     if reached < until:
         return Reseeding(until, waiting)
     if waiting:

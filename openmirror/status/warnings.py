@@ -12,6 +12,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.file_format import assumed
 from openmirror.plan.observed import TablePolicy, UnexpectedName
 from openmirror.plan.read_rules import Fractions
+from openmirror.plan.stopping import stop_of
 from openmirror.plan.times import is_ahead
 from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.names import METADATA_FILE
@@ -20,7 +21,7 @@ from openmirror.protocol.sequence import Position, file_stem
 from openmirror.status.maintenance import behind
 from openmirror.status.stages import dropped, is_dropped
 from openmirror.status.words import Warn, Word, at_second, by_whom, held_since
-from openmirror.table.control import Skip
+from openmirror.table.control import RequestKind, Skip
 from openmirror.table.log import TableLog
 
 
@@ -45,11 +46,20 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
         )
     if control.request:
         request = control.request
+        stop = stop_of(observed) if request.kind is RequestKind.RESEED else None
+        through = f" through {stop.sequence}" if stop else ""
         yield Warn(
             Word.REQUESTED,
-            f"{request.kind.value} asked for on {at_second(request.at)} by "
+            f"{request.kind.value}{through} asked for on {at_second(request.at)} by "
             f"{by_whom(request.by, request.why)}; the runner carries it out when it next runs",
             "Nothing to do while a runner is on; else `openmirror drain` or the Spark job.",
+        )
+    if (stop := stop_of(observed)) and not control.request:
+        yield Warn(
+            Word.REQUESTED,
+            f"being rebuilt through {stop.sequence}, as asked for on {at_second(stop.at)} by "
+            f"{by_whom(stop.by, stop.why)}; it is held there",
+            "Once it is there, `openmirror resume` lets it go on.",
         )
     if control.maintenance and (asked := control.maintenance.asked):
         yield Warn(

@@ -116,6 +116,18 @@ class BatchRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TableProtocol:
+    """What a reader, and a writer, must know to use a table."""
+
+    reader_version: int = 1
+    writer_version: int = 2
+    reader_features: frozenset[str] = frozenset()
+    """By Delta's own names; those that version 3 lists, or that version 2 stands for."""
+    writer_features: frozenset[str] = frozenset()
+    """Those that version 7 lists."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TableLog:
     """One state of one Delta log."""
 
@@ -128,6 +140,7 @@ class TableLog:
     properties: Mapping[str, str] = field(default_factory=dict)
     clustering: tuple[str, ...] = ()
     """The columns that Delta clusters it by."""
+    protocol: TableProtocol = TableProtocol()
     before_fence: Mapping[AppId, Position] = field(default_factory=dict)
     """For each fenced epoch the position that it had before; only read when nothing is live."""
     batch_record: BatchRecord | None = None

@@ -14,6 +14,9 @@ _KEY = "openmirror"
 _FORMAT = 1
 _PHASES = frozenset(phase.value for phase in Phase)
 
+REMOVES_MARKED = json.dumps({_KEY: _FORMAT, "maintenance": "remove-marked"}, separators=(",", ":"))
+"""What the step of maintenance carries that changes rows: they are not somebody else's doing."""
+
 
 def encode(batch_record: BatchRecord) -> str:
     """The batch record as compact JSON. Its commit time is not in it: the log itself has that."""

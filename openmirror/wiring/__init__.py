@@ -13,6 +13,7 @@ from openmirror.wiring.local import (
     local_ports,
     local_root,
     locked,
+    past_reader,
     up,
     utc_now,
 )
@@ -38,6 +39,7 @@ __all__ = [
     "observed_onelake",
     "onelake_served",
     "page_served",
+    "past_reader",
     "reading_ahead",
     "root_engine",
     "root_ports",

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from openmirror.deltalog import DataFilesReplay, LogReplay
+from openmirror.deltalog import DataFilesReplay, LogReplay, PastReplay
 from openmirror.errors import CannotStart
 from openmirror.formats.inspect import ChangeFileInspector
-from openmirror.ports import HistoryReader, Steps, TableEngine, no_steps
+from openmirror.ports import HistoryReader, PastReader, Steps, TableEngine, no_steps
 from openmirror.ports.storage_account import AccountUrl
 from openmirror.progress.runner import FileWatchFailed
 from openmirror.progress.union import EventSink, discard
@@ -66,6 +66,11 @@ def local_ports(
 def history_reader(ports: RootPorts) -> HistoryReader:
     """Reads what our commits wrote about themselves."""
     return LogReplay(ports.store)
+
+
+def past_reader(ports: RootPorts) -> PastReader:
+    """Reads what is left of a table's past."""
+    return PastReplay(ports.store)
 
 
 @contextmanager

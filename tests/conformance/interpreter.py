@@ -114,6 +114,8 @@ class _Folder:
     done: Done = field(default_factory=Done)
     """What names alone do not show of a table that has a ledger."""
     held: bool = False
+    stop: int | None = None
+    """The number of the file behind which it is held."""
     missed: int = 0
     """How many drains in a row have missed the folder."""
 
@@ -174,6 +176,7 @@ class Interpreter:
                 folder.held = False
             case "reseed":
                 folder.incarnation = None
+                folder.stop = int(asked["through"]) if "through" in asked else None
             case "skip" if "file" in asked:
                 content = (folder.path / asked["file"]).read_bytes()
                 folder.skipped.add((asked["file"], content))
@@ -234,10 +237,12 @@ class Interpreter:
             new.done.to_reread = list(folder.done.contents)
             new.done.archived, new.done.given_up = folder.done.archived, folder.done.given_up
             new.skipped, new.given_up = folder.skipped, folder.given_up
+            new.stop = folder.stop
         new.missed = folder.missed = 0
         try:
             self._apply_all(new)
-            new.state = "idle"
+            new.held, new.stop = new.stop is not None, None
+            new.state = "held" if new.held else "idle"
         except _Stop as stop:
             new.state = stop.state
         if new.applied and not new.schema.columns:
@@ -273,7 +278,8 @@ class Interpreter:
             return
         files = {one.number or 0: one.path for one in parsed}
         sequence = folder.applied
-        while sequence < max(files, default=0):
+        end = max(files, default=0)
+        while sequence < (end if folder.stop is None else min(end, folder.stop)):
             sequence += 1
             if sequence not in files:
                 if sequence <= folder.given_up:
@@ -291,10 +297,12 @@ class Interpreter:
         if any(done.again(parsed, skipped)):
             folder.warnings = (*folder.warnings, Code.SEQUENCE_REUSED.value)
         self._accept(folder, parsed)
-        for name in done.to_reread:
+        while done.to_reread and (folder.stop is None or folder.applied < folder.stop):
+            name = done.to_reread.pop(0)
             place = (archive if name in done.archived else folder.path) / name
             self._apply_next(folder, Filed(place, name, None), rules)
-        done.to_reread = []
+        if folder.stop is not None:
+            return
         unready: dict[str, _Stop] = {}
         while ready := in_order(
             [

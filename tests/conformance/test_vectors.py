@@ -27,6 +27,7 @@ from openmirror.protocol.names import TableFolder, TablePath, table_name
 from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType
+from openmirror.protocol.sequence import Sequence
 from openmirror.reconcile.clean import clean_table
 from openmirror.reconcile.discovery import discover
 from openmirror.reconcile.documents import Documents
@@ -80,7 +81,9 @@ _ASKING: dict[str, Callable[[RootPorts, TableFolder, Mapping[str, str]], object]
     "pause": lambda ports, folder, _: requests.hold(ports, folder, _ME),
     "resume": lambda ports, folder, _: requests.resume(ports, folder, _ME),
     "undrop": lambda ports, folder, _: requests.undrop(ports, folder, _ME),
-    "reseed": lambda ports, folder, _: requests.reseed(ports, folder, _ME),
+    "reseed": lambda ports, folder, of: requests.reseed(
+        ports, folder, _ME, Sequence(int(of["through"])) if "through" in of else None
+    ),
     "skip": lambda ports, folder, of: (
         requests.skip_file(ports, folder, of["file"], _ME)
         if "file" in of
@@ -246,6 +249,7 @@ TAKEN_ANYWAY = (
     "tables/re-created-with-other-columns",
     "tables/re-created-with-other-keys",
     "tables/reseeded",
+    "tables/reseeded-through-a-file",
     "tables/undropped-with-its-folder",
 )
 """Of these groups: paths as Spark spells them, and each kind of commit that opens an epoch."""

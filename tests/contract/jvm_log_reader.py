@@ -16,7 +16,7 @@ from openmirror.protocol.sequence import FENCED, START, Position
 from openmirror.spark.failures import spark_is_alive
 from openmirror.spark.places import SparkPaths
 from openmirror.table.layout import StorePath
-from openmirror.table.log import AppId, BatchRecord, BrokenLog, TableLog
+from openmirror.table.log import AppId, BatchRecord, BrokenLog, TableLog, TableProtocol
 from openmirror.table.user_metadata import decode
 
 _BETWEEN = "\0"
@@ -78,6 +78,7 @@ class DeltaLogReader:
             transactions=_transactions(snapshot.transactions().mkString(_BETWEEN)),
             schema=_schema(str(metadata.schemaString())),
             properties=_pairs(metadata.configuration().mkString(_BETWEEN)),
+            protocol=_protocol(json.loads(str(snapshot.protocol().json()))["protocol"]),
             clustering=_clustering(
                 snapshot.domainMetadata().mkString(_BETWEEN), str(metadata.schemaString())
             ),
@@ -122,6 +123,18 @@ def _pairs(text: str) -> dict[str, str]:
 def _transactions(text: str) -> dict[AppId, Position]:
     found = (pair.rpartition(_ARROW) for pair in text.split(_BETWEEN) if pair)
     return {AppId(app): Position(int(version)) for app, _, version in found}
+
+
+def _protocol(of: dict[str, Any]) -> TableProtocol:
+    version = of["minReaderVersion"]
+    return TableProtocol(
+        reader_version=version,
+        writer_version=of["minWriterVersion"],
+        reader_features=frozenset(
+            ["columnMapping"] if version == 2 else of.get("readerFeatures", [])
+        ),
+        writer_features=frozenset(of.get("writerFeatures", [])),
+    )
 
 
 def _schema(text: str) -> TableSchema:

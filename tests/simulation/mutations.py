@@ -27,6 +27,7 @@ from openmirror.plan.opening import Opening, opening_of
 from openmirror.plan.transitions import observed as observed_rules
 from openmirror.plan.transitions import rebuilt
 from openmirror.protocol.names import ETag, Incarnation
+from openmirror.protocol.sequence import Position
 from openmirror.reconcile import (
     apply,
     clean,
@@ -42,10 +43,11 @@ from openmirror.reconcile import (
 from openmirror.reconcile.documents import Documents, Stored
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.stores.memory.files import MemoryStore
-from openmirror.table.control import BatchKind
+from openmirror.table.control import BatchKind, IncarnationRecord
 from openmirror.table.layout import StorePath
 from tests.simulation.delta_model import ModelDelta
 from tests.simulation.ledgers import NAMINGS, of_a_ledger
+from tests.simulation.schedule import REBUILT
 
 Patch = tuple[object, str, Any]
 
@@ -210,6 +212,16 @@ def without_the_archive() -> list[Patch]:
     return [(observing, "with_archive", lambda _, observed: observed)]
 
 
+def without_the_stop_of_a_rebuilt_table() -> list[Patch]:
+    """What is rebuilt through a file is held once a batch has come so far, and read beyond it."""
+    real = cut.pending
+
+    def endless(observed: ObservedState, record: IncarnationRecord, after: Position) -> Any:
+        return real(observed, replace(record, stops_after=None), after)
+
+    return [(cut, "pending", endless), (observing, "pending", endless)]
+
+
 def without_the_ledger() -> list[Patch]:
     """A batch is committed and its order written down nowhere."""
     return [(apply, "write_entry", lambda *_: None)]
@@ -365,6 +377,7 @@ CHOSEN: dict[str, dict[str, Any]] = {
     "comparing_checksums": _CHANGING,
     "writing_down_the_new_etag": _REWRITING,
     "comparing_what_was_read_ahead": _RESTLESS | {"reading_ahead": True},
+    "the_stop_of_a_rebuilt_table": REBUILT,
 }
 """The kind of schedule in which each mutation matters most."""
 _LOSING: dict[str, Any] = {"losing": 0.005, "operating": 0.0}
@@ -422,6 +435,7 @@ NOTICED_BY: dict[str, int] = {
     "comparing_checksums": 1,
     "writing_down_the_new_etag": 1,
     "comparing_what_was_read_ahead": 7,
+    "the_stop_of_a_rebuilt_table": 0,
 }
 """The seed whose schedule goes wrong by the mutation, of the kind chosen for it: run alone
 as long as it does. Any change of the product or of the simulation may shift what a seed does."""

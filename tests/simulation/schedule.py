@@ -33,7 +33,7 @@ from openmirror.protocol.names import Incarnation
 from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
-from openmirror.protocol.sequence import Position
+from openmirror.protocol.sequence import Position, Sequence
 from openmirror.protocol.text_format import TextFormat
 from openmirror.reconcile import clean, maintaining, reconciliation
 from openmirror.reconcile.documents import Documents
@@ -44,7 +44,7 @@ from openmirror.reconcile.reading_ahead import ReadingAhead
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
-from openmirror.table.control import Applied
+from openmirror.table.control import Applied, RequestKind
 from openmirror.table.layout import StorePath
 from openmirror.table.ledger import effective
 from openmirror.table.log import Epoch
@@ -212,6 +212,11 @@ class Schedule:
         """Whether two runners maintain the table as well."""
         self.reading_ahead = False
         """Whether runners read a table's next batch while they commit one."""
+        self.throughs = Random(f"throughs {seed}")
+        self.stopping = 0.0
+        """How often a reseed is one through a file."""
+        self.reseeds = 1
+        """How much likelier than another act it is."""
         self.losing = 0.0
         """How often the control document is lost."""
         self.lost = False
@@ -391,7 +396,14 @@ class Schedule:
                 continue
             often = [self.undrop] * 2, [self.resume] * 3
             act = self.rng.choice(
-                [*often[0], *often[1], self.reseed, self.retry, self.pause, self.accept]
+                [
+                    *often[0],
+                    *often[1],
+                    *[self.reseed] * self.reseeds,
+                    self.retry,
+                    self.pause,
+                    self.accept,
+                ]
             )
             try:
                 act()
@@ -404,7 +416,11 @@ class Schedule:
         requests.undrop(self.ports, FOLDER, _OPERATOR)
 
     def reseed(self) -> None:
-        requests.reseed(self.ports, FOLDER, _OPERATOR)
+        through = None
+        if self.throughs.random() < self.stopping:
+            applied = observe(self.ports, FOLDER).observed.applied
+            through = Sequence(self.throughs.randint(1, max(1, applied)))
+        requests.reseed(self.ports, FOLDER, _OPERATOR, through)
 
     def retry(self) -> None:
         requests.retry(self.ports, FOLDER, _OPERATOR)
@@ -706,6 +722,8 @@ class Schedule:
         decision = self.plan(observed, limits, now)
         if observed.control.hold and observed.log is not None and not isinstance(decision, Held):
             self.is_wrong(f"a held table is not left alone: {_brief(decision)}")
+        if isinstance(decision, Held) and decision.hold and decision.hold.by == _OPERATOR.name:
+            self.count(decision.hold.why.rpartition(" ")[0] or "held")
         if isinstance(decision, Wait) and decision.waiting.kind is WaitKind.GAP:
             number, partition = decision.waiting.sequence, decision.waiting.partition
             holes = getattr(self.publisher, "holes", ())
@@ -727,6 +745,12 @@ class Schedule:
         if decided is None or decided.epoch.number < epoch.number:
             later = f"{decided.kind} {decided.app_id}" if decided else "nothing"
             self.is_wrong(f"{epoch.app_id} lands after {later} was decided")
+        stop = control.record.stops_after if control.record else None
+        if stop is None or decided is None or decided.app_id != epoch.app_id:
+            return
+        behind = [row for row in rows if row.place > stop.sequence]
+        if behind and not control.asks_for(RequestKind.RESEED):
+            self.is_wrong(f"{behind} lands, and the table stops after {stop.sequence}")
 
     def check_order(self, epoch: Epoch, rows: list[Row], applied: Applied | None) -> None:
         """What was applied, and seen to be, keeps its place for good.
@@ -815,3 +839,12 @@ def run_reading_ahead(seed: int) -> Outcome:
 def run_ledger(seed: int) -> Outcome:
     """Run one schedule of a table with a ledger."""
     return run(seed, chosen=of_a_ledger(seed))
+
+
+REBUILT: dict[str, Any] = {"operating": 1.0, "stopping": 0.7, "reseeds": 6, "publishing": 1 / 20}
+"""Operators often have a table rebuilt through a file, and resume it."""
+
+
+def run_rebuilt(seed: int) -> Outcome:
+    """Run one schedule of a table that is rebuilt through its files; every third has a ledger."""
+    return run(seed, chosen=(REBUILT if seed % 3 else of_a_ledger(seed) | REBUILT))

@@ -20,12 +20,20 @@ from openmirror.progress.tables import (
     TableRestored,
 )
 from tests.simulation.mutations import MUTATIONS, NOTICED_BY, chosen_for, mutated
-from tests.simulation.schedule import Outcome, run, run_ledger, run_maintained, run_reading_ahead
+from tests.simulation.schedule import (
+    Outcome,
+    run,
+    run_ledger,
+    run_maintained,
+    run_reading_ahead,
+    run_rebuilt,
+)
 
 DEFAULT_SCHEDULES = 40
 LEDGER_SCHEDULES = 24
 MAINTAINED_SCHEDULES = 6
 AHEAD_SCHEDULES = 16
+REBUILT_SCHEDULES = 9
 PURGES_A_LEDGERS_ENTRY = 43
 LOSES_A_DOCUMENT = 25
 """Enough to show every event: what notices each mutation stands in NOTICED_BY, and the soak runs as
@@ -94,6 +102,14 @@ def test_no_schedule_loses_a_data_file_that_a_maintained_table_needs() -> None:
 def test_no_schedule_goes_wrong_by_what_runners_read_ahead() -> None:
     events = assert_all_right(range(AHEAD_SCHEDULES), run_reading_ahead)
     assert events["taken"] > 20
+
+
+def test_a_table_that_is_rebuilt_through_a_file_stops_there_and_goes_on_when_it_is_resumed() -> (
+    None
+):
+    outcomes = one_by_one(range(REBUILT_SCHEDULES), run_rebuilt)
+    assert not [outcome for outcome in outcomes if outcome.wrong]
+    assert sum(outcome.counts.get("rebuilt through", 0) for outcome in outcomes) > 20
 
 
 @pytest.mark.soak

@@ -19,7 +19,8 @@ from tests.harness.command_line import Root, run
 from tests.harness.publishing import parquet, table
 
 VERBS = [
-    *("up", "drain", "serve", "status", "history", "validate", "check", "publish", "pause"),
+    *("up", "drain", "serve", "status", "history", "validate", "check"),
+    *("as-of", "readers", "publish", "pause"),
     *(
         "resume",
         "retry",

@@ -11,6 +11,7 @@ from openmirror.plan.observed import DeletePolicy, ObservedState
 from openmirror.plan.overwrites import accepted
 from openmirror.plan.rules import still_holds
 from openmirror.plan.soft_deletes import marks
+from openmirror.plan.stopping import hold_of_stop
 from openmirror.plan.times import first_seen
 from openmirror.plan.transitions.history import how_it_ended, with_end, with_end_by
 from openmirror.plan.transitions.incarnations import with_etags, with_record
@@ -65,6 +66,15 @@ def undrop_carried_out(control: ControlDocument, seen: Planned) -> ControlDocume
     if decision.scope is not HeldBy.TABLE:
         return control
     return replace(control, hold=decision.hold, request=None)
+
+
+def came_to_its_stop(control: ControlDocument, seen: Planned) -> ControlDocument:
+    """What was rebuilt through a file is held there, and goes on once it is resumed."""
+    hold, record = hold_of_stop(seen.observed), seen.observed.record
+    if hold is None or record is None:
+        return control
+    control = with_record(control, replace(control.record_of(record.incarnation), stops_after=None))
+    return replace(control, hold=control.hold or hold)
 
 
 def undrop_came_too_late(control: ControlDocument, seen: Planned) -> ControlDocument:
@@ -154,6 +164,7 @@ def hard_deletes_came(control: ControlDocument, seen: Planned) -> ControlDocumen
 RULES: tuple[ObservationRule, ...] = (
     applied_caught_up,
     undrop_carried_out,
+    came_to_its_stop,
     undrop_came_too_late,
     problem_began,
     problem_ended,

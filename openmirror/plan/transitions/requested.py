@@ -22,6 +22,7 @@ from openmirror.table.control import (
     Request,
     RequestKind,
     Skip,
+    StopAfter,
 )
 
 
@@ -43,13 +44,24 @@ def resumed(control: ControlDocument) -> ControlDocument:
     return replace(control, hold=None)
 
 
+def with_stop(
+    control: ControlDocument, record: IncarnationRecord, stop: StopAfter | None
+) -> ControlDocument:
+    """No file behind the stop is read, and the table is held there; None: all are."""
+    if record.stops_after == stop:
+        return control
+    return with_record(control, replace(record, stops_after=stop))
+
+
 def retried(control: ControlDocument) -> ControlDocument:
     """The recorded problem and its failures are forgotten: the table is checked anew."""
     return replace(control, problem=None, failures=None)
 
 
 def asked(control: ControlDocument, kind: RequestKind, act: Act) -> ControlDocument:
-    """A request waits for the runner; one that was open before is given up."""
+    """A request waits for the runner; one that was open before is given up, with its stop."""
+    if control.asks_for(RequestKind.RESEED) and control.record is not None:
+        control = with_stop(control, control.record, None)
     return replace(control, request=Request(kind, act.at, act.by, act.why))
 
 

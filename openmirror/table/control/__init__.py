@@ -23,6 +23,7 @@ from openmirror.table.control.incarnation_record import (
     IncarnationRecord,
     Overwrites,
     Skip,
+    StopAfter,
     Truncated,
 )
 from openmirror.table.control.maintenance import (
@@ -66,6 +67,7 @@ __all__ = [
     "StepDone",
     "StepFailed",
     "StepKind",
+    "StopAfter",
     "Truncated",
     "Unregistered",
 ]

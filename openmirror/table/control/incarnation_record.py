@@ -51,6 +51,16 @@ class Skip:
 
 
 @dataclass(frozen=True)
+class StopAfter:
+    """A reseed ends with this file, and the table is held there."""
+
+    sequence: Sequence
+    by: str
+    at: datetime
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Archived:
     """Up to which number files had been moved to the archive within one hour."""
 
@@ -97,6 +107,8 @@ class IncarnationRecord:
     ignored: Overwrites | None = None
     """Applied files that were written over with others, which the table's policy ignores."""
     truncated: Truncated | None = None
+    stops_after: StopAfter | None = None
+    """Until the table has come there and is held, or somebody has it go on."""
 
     @property
     def archived_through(self) -> int:

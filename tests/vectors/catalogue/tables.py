@@ -407,6 +407,33 @@ _REPAIRED = [
         step(asked("reseed")),
         expected=expect(_OUT, (2, "Oslo"), applied=2),
     ),
+    vector(
+        "tables/reseeded-through-a-file",
+        "A table that is built again through a file is as it was after that file, and held there",
+        "4.4",
+        step(keys("id"), _FIRST, file(2, f"m {_IN}", (4, 2, "Oslo")), file(3, _IN, _NEW)),
+        step(asked("reseed", through=2), file(4, _IN, (4, "Bonn"))),
+        step(),
+        expected=expect(_OUT, _OLD, (2, "Oslo"), applied=2, state="held"),
+    ),
+    vector(
+        "tables/reseeded-through-a-file-and-resumed",
+        "A table that was built again through a file goes on with the next one when it is resumed",
+        "4.4",
+        step(keys("id"), _FIRST, file(2, f"m {_IN}", (4, 2, "Oslo")), file(3, _IN, _NEW)),
+        step(asked("reseed", through=1)),
+        step(asked("resume"), file(4, f"m {_IN}", (2, 2, None))),
+        expected=expect(_OUT, _OLD, _NEW, applied=4),
+    ),
+    vector(
+        "tables/reseeded-through-a-gap",
+        "What was given up is not waited for by a table that is built again through it",
+        "3.4 4.4",
+        step(keys("id"), _FIRST, file(3, _IN, (3, "Bern")), file(5, _IN, _NEW)),
+        step(asked("skip", through=4)),
+        step(asked("reseed", through=4)),
+        expected=expect(_OUT, _OLD, (3, "Bern"), applied=3, state="held"),
+    ),
 ]
 
 _NAMED = [

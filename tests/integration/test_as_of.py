@@ -1,0 +1,91 @@
+"""What `as-of` prints does read what it says, and others' changes are known for what they are."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from openmirror.deltalog import PastReplay
+from openmirror.operate.as_of import UpTo, as_of
+from openmirror.operate.past_statements import statements
+from openmirror.plan.as_of import AsOf
+from openmirror.plan.decisions import Idle
+from openmirror.plan.maintenance_steps import RemoveMarked
+from openmirror.protocol.sequence import Sequence
+from tests.integration.test_policies import settings
+from tests.zone import Mirror, Zone, bag
+
+PLACES = ['it\'s `a` "place" of 5 % grün']
+
+
+def asked(mirror: Mirror, number: int) -> AsOf:
+    reader = PastReplay(mirror.ports.store)
+    return as_of(mirror.ports, reader, mirror.table("t"), UpTo(sequence=Sequence(number))).as_of
+
+
+def applied(mirror: Mirror, number: int, marker: int, *ids: int) -> None:
+    rows = {"__rowMarker__": [marker] * len(ids), "id": list(ids)}
+    mirror.zone.put("t", number, rows)
+    assert isinstance(mirror.reconcile_until_idle("t"), Idle)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_what_is_printed_for_each_reader_reads_the_version(
+    tmp_path: Path, spark: Any, place: str
+) -> None:
+    zone = Zone(tmp_path / place)
+    zone.landing.mkdir(parents=True)
+    mirror = Mirror(zone, spark)
+    zone.metadata("t", {"keyColumns": ["id"]})
+    for number in range(1, 4):
+        applied(mirror, number, 4, number)
+    found = asked(mirror, 2).found
+    assert found is not None
+    expected = bag([{"id": 1}, {"id": 2}])
+    table = mirror.observed("t").table
+    texts = {one.reader: one.text for one in statements(zone.root, table, found.version)}
+    read = [row.asDict() for row in spark.sql(texts.pop("Spark SQL")).collect()]
+    assert bag(read) == expected
+    texts.pop("DuckDB")
+    for text in texts.values():
+        imports, expression = text.split("; ")
+        names: dict[str, Any] = {}
+        exec(imports, names)
+        assert bag(pa.table(eval(expression, names)).to_pylist()) == expected
+
+
+def test_what_somebody_else_writes_is_in_every_version_until_a_reseed(mirror: Mirror) -> None:
+    mirror.zone.metadata("t", {"keyColumns": ["id"]})
+    applied(mirror, 1, 4, 1)
+    path = mirror.delta_path("t")
+    write_deltalake(path, pa.table({"id": [99]}), mode="append")
+    applied(mirror, 2, 4, 2)
+    assert asked(mirror, 1).is_exact
+    second = asked(mirror, 2)
+    assert not second.is_exact
+    assert second.found is not None
+    assert second.found.run.changed is not None
+    assert second.found.run.changed.operation == "WRITE"
+
+
+def test_what_purge_after_removes_is_nobody_elses_doing(mirror: Mirror) -> None:
+    settings(mirror.zone, delete="soft")
+    mirror.zone.metadata("t", {"keyColumns": ["id"]})
+    applied(mirror, 1, 4, 1, 2)
+    applied(mirror, 2, 2, 1)
+    later = datetime.now(UTC) + timedelta(days=1)
+    mirror.engine.maintain(mirror.observed("t").table, RemoveMarked(before=later))
+    assert [row["id"] for row in mirror.rows("t")] == [2]
+    applied(mirror, 3, 4, 3)
+    before, after = asked(mirror, 2), asked(mirror, 3)
+    assert before.is_exact
+    assert before.found is not None
+    assert not before.found.run.lacks_marked
+    assert after.is_exact
+    assert after.found is not None
+    assert after.found.run.lacks_marked
