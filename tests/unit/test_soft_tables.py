@@ -14,7 +14,7 @@ from openmirror.plan import Batch
 from openmirror.plan.decisions import Apply, Idle
 from openmirror.plan.maintaining import Due, survey_due
 from openmirror.plan.maintenance_steps import RemoveMarked
-from openmirror.plan.soft_deletes import PROPERTY
+from openmirror.plan.soft_deletes import MARKS, marks
 from openmirror.ports import CommitResult, Step
 from openmirror.progress.tables import MaintenanceFailed, TableMaintained
 from openmirror.protocol.names import TableFolder, TablePath
@@ -113,11 +113,11 @@ def test_a_batch_that_a_former_version_decided_has_a_time_as_well() -> None:
 
 def test_the_log_says_that_deletes_are_soft_and_a_table_goes_on_so() -> None:
     world = Soft()
-    assert world.log.properties == {PROPERTY: "soft"}
+    assert world.log.properties == {MARKS.property: "soft"}
     assert world.log.schema.names[-1] == "_deleted_at"
     world.say(delete="hard")
     world.batch()
-    assert world.log.properties == {PROPERTY: "soft"}
+    assert world.log.properties == {MARKS.property: "soft"}
     assert world.warned == ["TableSettingUnmet"]
 
 
@@ -126,7 +126,7 @@ def test_hard_deletes_come_with_the_next_batch_once_they_are_confirmed() -> None
     world.say()
     confirm_hard_deletes(world.ports, ORDERS, ME)
     assert world.warned == [Word.REQUESTED]
-    assert world.log.properties == {PROPERTY: "soft"}, "nothing happens to a table without files"
+    assert marks(world.log), "nothing happens to a table without files"
     world.batch()
     assert (world.log.properties, world.warned) == ({}, [])
     assert "_deleted_at" not in world.log.schema.names
