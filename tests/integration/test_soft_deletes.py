@@ -105,13 +105,15 @@ def test_hard_deletes_come_back_in_one_commit_of_the_next_batch(
     mirror.reconcile_until_idle("t")
     settings(mirror.zone)
     confirm_hard_deletes(mirror.ports, mirror.table("t"), Operator("ann"))
+    assert maintain_table(mirror.ports, mirror.engine, mirror.table("t"))
+    assert deleted(mirror) == {3: None}
     mirror.zone.put("t", 2, changes(row))
     mirror.reconcile_until_idle("t")
     log = mirror.observed("t").log
     assert isinstance(log, TableLog)
     assert (log.schema.names, log.clustering) == (("id", "at"), ("id",))
     assert MARKS.property not in log.properties
-    assert mirror.versions("t") == 2
+    assert mirror.versions("t") == 3
     mirror.zone.put("t", 3, changes((2, 3)))
     mirror.reconcile_until_idle("t")
     assert [row["id"] for row in mirror.rows("t")] == [row[1]]

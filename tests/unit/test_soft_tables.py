@@ -133,6 +133,22 @@ def test_hard_deletes_come_with_the_next_batch_once_they_are_confirmed() -> None
     assert world.control(ORDERS).hard_deletes is None
 
 
+def test_what_is_marked_goes_at_once_when_hard_deletes_are_confirmed() -> None:
+    world = Soft(maintenance="off")
+    world.say(maintenance="off")
+    assert (world.due, maintain_table(world.ports, world.engine, ORDERS)) == (Due.NOT, False)
+    confirm_hard_deletes(world.ports, ORDERS, ME)
+    assert world.due is Due.NOW, "a drain does it as well"
+    assert maintain_table(world.ports, world.engine, ORDERS)
+    assert removed(world) == [world.clock()]
+    assert (world.due, maintain_table(world.ports, world.engine, ORDERS)) == (Due.NOT, False)
+    assert marks(world.log), "until the next batch takes the column away as well"
+    world.land(ORDERS, 2)
+    assert maintain_table(world.ports, world.engine, ORDERS) is False, "that batch does it"
+    world.reconcile_until_idle(ORDERS)
+    assert (world.log.properties, len(removed(world))) == ({}, 1)
+
+
 def test_a_confirmation_is_given_up_when_deletes_are_soft_again() -> None:
     world = Soft()
     world.say()
