@@ -5,13 +5,16 @@ The simulation must notice every one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
 
 from openmirror.plan import (
+    Batch,
     ObservedState,
     batching,
     cleanup,
@@ -20,6 +23,7 @@ from openmirror.plan import (
     ordering,
     overwrites,
     rules,
+    soft_deletes,
     table,
 )
 from openmirror.plan.decisions import Continue
@@ -279,6 +283,27 @@ def without_writing_down_the_new_etag() -> list[Patch]:
     return [(observed_rules, "accepted", lambda _: ())]
 
 
+def without_the_time_of_the_decision() -> list[Patch]:
+    """Each attempt at a batch writes a time of its own."""
+    seconds = itertools.count()
+
+    def as_of(batch: Batch, _: object) -> Batch:
+        now = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(seconds))
+        return replace(batch, decided_at=now)
+
+    return [(Batch, "as_of", as_of)]
+
+
+def without_the_property_of_soft_deletes() -> list[Patch]:
+    """Rows are marked in a table whose log does not say so."""
+    return [(batching, "with_properties", lambda features, *_: features)]
+
+
+def without_going_on_to_mark_rows() -> list[Patch]:
+    """What mirroring.json says now is how deletes are, whatever rows the table has."""
+    return [(soft_deletes, "marks", lambda _: False)]
+
+
 MUTATIONS: dict[str, Callable[[], list[Patch]]] = {
     name.removeprefix("without_"): made
     for name, made in list(globals().items())
@@ -347,6 +372,9 @@ _REWRITING: dict[str, Any] = {
 }
 """Files are written again with the bytes that they have."""
 
+_MARKING: dict[str, Any] = {"marking": True, "failing": 0.01, "kills": 0.01}
+"""Deletes are soft, now and then."""
+
 CHOSEN: dict[str, dict[str, Any]] = {
     **dict.fromkeys(MUTATIONS, _RESTLESS),
     "manifests_in_cleanup": _CHANGING,
@@ -358,6 +386,9 @@ CHOSEN: dict[str, dict[str, Any]] = {
     "checksums": _REWRITING,
     "comparing_checksums": _CHANGING,
     "writing_down_the_new_etag": _REWRITING,
+    "the_time_of_the_decision": _MARKING,
+    "the_property_of_soft_deletes": _MARKING,
+    "going_on_to_mark_rows": _MARKING,
 }
 """The kind of schedule in which each mutation matters most."""
 _LOSING: dict[str, Any] = {"losing": 0.005, "operating": 0.0}
@@ -414,6 +445,9 @@ NOTICED_BY: dict[str, int] = {
     "checksums": 0,
     "comparing_checksums": 1,
     "writing_down_the_new_etag": 1,
+    "the_time_of_the_decision": 1,
+    "the_property_of_soft_deletes": 0,
+    "going_on_to_mark_rows": 2,
 }
 """The seed whose schedule goes wrong by the mutation, of the kind chosen for it: run alone
 as long as it does. Any change of the product or of the simulation may shift what a seed does."""
