@@ -243,8 +243,8 @@ def confirm_hard_deletes(
 ) -> None:
     """Allow that rows go which are marked as deleted, for `delete: hard` in mirroring.json.
 
-    A table that has marked rows goes on marking until then. The next batch removes them for good,
-    and the column _deleted_at with them.
+    A table that has marked rows goes on marking until then. They are removed for good once it has
+    nothing to do, or with its next batch, which takes the column _deleted_at away as well.
 
     \b
     Example:

@@ -13,6 +13,7 @@ from openmirror.columnar.file_rows import RowsInMemory, TooLarge, read_file
 from openmirror.columnar.folding import ChangePlaces, Fold, fold
 from openmirror.columnar.growing import NotGrown, grown
 from openmirror.columnar.keys import bounds, numbered
+from openmirror.columnar.lineage import lineage_places, with_lineage
 from openmirror.columnar.soft_folding import LIVE, SoftFold, fold_softly
 from openmirror.formats.arrow_types import arrow_type
 from openmirror.plan import Batch
@@ -108,6 +109,7 @@ def _folded(batch: Batch, files: Sequence[RowsInMemory]) -> FoldedBatch:
         deletes=int(np.isin(markers, [Marker.DELETE.value, Marker.TRUNCATE.value]).sum()),
         first_truncated=_first_truncated(batch, files),
     )
+    columns = with_lineage(columns, batch, [len(file.markers) for file in files], markers)
     [truncates] = np.nonzero(markers == Marker.TRUNCATE)
     if len(truncates):
         # Nothing comes of what was before the last of them, nor of its own row.
@@ -121,7 +123,7 @@ def _folded(batch: Batch, files: Sequence[RowsInMemory]) -> FoldedBatch:
         soft_fold = _all_live(fold(numbered(keys, len(markers)), markers))
     else:
         soft_fold = fold_softly(numbered(keys, len(markers)), markers)
-    fold_of, rows = soft_fold.fold, _table(columns, soft_fold.fold)
+    fold_of, rows = soft_fold.fold, _table(columns, soft_fold, lineage_places(batch))
     if batch.soft is not None:
         rows = _with_times(rows, placed, batch, soft_fold.deleted_by)
     return FoldedBatch(
@@ -151,9 +153,16 @@ def _all_live(folded: Fold) -> SoftFold:
     return SoftFold(folded, np.full(len(folded.values), LIVE))
 
 
-def _table(columns: Sequence[pa.ChunkedArray], folded: Fold) -> pa.Table:
-    places = pa.array(folded.values)
-    arrays = [column.take(places) for column in columns]
+def _table(
+    columns: Sequence[pa.ChunkedArray], soft_fold: SoftFold, of_writers: frozenset[int]
+) -> pa.Table:
+    """The rows that a batch leaves; `of_writers` are columns that a mark writes too."""
+    folded, by = soft_fold.fold, soft_fold.deleted_by
+    values = pa.array(folded.values)
+    writers = pa.array(np.where(by == LIVE, folded.values, by)) if of_writers else values
+    arrays = [
+        column.take(writers if at in of_writers else values) for at, column in enumerate(columns)
+    ]
     arrays += [
         pa.array([str(kind) for kind in folded.kinds], pa.string()),
         pa.array(folded.may_insert),

@@ -238,6 +238,15 @@ class Switches(_Section):
         "_deleted_at; at least 1h. Longer gone ones are removed for good, up to a tenth of that "
         "later (an hour to a day). Left out: they stay.",
     )
+    lineage: StrictBool | None = Field(
+        default=None,
+        description="Whether each row says which change wrote it last, in five more columns: "
+        "_file, _sequence, _row (counted from 1), _decided_at and _operation. What was written "
+        "before it was set has NULL there, and so has what is written once it is false again. "
+        "Tables of live databases get three more where it is set for the mirror: _op (what "
+        "happened to the row last: c, r or u), _last_op_id (where that stands in the database's "
+        "log, as text that sorts in its order) and _source_ts (when it happened). Left out: false.",
+    )
     type_change: TypeChange | None = Field(
         default=None,
         description="What happens when a column's type grows. rewrite (default): the batch "
@@ -396,13 +405,6 @@ class MirrorSwitches(Switches):
 
     model_config = ConfigDict(title="The section of openmirror")
 
-    lineage: StrictBool | None = Field(
-        default=None,
-        description="Whether tables of live databases get three more columns: _op (what happened "
-        "to the row last: c, r or u), _last_op_id (where that stands in the database's log, as "
-        "text that sorts in its order) and _source_ts (when it happened). Rows that landed before "
-        "it was set have NULL there. Left out: they do not.",
-    )
     streams: Annotated[list[StreamSource], AfterValidator(_different_topics)] = Field(
         default_factory=list,
         description="Streams of databases that land in this mirror, for as long as `openmirror up` "

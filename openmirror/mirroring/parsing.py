@@ -50,7 +50,7 @@ class Mirroring:
     mounted: frozenset[TableName] | None = None
     """The folded names of the only tables that are mirrored; None where all are."""
     lineage: bool = False
-    """Whether tables of live databases have columns of their changes' origin."""
+    """Whether those of live databases have columns of their changes' origin."""
     streams: tuple[DeclaredTopic, ...] = ()
     """Streams of databases that land in it."""
 
@@ -101,6 +101,7 @@ def _policy(
         delete=_first(own.delete, mirror.delete) or usual.delete,
         deleted_at=_first(own.deleted_at, mirror.deleted_at) or None,
         purge_after=_first(own.purge_after, mirror.purge_after),
+        lineage=bool(_first(own.lineage, mirror.lineage)),
         zoneless=_first(own.zoneless_timestamps, mirror.zoneless_timestamps) or usual.zoneless,
         binary_text=_first(own.binary_text, mirror.binary_text),
         fractions=_first(own.fractions, mirror.fractions),

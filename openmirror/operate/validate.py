@@ -17,9 +17,11 @@ from openmirror.plan.facts import FileFacts, LandedFile
 from openmirror.plan.file_format import assumed, text_of
 from openmirror.plan.observed import TablePolicy, UnexpectedName, read_rules
 from openmirror.plan.ordering import in_order
+from openmirror.plan.own_columns import own_columns
+from openmirror.plan.own_group import reserved_column
 from openmirror.plan.read_rules import ReadRules
 from openmirror.plan.rules import frozen_rules, table_rules
-from openmirror.plan.soft_deletes import deletes_of, reserved_column, wrong_time_column
+from openmirror.plan.soft_deletes import wrong_time_column
 from openmirror.plan.times import is_ahead
 from openmirror.plan.transitions.incarnations import with_record
 from openmirror.ports import Entry, FileStore, Inspector, RowReader
@@ -355,11 +357,11 @@ class _Check:
         policy = self.observed.policy
         how = read_rules(frozen, policy if isinstance(policy, TablePolicy) else TablePolicy())
         kind = BatchKind.REPLACE if self._applied is None else BatchKind.EXTEND
-        deletes = deletes_of(self.observed, frozen, kind)
+        own = own_columns(self.observed, frozen, kind)
         knows_keys = not isinstance(self.observed.metadata, Broken)
         schema: TableSchema | None = None
         if self._applied is not None and isinstance(self._applied.log, TableLog):
-            schema = deletes.before(self._applied.log.schema)
+            schema = own.deletes.before(self._applied.log.schema)
         for landed in self.observed.files.values():
             if self._is_done(landed):
                 continue
@@ -367,13 +369,13 @@ class _Check:
             if not landed.is_folder and not landed.twin:
                 file = _with_facts(self.inspector, landed, self.observed)
             stop = check_file(self.observed, file, frozen, self.limits, self.observed.at)
-            stop = stop or reserved_column(self.observed, file, deletes)
+            stop = stop or reserved_column(self.observed, file, own.groups)
             file = adapted(self.observed, frozen, schema or TableSchema(), file)
             merged = stop or merge_file(self.observed, schema or TableSchema(), file)
             if isinstance(merged, TableSchema):
-                merged = wrong_time_column(self.observed, file, merged, deletes) or merged
+                merged = wrong_time_column(self.observed, file, merged, own.deletes) or merged
             if isinstance(merged, TableSchema):
-                schema = deletes.after(merged)
+                schema = own.after(merged)
             else:
                 yield replace(_stopped(merged), file=file.name)
             if stop is None and file.facts is not None:

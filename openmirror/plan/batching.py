@@ -21,14 +21,9 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures, features_of, features_of_new
 from openmirror.plan.observed import Limits, ObservedState, TablePolicy
 from openmirror.plan.opening import Opening
-from openmirror.plan.soft_deletes import (
-    Deletes,
-    deletes_of,
-    foreign_column,
-    reserved_column,
-    with_soft_deletes,
-    wrong_time_column,
-)
+from openmirror.plan.own_columns import OwnColumns, own_columns
+from openmirror.plan.own_group import foreign_column, reserved_column, with_properties
+from openmirror.plan.soft_deletes import wrong_time_column
 from openmirror.plan.times import counted_from
 from openmirror.plan.unique_keys import unique_at
 from openmirror.protocol.rules import Broken
@@ -71,19 +66,19 @@ def _batch(
     limits: Limits,
     now: datetime,
 ) -> Batch | Stop | Idle:
-    deletes = deletes_of(observed, rules, opening.kind)
-    if foreign := foreign_column(observed, deletes, opening.kind):
+    own = own_columns(observed, rules, opening.kind)
+    if foreign := foreign_column(observed, own.groups, rules, opening.kind):
         return foreign
-    table = deletes.before(table)
+    table = own.deletes.before(table)
     leaves_more = False
     if opening.decided:
-        exact = _as_decided(observed, opening.decided, rules, table, limits, now, deletes)
+        exact = _as_decided(observed, opening.decided, rules, table, limits, now, own)
         if not isinstance(exact, tuple):
             return exact
         files, union = exact
         first, last = opening.decided.first, opening.decided.last
     else:
-        cut = cut_batch(observed, rules, after, table, limits, now, deletes)
+        cut = cut_batch(observed, rules, after, table, limits, now, own)
         if not cut.files:
             return cut.stop or Idle()
         files, union, leaves_more = cut.files, cut.union, cut.leaves_more
@@ -100,28 +95,29 @@ def _batch(
         frozen=rules,
         union=union,
         policy=observed.policy,
-        features=_features(observed, opening, union, deletes),
+        features=_features(observed, opening, union, own),
         applied=observed.applied,
         may_create=observed.log is None and observed.retained is None,
         is_decided=opening.decided is not None,
         reread_through=observed.ledger.reread_through,
         unique_at=unique_at(observed) if opening.kind is BatchKind.EXTEND else None,
-        soft=deletes.soft,
-        hardens=deletes.hardens,
+        soft=own.deletes.soft,
+        hardens=own.deletes.hardens,
+        lineage=own.lineage,
         leaves_more=leaves_more,
     )
 
 
 def _features(
-    observed: ObservedState, opening: Opening, union: SchemaUnion, deletes: Deletes
+    observed: ObservedState, opening: Opening, union: SchemaUnion, own: OwnColumns
 ) -> TableFeatures:
     policy, log = observed.policy, observed.log
     assert isinstance(policy, TablePolicy)
     if opening.kind is BatchKind.REPLACE or not isinstance(log, TableLog):
-        return with_soft_deletes(features_of_new(policy, union.schema), deletes, None)
+        return with_properties(features_of_new(policy, union.schema), own.groups, None)
     known = observed.control.maintenance
     live_bytes = known.found.bytes if known and known.found else 0
-    return with_soft_deletes(features_of(policy, union, log, live_bytes), deletes, log)
+    return with_properties(features_of(policy, union, log, live_bytes), own.groups, log)
 
 
 def _as_decided(
@@ -131,22 +127,22 @@ def _as_decided(
     table: TableSchema,
     limits: Limits,
     now: datetime,
-    deletes: Deletes,
+    own: OwnColumns,
 ) -> tuple[tuple[LandedFile, ...], SchemaUnion] | Stop:
     files = tuple(observed.files[manifest.sequence] for manifest in decided.files)
     schema = table
     taken: list[LandedFile] = []
     for found in files:
         stop = check_file(observed, found, rules, limits, now)
-        if stop := stop or reserved_column(observed, found, deletes):
+        if stop := stop or reserved_column(observed, found, own.groups):
             return stop
         file = adapted(observed, rules, schema, found)
         merged = merge_file(observed, schema, file)
         if isinstance(merged, Pause):
             return merged
-        if wrong := wrong_time_column(observed, file, merged, deletes):
+        if wrong := wrong_time_column(observed, file, merged, own.deletes):
             return wrong
-        schema = deletes.after(merged)
+        schema = own.after(merged)
         taken.append(file)
     union = union_schema(table, schema)
     assert not isinstance(union, Broken)  # schema was merged from table step by step

@@ -18,8 +18,10 @@ from openmirror.plan.observed import (
     WholeFloats,
     ZonelessTimestamps,
 )
+from openmirror.plan.own_columns import OwnColumns
+from openmirror.plan.own_group import reserved_column
 from openmirror.plan.rules import problem_of, still_holds
-from openmirror.plan.soft_deletes import Deletes, reserved_column, wrong_time_column
+from openmirror.plan.soft_deletes import wrong_time_column
 from openmirror.plan.times import counted_from
 from openmirror.protocol.counts import counted
 from openmirror.protocol.rules import Broken, Code
@@ -81,7 +83,7 @@ def cut_batch(
     table: TableSchema,
     limits: Limits,
     now: datetime,
-    deletes: Deletes,
+    own: OwnColumns,
 ) -> Cut:
     """The longest run of good files after a position, within the limits (ARCHITECTURE §3).
 
@@ -108,7 +110,7 @@ def cut_batch(
             passed[sequence_group] = stop
             stop = None
             continue
-        if stop := stop or reserved_column(observed, item, deletes):
+        if stop := stop or reserved_column(observed, item, own.groups):
             break
         item = adapted(observed, rules, schema, item)
         assert item.facts is not None
@@ -116,7 +118,7 @@ def cut_batch(
         if isinstance(merged, Pause):
             stop = merged
             break
-        if stop := wrong_time_column(observed, item, merged, deletes):
+        if stop := wrong_time_column(observed, item, merged, own.deletes):
             break
         rows, size = rows + item.facts.rows, size + item.size
         # Without a typed column there would be no table, and nothing would ever be applied.
@@ -125,7 +127,7 @@ def cut_batch(
             leaves_more = True
             break
         files.append(item)
-        schema = deletes.after(merged)
+        schema = own.after(merged)
     union = union_schema(table, schema)
     assert not isinstance(union, Broken)  # schema was merged from table step by step
     if passed:

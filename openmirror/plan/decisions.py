@@ -11,6 +11,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
 from openmirror.plan.observed import InsertPolicy, TablePolicy, read_rules
 from openmirror.plan.read_rules import ReadRules
+from openmirror.protocol.lineage import Lineage
 from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rows import Marker, SoftDeletes
 from openmirror.protocol.schema import SchemaUnion
@@ -98,6 +99,8 @@ class Batch:
     """How deleted rows are marked; None where they are removed."""
     hardens: bool = False
     """Whether it ends soft deletes: marked rows go, and the column that says so."""
+    lineage: Lineage = Lineage.NONE
+    """What its rows say of the changes that wrote them."""
     decided_at: datetime | None = None
     """When it was decided, the same in each attempt to apply it; None before."""
     leaves_more: bool = False

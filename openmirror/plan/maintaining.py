@@ -8,10 +8,10 @@ from enum import StrEnum
 from openmirror.plan.decisions import Apply, Decision, Idle
 from openmirror.plan.maintenance import portion_of
 from openmirror.plan.maintenance_steps import MaintenanceMode, MaintenancePolicy, RemoveMarked
-from openmirror.plan.observed import ObservedState, TablePolicy
+from openmirror.plan.observed import DeletePolicy, ObservedState, TablePolicy
 from openmirror.plan.retention import kept_for
 from openmirror.plan.soft_deletes import marks
-from openmirror.table.control import BatchKind, Maintenance
+from openmirror.table.control import Act, BatchKind, Maintenance
 from openmirror.table.log import TableLog
 
 _LEFT_ALONE = timedelta(hours=1)
@@ -36,7 +36,7 @@ def survey_due(observed: ObservedState, decision: Decision) -> Due:
     if is_asked_for(observed, decision) or is_pressing(observed, decision):
         return Due.NOW
     removal = removal_due(observed, decision)
-    if removal is not None and _is_overdue(observed, removal):
+    if removal is not None and (_allowed(observed) or _is_overdue(observed, removal)):
         return Due.NOW
     is_idle = isinstance(decision, Idle)
     is_due = survey_is_due(observed, decision) or (is_idle and removal is not None)
@@ -46,21 +46,36 @@ def survey_due(observed: ObservedState, decision: Decision) -> Due:
 def removal_due(observed: ObservedState, decision: Decision) -> RemoveMarked | None:
     """The rows that were deleted so long ago that the policy has them removed, once in a while.
 
-    Whoever maintains the table's files, nobody else knows of these.
+    Whoever maintains the table's files, nobody else knows of these. Where an operator allowed that
+    all marked rows go, they do at once; of a table that has a batch to apply they go with that.
     """
     policy, log = observed.policy, observed.log
     if not isinstance(policy, TablePolicy) or not isinstance(log, TableLog) or not marks(log):
         return None
-    if policy.purge_after is None or not is_safe(observed, decision):
+    if not is_safe(observed, decision):
         return None
     known = observed.control.maintenance or Maintenance()
     if _backs_off(known, observed.at) and known.asked is None:
+        return None
+    if allowed := _allowed(observed):
+        is_done = known.removed_through is not None and known.removed_through >= allowed.at
+        if is_done or not isinstance(decision, Idle):
+            return None
+        return RemoveMarked(before=max(observed.at, allowed.at))
+    if policy.purge_after is None:
         return None
     before, usual = observed.at - policy.purge_after, policy.purge_after / 10
     portion = _SHORTEST if known.asked else min(_DAY, max(_SHORTEST, usual))
     if known.removed_through is not None and before - known.removed_through < portion:
         return None
     return RemoveMarked(before=before)
+
+
+def _allowed(observed: ObservedState) -> Act | None:
+    """Who allowed that marked rows go, as the policy asks."""
+    policy = observed.policy
+    asks = isinstance(policy, TablePolicy) and policy.delete is DeletePolicy.HARD
+    return observed.control.hard_deletes if asks else None
 
 
 def _is_overdue(observed: ObservedState, removal: RemoveMarked) -> bool:

@@ -96,6 +96,8 @@ class TablePolicy:
     """The publisher's column that says when a row was deleted; None: our own clock does."""
     purge_after: timedelta | None = None
     """How long marked rows stay; None: for good."""
+    lineage: bool = False
+    """Whether each row says which change wrote it last."""
     zoneless: ZonelessTimestamps = ZonelessTimestamps.UTC
     binary_text: BinaryText | None = None
     """None: not declared, so what may be either is refused."""

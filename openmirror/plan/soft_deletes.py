@@ -1,4 +1,4 @@
-"""Whether a table's deletes are soft, whose `_deleted_at` is, and what may not be (PROTOCOL §5.8).
+"""Whether a table's deletes are soft, and what may not be (PROTOCOL §5.8).
 
 The table's own log says whether rows may be marked in it, whatever mirroring.json says now: nothing
 but an operator's word, or a replace of all rows, makes deletes hard again.
@@ -7,12 +7,12 @@ but an operator's word, or a replace of all rows, makes deletes hard again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from openmirror.plan.decisions import Pause
 from openmirror.plan.facts import LandedFile
-from openmirror.plan.features import TableFeatures
 from openmirror.plan.observed import DeletePolicy, ObservedState, TablePolicy
+from openmirror.plan.own_group import OwnGroup
 from openmirror.plan.rules import problem_of
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import DELETED_AT, SoftDeletes
@@ -21,9 +21,15 @@ from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.table.control import BatchKind, FrozenOptions
 from openmirror.table.log import TableLog
 
-PROPERTY = "openmirror.delete"
-"""Of a table that has a column `_deleted_at` of ours: `soft`."""
-_COLUMN = Column(DELETED_AT, ColumnType("timestamp"))
+MARKS = OwnGroup(
+    columns=(Column(DELETED_AT, ColumnType("timestamp")),),
+    property="openmirror.delete",
+    value=DeletePolicy.SOFT.value,
+    what="the one that says when a row was deleted",
+    asked_by="its deletes are to be soft",
+    without="Set delete to hard",
+)
+"""What a table has whose deletes are soft."""
 _TIMES = ("timestamp", "timestamp_ntz", "date")
 
 
@@ -42,12 +48,6 @@ class Deletes:
             return table
         return TableSchema(tuple(c for c in table.columns if c.name != DELETED_AT))
 
-    def after(self, schema: TableSchema) -> TableSchema:
-        """The schema with our column behind those that are there, once any is."""
-        if self.soft is None or not schema.columns or schema.find(DELETED_AT):
-            return schema
-        return TableSchema((*schema.columns, _COLUMN))
-
 
 def deletes_of(observed: ObservedState, rules: FrozenOptions, kind: BatchKind) -> Deletes:
     """How a batch of this kind deletes; for one that replaces the table the policy alone counts."""
@@ -64,43 +64,7 @@ def deletes_of(observed: ObservedState, rules: FrozenOptions, kind: BatchKind) -
 
 def marks(log: TableLog) -> bool:
     """Whether rows of a table may be marked as deleted."""
-    return log.properties.get(PROPERTY) == DeletePolicy.SOFT.value
-
-
-def with_soft_deletes(
-    features: TableFeatures, deletes: Deletes, log: TableLog | None
-) -> TableFeatures:
-    """With what says so in the table's log; `log` is None where the table is created."""
-    if deletes.soft is None or (log is not None and marks(log)):
-        return features
-    properties = (*features.properties, (PROPERTY, DeletePolicy.SOFT.value))
-    return replace(features, properties=properties)
-
-
-def foreign_column(observed: ObservedState, deletes: Deletes, kind: BatchKind) -> Pause | None:
-    """A table that is to mark rows in a column that its publisher made."""
-    log = observed.log
-    if deletes.soft is None or kind is BatchKind.REPLACE or not isinstance(log, TableLog):
-        return None
-    if marks(log) or log.schema.find(DELETED_AT) is None:
-        return None
-    detail = (
-        f"the table has a column {DELETED_AT!r} of its publisher, and its deletes are to be soft"
-    )
-    remedy = (
-        "Set delete to hard for this table in mirroring.json; or have the publisher call its "
-        "column something else, in a folder that is made again."
-    )
-    return Pause(problem_of(observed, Broken(Code.COLUMN_NAME_RESERVED, detail, remedy)))
-
-
-def reserved_column(observed: ObservedState, file: LandedFile, deletes: Deletes) -> Pause | None:
-    """A file with a column that has the name of ours."""
-    found = file.facts.schema.find(DELETED_AT) if file.facts and deletes.soft else None
-    if found is None:
-        return None
-    detail = f"the column {found.name!r} has the name of the one that says when a row was deleted"
-    return Pause(problem_of(observed, Broken(Code.COLUMN_NAME_RESERVED, detail), file))
+    return MARKS.are_in(log)
 
 
 def wrong_time_column(

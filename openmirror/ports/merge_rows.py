@@ -83,7 +83,8 @@ class FoldedBatch:
     rows: Any
     """A `pyarrow.Table`: data columns by position in the types of the batch's union, `kind` as
     text, `may_insert` as a truth value. Where deletes are soft also `deleted`, as a truth value;
-    `_deleted_at` is then NULL wherever the decision's time is still to be written."""
+    `_deleted_at` is then NULL wherever the decision's time is still to be written, and so is
+    `_decided_at` of lineage in every row."""
     needs: MergeNeeds
     truncates: bool
     """Whether the table is emptied before these rows."""

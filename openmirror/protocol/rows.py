@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import IntEnum
 from typing import Any
 
+from openmirror.protocol.lineage import LINEAGE, Lineage
 from openmirror.protocol.names import fold_case
 
 Value = object
@@ -33,6 +34,11 @@ class Marker(IntEnum):
     """Removes every row of the table; its own row says nothing else (PROTOCOL §5.7)."""
     PARTIAL_UPDATE = 101
     """Replaces every row that has the key, but for its absent columns (PROTOCOL §5.7)."""
+
+    @property
+    def operation(self) -> str:
+        """What lineage calls it."""
+        return EXTENSION_NAMES.get(self, self.name.lower())
 
 
 PUBLISHED = frozenset({Marker.INSERT, Marker.UPDATE, Marker.DELETE, Marker.UPSERT})
@@ -88,6 +94,10 @@ class ChangeFile:
 
     columns: tuple[str, ...]
     changes: Sequence[Change]
+    name: str = ""
+    """From the table folder on; lineage alone asks for it, and for its number."""
+    number: int = 0
+    """In the table's order: its own, or the one of the ledger."""
 
 
 @dataclass(frozen=True)
@@ -110,6 +120,7 @@ class Table:
     """The `ConditionalUpdateColumn`: older changes do not count for a row (PROTOCOL §5.6)."""
     soft: SoftDeletes | None = None
     """None where a delete removes its rows; always in a table without keys."""
+    lineage: Lineage = Lineage.NONE
 
     @property
     def rows(self) -> list[dict[str, Value]]:
@@ -125,11 +136,12 @@ def empty_table(
     key_columns: Iterable[str],
     version_column: str | None = None,
     soft: SoftDeletes | None = None,
+    lineage: Lineage = Lineage.NONE,
 ) -> Table:
     """A table before its first change file."""
     keys = tuple(fold_case(name) for name in key_columns)
     version = fold_case(version_column) if version_column else None
-    return Table(keys, [], {}, version, soft if keys else None)
+    return Table(keys, [], {}, version, soft if keys else None, lineage)
 
 
 def interpret(
@@ -138,12 +150,13 @@ def interpret(
     version_column: str | None = None,
     soft: SoftDeletes | None = None,
     decided_at: Value = None,
+    lineage: Lineage = Lineage.NONE,
 ) -> Table:
     """The table that these files in this order give; the definition of "right" (PROTOCOL §5.3).
 
     Values of the version column must be of one type, which can be ordered.
     """
-    table = empty_table(key_columns, version_column, soft)
+    table = empty_table(key_columns, version_column, soft, lineage)
     for file in files:
         apply_file(table, file, decided_at)
     return table
@@ -152,20 +165,21 @@ def interpret(
 def apply_file(table: Table, file: ChangeFile, decided_at: Value = None) -> None:
     """Apply one file to the table in place, row by row.
 
-    `decided_at` is when its batch was decided; a table whose deletes are soft needs it.
+    `decided_at` is when its batch was decided; soft deletes and lineage need it.
 
     Raises ValueError for a marker that needs a key on a table without key columns, and
     NoRowToUpdate; what came before in the file has been applied then.
     """
     known = {fold_case(column) for column in table.columns}
     table.columns += [column for column in file.columns if fold_case(column) not in known]
-    if table.soft and table.columns and DELETED_AT not in table.columns:
-        table.columns.append(DELETED_AT)
+    if table.columns:
+        table.columns += [name for name in _ours(table) if name not in table.columns]
     for at, change in enumerate(file.changes):
         if change.marker not in WITHOUT_KEY and not table.key_columns:
             raise ValueError(f"row marker {change.marker.value} needs key columns")
         key = tuple(_comparable(change.row.get(name)) for name in table.key_columns)
         rows = table._rows.setdefault(key, [])
+        change = _with_lineage(table, file, at, change, decided_at)
         match change.marker:
             case Marker.INSERT:
                 rows.append(change.row)
@@ -185,6 +199,24 @@ def apply_file(table: Table, file: ChangeFile, decided_at: Value = None) -> None
                     rows[:] = _without(table, rows, change, decided_at)
 
 
+def _ours(table: Table) -> tuple[str, ...]:
+    """The columns that no file has, which the table gets with its first one."""
+    marks = (DELETED_AT,) if table.soft else ()
+    return (*marks, *(LINEAGE if table.lineage is Lineage.WRITTEN else ()))
+
+
+def _with_lineage(
+    table: Table, file: ChangeFile, at: int, change: Change, decided_at: Value
+) -> Change:
+    """The change with its own place, so that whatever it writes has that."""
+    if table.lineage is Lineage.NONE:
+        return change
+    place: tuple[Value, ...] = (None,) * len(LINEAGE)
+    if table.lineage is Lineage.WRITTEN:
+        place = (file.name, file.number, at + 1, decided_at, change.marker.operation)
+    return replace(change, row={**change.row, **dict(zip(LINEAGE, place, strict=True))})
+
+
 def _live(table: Table, rows: list[Row]) -> list[Row]:
     """Those that no delete has marked."""
     return rows if table.soft is None else [row for row in rows if row.get(DELETED_AT) is None]
@@ -195,9 +227,11 @@ def _without(table: Table, rows: list[Row], change: Change, decided_at: Value) -
     version = None if change.marker is Marker.TRUNCATE else table.version_column
     if table.soft is None:
         return [row for row in rows if not counts_for(change, row, version)]
-    when = deleted_at(change, table.soft, decided_at)
+    marked = {DELETED_AT: deleted_at(change, table.soft, decided_at)}
+    if table.lineage is not Lineage.NONE:
+        marked |= {name: change.row[name] for name in LINEAGE}
     return [
-        {**row, DELETED_AT: when}
+        {**row, **marked}
         if row.get(DELETED_AT) is None and counts_for(change, row, version)
         else row
         for row in rows

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
 from openmirror.plan.features import CHANGE_DATA_FEED
-from openmirror.plan.soft_deletes import PROPERTY
+from openmirror.plan.soft_deletes import MARKS
 from openmirror.ports import Transaction
 from openmirror.ports.merge_rows import (
     KIND,
@@ -27,6 +27,7 @@ from openmirror.protocol.schema import ColumnType, TableSchema
 from openmirror.spark.altering import properties_in_sql, set_properties
 from openmirror.spark.features import TYPE_WIDENING, column_mapping, needs_mapping
 from openmirror.spark.frames import ABSENT, MergeRows, named, quoted, same_key, sql_type
+from openmirror.spark.markers import RowPlace
 from openmirror.spark.soft_deletes import SoftColumns
 from openmirror.spark.transacting import TAKEN, condition_of, writer
 from openmirror.spark.version_column import matches_that_count, version_column_of
@@ -69,7 +70,7 @@ def begin_anew(
     schema = batch.union.schema
     properties = {**_properties(session, table), **column_mapping(schema.names)}
     if batch.hardens:
-        properties.pop(PROPERTY, None)
+        properties.pop(MARKS.property, None)
     return _create_or_replace(
         named(rows, schema), batch, table, transaction, batch_record, properties
     )
@@ -127,9 +128,12 @@ def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> N
     if needs.updates:
         builder = builder.whenMatchedUpdate(updates, {**sets, **_kept(batch, absent)})
     if needs.marks:
-        ours = quoted(DELETED_AT)
-        is_mark = f"s.{kind} = '{MergeKind.MARK}'"
-        builder = builder.whenMatchedUpdate(is_mark, {ours: f"s.{ours}"})
+        written = SoftColumns.of(batch).written
+        names = zip(positional(len(schema.columns)), sets.items(), strict=True)
+        of_mark: dict[str, str | Column] = {
+            name: value for position, (name, value) in names if position in written
+        }
+        builder = builder.whenMatchedUpdate(f"s.{kind} = '{MergeKind.MARK}'", of_mark)
     if needs.inserts:
         builder = builder.whenNotMatchedInsert(
             f"s.{kind} = '{MergeKind.PLAIN_INSERT}'"
@@ -209,7 +213,7 @@ def overwrite(
         changes = changes.withColumn("marked", F.col(KIND) == MergeKind.UNMARK)
         keys = [*keys, "marked"]
         changing = dict.fromkeys(data, changed & (F.col(KIND) != MergeKind.MARK))
-        changing[soft.deleted_at] = changed
+        changing |= dict.fromkeys(soft.written, changed)
     old = present_rows(session, table, batch).coalesce(1).select("*", *own)
     joined = old.alias("t").join(changes.hint("shuffle_hash").alias("s"), same_key(keys), "full")
     lasts = F.col(KIND).isin(MergeKind.UPDATE, MergeKind.MARK)
@@ -238,10 +242,10 @@ def rewrite(
     batch_record: str,
     *,
     only_inserts: bool,
-    marks_all: bool = False,
+    truncate: RowPlace | None = None,
 ) -> dict[str, str]:
     """Commit the whole table anew with the batch applied: for types that grew, and truncates of a
-    table whose deletes are soft (`marks_all`).
+    table whose deletes are soft, of which `truncate` is the first.
 
     The table is read lazily inside the writing query, so that the read takes the transaction's
     own snapshot: a commit that lands before the write is included, one that lands during it is a
@@ -259,7 +263,8 @@ def rewrite(
         version_column = version_column_of(batch)
         position = positions_of(schema, [version_column.name])[0] if version_column else None
         soft = SoftColumns.of(batch) if batch.soft else None
-        left = _changed(old, changes, data, keys, position, soft, marks_all=marks_all)
+        all_marked = soft.written_at(batch, truncate) if soft and truncate else {}
+        left = _changed(old, changes, data, keys, position, soft, all_marked)
         rows = left.unionByName(plain_inserts)
     return begin_anew(session, rows, batch, table, transaction, batch_record)
 
@@ -389,10 +394,12 @@ def _changed(
     keys: list[str],
     version_column: str | None,
     soft: SoftColumns | None,
-    *,
-    marks_all: bool,
+    all_marked: Mapping[str, Column],
 ) -> DataFrame:
-    """Old rows with updates and deletes applied, and the updates that match no row."""
+    """Old rows with updates and deletes applied, and the updates that match no row.
+
+    `all_marked` is what is written into each live row that no change of the batch matches.
+    """
     matches, live = same_key(keys), old
     deletes, updates = matches_that_count(f"s.{KIND}", version_column)
     if soft is not None:
@@ -405,16 +412,13 @@ def _changed(
         changes_it = updates
         if ABSENT in changes.columns:
             changes_it = updates & ~F.array_contains(F.col(f"s.{ABSENT}"), column)
-        if soft is not None and column == soft.deleted_at:
+        own = F.col(f"t.{column}")
+        if soft is not None and column in soft.written:
             changes_it = changes_it | (F.col(f"s.{KIND}") == MergeKind.MARK)
-            own = F.col(f"t.{column}")
-            own = F.coalesce(own, soft.decided) if marks_all else own
-            return (
-                F.when(F.col(f"s.{KIND}").isNull(), own)
-                .when(changes_it, F.col(f"s.{column}"))
-                .otherwise(F.col(f"t.{column}"))
-            )
-        return F.when(changes_it, F.col(f"s.{column}")).otherwise(F.col(f"t.{column}"))
+            if all_marked:
+                is_left = F.col(f"s.{KIND}").isNull() & ~soft.is_marked("t")
+                own = F.when(is_left, all_marked[column]).otherwise(own)
+        return F.when(changes_it, F.col(f"s.{column}")).otherwise(own)
 
     # NULL, where no change has the key or one does not count, is neither.
     kept = joined.where(~F.coalesce(deletes, F.lit(False))).select(

@@ -201,13 +201,14 @@ class SparkEngine:
             case Commit.BEGIN_ANEW:
                 deferred = committing.begin_anew(session, _as_first_rows(rows.frame), *written)
             case Commit.REWRITE:
-                only_inserts = prepared.counts.only_inserts
+                # Truncates that mark rows are for Spark to fold.
+                truncates = prepared.marked.truncates if isinstance(prepared, SparkPrepared) else ()
                 deferred = committing.rewrite(
                     session,
                     rows.frame,
                     *written,
-                    only_inserts=only_inserts,
-                    marks_all=prepared.truncates,
+                    only_inserts=prepared.counts.only_inserts,
+                    truncate=next(iter(truncates), None),
                 )
             case Commit.APPEND:
                 committing.append(rows.frame, *written)

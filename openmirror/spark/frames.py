@@ -5,7 +5,7 @@ User columns are called c0, c1 … while a batch is underway (`ports.merge_rows`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -42,6 +42,16 @@ def sql_type(kind: ColumnType) -> str:
 def micros(moment: datetime) -> int:
     """Microseconds since 1970, as Spark counts them."""
     return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def moment(at: datetime) -> Column:
+    """One moment, for every row."""
+    return F.timestamp_micros(F.lit(micros(at)))
+
+
+def in_place(columns: Sequence[str], values: Mapping[str, Column]) -> list[Column]:
+    """These columns, some of them with other values."""
+    return [values.get(name, F.col(name)).alias(name) for name in columns]
 
 
 def same_key(keys: Sequence[str]) -> Column:

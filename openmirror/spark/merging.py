@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from openmirror.plan import Batch
@@ -17,10 +17,12 @@ from openmirror.ports.merge_rows import (
     positional,
     positions_of,
 )
+from openmirror.protocol.lineage import DECIDED_AT, Lineage
 from openmirror.spark import committing
 from openmirror.spark.folding import fold
-from openmirror.spark.frames import MergeRows, sql_type
+from openmirror.spark.frames import MergeRows, in_place, moment, sql_type
 from openmirror.spark.interpreting import interpreted
+from openmirror.spark.lineage import with_lineage
 from openmirror.spark.markers import after_last_truncate
 from openmirror.spark.partial_folding import fold_partial
 from openmirror.spark.prepared import FoldedPrepared, SparkPrepared
@@ -70,9 +72,7 @@ def merge_rows(
     """The merge rows of a batch; `table` is what they are merged into, if anything."""
     if isinstance(prepared, FoldedPrepared):
         frame = session.createDataFrame(prepared.folded.rows, _schema(batch))
-        if batch.soft is not None:
-            data = positional(len(batch.union.schema.columns))
-            frame = SoftColumns.of(batch).with_decision(frame, data)
+        frame = _as_decided(frame, batch)
         # So many rows are one file, whatever the number of cores.
         return MergeRows(frame.coalesce(1), prepared.folded.needs)
     folded = _folded if batch.soft is None else _folded_softly
@@ -89,10 +89,27 @@ def _schema(batch: Batch) -> str:
     return ", ".join([*typed, *ours])
 
 
+def _as_decided(folded: DataFrame, batch: Batch) -> DataFrame:
+    """A batch that was folded before, with the time of its decision where that is to stand."""
+    schema, values = batch.union.schema, dict[str, Column]()
+    if batch.lineage is Lineage.WRITTEN:
+        assert batch.decided_at is not None  # nothing is committed before it is decided
+        [position] = positions_of(schema, [DECIDED_AT])
+        values[position] = moment(batch.decided_at)
+    if batch.soft is not None:
+        soft = SoftColumns.of(batch)
+        values[soft.deleted_at] = soft.when_folded()
+    if not values:
+        return folded
+    data = positional(len(schema.columns))
+    return folded.select(*in_place(data, values), KIND, MAY_INSERT)
+
+
 def _folded(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFrame:
     schema, marked = batch.union.schema, prepared.marked
     data = positional(len(schema.columns))
     changes = _in_few_tasks(after_last_truncate(prepared.changes, marked), prepared)
+    changes = with_lineage(changes, batch)
     if prepared.counts.only_inserts:
         return _plain_inserts(changes, data)
     keys = positions_of(schema, batch.frozen.key_columns)
@@ -114,11 +131,11 @@ def _folded(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFra
 def _folded_softly(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFrame:
     schema, marked = batch.union.schema, prepared.marked
     data = positional(len(schema.columns))
-    changes = _in_few_tasks(prepared.changes, prepared)
+    changes = with_lineage(_in_few_tasks(prepared.changes, prepared), batch)
     if prepared.counts.only_inserts:
         return _plain_inserts(changes, data)
     keys, soft = positions_of(schema, batch.frozen.key_columns), SoftColumns.of(batch)
-    changes = truncates_as_deletes(changes, marked.truncates, keys)
+    changes = truncates_as_deletes(changes, marked.truncates, keys, batch)
     column = version_column_of(batch)
     if column is not None:
         [version_column] = positions_of(schema, [column.name])

@@ -21,15 +21,19 @@ from pyspark.sql import functions as F
 from openmirror.plan import Batch
 from openmirror.ports.merge_rows import DELETED, KIND, MAY_INSERT, MergeKind, positions_of
 from openmirror.protocol.rows import DELETED_AT, UPDATES, Marker
-from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, micros
+from openmirror.spark.frames import ABSENT, MARKER, ROW, SEQUENCE, in_place, moment
+from openmirror.spark.lineage import lineage_of, lineage_positions, with_lineage
+from openmirror.spark.markers import RowPlace
 
 
 @dataclass(frozen=True)
 class SoftColumns:
-    """Where a batch has its times of deletion."""
+    """Where a batch has its times of deletion, and what else a delete writes into a row."""
 
     deleted_at: str
     """The position of our own column, such as c3."""
+    lineage: tuple[str, ...]
+    """Positions of the columns of lineage, where the table has them."""
     time_column: str | None
     """The position of the publisher's, where the policy names one."""
     decided_at: datetime
@@ -42,12 +46,17 @@ class SoftColumns:
         schema, named = batch.union.schema, batch.soft.time_column
         [deleted_at] = positions_of(schema, [DELETED_AT])
         time_column = positions_of(schema, [named])[0] if named else None
-        return cls(deleted_at, time_column, batch.decided_at)
+        return cls(deleted_at, tuple(lineage_positions(batch)), time_column, batch.decided_at)
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """What a delete writes into a row that it marks."""
+        return (self.deleted_at, *self.lineage)
 
     @property
     def decided(self) -> Column:
         """When the batch was decided."""
-        return F.timestamp_micros(F.lit(micros(self.decided_at)))
+        return moment(self.decided_at)
 
     def when(self, change: Column | None = None) -> Column:
         """When a delete says that its rows were deleted; `change` is a struct that has its row."""
@@ -60,15 +69,22 @@ class SoftColumns:
         """Whether a row of the table is marked; `frame` is the alias that it has in a join."""
         return F.col(f"{frame}.{self.deleted_at}" if frame else self.deleted_at).isNotNull()
 
-    def with_decision(self, folded: DataFrame, data: Sequence[str]) -> DataFrame:
-        """A batch that was folded before, with the time of its decision where it has no other."""
-        own = F.col(self.deleted_at)
-        when = F.when(F.col(DELETED), F.coalesce(own, self.decided))
-        return folded.select(*self.in_place(data, when), KIND, MAY_INSERT)
+    def when_folded(self) -> Column:
+        """The time of a row that was folded before its batch was decided."""
+        return F.when(F.col(DELETED), F.coalesce(F.col(self.deleted_at), self.decided))
 
-    def in_place(self, data: Sequence[str], value: Column) -> list[Column]:
-        """The data columns with this value in ours."""
-        return [(value if name == self.deleted_at else F.col(name)).alias(name) for name in data]
+    def written_at(self, batch: Batch, truncate: RowPlace) -> dict[str, Column]:
+        """What a truncate writes into each row that it marks."""
+        of_lineage = lineage_of(batch, truncate, Marker.TRUNCATE)
+        return {self.deleted_at: self.decided, **of_lineage}
+
+    def marked_by(self, delete: Column) -> dict[str, Column]:
+        """What a row has that was marked by a delete, a struct with `when`; NULL: by none."""
+        own = {
+            name: F.when(delete.isNotNull(), delete[name]).otherwise(F.col(name))
+            for name in self.lineage
+        }
+        return {self.deleted_at: delete["when"], **own}
 
 
 def split_softly(
@@ -82,14 +98,15 @@ def split_softly(
     update = marker.isin([kind.value for kind in UPDATES])
     with_u = changes.select("*", F.max(F.when(update, at)).over(by_key).alias("u"))
     late = (marker == Marker.DELETE.value) & (u.isNull() | (at > u))
-    late_delete = F.when(late, F.struct(SEQUENCE, ROW, soft.when().alias("when")))
+    late_delete = F.when(late, F.struct(SEQUENCE, ROW, soft.when().alias("when"), *soft.lineage))
     timed = with_u.select(
         "*",
         late.alias("late"),
         F.min(F.when(late, at)).over(by_key).alias("first"),
-        F.when(late, soft.when()).otherwise(F.min(late_delete).over(behind)["when"]).alias("when"),
+        F.coalesce(late_delete, F.min(late_delete).over(behind)).alias("by"),
     ).select(
-        *soft.in_place(data, F.col("when")), SEQUENCE, ROW, MARKER, ABSENT, "late", "u", "first"
+        *in_place(data, soft.marked_by(F.col("by"))),
+        *(SEQUENCE, ROW, MARKER, ABSENT, "late", "u", "first"),
     )
     marking = timed.where(F.col("late") & u.isNull() & (at == first)).select(
         *data, F.lit(MergeKind.MARK).alias(KIND), F.lit(False).alias(MAY_INSERT)
@@ -106,13 +123,14 @@ def with_unmarking(folded: DataFrame) -> DataFrame:
 
 
 def truncates_as_deletes(
-    changes: DataFrame, truncates: Sequence[tuple[int, int]], keys: Sequence[str]
+    changes: DataFrame, truncates: Sequence[RowPlace], keys: Sequence[str], batch: Batch
 ) -> DataFrame:
     """With a delete of each key of the batch at each truncate; other keys are the commit's."""
     if not truncates:
         return changes
     real = changes.where(F.col(MARKER) != Marker.TRUNCATE.value)
     places = changes.sparkSession.createDataFrame(list(truncates), f"{SEQUENCE} long, {ROW} long")
+    places = with_lineage(places.withColumn(MARKER, F.lit(Marker.TRUNCATE.value)), batch)
     kinds = {field.name: field.dataType for field in changes.schema}
     of_each_key = real.select(*keys).distinct().crossJoin(F.broadcast(places))
     deletes = of_each_key.withColumn(MARKER, F.lit(Marker.DELETE.value))

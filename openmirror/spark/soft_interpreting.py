@@ -80,11 +80,18 @@ def _interpreted(
 
 
 def _as_left(changes: Column, one: Column, data: Sequence[str], soft: SoftColumns) -> Column:
-    """A row that is left, with the time at which it was deleted."""
-    values = changes[one["at"]]["values"]
-    when = F.when(one["by"] == AS_IT_WAS, values[soft.deleted_at]).when(
-        one["by"].isNotNull(), soft.when(changes[one["by"]]["values"])
-    )
+    """A row that is left, with what the delete wrote into it that marked it."""
+    values, by = changes[one["at"]]["values"], one["by"]
+    is_new = by.isNotNull() & (by != AS_IT_WAS)
+    delete = changes[by]["values"]
+    written = {soft.deleted_at: soft.when(delete)} | {n: delete[n] for n in soft.lineage}
     return F.struct(
-        *((when if name == soft.deleted_at else values[name]).alias(name) for name in data)
+        *(
+            (
+                F.when(is_new, written[name]).otherwise(values[name])
+                if name in written
+                else values[name]
+            ).alias(name)
+            for name in data
+        )
     )

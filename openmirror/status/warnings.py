@@ -72,8 +72,9 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
         yield Warn(
             Word.REQUESTED,
             f"hard deletes confirmed on {at_second(allowed.at)} by "
-            f"{by_whom(allowed.by, allowed.why)}; the next batch removes the marked rows",
-            "Nothing to do; `delete: soft` in mirroring.json keeps them after all.",
+            f"{by_whom(allowed.by, allowed.why)}; the marked rows go once the table has nothing "
+            "to do, and the column with the next batch",
+            "Nothing to do; `delete: soft` in mirroring.json keeps what is marked from then on.",
         )
     if control.failures and not isinstance(decision, Pause):
         failures = control.failures

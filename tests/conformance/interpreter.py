@@ -33,6 +33,7 @@ from openmirror.plan.observed import (
 )
 from openmirror.plan.read_rules import Fractions
 from openmirror.ports import Entry
+from openmirror.protocol.lineage import LINEAGE, Lineage
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
 from openmirror.protocol.names import TableName, TablePath, fold_case, is_reserved, table_name
 from openmirror.protocol.naming_scheme import (
@@ -104,6 +105,8 @@ class _Folder:
     """The incarnation of the folder that the rows are of; None to begin anew."""
     marks: bool = False
     """Whether its deletes are soft."""
+    has_lineage: bool = False
+    """Whether it has columns of lineage, filled or not."""
     confirmed: bool = False
     """Whether somebody allowed that marked rows go."""
     has_lost: bool = False
@@ -288,7 +291,7 @@ class Interpreter:
             file = files[sequence]
             if file.is_file() and (file.name, file.read_bytes()) in folder.skipped:
                 continue
-            self._apply(folder, file, metadata)
+            self._apply(folder, file, metadata, file.name, sequence)
             folder.applied, folder.frozen = sequence, metadata
 
     def _apply_in_turn(self, folder: _Folder, parsed: list[Filed], rules: TableMetadata) -> None:
@@ -339,7 +342,7 @@ class Interpreter:
 
     def _apply_next(self, folder: _Folder, one: Filed, rules: TableMetadata) -> None:
         try:
-            self._apply(folder, one.path, rules)
+            self._apply(folder, one.path, rules, one.name, folder.applied + 1)
         except _Stop as stop:
             if "waiting" in stop.state:
                 of = {"sequence": str(one.number), "partition": one.partition}
@@ -348,7 +351,9 @@ class Interpreter:
         folder.done.contents[one.name], folder.done.ages[one.name] = one.content, one.age
         folder.applied, folder.frozen = folder.applied + 1, rules
 
-    def _apply(self, folder: _Folder, file: Path, rules: TableMetadata) -> None:
+    def _apply(
+        self, folder: _Folder, file: Path, rules: TableMetadata, name: str, number: int
+    ) -> None:
         facts = self._facts(file, rules.text)
         keyless = [key for key in rules.key_columns if facts.schema.find(key) is None]
         if keyless and facts.rows:
@@ -363,13 +368,13 @@ class Interpreter:
             folder.schema, folder.marks = TableSchema(left), False
             folder.table = without_marked(folder.table)
         folder.confirmed = False
-        soft = _soft(folder, rules)
-        self._check_names(folder, facts.schema, soft, file)
+        soft, lineage = _soft(folder, rules), _lineage(folder)
+        self._check_names(folder, facts.schema, soft, lineage, rules, file)
         union = union_schema(folder.schema, in_table(incoming, folder.schema, zoneless))
         stops = folder.policy.type_change is TypeChange.STOP
         if not isinstance(union, SchemaUnion) or (stops and union.widened):
             raise _pause(Code.SCHEMA_MERGE_FAILURE, file.name)
-        seen = _with_deleted_at(union.schema, soft)
+        seen = _with_ours(union.schema, soft, lineage)
         if soft and soft.time_column and seen.columns and not _has_time(seen, soft.time_column):
             raise _pause(Code.MIRROR_SETTINGS_INVALID, file.name)
         losing = Losing(folder.policy, rules)
@@ -386,7 +391,7 @@ class Interpreter:
             known -= {fold_case(name) for name in rules.key_columns}
             if absent is not None and (rules.version_column or not absent or absent - known):
                 raise _pause(Code.ROW_MARKER_INVALID, file.name)
-        table = table_in(folder.table, seen, rules.key_columns, rules.version_column, soft)
+        table = table_in(folder.table, seen, rules.key_columns, rules.version_column, soft, lineage)
         upserts = folder.policy.insert is InsertPolicy.UPSERT and rules.key_columns
         changes = [
             Change(
@@ -397,18 +402,32 @@ class Interpreter:
             for marker, absent, row in rows
         ]
         try:
-            apply_file(table, ChangeFile(facts.schema.names, changes), datetime.now(UTC))
+            changed = ChangeFile(facts.schema.names, changes, name, number)
+            apply_file(table, changed, datetime.now(UTC))
         except NoRowToUpdate:
             raise _pause(Code.NO_ROW_TO_UPDATE, file.name) from None
         folder.schema, folder.table, folder.marks = seen, table, soft is not None
+        folder.has_lineage = lineage is not Lineage.NONE
         folder.has_lost |= losing.has_lost
 
     def _check_names(
-        self, folder: _Folder, found: TableSchema, soft: SoftDeletes | None, file: Path
+        self,
+        folder: _Folder,
+        found: TableSchema,
+        soft: SoftDeletes | None,
+        lineage: Lineage,
+        rules: TableMetadata,
+        file: Path,
     ) -> None:
-        if soft and not folder.marks and folder.schema.find(DELETED_AT):
+        ours = {DELETED_AT} if soft else set[str]()
+        kept = {DELETED_AT} if soft and folder.marks else set[str]()
+        if lineage is not Lineage.NONE:
+            ours.update(LINEAGE)
+            kept.update(LINEAGE if folder.has_lineage else ())
+        declared = fold_case(rules.version_column or "")
+        if declared in ours or any(folder.schema.find(name) for name in ours - kept):
             raise _pause(Code.COLUMN_NAME_RESERVED)
-        if soft and found.find(DELETED_AT):
+        if any(found.find(name) for name in ours):
             raise _pause(Code.COLUMN_NAME_RESERVED, file.name)
 
     def _facts(self, file: Path, text: TextFormat | None) -> FileFacts:
@@ -436,10 +455,22 @@ def _soft(folder: _Folder, rules: TableMetadata) -> SoftDeletes | None:
     return SoftDeletes(folder.policy.deleted_at) if asked and rules.key_columns else None
 
 
-def _with_deleted_at(schema: TableSchema, soft: SoftDeletes | None) -> TableSchema:
-    if soft is None or not schema.columns or schema.find(DELETED_AT):
-        return schema
-    return TableSchema((*schema.columns, Column(DELETED_AT, ColumnType("timestamp"))))
+def _lineage(folder: _Folder) -> Lineage:
+    """What is no longer asked for stays as empty columns, until its rows are replaced."""
+    if folder.policy.lineage:
+        return Lineage.WRITTEN
+    return Lineage.EMPTY if folder.has_lineage else Lineage.NONE
+
+
+_TYPES = ("string", "long", "long", "timestamp", "string")
+
+
+def _with_ours(schema: TableSchema, soft: SoftDeletes | None, lineage: Lineage) -> TableSchema:
+    ours = [(DELETED_AT, "timestamp")] if soft else []
+    if lineage is Lineage.WRITTEN:
+        ours += zip(LINEAGE, _TYPES, strict=True)
+    new = [Column(name, ColumnType(kind)) for name, kind in ours if not schema.find(name)]
+    return TableSchema((*schema.columns, *new)) if schema.columns else schema
 
 
 def _has_time(schema: TableSchema, name: str) -> bool:
@@ -585,11 +616,13 @@ def table_in(
     keys: Iterable[str],
     version_column: str | None,
     soft: SoftDeletes | None = None,
+    lineage: Lineage = Lineage.NONE,
 ) -> Table:
     """The same rows in the types of this schema, under these keys; marked ones stay so."""
     now = empty_table(keys, version_column, soft)
     rows = [row_in(row, schema) for row in table.rows]
     apply_file(now, ChangeFile(tuple(table.columns), [Change(Marker.INSERT, row) for row in rows]))
+    now.lineage = lineage  # from now on: these rows were written before
     return now
 
 

@@ -129,7 +129,7 @@ class ReferenceEngine(PaperEngine):
             marker, absent = read_marker.marker, read_marker.absent
             kind = batch.insert_marker if marker is Marker.INSERT else marker
             changes.append(Change(kind, row_in(row, batch.union.schema), absent))
-        return ChangeFile(facts.schema.names, changes)
+        return ChangeFile(facts.schema.names, changes, file.name, int(file.sequence))
 
     def commit(
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
@@ -155,7 +155,7 @@ class ReferenceEngine(PaperEngine):
         table = self._tables.get(old.table_id) if old else None
         known, schema = table or empty_table(()), batch.union.schema
         known = without_marked(known) if batch.hardens else known
-        return table_in(known, schema, keys, version_column, batch.soft)
+        return table_in(known, schema, keys, version_column, batch.soft, batch.lineage)
 
     def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None

@@ -408,7 +408,7 @@ def test_the_vectors_are_small() -> None:
 def _rules_of_protocol() -> set[str]:
     """The sections of §2 to §7, and the numbered rules of §3 and of its sections."""
     text = PROTOCOL.read_text(encoding="utf-8")
-    sections = set(re.findall(r"^###? ([2-7](?:\.\d)?)\.? ", text, re.MULTILINE))
+    sections = set(re.findall(r"^###? ([2-7](?:\.\d+)?)\.? ", text, re.MULTILINE))
     third = text.partition("\n## 3")[2].partition("\n## 4")[0]
     ports = re.split(r"^### (3\.\d) ", "3\n" + third, flags=re.MULTILINE)
     for section, part in zip(["3", *ports[1::2]], ports[0::2], strict=True):

@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from openmirror.protocol.lineage import DECIDED_AT
 from openmirror.protocol.names import TablePath
 from openmirror.protocol.rows import DELETED_AT
 from openmirror.protocol.schema import Column, ColumnType
@@ -161,7 +162,7 @@ def encoded(row: Mapping[str, Any], columns: Iterable[Column]) -> list[Any]:
 
 def _is_of_this_run(name: str, value: Any) -> bool:
     """Whether it is the time at which a batch was decided: publishers' times are older."""
-    if name != DELETED_AT or not isinstance(value, date):
+    if name not in (DELETED_AT, DECIDED_AT) or not isinstance(value, date):
         return False
     return as_moment(value) > datetime.now(UTC) - timedelta(days=1)
 

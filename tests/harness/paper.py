@@ -18,7 +18,7 @@ from openmirror.deltalog import LogReplay
 from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
 from openmirror.plan.maintenance_steps import Compact, MaintenanceStep, RemoveMarked
-from openmirror.plan.soft_deletes import PROPERTY
+from openmirror.plan.soft_deletes import MARKS
 from openmirror.ports import ABSENT, BadFile, CommitResult, Counts, FileStore, Prepared, Transaction
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.names import TableFolder
@@ -113,7 +113,7 @@ class PaperEngine:
             create,
             replaces=replaces,
             properties=dict(batch.features.properties),
-            without=(PROPERTY,) if batch.hardens else (),
+            without=(MARKS.property,) if batch.hardens else (),
         )
 
     def commit_without_rows(

@@ -107,6 +107,20 @@ def test_a_new_column_is_merged_and_a_missing_one_becomes_null(table: Watched) -
     assert found == [(0, "A", None), (FAR, "b", None), (3 * FAR, "d", None)]
 
 
+def test_rows_that_are_replaced_have_the_place_of_what_replaced_them(table: Watched) -> None:
+    settings(table.mirror.zone, deletionVectors=True, lineage=True)
+    upserts(table, "a", "b", "c")
+    table.apply((UPDATE, FAR, "B"), (UPSERT, 9 * FAR, "d"))
+    assert table.chosen == [Commit.REPLACE, Commit.REPLACE_KEYS]
+    found = sorted(
+        (r["id"], r["_sequence"], r["_row"], r["_operation"]) for r in table.mirror.rows("t")
+    )
+    assert found == [
+        (0, 1, 1, "upsert"), (FAR, 2, 1, "update"), (2 * FAR, 1, 3, "upsert"),
+        (9 * FAR, 2, 2, "upsert"),
+    ]  # fmt: skip
+
+
 def when_chosen(patch: Patch, act: Callable[[], None]) -> None:
     """Do something once, between the choice of the commit and its beginning."""
     inner = engine.replace_keys

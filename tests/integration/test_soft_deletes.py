@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from openmirror.operate.requests import Operator, confirm_hard_deletes
-from openmirror.plan.soft_deletes import PROPERTY
+from openmirror.plan.soft_deletes import MARKS
 from openmirror.ports import Step
 from openmirror.reconcile.maintaining import maintain_table
 from openmirror.table import layout
@@ -48,12 +48,12 @@ def deleted(mirror: Mirror) -> dict[int, Any]:
 def test_rows_have_the_time_of_the_decision_whoever_commits_them_and_when(
     mirror: Mirror, paths: Paths
 ) -> None:
-    settings(mirror.zone, delete="soft")
+    settings(mirror.zone, delete="soft", lineage=True)
     mirror.zone.metadata("t", {"keyColumns": ["id"]})
     worker = Mirror(mirror.zone, mirror.spark, paths=paths)
     worker.zone.put("t", 1, changes((0, 1), (0, 2)))
     worker.reconcile_until_idle("t")
-    worker.zone.put("t", 2, changes((2, 1)))
+    worker.zone.put("t", 2, changes((2, 1), (4, 3)))
     dying = Mirror(mirror.zone, mirror.spark, steps=dies_at(Step.BEFORE_COMMIT), paths=paths)
     with pytest.raises(Killed):
         dying.reconcile_until_idle("t")
@@ -61,7 +61,10 @@ def test_rows_have_the_time_of_the_decision_whoever_commits_them_and_when(
     assert decided is not None
     worker.clock.turn(timedelta(hours=1))
     worker.reconcile_until_idle("t")
-    assert deleted(worker) == {1: decided.at, 2: None}
+    assert deleted(worker) == {1: decided.at, 2: None, 3: None}
+    of_lineage = {row["id"]: row["_decided_at"] for row in worker.rows("t")}
+    assert (of_lineage[1], of_lineage[3]) == (decided.at, decided.at)
+    assert of_lineage[2] < decided.at
 
 
 def test_what_was_marked_long_ago_is_removed_and_removed_once(
@@ -102,13 +105,15 @@ def test_hard_deletes_come_back_in_one_commit_of_the_next_batch(
     mirror.reconcile_until_idle("t")
     settings(mirror.zone)
     confirm_hard_deletes(mirror.ports, mirror.table("t"), Operator("ann"))
+    assert maintain_table(mirror.ports, mirror.engine, mirror.table("t"))
+    assert deleted(mirror) == {3: None}
     mirror.zone.put("t", 2, changes(row))
     mirror.reconcile_until_idle("t")
     log = mirror.observed("t").log
     assert isinstance(log, TableLog)
     assert (log.schema.names, log.clustering) == (("id", "at"), ("id",))
-    assert PROPERTY not in log.properties
-    assert mirror.versions("t") == 2
+    assert MARKS.property not in log.properties
+    assert mirror.versions("t") == 3
     mirror.zone.put("t", 3, changes((2, 3)))
     mirror.reconcile_until_idle("t")
     assert [row["id"] for row in mirror.rows("t")] == [row[1]]

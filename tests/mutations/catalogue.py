@@ -9,17 +9,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import numpy as np
+
+from openmirror.columnar import small_batches, soft_folding
 from openmirror.errors import NotThere
 from openmirror.ingress import event_filter, partial_observation, plain_work
-from openmirror.plan import ObservedState, batching, maintenance, needs
+from openmirror.plan import ObservedState, batching, maintenance, needs, own_columns
+from openmirror.plan import maintaining as plan_maintaining
 from openmirror.plan.decisions import Pause
 from openmirror.plan.observed import Limits
 from openmirror.plan.transitions import maintained, rebuilt
 from openmirror.ports import Listing
+from openmirror.ports.merge_rows import MergeKind
+from openmirror.protocol.lineage import Lineage
 from openmirror.protocol.rules import Code
 from openmirror.reconcile import (
     apply,
@@ -47,11 +55,14 @@ from tests.simulation.mutations import Patch
 from tests.unit import (
     test_event_filter,
     test_ledger,
+    test_lineage_tables,
     test_lost_moves,
     test_maintaining,
     test_maintenance,
+    test_soft_tables,
     test_working,
 )
+from tests.unit.columnar import test_small_batches
 
 
 @dataclass(frozen=True)
@@ -379,6 +390,51 @@ def _compaction_comes_first() -> list[Patch]:
     return [(maintenance, "_has_the_turn", lambda _: False)]
 
 
+# Soft deletes and lineage
+
+
+def _every_delete_is_late() -> list[Patch]:
+    never = lambda keys, *_: np.full(len(keys), -1)  # noqa: E731
+    return [(soft_folding, "last_of_key", never)]
+
+
+def _what_unmarks_meets_live_rows() -> list[Patch]:
+    all_of = soft_folding._all
+
+    def marking(kind: MergeKind, places: Any) -> Any:
+        return all_of(MergeKind.MARK if kind is MergeKind.UNMARK else kind, places)
+
+    return [(soft_folding, "_all", marking)]
+
+
+def _removed_whatever_is_decided() -> list[Patch]:
+    return [(plan_maintaining, "is_safe", lambda *_: True)]
+
+
+def _a_mark_leaves_the_place_of_what_was_before() -> list[Patch]:
+    return [(small_batches, "lineage_places", lambda _: frozenset())]
+
+
+def _off_is_as_if_it_had_never_been() -> list[Patch]:
+    lineage_of = own_columns.lineage_of
+
+    def never(*asked: Any) -> Lineage:
+        found = lineage_of(*asked)
+        return Lineage.NONE if found is Lineage.EMPTY else found
+
+    return [(own_columns, "lineage_of", never)]
+
+
+def in_a_landing_zone(test: Callable[[Any], None]) -> Callable[[], None]:
+    """A test of small batches, in a folder of its own."""
+
+    def witness() -> None:
+        with TemporaryDirectory() as root:
+            test(test_small_batches.Landing(Path(root)))
+
+    return witness
+
+
 def at_the_filter(test: Callable[[test_event_filter.Published], None]) -> Callable[[], None]:
     """A test of the event filter, in a world of its own."""
     return lambda: test(test_event_filter.Published())
@@ -545,6 +601,36 @@ RULES: Mapping[str, str | Mutation] = {
     "VACUUM has its turn after a compaction": Mutation(
         _compaction_comes_first,
         test_maintaining.test_a_table_that_always_has_small_files_and_a_batch_waiting_is_vacuumed_too,
+    ),
+    # INTERNALS §4, soft deletes and lineage
+    "The time of a deletion is that of the decided batch, in each attempt": (
+        "the_time_of_the_decision"
+    ),
+    "The log says that a table marks rows, by a property, before any row of it is marked": (
+        "the_property_of_soft_deletes"
+    ),
+    "A table that may have marked rows goes on marking until an operator allows otherwise": (
+        "going_on_to_mark_rows"
+    ),
+    "Only a delete that no update of its key follows marks": Mutation(
+        _every_delete_is_late, witnesses.a_soft_fold_is_merged_as_its_changes_say
+    ),
+    "What takes marked rows away meets no live row, and every other merge row no marked one": (
+        Mutation(_what_unmarks_meets_live_rows, witnesses.a_soft_fold_is_merged_as_its_changes_say)
+    ),
+    "Marked rows are removed beside nothing that is decided and not in the log": Mutation(
+        _removed_whatever_is_decided,
+        test_soft_tables.test_nothing_is_removed_beside_a_batch_that_is_decided,
+    ),
+    "What marks a row writes its own place into it": Mutation(
+        _a_mark_leaves_the_place_of_what_was_before,
+        in_a_landing_zone(
+            test_small_batches.test_rows_have_the_place_of_what_wrote_them_or_marked_them
+        ),
+    ),
+    "No row keeps its place when something is written into it while lineage is off": Mutation(
+        _off_is_as_if_it_had_never_been,
+        test_lineage_tables.test_columns_stay_empty_once_it_is_off_until_the_table_begins_anew,
     ),
 }
 """By the first cell of each row of a table of rules: a mutation, or by its name one of those that

@@ -17,6 +17,7 @@ from openmirror.plan.maintenance_steps import Compact
 from openmirror.plan.transitions import maintained
 from openmirror.ports import Entry, Step
 from openmirror.protocol.naming_scheme import NamingScheme
+from openmirror.protocol.rows import Marker
 from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import FENCED
 from openmirror.protocol.text_format import TextFormat
@@ -31,9 +32,19 @@ from openmirror.table.log import AppId
 from tests.simulation.publishing import FOLDER, LANDING
 from tests.simulation.schedule import TABLE
 from tests.unit import test_event_filter, test_ledger
+from tests.unit.columnar import test_folding
 from tests.unit.test_ledger import OPERATOR, QuickInspector, Table
 
 CONTROL = layout.control_document(FOLDER)
+
+
+def a_soft_fold_is_merged_as_its_changes_say() -> None:
+    """A key with a live row and a marked one, and one of which nothing is there."""
+    table = test_folding.Counter({(1, -1, None): 1, (1, -2, -5): 1})
+    add, put, end = Marker.INSERT, Marker.UPSERT, Marker.DELETE
+    changes = [(end, 1), (add, 1), (put, 1), (add, 1), (end, 1), (add, 1), (put, 2), (end, 2)]
+    merged = test_folding.merged_softly(table, changes)
+    assert merged == test_folding.interpreted_softly(table, changes)
 
 
 def name(number: int) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
+from openmirror.protocol.lineage import Lineage
 from openmirror.protocol.names import ROW_MARKER_COLUMN, fold_case
 from openmirror.protocol.partial_updates import marker_of_partial_update
 from openmirror.protocol.rows import (
@@ -21,6 +22,7 @@ from openmirror.protocol.rows import (
     Table,
     interpret,
 )
+from tests.harness.publishing import file_name
 
 GROWTH = {
     pa.int8(): pa.int16(),
@@ -65,10 +67,10 @@ class History:
     changes: list[ChangeFile] = field(default_factory=list)
     version_column: str | None = None
 
-    def expected(self, soft: SoftDeletes | None = None) -> Table:
+    def expected(self, soft: SoftDeletes | None = None, lineage: Lineage = Lineage.NONE) -> Table:
         """As Delta has them: a date that growth made a timestamp is that day's midnight.
 
-        Where deletes are soft, rows are marked at `DECIDED`.
+        All of it is decided at `DECIDED`.
         """
         times = {
             fold_case(field.name)
@@ -77,13 +79,15 @@ class History:
             if pa.types.is_timestamp(field.type)
         }
         files = [
-            ChangeFile(file.columns, [_grown(change, times) for change in file.changes])
+            replace(file, changes=[_grown(change, times) for change in file.changes])
             for file in self.changes
         ]
-        return interpret(files, self.key_columns, self.version_column, soft, DECIDED)
+        return interpret(files, self.key_columns, self.version_column, soft, DECIDED, lineage)
 
-    def expected_rows(self, soft: SoftDeletes | None = None) -> list[dict[str, Any]]:
-        return self.expected(soft).rows
+    def expected_rows(
+        self, soft: SoftDeletes | None = None, lineage: Lineage = Lineage.NONE
+    ) -> list[dict[str, Any]]:
+        return self.expected(soft, lineage).rows
 
     @property
     def metadata(self) -> dict[str, object]:
@@ -217,6 +221,8 @@ def _add_file(
                 )
                 for kind, row, left in changes
             ],
+            file_name(len(history.files)),
+            len(history.files),
         )
     )
 

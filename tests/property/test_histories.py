@@ -17,6 +17,7 @@ from openmirror.plan import Batch
 from openmirror.plan.decisions import Idle, Wait, WaitKind
 from openmirror.plan.maintenance_steps import MaintenanceStep
 from openmirror.ports import BadFile, CommitResult, Prepared, Transaction
+from openmirror.protocol.lineage import DECIDED_AT, Lineage
 from openmirror.protocol.rows import DELETED_AT, SoftDeletes
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import TableSchema
@@ -82,14 +83,23 @@ def _publish(zone: Zone, table: str, history: History) -> None:
         zone.put(table, number, file)
 
 
-def check(mirror: Mirror, seeds: list[int], soft: SoftDeletes | None = None, **kind: int) -> None:
+def check(
+    mirror: Mirror,
+    seeds: list[int],
+    soft: SoftDeletes | None = None,
+    lineage: Lineage = Lineage.NONE,
+    **kind: int,
+) -> None:
     """Publish one table a seed, drain them side by side, replay a prefix, compare.
 
     `kind` is what `random_history` takes beside its seed.
     """
-    if soft is not None:
+    asked: dict[str, object] = {"delete": "soft"} if soft is not None else {}
+    if lineage is Lineage.WRITTEN:
+        asked["lineage"] = True
+    if asked:
         settings = mirror.zone.root / layout.mirror_settings(MIRROR)
-        settings.write_text(json.dumps({"openmirror": {"delete": "soft"}}))
+        settings.write_text(json.dumps({"openmirror": asked}))
     draw = random.Random(seeds[0])
     engine = mirror.engine = Recording(mirror)
     histories = {f"t{seed}": random_history(seed, **kind) for seed in seeds}
@@ -111,7 +121,7 @@ def check(mirror: Mirror, seeds: list[int], soft: SoftDeletes | None = None, **k
         decisions = dict(zip(histories, workers.map(drain, histories, sizes), strict=True))
 
     for table, history in histories.items():
-        expected = history.expected(soft)
+        expected = history.expected(soft, lineage)
         if not expected.columns:
             decision = decisions[table]
             assert isinstance(decision, Wait), (history.seed, decision)
@@ -126,14 +136,15 @@ def check(mirror: Mirror, seeds: list[int], soft: SoftDeletes | None = None, **k
         assert mirror.versions(table) == before, f"seed {history.seed}: a replay was committed"
         got = bag(map(with_decided, mirror.rows(table)))
         again = f"replay with: random_history({history.seed}, **{kind})"
-        assert got == bag(history.expected_rows(soft)), again
+        assert got == bag(history.expected_rows(soft, lineage)), again
 
 
 def with_decided(row: dict[str, Any]) -> dict[str, Any]:
     """A row with `DECIDED` for the time of its batch; times of publishers are much older."""
-    at = row.get(DELETED_AT)
-    is_of_batch = at is not None and at.replace(tzinfo=UTC) > datetime(2025, 1, 1, tzinfo=UTC)
-    return {**row, DELETED_AT: DECIDED} if is_of_batch else row
+    recent = datetime(2025, 1, 1, tzinfo=UTC)
+    times = {name: row.get(name) for name in (DELETED_AT, DECIDED_AT)}
+    of_batch = [n for n, at in times.items() if at is not None and at.replace(tzinfo=UTC) > recent]
+    return {**row, **dict.fromkeys(of_batch, DECIDED)}
 
 
 _CHOSEN = [9, 65, 111, 130, 150, 250, 291]

@@ -18,18 +18,21 @@ import pyarrow as pa
 import pytest
 
 from openmirror.plan.decisions import Idle
+from openmirror.plan.lineage import ORIGIN
+from openmirror.protocol.lineage import Lineage
 from openmirror.protocol.names import fold_case
 from openmirror.protocol.rows import Change, ChangeFile, Marker
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
 from openmirror.table import layout
 from openmirror.table.log import TableLog
 from tests.property.histories import History, random_history
+from tests.property.test_histories import with_decided
 from tests.zone import MIRROR, Mirror, bag
 
 _SMALL = {"keys": 30, "files": 4, "rows": 40}
 _SEEDS = {
     41: ("plain", "ntz", "upserts", "clustered", "all"),  # zone-less timestamps, column mapping
-    44: ("plain", "feature", "vectors", "feed"),  # types that grow after the first batch
+    44: ("plain", "feature", "vectors", "feed", "lineage"),  # types that grow after the first batch
 }
 """Histories, and the switches that each goes through; the soak takes all of them with each."""
 _LEGACY = {"appendOnly", "invariants"}
@@ -112,8 +115,20 @@ def _clustered(plain: Observation, history: History) -> Observation:
     return seen.with_features("clustering", "domainMetadata") if names else seen
 
 
+def _lineage(plain: Observation, history: History) -> Observation:
+    """Five more columns behind those of the first file, and the property that says so."""
+    columns = plain.schema.columns
+    first = next(len(file.columns) for file in history.changes if file.columns)
+    return replace(
+        plain,
+        rows=bag(history.expected_rows(None, Lineage.WRITTEN)),
+        schema=TableSchema((*columns[:first], *ORIGIN.columns, *columns[first:])),
+        properties={**plain.properties, ORIGIN.property: ORIGIN.value},
+    )
+
+
 def _all(plain: Observation, history: History) -> Observation:
-    for expected in (_ntz, _deletion_vectors, _feed, _clustered):
+    for expected in (_lineage, _ntz, _deletion_vectors, _feed, _clustered):
         plain = expected(plain, history)
     return plain
 
@@ -122,6 +137,7 @@ _ON = {"deletionVectors": True}
 _FEED = {"enableDeltaChangeDataFeed": True}
 _NTZ = {"zonelessTimestamps": "ntz"}
 _CLUSTERED = {"clustering": list(_BY)}
+_LINEAGE = {"lineage": True}
 SWITCHES: dict[str, tuple[dict[str, Any], Callable[[Observation, History], Observation]]] = {
     "plain": ({"dropGrace": "9d", "quietPeriod": "9d", "retentionInDays": 7}, _same),
     "upserts": ({"insert": "upsert"}, _upserts),
@@ -130,7 +146,8 @@ SWITCHES: dict[str, tuple[dict[str, Any], Callable[[Observation, History], Obser
     "vectors": (_ON, _deletion_vectors),
     "feed": (_FEED, _feed),
     "clustered": (_CLUSTERED, _clustered),
-    "all": ({**_ON, **_FEED, **_NTZ, **_CLUSTERED}, _all),
+    "lineage": (_LINEAGE, _lineage),
+    "all": ({**_ON, **_FEED, **_NTZ, **_CLUSTERED, **_LINEAGE}, _all),
 }
 
 
@@ -149,7 +166,7 @@ def _seen(mirror: Mirror, table: str) -> Observation:
     rows = frame.toArrow().to_pylist() if "typeWidening" in features else mirror.rows(table)
     counted = "delta.columnMapping.maxColumnId"
     return Observation(
-        bag(rows),
+        bag(map(with_decided, rows)),
         log.schema,
         {name: value for name, value in log.properties.items() if name != counted},
         frozenset(features - _LEGACY),

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from openmirror.plan import Batch
 from openmirror.plan.maintenance_steps import MaintenanceStep, TableFiles, Vacuum
+from openmirror.plan.soft_deletes import MARKS
 from openmirror.ports import BadFile, CommitResult, Counts, Transaction
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.rules import Broken, Code
@@ -79,6 +80,10 @@ class Log:
     """What was in the log when the table was last dropped: none of it may add anything."""
     seen: TableLog | None = None
     data: DataFiles = field(default_factory=DataFiles)
+    properties: dict[str, str] = field(default_factory=dict)
+    """Those of ours."""
+    marks: bool = False
+    """Whether a row may be marked as deleted."""
 
     @property
     def live(self) -> list[AppId]:
@@ -135,6 +140,8 @@ class ModelDelta:
         self._count = 0
         self._files = 0
         self.reads = 0
+        self._decided: dict[tuple[AppId, Position], datetime | None] = {}
+        """Of each batch whose rows have a time, when it was decided."""
         self.now: Callable[[], datetime] = lambda: datetime(2026, 1, 1, tzinfo=UTC)
         self.size: Callable[[], int] = lambda: 1000
         """Of the file that a batch writes, in bytes."""
@@ -180,6 +187,7 @@ class ModelDelta:
                 schema=log.schema,
                 before_fence=before,
                 batch_record=log.batch_record,
+                properties=dict(log.properties),
             )
         return seen
 
@@ -202,6 +210,7 @@ class ModelDelta:
         replaces = batch.kind is BatchKind.REPLACE
         may_create = replaces and batch.may_create
         rows = prepared.rows
+        self._before(batch, transaction)
         result = self._transact(
             batch.table,
             transaction,
@@ -210,9 +219,39 @@ class ModelDelta:
             replaces=replaces,
             rows=rows,
             batch_record=user_metadata.decode(batch_record),
+            batch=batch,
         )
         self._may_fail()
         return result
+
+    def _before(self, batch: Batch, transaction: Transaction) -> None:
+        """A batch has one time in each attempt; the table's properties come before its rows."""
+        if batch.soft is not None:
+            of = transaction.app_id, transaction.version
+            if self._decided.setdefault(of, batch.decided_at) != batch.decided_at:
+                self._wrong(f"{of} has another time in another attempt: {batch.decided_at}")
+        own = _own_properties(batch)
+        if batch.kind is BatchKind.EXTEND and own:
+            self.stall("alter", batch.table)
+            log = self.log_at(batch.table)
+            if log is not None:
+                log.properties |= own
+                log.touched.append((AppId(""), False))
+                log.version += 1
+                log.seen = None
+
+    def _marked(self, log: Log, batch: Batch, *, replaces: bool) -> None:
+        """What a batch makes of a table's rows that may be marked, as the engine would."""
+        if replaces:
+            log.properties, log.marks = _own_properties(batch), False
+        if batch.hardens:
+            log.properties.pop(MARKS.property, None)
+            log.marks = False
+        if log.marks and batch.soft is None:
+            self._wrong("a batch takes marked rows for live ones")
+        if batch.soft is not None and log.properties.get(MARKS.property) != MARKS.value:
+            self._wrong("rows are marked in a table whose log does not say so")
+        log.marks = log.marks or batch.soft is not None
 
     def commit_without_rows(
         self, table: StorePath, transaction: Transaction, create: TableSchema | None = None
@@ -273,6 +312,7 @@ class ModelDelta:
         replaces: bool = False,
         rows: list[Row] | None = None,
         batch_record: BatchRecord | None = None,
+        batch: Batch | None = None,
     ) -> CommitResult:
         app, version = transaction.app_id, transaction.version
         self.stall("begin", app)
@@ -319,6 +359,8 @@ class ModelDelta:
             log.rows = log.rows + rows
         if schema is not None:
             log.schema = schema
+        if batch is not None:
+            self._marked(log, batch, replaces=replaces)
         log.transactions[app] = version
         log.touched.append((app, replaces))
         log.version += 1
@@ -362,6 +404,10 @@ class ModelDelta:
             self._wrong(f"rows out of order: {numbers}")
         elif numbers != list(range(1, log.transactions[live[0]] + 1)):
             self._wrong(f"{live[0]} is at {log.transactions[live[0]]}, but the rows are {numbers}")
+
+
+def _own_properties(batch: Batch) -> dict[str, str]:
+    return {name: value for name, value in batch.features.properties if name == MARKS.property}
 
 
 class ModelLogs:

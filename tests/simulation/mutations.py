@@ -5,13 +5,16 @@ The simulation must notice every one.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from unittest import mock
 
 from openmirror.plan import (
+    Batch,
     ObservedState,
     batching,
     cleanup,
@@ -20,6 +23,7 @@ from openmirror.plan import (
     ordering,
     overwrites,
     rules,
+    soft_deletes,
     table,
 )
 from openmirror.plan.decisions import Continue
@@ -297,6 +301,27 @@ def without_writing_down_the_new_etag() -> list[Patch]:
     return [(observed_rules, "accepted", lambda _: ())]
 
 
+def without_the_time_of_the_decision() -> list[Patch]:
+    """Each attempt at a batch writes a time of its own."""
+    seconds = itertools.count()
+
+    def as_of(batch: Batch, _: object) -> Batch:
+        now = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=next(seconds))
+        return replace(batch, decided_at=now)
+
+    return [(Batch, "as_of", as_of)]
+
+
+def without_the_property_of_soft_deletes() -> list[Patch]:
+    """Rows are marked in a table whose log does not say so."""
+    return [(batching, "with_properties", lambda features, *_: features)]
+
+
+def without_going_on_to_mark_rows() -> list[Patch]:
+    """What mirroring.json says now is how deletes are, whatever rows the table has."""
+    return [(soft_deletes, "marks", lambda _: False)]
+
+
 MUTATIONS: dict[str, Callable[[], list[Patch]]] = {
     name.removeprefix("without_"): made
     for name, made in list(globals().items())
@@ -365,6 +390,9 @@ _REWRITING: dict[str, Any] = {
 }
 """Files are written again with the bytes that they have."""
 
+_MARKING: dict[str, Any] = {"marking": True, "failing": 0.01, "kills": 0.01}
+"""Deletes are soft, now and then."""
+
 CHOSEN: dict[str, dict[str, Any]] = {
     **dict.fromkeys(MUTATIONS, _RESTLESS),
     "manifests_in_cleanup": _CHANGING,
@@ -378,6 +406,9 @@ CHOSEN: dict[str, dict[str, Any]] = {
     "writing_down_the_new_etag": _REWRITING,
     "comparing_what_was_read_ahead": _RESTLESS | {"reading_ahead": True},
     "the_stop_of_a_rebuilt_table": REBUILT,
+    "the_time_of_the_decision": _MARKING,
+    "the_property_of_soft_deletes": _MARKING,
+    "going_on_to_mark_rows": _MARKING,
 }
 """The kind of schedule in which each mutation matters most."""
 _LOSING: dict[str, Any] = {"losing": 0.005, "operating": 0.0}
@@ -436,6 +467,9 @@ NOTICED_BY: dict[str, int] = {
     "writing_down_the_new_etag": 1,
     "comparing_what_was_read_ahead": 7,
     "the_stop_of_a_rebuilt_table": 0,
+    "the_time_of_the_decision": 1,
+    "the_property_of_soft_deletes": 0,
+    "going_on_to_mark_rows": 2,
 }
 """The seed whose schedule goes wrong by the mutation, of the kind chosen for it: run alone
 as long as it does. Any change of the product or of the simulation may shift what a seed does."""

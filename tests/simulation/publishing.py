@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 
 from openmirror.ports import Clock
-from openmirror.protocol.names import Incarnation, TableFolder, TablePath
+from openmirror.protocol.names import METADATA_FILE, Incarnation, TableFolder, TablePath
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
@@ -28,6 +28,8 @@ class Publisher:
         self._rng = rng
         self._contents = 0
         self.clock: Clock = lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        self.keyed = False
+        """Whether its tables have a key column."""
         self.ahead = 0.0
         """How often a file's time lies in the future."""
         self._bin: list[tuple[Incarnation, int]] = []
@@ -49,7 +51,8 @@ class Publisher:
 
     def _files(self, folder: StorePath) -> list[str]:
         """Change files there, by their names from the folder on."""
-        return [e.name for e in self._store.list_folder(folder).entries if not e.is_folder]
+        names = (e.name for e in self._store.list_folder(folder).entries if not e.is_folder)
+        return [name for name in names if not name.startswith("_")]
 
     def number_of(self, name: str) -> int:
         """Which file has this name."""
@@ -60,6 +63,9 @@ class Publisher:
         assert self.incarnation is not None
         self.truth[self.incarnation] = {}
         self._newest = self.incarnation
+        if self.keyed:
+            path = layout.join(LANDING, METADATA_FILE)
+            self._store.put(path, b'{"keyColumns": ["v"]}', self.clock())
 
     def write(self) -> None:
         assert self.incarnation is not None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -217,6 +218,9 @@ class Schedule:
         """How often a reseed is one through a file."""
         self.reseeds = 1
         """How much likelier than another act it is."""
+        self.marking = False
+        """Whether its deletes are soft, now and then, and hard again."""
+        self.minds = Random(f"minds {seed}")
         self.losing = 0.0
         """How often the control document is lost."""
         self.lost = False
@@ -235,6 +239,7 @@ class Schedule:
             setattr(self, name, value)
         self.inspector.is_text = self.text
         self.publisher.ahead, self.publisher.clock = self.ahead, lambda: self.now
+        self.publisher.keyed = self.marking
         if isinstance(self.publisher, LedgerPublisher):
             self.publisher.late, self.publisher.slow = self.late, self.slow
 
@@ -497,6 +502,8 @@ class Schedule:
             self.pass_time()
             if self.losing and rng.random() < self.losing:
                 self.lose()
+            if self.marking and self.minds.random() < 0.01:
+                self.change_deletes()
             awake = [
                 0 if self.asleep.get(actor.name, 0) > step else weight
                 for actor, weight in zip(self.actors, weights, strict=True)
@@ -550,6 +557,17 @@ class Schedule:
         self.count("lost")
         if self.emit:
             self.emit(f"{self.step:5} the control document is lost")
+
+    def change_deletes(self) -> None:
+        """Somebody has deletes be soft, or hard, and may allow that marked rows go."""
+        delete = self.minds.choice(["soft", "soft", "hard"])
+        text = json.dumps({"openmirror": {"delete": delete}})
+        self.store.write(layout.mirror_settings(FOLDER.mirror), text.encode())
+        self.count(f"{delete} deletes")
+        if delete == "hard" and self.minds.random() < 0.7:
+            with suppress(WrongRequest, ConditionFailed):
+                requests.confirm_hard_deletes(self.ports, FOLDER, _OPERATOR)
+                self.count("confirmed")
 
     def publish(self) -> None:
         rng, publisher = self.rng, self.publisher
@@ -834,6 +852,14 @@ OF_A_BACKLOG: dict[str, Any] = {
 def run_reading_ahead(seed: int) -> Outcome:
     """Run one schedule whose runners read ahead."""
     return run(seed, chosen=OF_A_BACKLOG)
+
+
+OF_SOFT_DELETES: dict[str, Any] = {"marking": True, "failing": 0.01, "kills": 0.01}
+
+
+def run_soft(seed: int) -> Outcome:
+    """Run one schedule of a table whose deletes are soft, now and then."""
+    return run(seed, chosen=OF_SOFT_DELETES)
 
 
 def run_ledger(seed: int) -> Outcome:

@@ -27,6 +27,7 @@ from tests.simulation.schedule import (
     run_maintained,
     run_reading_ahead,
     run_rebuilt,
+    run_soft,
 )
 
 DEFAULT_SCHEDULES = 40
@@ -34,6 +35,7 @@ LEDGER_SCHEDULES = 24
 MAINTAINED_SCHEDULES = 6
 AHEAD_SCHEDULES = 16
 REBUILT_SCHEDULES = 9
+SOFT_SCHEDULES = 10
 PURGES_A_LEDGERS_ENTRY = 43
 LOSES_A_DOCUMENT = 25
 """Enough to show every event: what notices each mutation stands in NOTICED_BY, and the soak runs as
@@ -112,6 +114,16 @@ def test_a_table_that_is_rebuilt_through_a_file_stops_there_and_goes_on_when_it_
     assert sum(outcome.counts.get("rebuilt through", 0) for outcome in outcomes) > 20
 
 
+def test_no_schedule_takes_marked_rows_for_live_ones() -> None:
+    outcomes = one_by_one(range(SOFT_SCHEDULES), run_soft)
+    assert not [outcome for outcome in outcomes if outcome.wrong]
+    events: Counter[str] = Counter()
+    for outcome in outcomes:
+        events.update(outcome.counts)
+    assert events["confirmed"]
+    assert events["soft deletes"]
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 def test_many_more_schedules_give_the_table_that_was_published() -> None:
@@ -121,6 +133,7 @@ def test_many_more_schedules_give_the_table_that_was_published() -> None:
     of_ledgers = first - DEFAULT_SCHEDULES + LEDGER_SCHEDULES
     assert_all_right(range(of_ledgers, of_ledgers + count // 3), run_ledger, side_by_side)
     assert_all_right(range(first, first + count // 3), run_reading_ahead, side_by_side)
+    assert_all_right(range(first, first + count // 10), run_soft, side_by_side)
 
 
 MOST_SEEDS = 700

@@ -98,6 +98,7 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
                         "delete": "hard",
                         "deletedAt": "",
                         "purgeAfter": 3600,
+                        "lineage": False,
                         "typeChange": "feature",
                         "zonelessTimestamps": "utc",
                         "binaryText": "base64",
@@ -122,6 +123,7 @@ def test_every_switch_is_set_for_the_mirror_and_for_a_table_over_it() -> None:
         delete=DeletePolicy.SOFT,
         deleted_at="at",
         purge_after=timedelta(days=90),
+        lineage=True,
         zoneless=ZonelessTimestamps.NTZ,
         binary_text=BinaryText.HEX,
         fractions=Fractions.REFUSE,
@@ -188,11 +190,11 @@ def test_waits_of_a_table_win_over_those_of_the_run() -> None:
 
 DURATION = "a number of seconds, or one with a unit: 30, 30s, 10m, 2h, 7d"
 SWITCHES = (
-    "insert, delete, deletedAt, purgeAfter, typeChange, zonelessTimestamps, binaryText, fractions, "
-    "wholeFloats, overwrittenFiles, deletionVectors, clustering, dropGrace, quietPeriod, "
-    "maintenance, maintenanceBounds, shortRetention"
+    "insert, delete, deletedAt, purgeAfter, lineage, typeChange, zonelessTimestamps, binaryText, "
+    "fractions, wholeFloats, overwrittenFiles, deletionVectors, clustering, dropGrace, "
+    "quietPeriod, maintenance, maintenanceBounds, shortRetention"
 )
-MIRRORS = f"{SWITCHES}, lineage, streams, tables"
+MIRRORS = f"{SWITCHES}, streams, tables"
 
 
 @pytest.mark.parametrize(
@@ -358,7 +360,7 @@ def test_what_can_be_set_for_a_table_is_what_can_be_set_for_a_mirror_and_two_key
     schema = MirroringDocument.model_json_schema()
     table, mirror = _properties(schema, "TableSwitches"), _properties(schema, "MirrorSwitches")
     of_fabric = _properties(schema, "TypeProperties") - {"defaultSchema"}
-    assert table == mirror - {"tables", "lineage", "streams"} | of_fabric
+    assert table == mirror - {"tables", "streams"} | of_fabric
 
 
 # --- What the documents say -----------------------------------------------------------------------

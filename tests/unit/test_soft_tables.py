@@ -14,7 +14,7 @@ from openmirror.plan import Batch
 from openmirror.plan.decisions import Apply, Idle
 from openmirror.plan.maintaining import Due, survey_due
 from openmirror.plan.maintenance_steps import RemoveMarked
-from openmirror.plan.soft_deletes import PROPERTY
+from openmirror.plan.soft_deletes import MARKS, marks
 from openmirror.ports import CommitResult, Step
 from openmirror.progress.tables import MaintenanceFailed, TableMaintained
 from openmirror.protocol.names import TableFolder, TablePath
@@ -113,11 +113,11 @@ def test_a_batch_that_a_former_version_decided_has_a_time_as_well() -> None:
 
 def test_the_log_says_that_deletes_are_soft_and_a_table_goes_on_so() -> None:
     world = Soft()
-    assert world.log.properties == {PROPERTY: "soft"}
+    assert world.log.properties == {MARKS.property: "soft"}
     assert world.log.schema.names[-1] == "_deleted_at"
     world.say(delete="hard")
     world.batch()
-    assert world.log.properties == {PROPERTY: "soft"}
+    assert world.log.properties == {MARKS.property: "soft"}
     assert world.warned == ["TableSettingUnmet"]
 
 
@@ -126,11 +126,27 @@ def test_hard_deletes_come_with_the_next_batch_once_they_are_confirmed() -> None
     world.say()
     confirm_hard_deletes(world.ports, ORDERS, ME)
     assert world.warned == [Word.REQUESTED]
-    assert world.log.properties == {PROPERTY: "soft"}, "nothing happens to a table without files"
+    assert marks(world.log), "nothing happens to a table without files"
     world.batch()
     assert (world.log.properties, world.warned) == ({}, [])
     assert "_deleted_at" not in world.log.schema.names
     assert world.control(ORDERS).hard_deletes is None
+
+
+def test_what_is_marked_goes_at_once_when_hard_deletes_are_confirmed() -> None:
+    world = Soft(maintenance="off")
+    world.say(maintenance="off")
+    assert (world.due, maintain_table(world.ports, world.engine, ORDERS)) == (Due.NOT, False)
+    confirm_hard_deletes(world.ports, ORDERS, ME)
+    assert world.due is Due.NOW, "a drain does it as well"
+    assert maintain_table(world.ports, world.engine, ORDERS)
+    assert removed(world) == [world.clock()]
+    assert (world.due, maintain_table(world.ports, world.engine, ORDERS)) == (Due.NOT, False)
+    assert marks(world.log), "until the next batch takes the column away as well"
+    world.land(ORDERS, 2)
+    assert maintain_table(world.ports, world.engine, ORDERS) is False, "that batch does it"
+    world.reconcile_until_idle(ORDERS)
+    assert (world.log.properties, len(removed(world))) == ({}, 1)
 
 
 def test_a_confirmation_is_given_up_when_deletes_are_soft_again() -> None:

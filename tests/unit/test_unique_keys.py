@@ -13,7 +13,7 @@ from openmirror.plan import Batch
 from openmirror.plan.features import TableFeatures
 from openmirror.plan.maintenance_steps import LiveFile, TableFiles
 from openmirror.plan.observed import ObservedState, TablePolicy
-from openmirror.plan.soft_deletes import PROPERTY
+from openmirror.plan.soft_deletes import MARKS
 from openmirror.plan.unique_keys import check_is_due, unique_after, unique_at
 from openmirror.protocol.names import Incarnation
 from openmirror.protocol.rows import Change, ChangeFile, Marker, Table, apply_file, empty_table
@@ -205,7 +205,7 @@ def rows(**counts: int) -> TableLog:
         (seen(replace(LARGE, version=8)), FILES),
         (seen(replace(LARGE, has_unique_keys=True)), FILES),
         (seen(replace(LARGE, properties={})), FILES),
-        (seen(replace(LARGE, properties={**LARGE.properties, PROPERTY: "soft"})), FILES),
+        (seen(replace(LARGE, properties={**LARGE.properties, MARKS.property: "soft"})), FILES),
         (seen(rows(updates=3, inserts=1)), FILES),
         (seen(rows(updates=3, deletes=1)), FILES),
         (seen(rows(deletes=1)), FILES),

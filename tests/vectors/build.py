@@ -15,6 +15,7 @@ from tests.vectors import stream_words
 from tests.vectors.catalogue import (
     columns,
     extensions,
+    lineage,
     metadata,
     naming,
     policy,
@@ -54,6 +55,7 @@ CASES: list[Vector] = [
         version_columns,
         extensions,
         soft_deletes,
+        lineage,
         schema,
         columns,
         policy,

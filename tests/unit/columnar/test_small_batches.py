@@ -19,15 +19,16 @@ from openmirror.plan import Batch
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
 from openmirror.plan.observed import InsertPolicy, TablePolicy
+from openmirror.plan.own_columns import OwnColumns
+from openmirror.plan.soft_deletes import Deletes
 from openmirror.ports import BadFile, Entry
 from openmirror.ports.merge_rows import FoldedBatch
 from openmirror.protocol.checksums import RunningChecksum
+from openmirror.protocol.lineage import Lineage
 from openmirror.protocol.names import Incarnation, TableFolder, TablePath
-from openmirror.protocol.rows import DELETED_AT, SoftDeletes
+from openmirror.protocol.rows import SoftDeletes
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import (
-    Column,
-    ColumnType,
     SchemaUnion,
     TableSchema,
     union_schema,
@@ -245,12 +246,15 @@ def test_files_without_rows_or_without_columns_are_batches_too(landing: Landing)
     assert [row["c0"] for row in rows_of(landing.fold("id"))] == [None, None]
 
 
-def softly(landing: Landing, time_column: str | None = None) -> FoldedBatch | BadFile | None:
-    columns = (*landing.schema.columns, Column(DELETED_AT, ColumnType("timestamp")))
+def softly(
+    landing: Landing, time_column: str | None = None, lineage: Lineage = Lineage.NONE
+) -> FoldedBatch | BadFile | None:
+    own = OwnColumns(Deletes(SoftDeletes(time_column)), lineage)
     batch = replace(
         landing.batch("id"),
-        union=SchemaUnion(TableSchema(columns)),
-        soft=SoftDeletes(time_column),
+        union=SchemaUnion(own.after(landing.schema)),
+        soft=own.deletes.soft,
+        lineage=lineage,
     )
     return SmallBatches(landing.store, MOST).fold(batch)
 
@@ -284,6 +288,23 @@ def test_soft_deletes_are_folded_with_the_times_that_are_known(
     assert found.needs.bounds == {"c0": (1, 3)}
     [first, *_] = rows_of(softly(landing))
     assert (first["c2"], first["deleted"]) == (None, True), "the decision's time is written later"
+
+
+def test_rows_have_the_place_of_what_wrote_them_or_marked_them(landing: Landing) -> None:
+    landing.put(changes((0, 1), (4, 2), (0, 3)))
+    landing.put(changes((2, 1), (1, 2), (2, 4), (2, 4), (0, 5)))
+    found = softly(landing, lineage=Lineage.WRITTEN)
+    first, second = (f"{number:020d}.parquet" for number in (1, 2))
+    shown = [tuple(r[f"c{at}"] for at in (0, 2, 3, 4, 5, 6)) for r in rows_of(found)]
+    assert shown == [
+        (1, second, 2, 1, None, "delete"),
+        (3, first, 1, 3, None, "insert"),
+        (2, second, 2, 2, None, "update"),
+        (5, second, 2, 5, None, "insert"),
+        (1, second, 2, 1, None, "delete"),
+        (4, second, 2, 3, None, "delete"),
+        (2, second, 2, 2, None, "update"),
+    ]
 
 
 def test_a_truncate_that_marks_rows_is_folded_by_spark(landing: Landing) -> None:
