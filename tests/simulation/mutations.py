@@ -427,7 +427,7 @@ NOTICED_BY: dict[str, int] = {
     "checksums": 0,
     "comparing_checksums": 1,
     "writing_down_the_new_etag": 1,
-    "the_stop_of_a_rebuilt_table": 0,
+    "the_stop_of_a_rebuilt_table": 7,
 }
 """The seed whose schedule goes wrong by the mutation, of the kind chosen for it: run alone
 as long as it does. Any change of the product or of the simulation may shift what a seed does."""

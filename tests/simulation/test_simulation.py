@@ -25,7 +25,7 @@ from tests.simulation.schedule import Outcome, run, run_ledger, run_maintained, 
 DEFAULT_SCHEDULES = 40
 LEDGER_SCHEDULES = 24
 MAINTAINED_SCHEDULES = 6
-REBUILT_SCHEDULES = 9
+REBUILT_SCHEDULES = 24
 PURGES_A_LEDGERS_ENTRY = 43
 LOSES_A_DOCUMENT = 25
 """Enough to show every event: what notices each mutation stands in NOTICED_BY, and the soak runs as
