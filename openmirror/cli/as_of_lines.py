@@ -23,7 +23,7 @@ def past_lines(answer: PastAnswer, name: str, root: Path | AccountUrl) -> Iterat
         return
     run = found.run
     if run.changed is None:
-        yield f"version {found.version} of {name} {_holds(run)}{_same(run, found.version)}"
+        yield f"version {found.version} of {name} {_holds(run)}{_same(run)}"
     else:
         yield (
             f"no version of {name} holds exactly {_files(run)}: in version {run.changed.version}, "
@@ -48,10 +48,8 @@ def _none(answer: PastAnswer, name: str) -> Iterator[str]:
     if isinstance(asked, datetime):
         yield f"at {at_second(asked)} no version of {name} that is left had any file applied"
     else:
-        why = unapplied(answer) or "its files are of one batch" if of.before else ""
-        yield f"no version of {name} holds exactly the files up to {asked}" + (
-            f": {why}" if why else ""
-        )
+        why = unapplied(answer) or "no batch that the log knows ended there"
+        yield f"no version of {name} holds exactly the files up to {asked}: {why}"
     if of.gone is not None:
         yield f"what was before is not known any more: {_gone(of.gone)}"
     for what, version in (("the last before", of.before), ("the first after", of.after)):
@@ -79,12 +77,10 @@ def _files(run: Run) -> str:
     return f"the files up to {run.position}" + (passed if run.through > run.position else "")
 
 
-def _same(run: Run, version: int) -> str:
+def _same(run: Run) -> str:
     if run.first == run.last:
         return ""
-    which = [str(run.first), str(run.last)]
-    others = f"versions {' to '.join(which)} hold the same rows"
-    return f"; {others}" if str(version) in which or run.first < version < run.last else ""
+    return f"; versions {run.first} to {run.last} hold the same rows"
 
 
 def _gone(gone: Gone) -> str:

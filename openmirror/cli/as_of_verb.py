@@ -112,6 +112,7 @@ def _asked(
         ) from None
     if moment.tzinfo is None:
         raise typer.BadParameter(
-            f"--time: say in which zone {time} is: {time}Z is UTC, {time}+01:00 an hour ahead"
+            f"--time: say in which zone {time} is, as in 2026-03-05T14:30:00Z (UTC) and "
+            "2026-03-05T14:30:00+01:00"
         )
     return moment

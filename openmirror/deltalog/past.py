@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -24,6 +25,9 @@ from openmirror.table.past import Commit, GoneFile, Past
 from openmirror.table.user_metadata import REMOVES_MARKED
 
 _TRIES = 3
+_AT_ONCE = 8
+_AHEAD = 64
+"""Commits that are in memory at the same time."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WANTED = ("txn", "metaData", "add.path", "add.deletionVector")
 _VACUUM = "VACUUM START"
@@ -55,8 +59,9 @@ class PastReplay:
         replay = _Replay(_Folders(self._store, table))
         commits: list[Commit] = []
         # Not one after the other: a stranger's file name can claim a version beyond counting.
-        for version in sorted({*listed.commits, *checkpoints}):
-            actions = self._actions(table, listed.commits.get(version))
+        versions = sorted({*listed.commits, *checkpoints})
+        read = self._actions_of(table, [listed.commits.get(version) for version in versions])
+        for version, actions in zip(versions, read, strict=True):
             own = _commit(version, listed.commits[version].modified, actions) if actions else None
             commit = _followed(replay, own, actions)
             if commit is None and (checkpoint := checkpoints.get(version)):
@@ -68,6 +73,15 @@ class PastReplay:
             rebuilt=frozenset(replay.rebuilt),
             gone=tuple(replay.all_gone()),
         )
+
+    def _actions_of(
+        self, table: StorePath, entries: Sequence[Entry | None]
+    ) -> Iterator[list[LogAction]]:
+        """The actions of each commit, in order, some read while others wait for the network."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for start in range(0, len(entries), _AHEAD):
+                some = entries[start : start + _AHEAD]
+                yield from pool.map(lambda entry: self._actions(table, entry), some)
 
     def _actions(self, table: StorePath, entry: Entry | None) -> list[LogAction]:
         """The actions of a commit; none where it is gone or damaged."""
@@ -85,7 +99,7 @@ class PastReplay:
         version = checkpoint.version
         try:
             replay.begin(version, checkpoint_actions(self._store, table, checkpoint, _WANTED))
-        except Damaged:
+        except (Damaged, NotThere):  # a part or a sidecar is gone, and with it the version
             replay.forget()
             return None
         commit = own or Commit(version=version, at=checkpoint.parts[0].modified)
@@ -233,6 +247,6 @@ def _described(commit: Commit, info: Mapping[str, Any]) -> Commit:
 def _deletes_before(at: datetime, info: Mapping[str, Any]) -> datetime | None:
     """A VACUUM deletes the files that left the table before this; None where it does not say so."""
     parameters = info.get("operationParameters") or {}
-    known = (parameters.get(name) for name in _RETENTIONS)
-    kept = next((str(millis) for millis in known if str(millis or "").isdecimal()), None)
+    known = (str(parameters.get(name, "")) for name in _RETENTIONS)  # as a number, or its text
+    kept = next((millis for millis in known if millis.isdecimal()), None)
     return None if kept is None else at - timedelta(milliseconds=int(kept))

@@ -466,10 +466,10 @@ NOTICED_BY: dict[str, int] = {
     "comparing_checksums": 1,
     "writing_down_the_new_etag": 1,
     "comparing_what_was_read_ahead": 7,
-    "the_stop_of_a_rebuilt_table": 0,
     "the_time_of_the_decision": 1,
     "the_property_of_soft_deletes": 0,
     "going_on_to_mark_rows": 2,
+    "the_stop_of_a_rebuilt_table": 7,
 }
 """The seed whose schedule goes wrong by the mutation, of the kind chosen for it: run alone
 as long as it does. Any change of the product or of the simulation may shift what a seed does."""

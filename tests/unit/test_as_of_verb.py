@@ -53,7 +53,7 @@ def test_the_version_of_a_batch_comes_with_what_reads_it(applied: Root) -> None:
 def test_a_number_within_a_batch_has_no_version_and_the_nearest_are_named(applied: Root) -> None:
     shown = applied.run("as-of", "dbo.Items", "--sequence", "2")
     assert shown.exit_code == 3
-    assert "no version of m/dbo.Items holds exactly the files up to 2" in shown.stdout
+    assert "exactly the files up to 2: no batch that the log knows ended there" in shown.stdout
     assert "the first after: version 0 holds exactly the files up to 3" in shown.stdout
     answer = asked(applied, "--sequence", "2", exit_code=3)
     assert (answer["exact"], answer["found"], answer["before"]) == (False, None, None)
@@ -65,6 +65,11 @@ def test_what_is_not_applied_yet_is_called_so(applied: Root) -> None:
     shown = applied.run("as-of", "dbo.Items", "--sequence", "9")
     assert shown.exit_code == 3
     assert "is not applied; the table is at 4" in " ".join(shown.stdout.split())
+    shutil.rmtree(applied.folder(ITEMS))
+    applied.land(ITEMS, 1)
+    applied.run("drain")
+    shown = applied.run("as-of", "dbo.Items", "--sequence", "2")
+    assert "is not applied; the table is at 1" in " ".join(shown.stdout.split())
 
 
 def test_a_file_is_found_by_its_name(applied: Root) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pyarrow as pa
@@ -189,3 +190,21 @@ def test_a_log_that_is_cleaned_while_it_is_read_is_read_again(
     left[0] = 3
     with pytest.raises(error):
         table.past()
+
+
+@pytest.mark.parametrize("kept", [0, "0", 3_600_000, "3600000"])
+def test_a_vacuum_says_as_a_number_or_as_text_how_long_it_keeps_files(
+    table: Table, kept: object
+) -> None:
+    parameters = {"specifiedRetentionMillis": kept, "defaultRetentionMillis": 604800000}
+    info = {"timestamp": 1767225600000, "operation": "VACUUM START"}
+    table.commit(4).write_text(
+        json.dumps({"commitInfo": {**info, "operationParameters": parameters}})
+    )
+    vacuumed = table.past().commits[-1]
+    assert vacuumed.deletes_before == vacuumed.at - timedelta(milliseconds=int(str(kept)))
+
+
+def test_a_vacuum_that_does_not_say_so_has_deleted_what_nobody_knows(table: Table) -> None:
+    table.commit(4).write_text('{"commitInfo": {"timestamp": 1, "operation": "VACUUM START"}}')
+    assert table.past().commits[-1].deletes_before is None
