@@ -10,8 +10,18 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from openmirror.protocol.lineage import Lineage
 from openmirror.protocol.names import ARCHIVE_FOLDER, ROW_MARKER_COLUMN
-from openmirror.protocol.rows import PUBLISHED, Change, ChangeFile, Marker, interpret
+from openmirror.protocol.rows import (
+    PUBLISHED,
+    Change,
+    ChangeFile,
+    Marker,
+    SoftDeletes,
+    interpret,
+)
+from tests.harness.publishing import file_name
+from tests.property.histories import DECIDED
 from tests.zone import Zone
 
 _ROWS = 20
@@ -21,10 +31,17 @@ _MOST_FILES_BEFORE_A_NEW_COLUMN = 4
 
 
 class Published:
-    """One table folder. Without keys all its changes are inserts."""
+    """One table folder. Without keys all its changes are inserts.
 
-    def __init__(self, zone: Zone, name: str, seed: int | str, *, keyed: bool = True) -> None:
+    One that is `traced` has soft deletes and lineage, as its mirror's settings must say.
+    """
+
+    def __init__(
+        self, zone: Zone, name: str, seed: int | str, *, keyed: bool = True, traced: bool = False
+    ) -> None:
         self.name = name
+        self._soft = SoftDeletes() if traced else None
+        self._lineage = Lineage.WRITTEN if traced else Lineage.NONE
         self._zone = zone
         self._draw = random.Random(seed)
         self._keyed = keyed
@@ -40,8 +57,9 @@ class Published:
                 columns.append("later")
             changes = [self._change(columns) for _ in range(_ROWS)]
             # Before it is there: whoever reads meanwhile must not see more than was sent.
-            self._sent.append(ChangeFile(tuple(columns), changes))
-            self._zone.put(self.name, len(self._sent), _arrow(columns, changes))
+            number = len(self._sent) + 1
+            self._sent.append(ChangeFile(tuple(columns), changes, file_name(number), number))
+            self._zone.put(self.name, number, _arrow(columns, changes))
 
     def delete(self) -> None:
         """Remove the folder at once, as a storage account does, with all that is in it."""
@@ -56,8 +74,9 @@ class Published:
         return len(self._sent)
 
     def expected(self, through: int | None = None) -> list[dict[str, Any]]:
-        """What the interpreter makes of this incarnation's files."""
-        return interpret(self._sent[:through], ["id"] if self._keyed else []).rows
+        """What the interpreter makes of this incarnation's files, all decided at `DECIDED`."""
+        keys, files = ["id"] if self._keyed else [], self._sent[:through]
+        return interpret(files, keys, None, self._soft, DECIDED, self._lineage).rows
 
     def where_files_are(self) -> tuple[list[int], list[int]]:
         """The sequences of what lies in the folder, and of what lies in its archive."""

@@ -8,8 +8,10 @@ is a runner of the queue (test_queue_kills).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -17,12 +19,14 @@ from openmirror.plan.decisions import Idle
 from openmirror.ports import Step
 from openmirror.runtime.draining import drain
 from openmirror.runtime.sweeping import clean
+from openmirror.table import layout
 from openmirror.table.control import DecidedBatch
 from openmirror.table.log import TableLog
 from tests.kill.driver import MOST_WORKERS, OBSERVATIONS_OF_A_DROP
 from tests.kill.dying import Death, Killed
 from tests.kill.publishing import Published
 from tests.kill.runners import killed_at
+from tests.property.test_histories import with_decided
 from tests.zone import MIRROR, Mirror, bag
 
 
@@ -50,7 +54,11 @@ def _is_decided_and_not_done(mirror: Mirror, table: Published) -> bool:
 def _assert_right(mirror: Mirror, table: Published) -> None:
     assert isinstance(mirror.reconcile_until_idle(table.name), Idle)
     assert _applied(mirror, table) == table.last
-    assert bag(mirror.rows(table.name)) == bag(table.expected()), table.name
+    assert _rows(mirror, table) == bag(table.expected()), table.name
+
+
+def _rows(mirror: Mirror, table: Published) -> list[Any]:
+    return bag(map(with_decided, mirror.rows(table.name)))
 
 
 def _dies_at(mirror: Mirror, step: Step, count: int) -> None:
@@ -88,7 +96,12 @@ def test_tables_come_out_right_whatever_step_of_an_apply_or_a_drop_their_runners
     mirror: Mirror, processes: Collection[Step]
 ) -> None:
     zone, dies_at = mirror.zone, _of(mirror, processes)
-    merged, appended = Published(zone, "merged", 1), Published(zone, "appended", 2, keyed=False)
+    path = zone.root / layout.mirror_settings(MIRROR)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    traced = {"dbo.merged": {"delete": "soft", "lineage": True}}
+    path.write_text(json.dumps({"openmirror": {"tables": traced}}))
+    merged = Published(zone, "merged", 1, traced=True)
+    appended = Published(zone, "appended", 2, keyed=False)
     born = Published(zone, "born", 3)
     tables = [merged, appended, born]
     for table in (merged, appended):
@@ -119,7 +132,12 @@ def test_tables_come_out_right_whatever_step_of_an_apply_or_a_drop_their_runners
     dies_at(Step.COMMITTED, 3)
     for table in tables:
         assert _applied(mirror, table) == decided[table.name].last == table.last - 1
-        assert bag(mirror.rows(table.name)) == bag(table.expected(through=table.last - 1))
+        assert _rows(mirror, table) == bag(table.expected(through=table.last - 1))
+    last = decided[merged.name]
+    times = {
+        row["_decided_at"] for row in mirror.rows(merged.name) if row["_sequence"] >= last.first
+    }
+    assert times == {last.at}, "the time of the decision outlives whoever made it"
 
     for table in (appended, born):
         table.delete()
