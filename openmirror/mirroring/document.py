@@ -28,6 +28,7 @@ from openmirror.mirroring.choice import TableChoice, need_pattern
 from openmirror.plan.maintenance_steps import MIB, MaintenanceMode
 from openmirror.plan.observed import (
     DeletePolicy,
+    HistoryPolicy,
     InsertPolicy,
     OnceLarge,
     OverwrittenFiles,
@@ -237,6 +238,13 @@ class Switches(_Section):
         description="With delete: soft, how long a row stays that is marked as deleted, by "
         "_deleted_at; at least 1h. Longer gone ones are removed for good, up to a tenth of that "
         "later (an hour to a day). Left out: they stay.",
+    )
+    history: HistoryPolicy | None = Field(
+        default=None,
+        description="Whether a table with key columns has a history beside it, NAME__history, with "
+        "every version of its rows. none (default): it has none, and one that it had stays as it "
+        "is. scd2: each version has _valid_from, _valid_to, _is_current and what opened and closed "
+        "it. A table that has data already begins its history with the rows of now.",
     )
     type_change: TypeChange | None = Field(
         default=None,

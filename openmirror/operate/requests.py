@@ -166,7 +166,7 @@ def skip_through(
 
 
 def reseed(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
-    """Ask for a rebuild from the folder and its archive.
+    """Ask for a rebuild from the folder and its archive; a history begins anew from now.
 
     Raises WrongRequest, naming the first missing file, unless all files are there or skipped.
     """
@@ -175,6 +175,8 @@ def reseed(ports: RootPorts, folder: TableFolder, operator: Operator) -> None:
         if observed.incarnation is None:
             raise WrongRequest(f"{observed.folder} has no landing folder to reseed from")
         control = asked(observed.control, RequestKind.RESEED, act)
+        if folder.is_history:
+            return retried(control)  # it begins anew with the rows that are there
         missing = first_missing(with_archive(ports, replace(observed, control=control)))
         if missing is not None:
             raise WrongRequest(

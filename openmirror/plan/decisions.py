@@ -15,7 +15,14 @@ from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rows import Marker, SoftDeletes
 from openmirror.protocol.schema import SchemaUnion
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
-from openmirror.table.control import BatchKind, DecidedBatch, FrozenOptions, Hold, ManifestEntry
+from openmirror.table.control import (
+    BatchKind,
+    BeginReason,
+    DecidedBatch,
+    FrozenOptions,
+    Hold,
+    ManifestEntry,
+)
 from openmirror.table.layout import StorePath
 from openmirror.table.log import Epoch
 
@@ -67,6 +74,19 @@ class Waiting:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """The rows that a history begins with: those of its current table at one version of its log."""
+
+    table: StorePath
+    version: int
+    position: Position
+    """How far the current table was applied at that version."""
+    is_soft: bool
+    """Whether rows of it may be marked as deleted, which are no rows of the history."""
+    why: BeginReason
+
+
+@dataclass(frozen=True, kw_only=True)
 class Batch:
     """Consecutive change files that are applied in one commit, and how."""
 
@@ -98,13 +118,15 @@ class Batch:
     """How deleted rows are marked; None where they are removed."""
     hardens: bool = False
     """Whether it ends soft deletes: marked rows go, and the column that says so."""
+    begins: Beginning | None = None
+    """Where it begins a history from its current table, and has no files."""
     decided_at: datetime | None = None
     """When it was decided, the same in each attempt to apply it; None before."""
 
     def as_of(self, decided: DecidedBatch) -> Batch:
         """The batch as it was decided."""
         # A version before this one has written no time down, nor any that depends on it.
-        newest = max(file.modified for file in self.files)
+        newest = max((file.modified for file in self.files), default=None)
         return replace(self, decided_at=decided.at or newest)
 
     @property
@@ -114,6 +136,11 @@ class Batch:
         return DecidedBatch(
             kind=self.kind, app_id=self.epoch.app_id, first=self.first, last=self.last, files=files
         )
+
+    @property
+    def is_of_history(self) -> bool:
+        """Whether its table is a history, so that its rows are versions."""
+        return self.folder.is_history
 
     @property
     def insert_marker(self) -> Marker:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from openmirror.plan.decisions import Pause
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures
+from openmirror.plan.history import reserved_name, with_history_columns
 from openmirror.plan.observed import DeletePolicy, ObservedState, TablePolicy
 from openmirror.plan.rules import problem_of
 from openmirror.protocol.names import fold_case
@@ -35,6 +36,8 @@ class Deletes:
     """None where deleted rows are removed."""
     hardens: bool = False
     """Whether it ends soft deletes: the column goes, and with it every row that is marked."""
+    keeps_versions: bool = False
+    """Whether its table is a history, in which deleted rows are versions that ended."""
 
     def before(self, table: TableSchema) -> TableSchema:
         """The table's schema as the batch finds it."""
@@ -43,7 +46,9 @@ class Deletes:
         return TableSchema(tuple(c for c in table.columns if c.name != DELETED_AT))
 
     def after(self, schema: TableSchema) -> TableSchema:
-        """The schema with our column behind those that are there, once any is."""
+        """The schema with our columns behind those that are there, once any is."""
+        if self.keeps_versions:
+            return with_history_columns(schema)
         if self.soft is None or not schema.columns or schema.find(DELETED_AT):
             return schema
         return TableSchema((*schema.columns, _COLUMN))
@@ -51,6 +56,8 @@ class Deletes:
 
 def deletes_of(observed: ObservedState, rules: FrozenOptions, kind: BatchKind) -> Deletes:
     """How a batch of this kind deletes; for one that replaces the table the policy alone counts."""
+    if observed.folder.is_history:
+        return Deletes(keeps_versions=True)
     policy, log = observed.policy, observed.log
     if not rules.key_columns or not isinstance(policy, TablePolicy):
         return Deletes()
@@ -96,6 +103,13 @@ def foreign_column(observed: ObservedState, deletes: Deletes, kind: BatchKind) -
 
 def reserved_column(observed: ObservedState, file: LandedFile, deletes: Deletes) -> Pause | None:
     """A file with a column that has the name of ours."""
+    if deletes.keeps_versions and file.facts and (taken := reserved_name(file.facts.schema)):
+        detail = f"the column {taken!r} has the name of one that a history has"
+        remedy = (
+            "Replace the file, under the same name, by one whose column has another name; or set "
+            "history to none for this table in mirroring.json."
+        )
+        return Pause(problem_of(observed, Broken(Code.COLUMN_NAME_RESERVED, detail, remedy), file))
     found = file.facts.schema.find(DELETED_AT) if file.facts and deletes.soft else None
     if found is None:
         return None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from openmirror.errors import NotThere, Unavailable, is_of_one_place
 from openmirror.ports import Entry, FileStore, Listing, UnseenEntry
 from openmirror.protocol.names import SCHEMA_SUFFIX, ETag, TableFolder, TablePath, is_reserved
+from openmirror.reconcile.mirror_reads import wanted_histories
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 
@@ -55,7 +56,7 @@ def is_landed(store: FileStore, folder: TableFolder) -> bool:
     shows that something is gone.
     """
     unlisted: _Unlisted = {}
-    if any(found == folder for found, _ in _landed(store, folder.mirror, unlisted)):
+    if any(found == folder.current for found, _ in _landed(store, folder.mirror, unlisted)):
         return True
     above = layout.folder_of(layout.table_folder(folder))
     if above in unlisted:
@@ -79,11 +80,33 @@ def _landed(
     return _tables(store, mirror, zone, _folder, unlisted, reserved)
 
 
-def _known(store: FileStore, mirror: str, unlisted: _Unlisted) -> _Found:
+def _known(
+    store: FileStore, mirror: str, unlisted: _Unlisted, reserved: set[str] | None = None
+) -> _Found:
+    place = layout.control_documents(mirror)
     try:
-        yield from _tables(store, mirror, layout.control_documents(mirror), _documented, unlisted)
+        yield from _tables(store, mirror, place, _documented, unlisted, reserved)
     except NotThere:
         return
+
+
+def _histories(
+    store: FileStore,
+    mirror: str,
+    landed: Iterable[TableFolder],
+    beside: Container[str],
+    unlisted: _Unlisted,
+) -> dict[TableFolder, ETag | None]:
+    """The histories that were begun, with their control document's ETag, and those to begin.
+
+    `beside` has what is reserved among control documents: it shows whether any was begun.
+    """
+    wanted = dict.fromkeys(wanted_histories(store, mirror, landed))
+    place = layout.history_documents(mirror)
+    if layout.name_of(place) not in beside:
+        return wanted
+    found = _tables(store, mirror, place, _documented, unlisted)
+    return {**wanted, **{folder.history: etag for folder, etag in found}}
 
 
 def _may_be_folder(entry: Entry) -> bool:
@@ -140,7 +163,10 @@ def discover(store: FileStore, mirror: str) -> list[TableFolder]:
 
     Raises NotThere, or why else the zone itself cannot be listed.
     """
-    return sorted(landed_folders(store, mirror) | known_folders(store, mirror).keys())
+    reserved: set[str] = set()
+    landed = landed_folders(store, mirror)
+    known = dict(_known(store, mirror, {}, reserved))
+    return sorted({*landed, *known, *_histories(store, mirror, landed, reserved, {})})
 
 
 @dataclass(frozen=True)
@@ -180,8 +206,14 @@ def explore(store: FileStore, mirror: str) -> Discovered:
     reserved: set[str] = set()
     landed_beside = partial(_landed, reserved=reserved)
     landed = _as_far_as_seen(landed_beside, store, mirror, layout.landing_zone(mirror), unlisted)
-    known = _as_far_as_seen(_known, store, mirror, layout.control_documents(mirror), unlisted)
-    traces = {f: Traces(landed.get(f), known.get(f)) for f in sorted(landed | known)}
+    beside: set[str] = set()
+    known_beside = partial(_known, reserved=beside)
+    place = layout.control_documents(mirror)
+    known = _as_far_as_seen(known_beside, store, mirror, place, unlisted)
+    histories = _histories(store, mirror, landed, beside, unlisted)
+    traces = {f: Traces(landed.get(f), known.get(f)) for f in landed | known}
+    traces |= {f: Traces(landed.get(f.current), etag) for f, etag in histories.items()}
+    traces = dict(sorted(traces.items()))
     return Discovered(traces, unlisted, frozenset(reserved))
 
 

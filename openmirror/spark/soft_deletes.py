@@ -106,16 +106,22 @@ def with_unmarking(folded: DataFrame) -> DataFrame:
 
 
 def truncates_as_deletes(
-    changes: DataFrame, truncates: Sequence[tuple[int, int]], keys: Sequence[str]
+    changes: DataFrame,
+    truncates: Sequence[tuple[int, int]],
+    keys: Sequence[str],
+    marker: Marker = Marker.DELETE,
 ) -> DataFrame:
-    """With a delete of each key of the batch at each truncate; other keys are the commit's."""
+    """With a delete of each key of the batch at each truncate; other keys are the commit's.
+
+    `marker` is what those deletes have.
+    """
     if not truncates:
         return changes
     real = changes.where(F.col(MARKER) != Marker.TRUNCATE.value)
     places = changes.sparkSession.createDataFrame(list(truncates), f"{SEQUENCE} long, {ROW} long")
     kinds = {field.name: field.dataType for field in changes.schema}
     of_each_key = real.select(*keys).distinct().crossJoin(F.broadcast(places))
-    deletes = of_each_key.withColumn(MARKER, F.lit(Marker.DELETE.value))
+    deletes = of_each_key.withColumn(MARKER, F.lit(marker.value))
     missing = [name for name in changes.columns if name not in deletes.columns]
     return real.unionByName(
         deletes.select("*", *(F.lit(None).cast(kinds[name]).alias(name) for name in missing))

@@ -70,17 +70,21 @@ class History:
 
         Where deletes are soft, rows are marked at `DECIDED`.
         """
+        files = self.grown()
+        return interpret(files, self.key_columns, self.version_column, soft, DECIDED)
+
+    def grown(self) -> list[ChangeFile]:
+        """The files with values as the table has them once its columns have grown."""
         times = {
             fold_case(field.name)
             for file in self.files
             for field in file.schema
             if pa.types.is_timestamp(field.type)
         }
-        files = [
+        return [
             ChangeFile(file.columns, [_grown(change, times) for change in file.changes])
             for file in self.changes
         ]
-        return interpret(files, self.key_columns, self.version_column, soft, DECIDED)
 
     def expected_rows(self, soft: SoftDeletes | None = None) -> list[dict[str, Any]]:
         return self.expected(soft).rows

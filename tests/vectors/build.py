@@ -15,6 +15,7 @@ from tests.vectors import stream_words
 from tests.vectors.catalogue import (
     columns,
     extensions,
+    histories,
     metadata,
     naming,
     policy,
@@ -53,6 +54,7 @@ CASES: list[Vector] = [
         rows,
         version_columns,
         extensions,
+        histories,
         soft_deletes,
         schema,
         columns,

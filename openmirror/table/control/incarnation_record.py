@@ -97,6 +97,8 @@ class IncarnationRecord:
     ignored: Overwrites | None = None
     """Applied files that were written over with others, which the table's policy ignores."""
     truncated: Truncated | None = None
+    with_history: bool = False
+    """Whether its table had a history from its first file on: that one has every version then."""
 
     @property
     def archived_through(self) -> int:
