@@ -24,7 +24,12 @@ def beginning_of(observed: ObservedState) -> Beginning | None:
     if why is BeginReason.TURNED_ON and _can_follow(observed, position):
         return None
     return Beginning(
-        table=log.path, version=log.version, position=position, is_soft=marks(log), why=why
+        table=log.path,
+        table_id=log.table_id,
+        version=log.version,
+        position=position,
+        is_soft=marks(log),
+        why=why,
     )
 
 

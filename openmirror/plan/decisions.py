@@ -78,6 +78,8 @@ class Beginning:
     """The rows that a history begins with: those of its current table at one version of its log."""
 
     table: StorePath
+    table_id: str
+    """The table's identity, so that none that was made there since is taken for it."""
     version: int
     position: Position
     """How far the current table was applied at that version."""

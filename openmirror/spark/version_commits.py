@@ -6,6 +6,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
 from openmirror.plan.decisions import Beginning
 from openmirror.ports import Transaction
@@ -80,8 +81,12 @@ def _current_rows(
     session: SparkSession, batch: Batch, begins: Beginning, place_of: SparkPaths
 ) -> DataFrame:
     """The rows of the current table at the version that the batch was planned by, by position."""
-    reader = session.read.format("delta").option("versionAsOf", str(begins.version))
-    rows = reader.load(place_of(begins.table))
+    table = place_of(begins.table)
+    rows = session.read.format("delta").option("versionAsOf", str(begins.version)).load(table)
+    # Behind the load, which has found the files of one table: by now it may be another one's place.
+    detail = DeltaTable.forPath(session, table).detail().select("id").first()
+    if detail is None or detail[0] != begins.table_id:
+        raise ConditionFailed(f"{begins.table} is another table than was observed")
     if begins.is_soft:
         rows = rows.where(F.col(DELETED_AT).isNull())
     return committing.as_positions(rows, batch.union.schema)

@@ -28,6 +28,8 @@ class Publisher:
         self._rng = rng
         self._contents = 0
         self.clock: Clock = lambda: datetime(2026, 1, 1, tzinfo=UTC)
+        self.has_keys = False
+        """Whether it declares key columns, so that its table may have a history."""
         self.ahead = 0.0
         """How often a file's time lies in the future."""
         self._bin: list[tuple[Incarnation, int]] = []
@@ -49,7 +51,8 @@ class Publisher:
 
     def _files(self, folder: StorePath) -> list[str]:
         """Change files there, by their names from the folder on."""
-        return [e.name for e in self._store.list_folder(folder).entries if not e.is_folder]
+        found = (e.name for e in self._store.list_folder(folder).entries if not e.is_folder)
+        return [name for name in found if not name.startswith("_")]
 
     def number_of(self, name: str) -> int:
         """Which file has this name."""
@@ -57,6 +60,9 @@ class Publisher:
 
     def create(self) -> None:
         self._store.make_folder(LANDING)
+        if self.has_keys:
+            metadata = layout.join(LANDING, "_metadata.json")
+            self._store.put(metadata, b'{"keyColumns": ["v"]}', self.clock())
         assert self.incarnation is not None
         self.truth[self.incarnation] = {}
         self._newest = self.incarnation
