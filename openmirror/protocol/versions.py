@@ -129,7 +129,7 @@ def apply_to_history(
     """
     _add_columns(history, file)
     for at, change in enumerate(file.changes):
-        # A row of its own for each change: by that it is told from an equal one.
+        # A row of its own for each change: it must not be taken for an equal one.
         once = replace(change, row=dict(change.row))
         try:
             apply_file(history.current, replace(file, changes=(once,)))

@@ -10,7 +10,7 @@ from openmirror.reconcile.root_ports import RootPorts
 
 
 def tables_of(ports: RootPorts, folder: TableFolder) -> tuple[TableFolder, ...]:
-    """The tables that this folder feeds, as far as its mirror said some seconds ago.
+    """The tables that this folder feeds, as its mirror was some seconds ago.
 
     A history that is not woken by this is found by the next sweep.
     """
