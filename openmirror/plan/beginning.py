@@ -34,9 +34,14 @@ def beginning_of(observed: ObservedState) -> Beginning | None:
 
 
 def is_cut_off(observed: ObservedState) -> bool:
-    """Whether a live history needs files that are gone, which its current table has applied."""
-    if not observed.folder.is_history or observed.live is None:
+    """Whether a history cannot go on from what it has, whatever was decided.
+
+    It is lost, or it needs files that are gone, which its current table has applied.
+    """
+    if not observed.folder.is_history:
         return False
+    if observed.live is None:
+        return _is_lost(observed)
     through = current_position(observed)
     return _first_missing(observed, observed.applied, through) is not None
 
@@ -61,11 +66,14 @@ def _why(observed: ObservedState) -> BeginReason:
         return BeginReason.ASKED
     if observed.live is not None:
         return BeginReason.GAP
+    return BeginReason.LOST if _is_lost(observed) else BeginReason.TURNED_ON
+
+
+def _is_lost(observed: ObservedState) -> bool:
     known = observed.control.applied
     epoch = Epoch.parse(known.app_id) if known else None
-    if observed.log is None and epoch is not None and epoch.incarnation == observed.incarnation:
-        return BeginReason.LOST
-    return BeginReason.TURNED_ON
+    was_there = epoch is not None and epoch.incarnation == observed.incarnation
+    return observed.log is None and was_there
 
 
 def _can_follow(observed: ObservedState, through: Position) -> bool:
