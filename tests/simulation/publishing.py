@@ -49,6 +49,12 @@ class Publisher:
     def in_folder(self) -> list[int]:
         return [self.number_of(name) for name in self._files(LANDING)]
 
+    @property
+    def in_archive(self) -> list[int]:
+        archive = layout.archive_folder(FOLDER)
+        there = self._store.incarnation(archive) is not None
+        return [self.number_of(name) for name in self._files(archive)] if there else []
+
     def _files(self, folder: StorePath) -> list[str]:
         """Change files there, by their names from the folder on."""
         found = (e.name for e in self._store.list_folder(folder).entries if not e.is_folder)

@@ -560,6 +560,7 @@ class Schedule:
             elif what in ("overwrite", "change"):
                 publisher.overwrite(rows, applied=what == "change")
             elif what == "empty":
+                self.purged |= {(publisher.incarnation, n) for n in publisher.in_archive}
                 publisher.empty_archive()
             elif what == "reuse":
                 publisher.reuse()
