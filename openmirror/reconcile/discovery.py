@@ -7,9 +7,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from openmirror.errors import NotThere, Unavailable, is_of_one_place
+from openmirror.mirroring import Mirroring
 from openmirror.ports import Entry, FileStore, Listing, UnseenEntry
 from openmirror.protocol.names import SCHEMA_SUFFIX, ETag, TableFolder, TablePath, is_reserved
-from openmirror.reconcile.mirror_reads import wanted_histories
+from openmirror.protocol.rules import Broken
+from openmirror.reconcile.mirror_reads import read_settings, wanted_histories
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 
@@ -93,6 +95,7 @@ def _known(
 def _histories(
     store: FileStore,
     mirror: str,
+    settings: Mirroring | Broken,
     landed: Iterable[TableFolder],
     beside: Container[str],
     unlisted: _Unlisted,
@@ -101,7 +104,7 @@ def _histories(
 
     `beside` has what is reserved among control documents: it shows whether any was begun.
     """
-    wanted = dict.fromkeys(wanted_histories(store, mirror, landed))
+    wanted = dict.fromkeys(wanted_histories(store, mirror, settings, landed))
     place = layout.history_documents(mirror)
     if layout.name_of(place) not in beside:
         return wanted
@@ -166,7 +169,9 @@ def discover(store: FileStore, mirror: str) -> list[TableFolder]:
     reserved: set[str] = set()
     landed = landed_folders(store, mirror)
     known = dict(_known(store, mirror, {}, reserved))
-    return sorted({*landed, *known, *_histories(store, mirror, landed, reserved, {})})
+    settings, _ = read_settings(store, mirror)
+    histories = _histories(store, mirror, settings, landed, reserved, {})
+    return sorted({*landed, *known, *histories})
 
 
 @dataclass(frozen=True)
@@ -189,6 +194,8 @@ class Discovered:
     """Folders of several tables that could not be listed, and why: nobody knows what is there."""
     reserved: frozenset[str] = frozenset()
     """Names that lie in the zone beside the tables, and are reserved."""
+    settings: ETag | None = None
+    """Of `mirroring.json`, by which it is known which tables have a history; None without one."""
 
     @property
     def folders(self) -> list[TableFolder]:
@@ -210,11 +217,12 @@ def explore(store: FileStore, mirror: str) -> Discovered:
     known_beside = partial(_known, reserved=beside)
     place = layout.control_documents(mirror)
     known = _as_far_as_seen(known_beside, store, mirror, place, unlisted)
-    histories = _histories(store, mirror, landed, beside, unlisted)
+    settings, settings_etag = read_settings(store, mirror)
+    histories = _histories(store, mirror, settings, landed, beside, unlisted)
     traces = {f: Traces(landed.get(f), known.get(f)) for f in landed | known}
     traces |= {f: Traces(landed.get(f.current), etag) for f, etag in histories.items()}
     traces = dict(sorted(traces.items()))
-    return Discovered(traces, unlisted, frozenset(reserved))
+    return Discovered(traces, unlisted, frozenset(reserved), settings_etag)
 
 
 def _as_far_as_seen(

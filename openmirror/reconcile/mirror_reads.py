@@ -62,14 +62,13 @@ def read_settings(store: FileStore, mirror: str) -> tuple[Mirroring | Broken, ET
 
 
 def wanted_histories(
-    store: FileStore, mirror: str, landed: Iterable[TableFolder]
+    store: FileStore, mirror: str, settings: Mirroring | Broken, landed: Iterable[TableFolder]
 ) -> Iterator[TableFolder]:
-    """The histories that mirroring.json asks for, of these table folders.
+    """The histories that these settings of a mirror ask for, of these table folders.
 
-    None where it cannot be read, or the mirror's document, as each of its tables shows: then no
+    None where they are broken, or the mirror's document is, as each of its tables shows: then no
     history is begun.
     """
-    settings, _ = read_settings(store, mirror)
     if isinstance(settings, Broken) or not settings.keeps_histories:
         return
     try:

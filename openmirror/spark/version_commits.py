@@ -16,6 +16,7 @@ from openmirror.protocol.versions import IS_CURRENT, OPERATIONS, Place
 from openmirror.spark import committing
 from openmirror.spark.frames import quoted, same_key
 from openmirror.spark.markers import KeyFacts, RowPlace
+from openmirror.spark.merging import IN_ONE_TASK, in_few_tasks
 from openmirror.spark.places import SparkPaths
 from openmirror.spark.prepared import BeginningPrepared, SparkPrepared
 from openmirror.spark.version_folding import (
@@ -72,9 +73,11 @@ def commit_versions(
 def _folded(
     prepared: SparkPrepared, present: DataFrame | None, columns: VersionColumns
 ) -> DataFrame:
+    changes = in_few_tasks(prepared.changes, prepared)
     if prepared.counts.only_inserts:
-        return only_opened(prepared.changes, columns).withColumn(KIND, F.lit(OPENS))
-    return fold_versions(prepared.changes, prepared.marked, present, columns)
+        return only_opened(changes, columns).withColumn(KIND, F.lit(OPENS))
+    few = prepared.counts.operations <= IN_ONE_TASK
+    return fold_versions(changes, prepared.marked, present, columns, few=few)
 
 
 def _current_rows(

@@ -154,15 +154,18 @@ def fold_versions(
     marked: MarkedRows,
     present: DataFrame | None,
     columns: VersionColumns,
+    *,
+    few: bool = False,
 ) -> DataFrame:
     """All columns by position and `kind`: new versions, and rows that close what was open.
 
     `present` has the open versions of the table by position; None where the batch starts from none.
     It must be read lazily: inside the transaction that commits what comes out. A truncate closes
-    what has no key of the batch as well: that is left to the commit.
+    what has no key of the batch as well: that is left to the commit. `few` keys are sent to where
+    the table is read.
     """
     left = sorted({name for names in marked.absent.values() for name in names})
-    entries = _entries(changes, marked, present, columns, left)
+    entries = _entries(changes, marked, present, columns, left, few=few)
     all_of_key = F.col("entries")
     found = F.udf(versions_passed, _PASSED, useArrow=False)(
         all_of_key[MARKER],
@@ -195,6 +198,8 @@ def _entries(
     present: DataFrame | None,
     columns: VersionColumns,
     left: Sequence[str],
+    *,
+    few: bool,
 ) -> DataFrame:
     """One row a key, with its `entries` in order: open versions, and then changes."""
     keys, data = columns.keys, columns.data
@@ -222,7 +227,7 @@ def _entries(
         for key in keys:
             same_key = same_key & F.col(key).eqNullSafe(F.col(f"of_{key}"))
         rows = grouped.unionByName(
-            present.join(wanted, same_key).select(
+            present.join(F.broadcast(wanted) if few else wanted, same_key).select(
                 *data,
                 F.lit(_BEFORE_ALL).cast("long").alias(SEQUENCE),
                 F.lit(0).cast("long").alias(ROW),

@@ -43,7 +43,7 @@ from openmirror.reconcile.observing import observe
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
-from openmirror.table.control import Applied
+from openmirror.table.control import Applied, BeginReason
 from openmirror.table.layout import StorePath
 from openmirror.table.ledger import effective
 from openmirror.table.log import Epoch
@@ -624,7 +624,12 @@ class Schedule:
         self.check_end(observed, self.final)
         if self.keeps_history and not self.errors:
             observed = observe(self.ports, HISTORY).observed
-            self.count(f"began: {observed.control.begun.why if observed.control.begun else None}")
+            begun = observed.control.begun
+            self.count(f"began: {begun.why.value if begun else None}")
+            if begun and begun.why is BeginReason.LOST:
+                self.is_wrong("a history is lost that nobody took away")
+            if begun and begun.why is BeginReason.GAP and not self.purged:
+                self.is_wrong("a history misses files where none was purged")
             self.check_end(observed, self.plan(observed, self.limits, self.now))
 
     @property

@@ -20,11 +20,12 @@ from openmirror.progress.tables import (
     TableRestored,
 )
 from tests.simulation.mutations import MUTATIONS, NOTICED_BY, chosen_for, mutated
-from tests.simulation.schedule import Outcome, run, run_ledger, run_maintained
+from tests.simulation.schedule import Outcome, run, run_ledger, run_maintained, run_with_history
 
 DEFAULT_SCHEDULES = 40
 LEDGER_SCHEDULES = 24
 MAINTAINED_SCHEDULES = 6
+HISTORY_SCHEDULES = 6
 PURGES_A_LEDGERS_ENTRY = 43
 LOSES_A_DOCUMENT = 25
 """Enough to show every event: what notices each mutation stands in NOTICED_BY, and the soak runs as
@@ -90,6 +91,14 @@ def test_no_schedule_loses_a_data_file_that_a_maintained_table_needs() -> None:
     assert sum(outcome.counts.get(TableMaintained.name, 0) for outcome in outcomes) > 20
 
 
+def test_every_schedule_of_a_folder_that_feeds_a_history_gives_both_tables() -> None:
+    outcomes = one_by_one(range(HISTORY_SCHEDULES), run_with_history)
+    assert not [outcome for outcome in outcomes if outcome.wrong]
+    events = sum((Counter(outcome.counts) for outcome in outcomes), Counter[str]())
+    assert events["began: None"], "some history follows its files from the first on"
+    assert events["began: turned-on"], "some history begins from now"
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 def test_many_more_schedules_give_the_table_that_was_published() -> None:
@@ -98,6 +107,8 @@ def test_many_more_schedules_give_the_table_that_was_published() -> None:
     assert_all_right(range(first, first + count), run, side_by_side)
     of_ledgers = first - DEFAULT_SCHEDULES + LEDGER_SCHEDULES
     assert_all_right(range(of_ledgers, of_ledgers + count // 3), run_ledger, side_by_side)
+    with_history = side_by_side(range(first, first + count // 3), run_with_history)
+    assert not [outcome for outcome in with_history if outcome.wrong]
 
 
 MOST_SEEDS = 700

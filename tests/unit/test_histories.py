@@ -320,3 +320,19 @@ def test_a_reseed_concerns_one_of_the_two(histories: Histories) -> None:
     histories.ports = replace(histories.ports, limits=limits)
     histories.apply()
     assert histories.kept() == _FOLLOWED
+
+
+def test_a_history_that_another_tool_has_changed_is_left_alone(histories: Histories) -> None:
+    histories.write(1)
+    histories.apply()
+    log = histories.delta_path(HISTORY) / "_delta_log"
+    versions = sorted(log.glob("[0-9]*.json"))
+    actions = [json.loads(line) for path in versions for line in path.read_text().splitlines()]
+    changed = next(action["metaData"] for action in reversed(actions) if "metaData" in action)
+    schema = json.loads(changed["schemaString"])
+    schema["fields"] = [one for one in schema["fields"] if one["name"] != "_is_current"]
+    changed["schemaString"] = json.dumps(schema)
+    (log / f"{len(versions):020d}.json").write_text(json.dumps({"metaData": changed}))
+    histories.write(2)
+    assert histories.paused(HISTORY) is Code.TABLE_NOT_OURS
+    histories.apply("t")
