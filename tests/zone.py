@@ -22,7 +22,7 @@ from openmirror.formats.inspect import ChangeFileInspector
 from openmirror.plan import Decision, Limits, ObservedState
 from openmirror.ports import FileStore, Step, Steps, TableEngine, no_steps
 from openmirror.progress.union import EventSink, discard
-from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.names import TableFolder
 from openmirror.reconcile.discovery import discover
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.mirrors import open_mirror
@@ -132,7 +132,8 @@ class Product:
         open_mirror(store, MIRROR)
 
     def table(self, path: str) -> TableFolder:
-        return TableFolder(MIRROR, TablePath.parse(path))
+        """`path` is a folder's key: `orders`, or `_history/orders` for its history."""
+        return TableFolder.of_key(MIRROR, path)
 
     def reconcile_until_idle(self, path: str) -> Decision:
         """Reconcile a table until nothing is left to do, failures included; the last decision."""
@@ -146,7 +147,7 @@ class Product:
 
     def reconcile_all(self) -> dict[str, Decision]:
         folders = discover(self.ports.store, MIRROR)
-        return {str(folder.path): self.reconcile_until_idle(str(folder.path)) for folder in folders}
+        return {folder.key: self.reconcile_until_idle(folder.key) for folder in folders}
 
     def observed(self, path: str) -> ObservedState:
         return observe(self.ports, self.table(path)).observed

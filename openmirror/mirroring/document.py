@@ -28,6 +28,7 @@ from openmirror.mirroring.choice import TableChoice, need_pattern
 from openmirror.plan.maintenance_steps import MIB, MaintenanceMode
 from openmirror.plan.observed import (
     DeletePolicy,
+    HistoryPolicy,
     InsertPolicy,
     OnceLarge,
     OverwrittenFiles,
@@ -246,6 +247,13 @@ class Switches(_Section):
         "Tables of live databases get three more where it is set for the mirror: _op (what "
         "happened to the row last: c, r or u), _last_op_id (where that stands in the database's "
         "log, as text that sorts in its order) and _source_ts (when it happened). Left out: false.",
+    )
+    history: HistoryPolicy | None = Field(
+        default=None,
+        description="Whether a table with key columns has a history beside it, NAME__history, with "
+        "every version of its rows. none (default): it has none, and one that it had stays as it "
+        "is. scd2: each version has _valid_from, _valid_to, _is_current and what opened and closed "
+        "it. A table that has data already begins its history with the rows of now.",
     )
     type_change: TypeChange | None = Field(
         default=None,

@@ -19,7 +19,7 @@ from openmirror.mirroring.document import (
 )
 from openmirror.mirroring.mistakes import in_words, too_short
 from openmirror.plan.maintenance_steps import MaintenancePolicy
-from openmirror.plan.observed import TablePolicy
+from openmirror.plan.observed import HistoryPolicy, TablePolicy
 from openmirror.protocol.json_text import parse_json
 from openmirror.protocol.names import TableName
 from openmirror.protocol.rules import Broken, Code
@@ -53,6 +53,12 @@ class Mirroring:
     """Whether those of live databases have columns of their changes' origin."""
     streams: tuple[DeclaredTopic, ...] = ()
     """Streams of databases that land in it."""
+
+    @property
+    def keeps_histories(self) -> bool:
+        """Whether they ask for the history of any table."""
+        policies = (self.policy, *self.tables.values())
+        return any(policy.history is HistoryPolicy.SCD2 for policy in policies)
 
     def policy_of(self, name: TableName) -> TablePolicy:
         """What they say of one table."""
@@ -102,6 +108,7 @@ def _policy(
         deleted_at=_first(own.deleted_at, mirror.deleted_at) or None,
         purge_after=_first(own.purge_after, mirror.purge_after),
         lineage=bool(_first(own.lineage, mirror.lineage)),
+        history=_first(own.history, mirror.history) or usual.history,
         zoneless=_first(own.zoneless_timestamps, mirror.zoneless_timestamps) or usual.zoneless,
         binary_text=_first(own.binary_text, mirror.binary_text),
         fractions=_first(own.fractions, mirror.fractions),

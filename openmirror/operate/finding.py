@@ -14,7 +14,7 @@ from openmirror.errors import (
     is_of_one_place,
 )
 from openmirror.ports import FileStore
-from openmirror.protocol.names import TableArgument, TableFolder, TableName, table_name
+from openmirror.protocol.names import TableArgument, TableFolder, TableName, name_of
 from openmirror.reconcile.discovery import OF_THE_DISK, explore, mirrors
 from openmirror.reconcile.documents import Documents
 from openmirror.table import layout
@@ -76,7 +76,7 @@ class Names:
             except (AccessDenied, DocumentUnreadable):
                 stored = MirrorDocument()
             self._schemas[folder.mirror] = stored.default_schema
-        return table_name(folder.path, self._schemas[folder.mirror])
+        return name_of(folder, self._schemas[folder.mirror])
 
     def __call__(self, folder: TableFolder) -> str:
         """A table as an operator would type it."""

@@ -104,12 +104,15 @@ def table_page(
     try:
         found = explore(ports.store, mirror)
         folders = [folder for folder in found.folders if after is None or folder.path > after]
-        tables = statuses_of(ports, mirror, folders[:most])
+        page, rest = folders[:most], folders[most:]
+        while rest and rest[0].path == page[-1].path:  # a history stands behind its current table
+            page.append(rest.pop(0))
+        tables = statuses_of(ports, mirror, page)
         if after is None:
             tables = [*unlisted(mirror, found), *tables]
     except Exception as error:  # noqa: BLE001 - mirror_unreadable raises it again if it is fatal
         return TablePage([mirror_unreadable(mirror, error)])
-    return TablePage(tables, folders[most - 1].path if len(folders) > most else None)
+    return TablePage(tables, page[-1].path if rest else None)
 
 
 def token_of(path: TablePath) -> str:

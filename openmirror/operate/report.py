@@ -25,7 +25,7 @@ from openmirror.operate.stream_notes import MirrorStreams, declared_in, streams_
 from openmirror.plan import plan
 from openmirror.ports import FileStore, HistoryReader
 from openmirror.protocol.counts import counted
-from openmirror.protocol.names import TableFolder, TableName, TablePath, table_name
+from openmirror.protocol.names import TableFolder, TableName, TablePath, name_of, table_name
 from openmirror.protocol.partner import Partner
 from openmirror.protocol.rows import EXTENSION_NAMES
 from openmirror.protocol.rules import Broken, Code
@@ -155,7 +155,7 @@ def _of_table(ports: RootPorts, folder: TableFolder, partner: Partner | None) ->
         if isinstance(error, NotThere) and not has_zone(ports.store, folder.mirror):
             raise  # of the mirror, which may be unmounted
         trouble = _trouble(error)
-    name = table_name(folder.path, _default_schema(ports.store, folder.mirror))
+    name = name_of(folder, _default_schema(ports.store, folder.mirror))
     return unreadable(folder, name, trouble, partner)
 
 
@@ -187,7 +187,9 @@ def publish(
         emit_streams(ports, mirror, streams.notes)
     else:
         emit_statuses(ports, mirror, found)
-    tables = [table for table in found if not isinstance(table.stage, WasDropped)]
+    # What a publisher reads is about what he sends: the history of a table is none of it.
+    shown = (table for table in found if not table.folder.is_history)
+    tables = [table for table in shown if not isinstance(table.stage, WasDropped)]
     written = _write_tables(ports.store, mirror, tables)
     about = _about(settings, _trouble_of(settings, discovered))
     return _write_replicator(ports, mirror, about, heartbeat, always=written) or written

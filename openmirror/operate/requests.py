@@ -176,16 +176,22 @@ def reseed(
 
     With `through` the table is held once it has come there. Raises WrongRequest, naming the first
     missing file, unless all files that it needs are there or skipped; and for a file that the table
-    never had.
+    never had. A history begins anew from now, so that it can have no such file.
     """
 
     def change(observed: ObservedState, act: Act) -> ControlDocument:
         if observed.incarnation is None or observed.record is None:
             raise WrongRequest(f"{observed.folder} has no landing folder to reseed from")
+        if folder.is_history and through is not None:
+            raise WrongRequest(
+                f"{observed.name} is a history: it begins anew from now, and at no earlier file"
+            )
         stop = None if through is None else StopAfter(through, act.by, act.at, act.why)
         if stop is not None:
             _had(observed, stop.sequence)
         control = asked(observed.control, RequestKind.RESEED, act)
+        if folder.is_history:
+            return retried(control)  # it begins anew with the rows that are there
         control = with_stop(control, observed.record, stop)
         rebuilt = with_archive(ports, replace(observed, control=control))
         missing = first_missing(rebuilt, rebuilt_through(rebuilt))

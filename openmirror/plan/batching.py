@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 
+from openmirror.plan.beginning import beginning_of
 from openmirror.plan.cut import adapted, check_file, cut_batch, merge_file
 from openmirror.plan.decisions import (
     Apply,
     Batch,
+    Beginning,
     Decision,
     Idle,
     Pause,
@@ -19,10 +22,17 @@ from openmirror.plan.decisions import (
 )
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.features import TableFeatures, features_of, features_of_new
+from openmirror.plan.history import NEW_HISTORY, VERSIONS, rows_of_current
 from openmirror.plan.observed import Limits, ObservedState, TablePolicy
 from openmirror.plan.opening import Opening
 from openmirror.plan.own_columns import OwnColumns, own_columns
-from openmirror.plan.own_group import foreign_column, reserved_column, with_properties
+from openmirror.plan.own_group import (
+    foreign_column,
+    reserved_column,
+    with_columns,
+    with_properties,
+)
+from openmirror.plan.rules import problem_of
 from openmirror.plan.soft_deletes import wrong_time_column
 from openmirror.plan.times import counted_from
 from openmirror.plan.unique_keys import unique_at
@@ -37,7 +47,14 @@ def first_batch(
     observed: ObservedState, opening: Opening, rules: FrozenOptions, limits: Limits, now: datetime
 ) -> Decision:
     """The batch that opens a table, or replaces it."""
-    batch = _batch(observed, opening, rules, START, TableSchema(), limits, now)
+    before = TableSchema()
+    if observed.folder.is_history:
+        begins = None if opening.decided else beginning_of(observed)
+        if begins is not None:
+            return _begun(observed, opening, rules, begins)
+        # What it has of earlier incarnations stays.
+        before = observed.log.schema if isinstance(observed.log, TableLog) else before
+    batch = _batch(observed, opening, rules, START, before, limits, now)
     if not isinstance(batch, Batch):
         return batch
     if not batch.union.schema.columns:
@@ -46,6 +63,41 @@ def first_batch(
             Waiting(kind=WaitKind.SCHEMA, since=since, detail="no file has a typed column yet")
         )
     return Replace(batch)
+
+
+def _begun(
+    observed: ObservedState, opening: Opening, rules: FrozenOptions, begins: Beginning
+) -> Decision:
+    """The batch without files by which a history begins with the rows of its current table."""
+    current = observed.current.log if observed.current else None
+    assert isinstance(current, TableLog)
+    assert isinstance(observed.policy, TablePolicy)
+    before = observed.log.schema if isinstance(observed.log, TableLog) else TableSchema()
+    own = own_columns(observed, rules, opening.kind)
+    rows = rows_of_current(current.schema, begins)
+    union = union_schema(before, rows)
+    if not isinstance(union, Broken):
+        union = union_schema(before, with_columns(union.schema, (VERSIONS,)))
+    if isinstance(union, Broken):
+        return Pause(problem_of(observed, replace(union, remedy=NEW_HISTORY)))
+    return Replace(
+        Batch(
+            folder=observed.folder,
+            table=observed.table,
+            kind=opening.kind,
+            epoch=opening.epoch,
+            first=next_sequence(START),
+            last=begins.position,
+            files=(),
+            frozen=rules,
+            union=union,
+            policy=observed.policy,
+            features=_features(observed, opening, union, own),
+            applied=observed.applied,
+            may_create=observed.log is None,
+            begins=begins,
+        )
+    )
 
 
 def next_batch(

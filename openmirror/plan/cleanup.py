@@ -13,7 +13,7 @@ from openmirror.plan.holding import held
 from openmirror.plan.observed import ObservedState, TablePolicy
 from openmirror.plan.overwrites import is_gone, overwrites
 from openmirror.protocol.names import ETag
-from openmirror.protocol.sequence import Sequence
+from openmirror.protocol.sequence import Position, Sequence
 from openmirror.table.layout import StorePath
 
 
@@ -31,8 +31,12 @@ ARCHIVE_RETENTION = timedelta(days=7)
 """The protocol's own figure (PROTOCOL §8.1)."""
 
 
-def plan_cleanup(observed: ObservedState, now: datetime) -> Cleanup:
+def plan_cleanup(
+    observed: ObservedState, now: datetime, kept_from: Position | None = None
+) -> Cleanup:
     """Nothing while a changed file is not accepted, while held, and between two epochs.
+
+    Files behind `kept_from` stay, which the table's history has not applied. A history moves none.
 
     Also one with the same bytes stays until a reconciliation has written its new ETag down: it
     would count as another file once a higher number was moved away.
@@ -48,12 +52,16 @@ def plan_cleanup(observed: ObservedState, now: datetime) -> Cleanup:
     moves = []
     for file in observed.files.values():
         known = _applied_as(observed, applied, file)
+        if kept_from is not None and file.sequence > kept_from:
+            break
         if known and not file.archived and not is_gone(observed, file) and file.name not in newest:
             moves.append(file)
     reseeding = live[1] < record.reseeding_until
     # The hour is the one in which the last of them was moved: count from its end.
     kept = ARCHIVE_RETENTION + timedelta(hours=1)
     old = [item.through for item in record.archived if item.hour + kept <= now]
+    if observed.folder.is_history:
+        moves = []
     return Cleanup(tuple(moves), 0 if reseeding else max(old, default=0))
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from openmirror.errors import TEXT_REMEDY
 from openmirror.plan.decisions import Pause, Stop, Wait, Waiting, WaitKind
 from openmirror.plan.facts import Completeness, LandedFile
+from openmirror.plan.history import NEW_HISTORY
 from openmirror.plan.observed import (
     Limits,
     ObservedState,
@@ -239,6 +240,8 @@ def merge_file(
     assert file.facts is not None
     merged = union_schema(schema, in_table(file.facts.schema, schema, _zoneless(observed.policy)))
     if isinstance(merged, Broken):
+        if observed.folder.is_history:  # a folder that is made again makes no new history
+            merged = replace(merged, remedy=NEW_HISTORY)
         return Pause(problem_of(observed, merged, file))
     stops = (
         not isinstance(observed.policy, Broken) and observed.policy.type_change is TypeChange.STOP

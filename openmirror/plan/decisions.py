@@ -16,7 +16,14 @@ from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rows import Marker, SoftDeletes
 from openmirror.protocol.schema import SchemaUnion
 from openmirror.protocol.sequence import START, Position, Sequence, next_sequence
-from openmirror.table.control import BatchKind, DecidedBatch, FrozenOptions, Hold, ManifestEntry
+from openmirror.table.control import (
+    BatchKind,
+    BeginReason,
+    DecidedBatch,
+    FrozenOptions,
+    Hold,
+    ManifestEntry,
+)
 from openmirror.table.layout import StorePath
 from openmirror.table.log import Epoch
 
@@ -68,6 +75,23 @@ class Waiting:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """The rows that a history begins with: those of its current table at one version of its log."""
+
+    table: StorePath
+    table_id: str
+    """The table's identity, so that none that was made there since is taken for it."""
+    version: int
+    position: Position
+    """How far the current table was applied at that version."""
+    is_soft: bool
+    """Whether rows of it may be marked as deleted, which are no rows of the history."""
+    ours: tuple[str, ...]
+    """Its columns that no publisher sends, which are none of the history's."""
+    why: BeginReason
+
+
+@dataclass(frozen=True, kw_only=True)
 class Batch:
     """Consecutive change files that are applied in one commit, and how."""
 
@@ -101,6 +125,8 @@ class Batch:
     """Whether it ends soft deletes: marked rows go, and the column that says so."""
     lineage: Lineage = Lineage.NONE
     """What its rows say of the changes that wrote them."""
+    begins: Beginning | None = None
+    """Where it begins a history from its current table, and has no files."""
     decided_at: datetime | None = None
     """When it was decided, the same in each attempt to apply it; None before."""
     leaves_more: bool = False
@@ -109,7 +135,7 @@ class Batch:
     def as_of(self, decided: DecidedBatch) -> Batch:
         """The batch as it was decided."""
         # A version before this one has written no time down, nor any that depends on it.
-        newest = max(file.modified for file in self.files)
+        newest = max((file.modified for file in self.files), default=None)
         return replace(self, decided_at=decided.at or newest)
 
     @property
@@ -119,6 +145,11 @@ class Batch:
         return DecidedBatch(
             kind=self.kind, app_id=self.epoch.app_id, first=self.first, last=self.last, files=files
         )
+
+    @property
+    def is_of_history(self) -> bool:
+        """Whether its table is a history, so that its rows are versions."""
+        return self.folder.is_history
 
     @property
     def insert_marker(self) -> Marker:

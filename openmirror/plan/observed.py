@@ -51,6 +51,15 @@ class DeletePolicy(StrEnum):
     """It marks them as deleted, and they stay."""
 
 
+class HistoryPolicy(StrEnum):
+    """Whether a table has a history beside it."""
+
+    NONE = "none"
+    """It has none; one that it had stays as it is."""
+    SCD2 = "scd2"
+    """Every version of each row is kept, with when it was valid (PROTOCOL §5.9)."""
+
+
 class OnceLarge(StrEnum):
     """The third value of a switch that is on or off."""
 
@@ -98,6 +107,7 @@ class TablePolicy:
     """How long marked rows stay; None: for good."""
     lineage: bool = False
     """Whether each row says which change wrote it last."""
+    history: HistoryPolicy = HistoryPolicy.NONE
     zoneless: ZonelessTimestamps = ZonelessTimestamps.UTC
     binary_text: BinaryText | None = None
     """None: not declared, so what may be either is refused."""
@@ -211,6 +221,14 @@ class LedgerView:
     """Whether entries were read by this observation; they must not be newer than all else."""
 
 
+@dataclass(frozen=True)
+class CurrentTable:
+    """What a history needs of the current table of its folder."""
+
+    log: TableLog | BrokenLog | None
+    control: ControlDocument
+
+
 @dataclass(frozen=True, kw_only=True)
 class ObservedState:
     """What is known of one table at one moment."""
@@ -245,6 +263,8 @@ class ObservedState:
     log: TableLog | BrokenLog | None = None
     retained: TableLog | BrokenLog | None = None
     """The log of the retained table, when there is none at the table's path."""
+    current: CurrentTable | None = None
+    """The current table beside a history; None where this is none."""
     rival: TableFolder | None = None
     """Another landing folder that maps to the same table and came first."""
     drop_needs_yes: bool = False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from openmirror.plan.beginning import is_cut_off
 from openmirror.plan.decisions import Continue
 from openmirror.plan.observed import ObservedState
 from openmirror.protocol.sequence import FENCED, START, Position
@@ -43,7 +44,7 @@ def opening_of(observed: ObservedState) -> Opening | Continue:
     in_log = decided is not None and log is not None and decided.app_id in log.transactions
     in_use = max((epoch.number for epoch in log.epochs), default=0) if log else 0
     fresh = Epoch(observed.folder, observed.incarnation, max(observed.control.epoch, in_use) + 1)
-    if observed.control.asks_for(RequestKind.RESEED):
+    if observed.control.asks_for(RequestKind.RESEED) or is_cut_off(observed):
         return Opening(BatchKind.REPLACE, fresh)
     live = observed.live
     recut = False
@@ -54,8 +55,9 @@ def opening_of(observed: ObservedState) -> Opening | Continue:
                 continues = Epoch.parse(decided.continues or "")
                 return Continue(decided.epoch, continues or decided.epoch, is_decided=True)
             # Another incarnation's replace landed before its fence: there is nothing to continue.
-        elif is_as_decided(observed, decided):
+        elif decided.files and is_as_decided(observed, decided):
             return Opening(decided.kind, decided.epoch, decided)
+        # What a history begins with is chosen anew: the version of its current table may be gone.
         # Only another replace may follow a replace that was decided and not done.
         return Opening(BatchKind.REPLACE, fresh)
     if decided and ours and live and _is_next_of(decided, *live):

@@ -1,9 +1,10 @@
-"""The columns of ours in a batch: marks of deleted rows, and lineage."""
+"""The columns of ours in a batch: marks of deleted rows, lineage, and those of a history."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from openmirror.plan.history import VERSIONS
 from openmirror.plan.lineage import ORIGIN, lineage_of
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.own_group import OwnGroup, with_columns
@@ -17,12 +18,17 @@ from openmirror.table.control import BatchKind, FrozenOptions
 class OwnColumns:
     """What of ours the rows of a batch have."""
 
-    deletes: Deletes
-    lineage: Lineage
+    deletes: Deletes = field(default_factory=Deletes)
+    lineage: Lineage = Lineage.NONE
+    keeps_versions: bool = False
+    """Whether its table is a history: deleted rows are versions that ended, and each says what
+    opened it."""
 
     @property
     def groups(self) -> tuple[OwnGroup, ...]:
         """Those whose names are ours."""
+        if self.keeps_versions:
+            return (VERSIONS,)
         marks = (MARKS,) if self.deletes.soft else ()
         return (*marks, ORIGIN) if self.lineage is not Lineage.NONE else marks
 
@@ -34,4 +40,6 @@ class OwnColumns:
 
 def own_columns(observed: ObservedState, rules: FrozenOptions, kind: BatchKind) -> OwnColumns:
     """Those of a batch of this kind; for one that replaces the table the policy alone counts."""
+    if observed.folder.is_history:
+        return OwnColumns(keeps_versions=True)
     return OwnColumns(deletes_of(observed, rules, kind), lineage_of(observed, kind))

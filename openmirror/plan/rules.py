@@ -76,7 +76,7 @@ def table_rules(observed: ObservedState, limits: Limits, now: datetime) -> Froze
     if isinstance(metadata, Broken):
         return Pause(problem_of(observed, metadata))
     if metadata is None:
-        if (before := observed.record.frozen if observed.record else None) is not None:
+        if (before := _frozen_before(observed)) is not None:
             return before
         if wait := _metadata_wait(observed, limits, now):
             return wait
@@ -116,8 +116,20 @@ def frozen_rules(observed: ObservedState) -> FrozenOptions | None:
     A reseed begins anew, so what is declared now holds: it is the remedy for changed keys.
     """
     if observed.control.asks_for(RequestKind.RESEED):
+        return _frozen_of_current(observed)
+    return _frozen_before(observed)
+
+
+def _frozen_before(observed: ObservedState) -> FrozenOptions | None:
+    own = observed.record.frozen if observed.record else None
+    return own or _frozen_of_current(observed)
+
+
+def _frozen_of_current(observed: ObservedState) -> FrozenOptions | None:
+    """What holds for a history that has applied nothing yet: the options of its current table."""
+    if observed.current is None or observed.incarnation is None:
         return None
-    return observed.record.frozen if observed.record else None
+    return observed.current.control.record_of(observed.incarnation).frozen
 
 
 def _metadata_wait(observed: ObservedState, limits: Limits, now: datetime) -> Wait | None:

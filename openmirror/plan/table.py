@@ -17,6 +17,7 @@ from openmirror.plan.decisions import (
     Waiting,
     WaitKind,
 )
+from openmirror.plan.history import changed_by_others, is_stopped, without_history
 from openmirror.plan.holding import held
 from openmirror.plan.lost import lost_table
 from openmirror.plan.observed import Limits, ObservedState, limits_of
@@ -36,6 +37,8 @@ def plan(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
     limits = limits_of(observed.policy, limits)
     if hold := held(observed):
         return hold
+    if is_stopped(observed):
+        return Idle()
     if observed.incarnation is None:
         return _without_folder(observed, limits, now)
     if refused := not_ours(observed):
@@ -45,9 +48,10 @@ def plan(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
     opening = opening_of(observed)
     if isinstance(opening, Continue):
         return opening
-    rules = table_rules(observed, limits, now)
+    rules = _rules(observed, limits, now)
     if opening.kind is BatchKind.REPLACE:
-        if observed.control.asks_for(RequestKind.RESEED) and (stop := _reseed_gap(observed)):
+        is_reseed = observed.control.asks_for(RequestKind.RESEED) and not observed.folder.is_history
+        if is_reseed and (stop := _reseed_gap(observed)):
             return stop
         if not isinstance(rules, FrozenOptions):
             return _or_idle(observed, rules)
@@ -67,6 +71,13 @@ def plan(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
     return next_batch(observed, opening, rules, limits, now)
 
 
+def _rules(observed: ObservedState, limits: Limits, now: datetime) -> FrozenOptions | Stop:
+    rules = table_rules(observed, limits, now)
+    if not isinstance(rules, FrozenOptions):
+        return rules
+    return without_history(observed, rules) or changed_by_others(observed) or rules
+
+
 def applied_file_changed(observed: ObservedState) -> Pause | None:
     """The first file with other bytes than were applied, while it still lies in the folder."""
     if ignores(observed):
@@ -80,6 +91,8 @@ def applied_file_changed(observed: ObservedState) -> Pause | None:
 
 
 def _without_folder(observed: ObservedState, limits: Limits, now: datetime) -> Decision:
+    if observed.folder.is_history:
+        return Idle()  # it forgets nothing, also of what is gone
     if (
         observed.control.asks_for(RequestKind.UNDROP)
         and observed.log is None

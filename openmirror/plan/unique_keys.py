@@ -33,7 +33,7 @@ def unique_after(batch: Batch, inserts: int) -> int | None:
     """
     if not batch.frozen.key_columns or inserts or batch.union.widened:
         return None
-    if batch.soft is not None or batch.hardens:
+    if batch.soft is not None or batch.hardens or batch.is_of_history:
         return None
     return ANY_VERSION if batch.kind is BatchKind.REPLACE else batch.unique_at
 
@@ -54,7 +54,7 @@ def has_unique_keys(
 def unique_at(observed: ObservedState) -> int | None:
     """The version of the log that was observed, if keys are unique there; else None."""
     log, known = observed.log, observed.control.maintenance
-    if not isinstance(log, TableLog):
+    if not isinstance(log, TableLog) or observed.folder.is_history:
         return None
     checked = known.keys if known else None
     # A check holds for the very version that it read, until a batch says it on.
@@ -77,7 +77,7 @@ def check_is_due(observed: ObservedState, files: TableFiles) -> bool:
     log, control = observed.log, observed.control
     if not isinstance(log, TableLog) or not isinstance(observed.policy, TablePolicy):
         return False
-    if log.version != files.version or not keys_of(observed):
+    if log.version != files.version or not keys_of(observed) or observed.folder.is_history:
         return False
     if unique_at(observed) is not None:
         return False

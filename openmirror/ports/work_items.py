@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 
 from openmirror.ports.work import WorkItem
-from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.names import TableFolder
 
 EVENTS_QUEUE = "landing-events"
 """What Event Grid writes and the function `landing` reads."""
@@ -26,7 +26,7 @@ def encode(work_item: WorkItem) -> str:
     return json.dumps(
         {
             "mirror": work_item.folder.mirror,
-            "table": str(work_item.folder.path),
+            "table": work_item.folder.key,
             "reason": work_item.reason,
             "correlation": work_item.correlation,
         },
@@ -44,7 +44,7 @@ def decode(text: str) -> WorkItem | None:
             return None
         if not mirror or "/" in mirror:
             return None
-        return WorkItem(TableFolder(mirror, TablePath.parse(table)), reason, correlation)
+        return WorkItem(TableFolder.of_key(mirror, table), reason, correlation)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
 

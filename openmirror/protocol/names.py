@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import NewType
 
 Incarnation = NewType("Incarnation", str)
@@ -71,15 +72,59 @@ class TablePath:
         return f"{self.schema}{SCHEMA_SUFFIX}/{self.table}" if self.schema else self.table
 
 
+class Facet(StrEnum):
+    """Which of the tables that a landing folder feeds."""
+
+    CURRENT = "current"
+    """The table as its publisher has it now."""
+    HISTORY = "history"
+    """Every version that its rows have had (PROTOCOL §5.9)."""
+
+
+HISTORY_SUFFIX = "__history"
+"""What the name of a history has behind that of its current table."""
+_HISTORIES = "_history/"
+"""Before the folder's path in what names a history: no landing folder begins so."""
+
+
 @dataclass(frozen=True, order=True)
 class TableFolder:
-    """One landing folder of one mirror: the unit of work, of ordering and of failure."""
+    """One landing folder of one mirror, as it feeds one table: the unit of work, of ordering and of
+    failure."""
 
     mirror: str
     path: TablePath
+    facet: Facet = Facet.CURRENT
+
+    @classmethod
+    def of_key(cls, mirror: str, key: str) -> TableFolder:
+        """The folder that has this `key`; ValueError where there can be none."""
+        path = key.removeprefix(_HISTORIES)
+        facet = Facet.CURRENT if path == key else Facet.HISTORY
+        return cls(mirror, TablePath.parse(path), facet)
+
+    @property
+    def key(self) -> str:
+        """What names it in its mirror, and never another: `Orders`, or `_history/Orders`."""
+        return f"{_HISTORIES if self.is_history else ''}{self.path}"
+
+    @property
+    def is_history(self) -> bool:
+        """Whether its table is a history."""
+        return self.facet is Facet.HISTORY
+
+    @property
+    def current(self) -> TableFolder:
+        """The same folder as it feeds its current table."""
+        return TableFolder(self.mirror, self.path)
+
+    @property
+    def history(self) -> TableFolder:
+        """The same folder as it feeds its history."""
+        return TableFolder(self.mirror, self.path, Facet.HISTORY)
 
     def __str__(self) -> str:
-        return f"{self.mirror}/{self.path}"
+        return f"{self.mirror}/{self.key}"
 
 
 @dataclass(frozen=True, order=True)
@@ -98,19 +143,27 @@ class TableName:
         return TableName(fold_case(self.schema), fold_case(self.table))
 
 
-def name_refused(path: TablePath) -> str | None:
+def name_refused(path: TablePath, facet: Facet = Facet.CURRENT) -> str | None:
     """Why no table can be called after this folder (PROTOCOL §2.2); None when one can."""
     if NOT_A_CHARACTER in str(path):
         return f"{path}: this name is not valid UTF-8"
     size = len(path.table.encode())
-    if size > MOST_NAME_BYTES:
-        return f"{path}: this name has {size} bytes, and may have {MOST_NAME_BYTES}"
+    most = MOST_NAME_BYTES - (len(HISTORY_SUFFIX) if facet is Facet.HISTORY else 0)
+    if size > most:
+        of = " where it has a history" if facet is Facet.HISTORY else ""
+        return f"{path}: this name has {size} bytes, and may have {most}{of}"
     return None
 
 
 def table_name(path: TablePath, default_schema: str) -> TableName:
     """The table that a landing folder feeds (PROTOCOL §2.2)."""
     return TableName(path.schema or default_schema, path.table)
+
+
+def name_of(folder: TableFolder, default_schema: str) -> TableName:
+    """The table that a landing folder feeds, its current one or its history."""
+    name = table_name(folder.path, default_schema)
+    return TableName(name.schema, name.table + HISTORY_SUFFIX) if folder.is_history else name
 
 
 def _quoted(part: str) -> str:

@@ -123,6 +123,11 @@ class Table:
     lineage: Lineage = Lineage.NONE
 
     @property
+    def bag(self) -> list[Row]:
+        """Every row as it is: a row that no change touches is the same object before and after."""
+        return [row for rows in self._rows.values() for row in rows]
+
+    @property
     def rows(self) -> list[dict[str, Value]]:
         """Every row, with NULL for each column that its file did not have."""
         return [

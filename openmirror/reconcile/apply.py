@@ -10,6 +10,7 @@ from datetime import datetime
 from openmirror.errors import NotThere, Problem
 from openmirror.plan import Batch, ObservedState
 from openmirror.plan.facts import LandedFile
+from openmirror.plan.history import is_wanted
 from openmirror.plan.rules import problem_of
 from openmirror.plan.transitions.decided import decide
 from openmirror.plan.unique_keys import unique_after
@@ -36,7 +37,7 @@ from openmirror.reconcile.ledger_files import write_entry
 from openmirror.reconcile.reads import Observation
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.table import layout, user_metadata
-from openmirror.table.control import BatchKind, ControlDocument
+from openmirror.table.control import BatchKind, Begun, ControlDocument
 from openmirror.table.layout import StorePath
 from openmirror.table.log import BatchRecord, TableLog, Totals
 from openmirror.table.phases import Phase
@@ -124,13 +125,17 @@ def _decide_and_commit(
 ) -> None:
     control = seen.observed.control
     if not batch.is_decided:
+        now = ports.clock()
+        begins = batch.begins
         control = decide(
             control,
-            replace(batch.manifest.with_checksums(checksums), at=ports.clock()),
+            replace(batch.manifest.with_checksums(checksums), at=now),
             batch.frozen,
             batch.applied,
             batch.reread_through,
             prepared.counts.first_truncated,
+            Begun(now, begins.position, begins.why) if begins else None,
+            with_history=is_wanted(batch.policy),
         )
         control = Documents(ports.store).save_table(batch.folder, control, seen.etag).value
         ports.steps(Step.DECIDED)

@@ -7,12 +7,16 @@ from dataclasses import dataclass
 
 from openmirror.errors import AlreadyThere, ConditionFailed, NotThere
 from openmirror.plan.cleanup import Cleanup, expired_drop, plan_cleanup
+from openmirror.plan.history import is_wanted, kept_through
 from openmirror.plan.observed import ObservedState
+from openmirror.plan.rules import frozen_rules
 from openmirror.plan.transitions.cleaned import CleanupPass, cleaned
 from openmirror.ports import Step
 from openmirror.progress.tables import TableCleaned
-from openmirror.protocol.names import TableFolder
+from openmirror.protocol.names import TableFolder, name_of
+from openmirror.protocol.sequence import Position
 from openmirror.reconcile.documents import Documents
+from openmirror.reconcile.mirrors import default_schema
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.purge import archived_through
 from openmirror.reconcile.root_ports import RootPorts
@@ -41,8 +45,10 @@ def clean_table(ports: RootPorts, folder: TableFolder, *, dry_run: bool = False)
     seen = observe(ports, folder, listing_last=True)
     observed = seen.observed
     now = observed.at
-    planned = plan_cleanup(observed, now)
-    purge = tuple(archived_through(ports, observed, planned.purge_through))
+    planned = plan_cleanup(observed, now, _kept_from(ports, observed))
+    # The archive is one, and the current table's.
+    purge_through = 0 if folder.is_history else planned.purge_through
+    purge = tuple(archived_through(ports, observed, purge_through))
     expired = expired_drop(observed, now)
     if dry_run:
         names = tuple(file.name for file in planned.moves)
@@ -70,6 +76,16 @@ def clean_table(ports: RootPorts, folder: TableFolder, *, dry_run: bool = False)
             )
         )
     return done
+
+
+def _kept_from(ports: RootPorts, observed: ObservedState) -> Position | None:
+    """Behind which position files stay for the table's history; None where it needs none."""
+    if observed.folder.is_history or not is_wanted(observed.policy):
+        return None
+    schema = default_schema(ports.store, observed.folder.mirror)
+    name = name_of(observed.folder.history, schema)
+    log = ports.logs.read(layout.delta_table(observed.folder.mirror, name))
+    return kept_through(observed, frozen_rules(observed), log)
 
 
 def _move(ports: RootPorts, observed: ObservedState, planned: Cleanup) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from openmirror.errors import NotThere
 from openmirror.plan.observed import ObservedState
 from openmirror.plan.opening import with_known_position
-from openmirror.protocol.names import TableFolder, table_name
+from openmirror.protocol.names import TableFolder, name_of
 from openmirror.reconcile.discovery import discover, landed_folders
 from openmirror.reconcile.known_tables import has_table
 from openmirror.reconcile.mirrors import bulk_drop_guard, default_schema
@@ -21,7 +21,8 @@ def with_logs(ports: RootPorts, observed: ObservedState) -> ObservedState:
     log = ports.logs.read(observed.table)
     if isinstance(log, TableLog):
         log = with_known_position(log, observed.control)
-    retained = find_retained(ports, observed) if log is None else None
+    drops = not observed.folder.is_history
+    retained = find_retained(ports, observed) if log is None and drops else None
     return replace(observed, log=log, retained=retained)
 
 
@@ -50,6 +51,8 @@ def _newest_epoch(log: TableLog | BrokenLog) -> int:
 def with_mirror(ports: RootPorts, observed: ObservedState) -> ObservedState:
     """The observed state with what other folders of the mirror decide: bulk drops, a rival."""
     if observed.incarnation is None:
+        if observed.folder.is_history:
+            return observed
         # The bulk-drop guard reads much, and never holds back a folder whose table is gone.
         needs_yes = has_table(observed.control) and observed.folder in bulk_drop_guard(
             ports, observed.folder.mirror
@@ -67,12 +70,12 @@ def find_rival(ports: RootPorts, observed: ObservedState) -> TableFolder | None:
     rivals = [
         folder
         for folder in discover(ports.store, mirror)
-        if folder != observed.folder
-        and table_name(folder.path, schema).folded == observed.name.folded
+        if folder != observed.folder and name_of(folder, schema).folded == observed.name.folded
     ]
     for rival in rivals:
-        log = ports.logs.read(layout.delta_table(mirror, table_name(rival.path, schema)))
+        log = ports.logs.read(layout.delta_table(mirror, name_of(rival, schema)))
         if isinstance(log, TableLog) and rival in log.owners:
             return rival
-    first = min((*(r for r in rivals if r in landed_folders(ports.store, mirror)), observed.folder))
+    landed = landed_folders(ports.store, mirror) if rivals else set()
+    first = min((*(r for r in rivals if r.current in landed), observed.folder))
     return None if first == observed.folder else first

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
 from openmirror.errors import NotThere, Unavailable, is_of_one_place
+from openmirror.mirroring import Mirroring
 from openmirror.ports import Entry, FileStore, Listing, UnseenEntry
 from openmirror.protocol.names import SCHEMA_SUFFIX, ETag, TableFolder, TablePath, is_reserved
+from openmirror.protocol.rules import Broken
+from openmirror.reconcile.mirror_reads import read_settings, wanted_histories
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 
@@ -55,7 +58,7 @@ def is_landed(store: FileStore, folder: TableFolder) -> bool:
     shows that something is gone.
     """
     unlisted: _Unlisted = {}
-    if any(found == folder for found, _ in _landed(store, folder.mirror, unlisted)):
+    if any(found == folder.current for found, _ in _landed(store, folder.mirror, unlisted)):
         return True
     above = layout.folder_of(layout.table_folder(folder))
     if above in unlisted:
@@ -79,11 +82,34 @@ def _landed(
     return _tables(store, mirror, zone, _folder, unlisted, reserved)
 
 
-def _known(store: FileStore, mirror: str, unlisted: _Unlisted) -> _Found:
+def _known(
+    store: FileStore, mirror: str, unlisted: _Unlisted, reserved: set[str] | None = None
+) -> _Found:
+    place = layout.control_documents(mirror)
     try:
-        yield from _tables(store, mirror, layout.control_documents(mirror), _documented, unlisted)
+        yield from _tables(store, mirror, place, _documented, unlisted, reserved)
     except NotThere:
         return
+
+
+def _histories(
+    store: FileStore,
+    mirror: str,
+    settings: Mirroring | Broken,
+    landed: Iterable[TableFolder],
+    beside: Container[str],
+    unlisted: _Unlisted,
+) -> dict[TableFolder, ETag | None]:
+    """The histories that were begun, with their control document's ETag, and those to begin.
+
+    `beside` has what is reserved among control documents: it shows whether any was begun.
+    """
+    wanted = dict.fromkeys(wanted_histories(store, mirror, settings, landed))
+    place = layout.history_documents(mirror)
+    if layout.name_of(place) not in beside:
+        return wanted
+    found = _tables(store, mirror, place, _documented, unlisted)
+    return {**wanted, **{folder.history: etag for folder, etag in found}}
 
 
 def _may_be_folder(entry: Entry) -> bool:
@@ -140,7 +166,12 @@ def discover(store: FileStore, mirror: str) -> list[TableFolder]:
 
     Raises NotThere, or why else the zone itself cannot be listed.
     """
-    return sorted(landed_folders(store, mirror) | known_folders(store, mirror).keys())
+    reserved: set[str] = set()
+    landed = landed_folders(store, mirror)
+    known = dict(_known(store, mirror, {}, reserved))
+    settings, _ = read_settings(store, mirror)
+    histories = _histories(store, mirror, settings, landed, reserved, {})
+    return sorted({*landed, *known, *histories})
 
 
 @dataclass(frozen=True)
@@ -163,6 +194,8 @@ class Discovered:
     """Folders of several tables that could not be listed, and why: nobody knows what is there."""
     reserved: frozenset[str] = frozenset()
     """Names that lie in the zone beside the tables, and are reserved."""
+    settings: ETag | None = None
+    """Of `mirroring.json`, by which it is known which tables have a history; None without one."""
 
     @property
     def folders(self) -> list[TableFolder]:
@@ -180,9 +213,16 @@ def explore(store: FileStore, mirror: str) -> Discovered:
     reserved: set[str] = set()
     landed_beside = partial(_landed, reserved=reserved)
     landed = _as_far_as_seen(landed_beside, store, mirror, layout.landing_zone(mirror), unlisted)
-    known = _as_far_as_seen(_known, store, mirror, layout.control_documents(mirror), unlisted)
-    traces = {f: Traces(landed.get(f), known.get(f)) for f in sorted(landed | known)}
-    return Discovered(traces, unlisted, frozenset(reserved))
+    beside: set[str] = set()
+    known_beside = partial(_known, reserved=beside)
+    place = layout.control_documents(mirror)
+    known = _as_far_as_seen(known_beside, store, mirror, place, unlisted)
+    settings, settings_etag = read_settings(store, mirror)
+    histories = _histories(store, mirror, settings, landed, beside, unlisted)
+    traces = {f: Traces(landed.get(f), known.get(f)) for f in landed | known}
+    traces |= {f: Traces(landed.get(f.current), etag) for f, etag in histories.items()}
+    traces = dict(sorted(traces.items()))
+    return Discovered(traces, unlisted, frozenset(reserved), settings_etag)
 
 
 def _as_far_as_seen(

@@ -50,7 +50,7 @@ class Documents:
         Raises DocumentUnreadable for one that is damaged or from a newer version, NameRefused for
         a folder that can have none.
         """
-        if refused := name_refused(folder.path):
+        if refused := name_refused(folder.path, folder.facet):
             raise NameRefused(refused)
         empty = ControlDocument(folder=str(folder))
         return self._read(layout.control_document(folder), _table_codec(), empty)

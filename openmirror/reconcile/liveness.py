@@ -14,7 +14,7 @@ from threading import Lock
 
 from openmirror.errors import NotThere
 from openmirror.ports import Clock, FileStore
-from openmirror.protocol.names import TableFolder, TablePath
+from openmirror.protocol.names import TableFolder
 from openmirror.table import layout
 from openmirror.table.layout import StorePath
 
@@ -140,7 +140,7 @@ class EventsTaken:
 def _folder(name: object) -> TableFolder:
     """Raises ValueError for what is no table folder."""
     mirror, _, path = str(name).partition("/")
-    return TableFolder(mirror, TablePath.parse(path))
+    return TableFolder.of_key(mirror, path)
 
 
 def _stored(store: FileStore, path: StorePath) -> Mapping[str, object]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from openmirror.errors import AccessDenied, NotThere
+from openmirror.errors import AccessDenied, DocumentUnreadable, NotThere
 from openmirror.mirroring import Mirroring, parse_mirroring
+from openmirror.plan.history import is_wanted
 from openmirror.ports import ABSENT, FileStore
-from openmirror.protocol.names import ETag
+from openmirror.protocol.names import ETag, TableFolder, name_of
 from openmirror.protocol.rules import Broken
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.refusals import refused_place
@@ -57,6 +59,25 @@ def read_settings(store: FileStore, mirror: str) -> tuple[Mirroring | Broken, ET
     except AccessDenied as error:
         return refused_place(error), None
     return parse_mirroring(content.data), content.etag
+
+
+def wanted_histories(
+    store: FileStore, mirror: str, settings: Mirroring | Broken, landed: Iterable[TableFolder]
+) -> Iterator[TableFolder]:
+    """The histories that these settings of a mirror ask for, of these table folders.
+
+    None where they are broken, or the mirror's document is, as each of its tables shows: then no
+    history is begun.
+    """
+    if isinstance(settings, Broken) or not settings.keeps_histories:
+        return
+    try:
+        schema = read_mirror(store, mirror).default_schema
+    except DocumentUnreadable:
+        return
+    for folder in landed:
+        if is_wanted(settings.policy_of(name_of(folder, schema))):
+            yield folder.history
 
 
 class RecentMirrors:

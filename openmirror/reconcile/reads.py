@@ -7,12 +7,21 @@ from dataclasses import dataclass, replace
 from openmirror.errors import AccessDenied, ConditionFailed, DocumentUnreadable, NotThere
 from openmirror.plan.facts import Completeness, FileFacts, LandedFile
 from openmirror.plan.file_format import text_of
+from openmirror.plan.history import policy_of_history
 from openmirror.plan.needs import needs_archive
-from openmirror.plan.observed import ObservedState
+from openmirror.plan.observed import CurrentTable, ObservedState
+from openmirror.plan.transitions.followed import skips_followed
 from openmirror.plan.transitions.rebuilt import has_forgotten, made_anew, remembered
 from openmirror.ports import Absent, Entry, FileStore
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
-from openmirror.protocol.names import METADATA_FILE, ETag, Incarnation, TableFolder, table_name
+from openmirror.protocol.names import (
+    METADATA_FILE,
+    ETag,
+    Incarnation,
+    TableFolder,
+    name_of,
+    table_name,
+)
 from openmirror.protocol.rules import Broken
 from openmirror.reconcile.documents import Documents
 from openmirror.reconcile.landed_files import list_landed
@@ -45,20 +54,37 @@ def first_reads(
     incarnation = ports.store.incarnation(layout.table_folder(folder))
     stored = Documents(ports.store).table(folder)
     mirror = known or read_mirror(ports.store, folder.mirror)
-    name = table_name(folder.path, mirror.default_schema)
+    name = name_of(folder, mirror.default_schema)
     table = layout.delta_table(folder.mirror, name)
+    policy = policy_for(mirror.settings, table_name(folder.path, mirror.default_schema))
+    current = None
+    if folder.is_history:
+        # Before the listing: what it has applied is then in the folder, or in the archive.
+        current = _read_current(ports, folder.current, mirror.default_schema)
+        policy = policy if isinstance(policy, Broken) else policy_of_history(policy)
+    control = stored.value
+    if current is not None and incarnation is not None:
+        control = skips_followed(control, current.control, incarnation)
     observed = ObservedState(
         folder=folder,
         name=name,
         table=table,
         at=ports.clock(),
         incarnation=incarnation,
-        control=stored.value,
-        policy=policy_for(mirror.settings, name),
+        control=control,
+        policy=policy,
         policy_etag=mirror.settings_etag,
         mirror_hold=mirror.document.hold,
+        current=current,
     )
     return Observation(observed, stored.etag)
+
+
+def _read_current(ports: RootPorts, folder: TableFolder, default_schema: str) -> CurrentTable:
+    place = layout.delta_table(folder.mirror, name_of(folder, default_schema))
+    log = ports.logs.read(place)
+    # Behind the log: what was decided before its commits is in the document then.
+    return CurrentTable(log, Documents(ports.store).table(folder).value)
 
 
 def read_metadata(

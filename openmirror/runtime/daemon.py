@@ -14,6 +14,7 @@ from openmirror.runtime.isolation import Reconciler
 from openmirror.runtime.resting import RestingTables
 from openmirror.runtime.sweeping import clean, publish_all, publish_resting, sweep
 from openmirror.runtime.timers import Beside, Repeating, Wake
+from openmirror.runtime.waking import tables_of
 from openmirror.runtime.workers import SECONDS_TO_FINISH, WorkerPool
 
 
@@ -72,8 +73,9 @@ class Daemon:
         """
         folder = self._waker.take(seconds)
         if folder is not None:
-            self._resting.forget(folder)
-            self._workers.wake(folder)
+            for table in tables_of(self._ports, folder):
+                self._resting.forget(table)
+                self._workers.wake(table)
         self._workers.check()
         for timer in self._timers:
             timer.check()

@@ -37,6 +37,7 @@ from openmirror.runtime.resting import RestingTables
 from openmirror.runtime.run_result import RunResult, Troubles
 from openmirror.runtime.sweeping import publish_all, publish_resting, sweep
 from openmirror.runtime.timers import Beside, Repeating, Wake
+from openmirror.runtime.waking import tables_of
 from openmirror.runtime.workers import SECONDS_TO_FINISH, Reschedule, WorkerPool
 
 _MOST_AT_ONCE = 32
@@ -109,7 +110,7 @@ class Runner:
                 timing.status,
                 lambda: publish_resting(ports, mirrors(), resting),
             ),
-            *([beside(self._workers.wake)] if beside else ()),
+            *([beside(self._wake)] if beside else ()),
         )
 
     def serve(self, seconds: float) -> None:
@@ -200,7 +201,11 @@ class Runner:
         )
         self._messages.add(taken, work_item)
         self._ports.steps(Step.TAKEN)
-        self._workers.wake(work_item.folder)
+        self._wake(work_item.folder)
+
+    def _wake(self, folder: TableFolder) -> None:
+        for table in tables_of(self._ports, folder):
+            self._workers.wake(table)
 
     def _reconcile(self, folder: TableFolder) -> Reschedule | None:
         # Before observing: what is taken from here on is for the reconciliation after this one.

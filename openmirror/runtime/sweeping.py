@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TypeVar
 
 from openmirror.errors import (
@@ -29,7 +28,6 @@ from openmirror.reconcile.clean import Cleaned, clean_table
 from openmirror.reconcile.concurrently import side_by_side
 from openmirror.reconcile.discovery import Discovered, explore
 from openmirror.reconcile.leftovers import clear_leftovers
-from openmirror.reconcile.mirror_reads import read_settings
 from openmirror.reconcile.mirrors import open_mirror
 from openmirror.reconcile.observing import observe
 from openmirror.reconcile.root_ports import RootPorts
@@ -110,7 +108,7 @@ def sweep(
             swept.late[folder] = ports.clock() - timedelta(seconds=status.lag_seconds)
 
     due = []
-    for table in _of_mirrors(ports, mirrors, swept.unreadable, partial(_marked, ports)):
+    for table in _of_mirrors(ports, mirrors, swept.unreadable, _marked):
         if resting.is_due(*table, began):
             due.append(table)
         else:
@@ -120,18 +118,16 @@ def sweep(
     return swept
 
 
-def _marked(
-    ports: RootPorts, mirror: str, found: Discovered, opened: MirrorDocument
-) -> list[tuple[TableFolder, Marks]]:
+def _marked(found: Discovered, opened: MirrorDocument) -> list[tuple[TableFolder, Marks]]:
     # What is written after these were read shows in the next pass.
-    _, settings = read_settings(ports.store, mirror)
     return [
-        (folder, Marks(traces, settings, opened.hold)) for folder, traces in found.traces.items()
+        (folder, Marks(traces, found.settings, opened.hold))
+        for folder, traces in found.traces.items()
     ]
 
 
-def _folders(mirror: str, found: Discovered, opened: MirrorDocument) -> list[TableFolder]:
-    del mirror, opened
+def _folders(found: Discovered, opened: MirrorDocument) -> list[TableFolder]:
+    del opened
     return found.folders
 
 
@@ -214,12 +210,12 @@ def _of_mirrors(
     ports: RootPorts,
     mirrors: Iterable[str],
     unreadable: dict[str, str],
-    find: Callable[[str, Discovered, MirrorDocument], list[_Table]],
+    find: Callable[[Discovered, MirrorDocument], list[_Table]],
 ) -> Iterator[_Table]:
     for mirror in mirrors:
         try:
             found = explore(ports.store, mirror)
-            tables = find(mirror, found, open_mirror(ports.store, mirror))
+            tables = find(found, open_mirror(ports.store, mirror))
         except Unavailable:
             raise  # of the service, not of a mirror
         except Exception as error:  # noqa: BLE001 - the next line raises it again if it is fatal

@@ -17,7 +17,6 @@ from openmirror.ports.merge_rows import (
     KIND,
     MAY_INSERT,
     MergeKind,
-    MergeNeeds,
     positional,
     positions_of,
 )
@@ -80,8 +79,8 @@ def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> N
     """One MERGE of a folded batch. The session carries the transaction: MERGE takes no options."""
     schema, folded, needs = batch.union.schema, rows.frame, rows.needs
     # Delta adds a column, or widens one, only when the source has it under the table's own name.
-    kind, may_insert = _free_name(KIND, schema), _free_name(MAY_INSERT, schema)
-    absent = _free_name(ABSENT, schema) if ABSENT in folded.columns else None
+    kind, may_insert = free_name(KIND, schema), free_name(MAY_INSERT, schema)
+    absent = free_name(ABSENT, schema) if ABSENT in folded.columns else None
     source = folded.select(
         *(
             F.col(position).alias(column.name)
@@ -108,7 +107,7 @@ def merge(session: SparkSession, rows: MergeRows, batch: Batch, table: str) -> N
         .merge(
             source.alias("s"),
             f"s.{kind} <> '{MergeKind.PLAIN_INSERT}' AND {matches}{_live(batch, kind)}"
-            f"{_within(needs, schema)}",
+            f"{within(needs.bounds, schema)}",
         )
     )
     if batch.union.added or batch.union.widened:
@@ -152,14 +151,14 @@ def _live(batch: Batch, kind: str) -> str:
     return f" AND (s.{kind} = '{MergeKind.UNMARK}') = (t.{quoted(DELETED_AT)} IS NOT NULL)"
 
 
-def _within(needs: MergeNeeds, schema: TableSchema) -> str:
+def within(bounds: Mapping[str, tuple[int, int]], schema: TableSchema) -> str:
     """What Delta passes over files by: nothing outside of it has a key of the batch."""
     conditions = [
         f" AND t.{quoted(column.name)}"
         f" BETWEEN {_sql(low, column.type)} AND {_sql(high, column.type)}"
         for name, column in zip(positional(len(schema.columns)), schema.columns, strict=True)
-        if name in needs.bounds
-        for low, high in [needs.bounds[name]]
+        if name in bounds
+        for low, high in [bounds[name]]
     ]
     return "".join(conditions)
 
@@ -181,7 +180,7 @@ def _kept(batch: Batch, absent: str | None) -> dict[str, str]:
     }
 
 
-def _free_name(name: str, schema: TableSchema) -> str:
+def free_name(name: str, schema: TableSchema) -> str:
     """A name for a column of ours that no column of the table has."""
     while schema.find(name):
         name += "_"
@@ -278,7 +277,7 @@ def present_rows(session: SparkSession, table: str, batch: Batch) -> DataFrame:
     # A runner that died between the property and its batch left no such column.
     if batch.hardens and DELETED_AT in rows.columns:
         rows = rows.where(F.col(DELETED_AT).isNull())
-    return _as_positions(rows, batch.union.schema)
+    return as_positions(rows, batch.union.schema)
 
 
 def enable_widening(session: SparkSession, table: str) -> None:
@@ -377,7 +376,8 @@ def _create_or_replace_clustered(
     session.catalog.dropTempView(rows)
 
 
-def _as_positions(table: DataFrame, schema: TableSchema) -> DataFrame:
+def as_positions(table: DataFrame, schema: TableSchema) -> DataFrame:
+    """The rows of a table by position, in the types of a schema; NULL where it has no column."""
     present = {fold_case(name): name for name in table.columns}
     columns: list[Column] = []
     for position, column in zip(positional(len(schema.columns)), schema.columns, strict=True):

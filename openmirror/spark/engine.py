@@ -17,6 +17,7 @@ from openmirror.ports.merge_rows import KIND, MAY_INSERT, BatchFolder, MergeKind
 from openmirror.protocol.rows import DELETED_AT, NoRowToUpdate
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
+from openmirror.protocol.versions import IS_CURRENT
 from openmirror.spark import committing
 from openmirror.spark.altering import set_features, set_properties
 from openmirror.spark.base_rows import first_without_base
@@ -37,11 +38,12 @@ from openmirror.spark.markers import (
 from openmirror.spark.merging import has_whole_rows, merge_rows, needs_of
 from openmirror.spark.pieces import Piece, pieces
 from openmirror.spark.places import SparkPaths
-from openmirror.spark.prepared import FoldedPrepared, SparkPrepared
+from openmirror.spark.prepared import BeginningPrepared, FoldedPrepared, SparkPrepared
 from openmirror.spark.reading import read_changes
 from openmirror.spark.replacing_keys import are_unique, knows_how, replace_keys
 from openmirror.spark.state_ahead import StateAhead
 from openmirror.spark.transacting import activate, bind, commit_outcome, fresh_session
+from openmirror.spark.version_commits import commit_versions
 from openmirror.table.control import BatchKind
 from openmirror.table.layout import StorePath
 
@@ -89,7 +91,11 @@ class SparkEngine:
         """Read every change of a batch, and check every row marker."""
         if batch.kind is BatchKind.EXTEND:
             self._ahead.want(self._spark_path(batch.table))
-        small = self._small_batches.fold(batch) if self._small_batches else None
+        if batch.begins is not None:
+            return BeginningPrepared()
+        # What these fold away is what a history keeps.
+        folds_here = self._small_batches if not batch.is_of_history else None
+        small = folds_here.fold(batch) if folds_here else None
         if small is not None:
             return small if isinstance(small, BadFile) else FoldedPrepared(small)
         with spark_is_alive():
@@ -157,6 +163,9 @@ class SparkEngine:
             if batch.soft:
                 [deleted_at] = positions_of(schema, [DELETED_AT])
                 present = present.where(F.col(deleted_at).isNull())
+            if batch.is_of_history:
+                [is_current] = positions_of(schema, [IS_CURRENT])
+                present = present.where(F.col(is_current))
         keys = positions_of(schema, batch.frozen.key_columns)
         return first_without_base(changes, marked, keys, present)
 
@@ -164,12 +173,15 @@ class SparkEngine:
         self, batch: Batch, prepared: Prepared, transaction: Transaction, batch_record: str
     ) -> CommitResult:
         """Apply a batch by the cheapest commit that is provably equal to its changes in order."""
-        assert isinstance(prepared, SparkPrepared | FoldedPrepared)
+        assert isinstance(prepared, SparkPrepared | FoldedPrepared | BeginningPrepared)
         table = self._spark_path(batch.table)
         self._ahead.committing(table)
         try:
             with spark_is_alive(), storage_answers(batch.table), commit_outcome() as outcome:
-                self._commit(batch, prepared, transaction, batch_record, table)
+                if isinstance(prepared, BeginningPrepared) or batch.is_of_history:
+                    self._commit_versions(batch, prepared, transaction, batch_record)
+                else:
+                    self._commit(batch, prepared, transaction, batch_record, table)
         finally:
             self._ahead.committed(table)
         return outcome.result
@@ -222,6 +234,34 @@ class SparkEngine:
             # Whoever dies here leaves it to the next batch.
             set_properties(self._fresh(), table, deferred)
 
+    def _commit_versions(
+        self,
+        batch: Batch,
+        prepared: SparkPrepared | FoldedPrepared | BeginningPrepared,
+        transaction: Transaction,
+        batch_record: str,
+    ) -> None:
+        assert not isinstance(prepared, FoldedPrepared)  # none is folded here
+        table, rewrites = self._spark_path(batch.table), must_rewrite(batch)
+        session = prepared.session if isinstance(prepared, SparkPrepared) else self._fresh()
+        if batch.kind is BatchKind.EXTEND and batch.features.is_due:
+            set_features(self._fresh(), table, batch.features)
+        if batch.kind is BatchKind.EXTEND and batch.union.widened and not rewrites:
+            committing.enable_widening(self._fresh(), table)
+        activate(session)
+        bind(session, transaction, batch_record)
+        deferred = commit_versions(
+            session,
+            batch,
+            prepared,
+            self._spark_path,
+            transaction,
+            batch_record,
+            rewrites=rewrites,
+        )
+        if deferred:
+            set_properties(self._fresh(), table, deferred)
+
     def _shape(
         self,
         batch: Batch,
@@ -239,7 +279,7 @@ class SparkEngine:
         return BatchShape(
             kind=batch.kind,
             truncates=prepared.truncates and not marks_all,
-            rewrites=_must_rewrite(batch) or batch.hardens or marks_all,
+            rewrites=must_rewrite(batch) or batch.hardens or marks_all,
             widens=bool(union.widened),
             adds_columns=bool(union.added),
             needs=needs_of(prepared, batch),
@@ -301,7 +341,8 @@ def _as_first_rows(folded: DataFrame) -> DataFrame:
     return folded.where((F.col(KIND) == MergeKind.PLAIN_INSERT) | adds_itself)
 
 
-def _must_rewrite(batch: Batch) -> bool:
+def must_rewrite(batch: Batch) -> bool:
+    """Whether the table's schema changes as no other commit can do it."""
     union = batch.union
     if needs_mapping(column.name for column in union.added):
         before = set(union.schema.names) - {column.name for column in union.added}

@@ -13,7 +13,11 @@ from openmirror.protocol.rows import (
     Value,
     interpret,
 )
+from openmirror.protocol.versions import apply_to_history, empty_history
 
+Passed = tuple[int, int | None, list[int]]
+"""A version: which entry opened it, which one closed it (None: none), and for each column that any
+change leaves as it is, whose value it has."""
 AS_IT_WAS = -1
 """In place of a delete: the row was marked before all of the changes."""
 
@@ -52,3 +56,43 @@ def rows_left_softly(
     ]
     table = interpret([ChangeFile(("at",), changes)], ["key"], "version", SoftDeletes("by"))
     return [(int(str(row["at"])), row[DELETED_AT]) for row in table.rows]  # type: ignore[misc]
+
+
+def versions_passed(
+    markers: Sequence[int], versions: Sequence[Value], absent: Sequence[Sequence[int]], before: int
+) -> list[Passed]:
+    """The versions that the entries of one key open, and those of the table that they close.
+
+    The first `before` entries are rows of the table, as inserts. Of those, the ones with one value
+    in the version column fare alike, and stand here once. `absent` are the columns that each entry
+    leaves as they are, numbered alike in all.
+    """
+    left = max((column for columns in absent for column in columns), default=-1) + 1
+    changes = [
+        Change(
+            Marker(marker),
+            {"version": version, "at": at} | {f"from{column}": at for column in range(left)},
+            frozenset(f"from{column}" for column in absent[at]),
+        )
+        for at, (marker, version) in enumerate(zip(markers, versions, strict=True))
+    ]
+    history = empty_history(["key"], "version")
+    apply_to_history(history, ChangeFile(("at",), changes), 0)
+    passed: list[Passed] = []
+    alike = set[object]()
+    for version in (*history.closed, *history.open):
+        at = int(str(version.row["at"]))
+        closed = version.closed.row if version.closed else None
+        if at < before:
+            same = _as_a_key(versions[at])
+            if closed is None or same in alike:
+                continue
+            alike.add(same)
+        passed.append(
+            (at, closed, [int(str(version.row[f"from{column}"])) for column in range(left)])
+        )
+    return passed
+
+
+def _as_a_key(value: Value) -> object:
+    return "NaN" if isinstance(value, float) and value != value else value

@@ -36,7 +36,7 @@ from openmirror.spark.soft_interpreting import fold_versioned_softly
 from openmirror.spark.version_column import version_column_of
 from openmirror.spark.versioned_folding import fold_versioned
 
-_IN_ONE_TASK = 20_000
+IN_ONE_TASK = 20_000
 """Rows that are folded in one task; handing them out to several takes longer."""
 
 
@@ -108,7 +108,7 @@ def _as_decided(folded: DataFrame, batch: Batch) -> DataFrame:
 def _folded(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFrame:
     schema, marked = batch.union.schema, prepared.marked
     data = positional(len(schema.columns))
-    changes = _in_few_tasks(after_last_truncate(prepared.changes, marked), prepared)
+    changes = in_few_tasks(after_last_truncate(prepared.changes, marked), prepared)
     changes = with_lineage(changes, batch)
     if prepared.counts.only_inserts:
         return _plain_inserts(changes, data)
@@ -131,7 +131,7 @@ def _folded(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFra
 def _folded_softly(prepared: SparkPrepared, batch: Batch, table: str | None) -> DataFrame:
     schema, marked = batch.union.schema, prepared.marked
     data = positional(len(schema.columns))
-    changes = with_lineage(_in_few_tasks(prepared.changes, prepared), batch)
+    changes = with_lineage(in_few_tasks(prepared.changes, prepared), batch)
     if prepared.counts.only_inserts:
         return _plain_inserts(changes, data)
     keys, soft = positions_of(schema, batch.frozen.key_columns), SoftColumns.of(batch)
@@ -148,9 +148,9 @@ def _folded_softly(prepared: SparkPrepared, batch: Batch, table: str | None) -> 
     return with_unmarking(folded).unionByName(marking, allowMissingColumns=True)
 
 
-def _in_few_tasks(changes: DataFrame, prepared: SparkPrepared) -> DataFrame:
+def in_few_tasks(changes: DataFrame, prepared: SparkPrepared) -> DataFrame:
     """Few changes in one task: the rows of a key lie together as they are, and make one file."""
-    is_small = prepared.counts.operations <= _IN_ONE_TASK and not prepared.counts.only_inserts
+    is_small = prepared.counts.operations <= IN_ONE_TASK and not prepared.counts.only_inserts
     return changes.coalesce(1) if is_small else changes
 
 

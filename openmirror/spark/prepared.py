@@ -49,6 +49,19 @@ class SparkPrepared:
 
 
 @dataclass
+class BeginningPrepared:
+    """What a history begins with: the rows of its current table, which the commit reads."""
+
+    counts: Counts = field(default_factory=Counts)
+    checksums: Mapping[Sequence, Checksum] = field(default_factory=dict)
+    phases: Phases = field(default_factory=dict)
+    asks_table: bool = False
+
+    def release(self) -> None:
+        """Nothing is held: that version of the table stays as it is."""
+
+
+@dataclass
 class FoldedPrepared:
     """A small batch that is folded already, in memory of this process."""
 

@@ -123,17 +123,25 @@ def with_unmarking(folded: DataFrame) -> DataFrame:
 
 
 def truncates_as_deletes(
-    changes: DataFrame, truncates: Sequence[RowPlace], keys: Sequence[str], batch: Batch
+    changes: DataFrame,
+    truncates: Sequence[RowPlace],
+    keys: Sequence[str],
+    batch: Batch | None = None,
+    marker: Marker = Marker.DELETE,
 ) -> DataFrame:
-    """With a delete of each key of the batch at each truncate; other keys are the commit's."""
+    """With a delete of each key of the batch at each truncate; other keys are the commit's.
+
+    `marker` is what those deletes have; of a `batch` with lineage they have the truncates' places.
+    """
     if not truncates:
         return changes
     real = changes.where(F.col(MARKER) != Marker.TRUNCATE.value)
     places = changes.sparkSession.createDataFrame(list(truncates), f"{SEQUENCE} long, {ROW} long")
-    places = with_lineage(places.withColumn(MARKER, F.lit(Marker.TRUNCATE.value)), batch)
+    if batch is not None:
+        places = with_lineage(places.withColumn(MARKER, F.lit(Marker.TRUNCATE.value)), batch)
     kinds = {field.name: field.dataType for field in changes.schema}
     of_each_key = real.select(*keys).distinct().crossJoin(F.broadcast(places))
-    deletes = of_each_key.withColumn(MARKER, F.lit(Marker.DELETE.value))
+    deletes = of_each_key.withColumn(MARKER, F.lit(marker.value))
     missing = [name for name in changes.columns if name not in deletes.columns]
     return real.unionByName(
         deletes.select("*", *(F.lit(None).cast(kinds[name]).alias(name) for name in missing))

@@ -10,6 +10,7 @@ from openmirror.plan.cleanup import ARCHIVE_RETENTION
 from openmirror.plan.decisions import Pause
 from openmirror.plan.facts import LandedFile
 from openmirror.plan.file_format import assumed
+from openmirror.plan.history import is_stopped
 from openmirror.plan.observed import TablePolicy, UnexpectedName
 from openmirror.plan.read_rules import Fractions
 from openmirror.plan.stopping import stop_of
@@ -21,7 +22,7 @@ from openmirror.protocol.sequence import Position, file_stem
 from openmirror.status.maintenance import behind
 from openmirror.status.stages import dropped, is_dropped
 from openmirror.status.words import Warn, Word, at_second, by_whom, held_since
-from openmirror.table.control import RequestKind, Skip
+from openmirror.table.control import BeginReason, RequestKind, Skip
 from openmirror.table.log import TableLog
 
 
@@ -85,6 +86,7 @@ def warnings(observed: ObservedState, decision: Decision, position: Position) ->
             "It is tried again by itself; after the last attempt the table pauses.",
             failures.files[0].name if failures.files else None,
         )
+    yield from _of_history(observed)
     yield from (_noticed(notice) for notice in _notices(observed, position))
     yield from behind(observed)
     yield from _skips(observed, position)
@@ -106,6 +108,31 @@ def _held_with_its_mirror(observed: ObservedState) -> Iterator[Warn]:
             "not among the mountedTables of mirroring.json; stays as it is, and is not dropped",
             "Name it in mountedTables of mirroring.json, or leave mountedTables out.",
         )
+
+
+def _of_history(observed: ObservedState) -> Iterator[Warn]:
+    """A history that is not written to any more, or lacks versions of before it began anew."""
+    if is_stopped(observed) and isinstance(observed.log, TableLog):
+        yield Warn(
+            Word.HISTORY_STOPPED,
+            "mirroring.json asks for no history any more; it stays as it is",
+            "Set history to scd2 to have it go on; or delete its Delta table and its control "
+            "document, if nobody needs it.",
+        )
+    begun = observed.control.begun
+    if begun is not None and begun.why in _BEGUN_ANEW:
+        yield Warn(
+            Word.HISTORY_BEGUN_ANEW,
+            f"{_BEGUN_ANEW[begun.why]}: it began anew on {at_second(begun.at)} with the rows that "
+            f"were there at {file_stem(begun.position)}; versions of before may be missing",
+            "Nothing to do; `openmirror reseed` begins it anew once more, and ends this warning.",
+        )
+
+
+_BEGUN_ANEW = {
+    BeginReason.LOST: "its Delta table was gone",
+    BeginReason.GAP: "files that it needed were gone",
+}
 
 
 def _notices(observed: ObservedState, position: Position) -> Iterator[Notice]:
@@ -184,6 +211,8 @@ def _overwrites(observed: ObservedState) -> Iterator[Notice]:
 def _reused(observed: ObservedState, position: Position) -> list[LandedFile]:
     """Files under numbers that are archived, or were applied without them."""
     record = observed.record
+    if observed.folder.is_history:
+        return []  # its current table says it, which knows all that was read
     if observed.naming.has_ledger:
         return list(observed.ledger.reused)
     if record is None or position > observed.applied:

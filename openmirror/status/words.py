@@ -42,6 +42,8 @@ class Word(StrEnum):
     RETRYING = "Retrying"
     REQUESTED = "Requested"
     SKIPPED = "Skipped"
+    HISTORY_STOPPED = "HistoryStopped"
+    HISTORY_BEGUN_ANEW = "HistoryBegunAnew"
     MAINTENANCE_BEHIND = "MaintenanceBehind"
     LANDING_ZONE_UNREADABLE = "LandingZoneUnreadable"
     TABLE_UNREADABLE = "TableUnreadable"

@@ -110,14 +110,19 @@ def control_documents(mirror: str) -> StorePath:
     return join(control_folder(mirror), "folders")
 
 
+def history_documents(mirror: str) -> StorePath:
+    """The folder of the control documents of histories, in that of all others."""
+    return join(control_documents(mirror), "_history")
+
+
 def control_document(folder: TableFolder) -> StorePath:
-    """One landing folder's control document."""
-    return StorePath(f"{join(control_documents(folder.mirror), str(folder.path))}{_DOCUMENT}")
+    """The control document of one table of a landing folder."""
+    return StorePath(f"{join(control_documents(folder.mirror), folder.key)}{_DOCUMENT}")
 
 
 def ledger(folder: TableFolder, incarnation: Incarnation) -> StorePath:
     """The folder of one incarnation's ledger, with a folder for each epoch."""
-    return join(control_folder(folder.mirror), "ledgers", *str(folder.path).split("/"), incarnation)
+    return join(control_folder(folder.mirror), "ledgers", *folder.key.split("/"), incarnation)
 
 
 def ledger_entry(folder: TableFolder, incarnation: Incarnation, epoch: int, last: int) -> StorePath:
@@ -127,7 +132,7 @@ def ledger_entry(folder: TableFolder, incarnation: Incarnation, epoch: int, last
 
 def lock_file(folder: TableFolder) -> StorePath:
     """The empty file that the lease of one landing folder's table is taken on."""
-    return StorePath(f"{join(control_folder(folder.mirror), 'locks', str(folder.path))}.lock")
+    return StorePath(f"{join(control_folder(folder.mirror), 'locks', folder.key)}.lock")
 
 
 def _root_control_folder() -> StorePath:

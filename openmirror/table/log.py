@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cached_property
 from typing import NewType
 
-from openmirror.protocol.names import Incarnation, TableFolder, TablePath
+from openmirror.protocol.names import Incarnation, TableFolder
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import FENCED, START, Position
 from openmirror.table.layout import StorePath
@@ -43,10 +43,10 @@ class Epoch:
         if len(parts) < 5 or parts[0] != _OURS or not parts[-1].isdecimal():
             return None
         try:
-            path = TablePath.parse("/".join(parts[2:-2]))
+            folder = TableFolder.of_key(parts[1], "/".join(parts[2:-2]))
         except ValueError:
             return None
-        return cls(TableFolder(parts[1], path), Incarnation(parts[-2]), int(parts[-1]))
+        return cls(folder, Incarnation(parts[-2]), int(parts[-1]))
 
 
 @dataclass(frozen=True)

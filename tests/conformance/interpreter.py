@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import json
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
@@ -24,6 +24,7 @@ from openmirror.mirroring import Mirroring, parse_mirroring
 from openmirror.plan.facts import Completeness, FileFacts
 from openmirror.plan.observed import (
     DeletePolicy,
+    HistoryPolicy,
     InsertPolicy,
     OverwrittenFiles,
     TablePolicy,
@@ -35,7 +36,14 @@ from openmirror.plan.read_rules import Fractions
 from openmirror.ports import Entry
 from openmirror.protocol.lineage import LINEAGE, Lineage
 from openmirror.protocol.metadata import TableMetadata, parse_metadata
-from openmirror.protocol.names import TableName, TablePath, fold_case, is_reserved, table_name
+from openmirror.protocol.names import (
+    TableFolder,
+    TableName,
+    TablePath,
+    fold_case,
+    is_reserved,
+    table_name,
+)
 from openmirror.protocol.naming_scheme import (
     NamingScheme,
     ParsedName,
@@ -74,7 +82,9 @@ from tests.conformance.incarnations import Incarnation, Incarnations
 from tests.conformance.ledger import Done, Filed, Gap, has_ledger, heads, in_order
 from tests.conformance.losing import Losing
 from tests.conformance.nestedtext import held, refuse_times_beyond_a_day
-from tests.conformance.vectors import Outcome, Step, as_moment, encoded
+from tests.conformance.pasts import Now, Pasts
+from tests.conformance.row_types import NotWhole, row_in, table_in, typed, without_marked
+from tests.conformance.vectors import Outcome, Step, encoded
 
 
 class _Stop(Exception):
@@ -151,11 +161,13 @@ class Interpreter:
         assert isinstance(parsed, Mirroring)
         self._settings = parsed
         self._folders: dict[TablePath, _Folder] = {}
+        self._pasts = Pasts()
         self._incarnations = Incarnations()
 
     @property
-    def folders(self) -> set[TablePath]:
-        return set(self._folders)
+    def folders(self) -> set[TableFolder]:
+        current = {TableFolder("", path) for path in self._folders}
+        return current | {TableFolder("", path).history for path in self._pasts.paths}
 
     def take(self, step: Step) -> None:
         """What publishers did is on disk already; here it takes effect."""
@@ -166,7 +178,11 @@ class Interpreter:
             # The default schema is frozen when a mirror is first used.
             self._settings = replace(parsed, default_schema=self._settings.default_schema)
         for asked in step.asked:
-            self._ask(self._folders[TablePath.parse(asked["folder"])], asked)
+            folder = TableFolder.of_key("", asked["folder"])
+            if folder.is_history:
+                self._pasts.begin_anew(folder.path)
+            else:
+                self._ask(self._folders[folder.path], asked)
         self._drain()
 
     def _ask(self, folder: _Folder, asked: Mapping[str, str]) -> None:
@@ -218,6 +234,12 @@ class Interpreter:
             else:
                 self._folders[path] = self._reconcile(folder, self._incarnations.of(str(path)))
 
+        for path in landed:
+            folder = self._folders[path]
+            is_wanted = folder.policy.history is HistoryPolicy.SCD2
+            if is_wanted:
+                self._pasts.without_file(path, _now_of(folder))
+
     def _name(self, path: TablePath) -> TableName:
         return table_name(path, self._settings.default_schema).folded
 
@@ -255,11 +277,13 @@ class Interpreter:
         folder.state, folder.warnings, folder.applied = new.state, new.warnings, 0
         return folder
 
-    def outcome(self, path: TablePath) -> Outcome:
-        folder = self._folders[path]
+    def outcome(self, of: TableFolder) -> Outcome:
+        if of.is_history:
+            return self._pasts.outcome(of.path)
+        folder = self._folders[of.path]
         columns = () if folder.is_dropped else folder.schema.columns
         rows = [
-            encoded({c.name: _typed(row[c.name], c.type) for c in columns}, columns)
+            encoded({c.name: typed(row[c.name], c.type) for c in columns}, columns)
             for row in folder.table.rows
         ]
         warnings = tuple(sorted(folder.shown))
@@ -406,6 +430,14 @@ class Interpreter:
             apply_file(table, changed, datetime.now(UTC))
         except NoRowToUpdate:
             raise _pause(Code.NO_ROW_TO_UPDATE, file.name) from None
+        if folder.policy.history is HistoryPolicy.SCD2:
+            path = TablePath.parse(str(folder.path.relative_to(self._zone)))
+            read = ChangeFile(facts.schema.names, changes)
+            ours = {DELETED_AT} if soft else set[str]()
+            ours.update(LINEAGE if lineage is not Lineage.NONE else ())
+            own = tuple(c for c in seen.columns if c.name not in ours)
+            before = _now_of(folder)
+            self._pasts.take(path, before, rules, TableSchema(own), read, file.name)
         folder.schema, folder.table, folder.marks = seen, table, soft is not None
         folder.has_lineage = lineage is not Lineage.NONE
         folder.has_lost |= losing.has_lost
@@ -447,6 +479,13 @@ class Interpreter:
         if facts.broken:
             raise _pause(facts.broken.code, file.name)
         return facts
+
+
+def _now_of(folder: _Folder) -> Now:
+    live = without_marked(folder.table) if folder.marks else folder.table
+    columns = tuple(c for c in folder.schema.columns if c.name != DELETED_AT or not folder.marks)
+    rules = folder.frozen or TableMetadata()
+    return Now(live, TableSchema(columns), rules, folder.applied, folder.incarnation)
 
 
 def _soft(folder: _Folder, rules: TableMetadata) -> SoftDeletes | None:
@@ -610,45 +649,6 @@ def _names(metadata: TableMetadata) -> set[str]:
     return {fold_case(name) for name in metadata.key_columns}
 
 
-def table_in(
-    table: Table,
-    schema: TableSchema,
-    keys: Iterable[str],
-    version_column: str | None,
-    soft: SoftDeletes | None = None,
-    lineage: Lineage = Lineage.NONE,
-) -> Table:
-    """The same rows in the types of this schema, under these keys; marked ones stay so."""
-    now = empty_table(keys, version_column, soft)
-    rows = [row_in(row, schema) for row in table.rows]
-    apply_file(now, ChangeFile(tuple(table.columns), [Change(Marker.INSERT, row) for row in rows]))
-    now.lineage = lineage  # from now on: these rows were written before
-    return now
-
-
-def row_in(row: dict[str, Any], schema: TableSchema) -> Row:
-    """A row with the columns of this schema, in their types."""
-    found = {fold_case(name): value for name, value in row.items()}
-    return {
-        fold_case(column.name): _typed(found.get(fold_case(column.name)), column.type)
-        for column in schema.columns
-    }
-
-
-def without_marked(table: Table) -> Table:
-    """The live rows of a table whose deletes were soft."""
-    now = empty_table(table.key_columns, table.version_column)
-    live = [row for row in table.rows if row[DELETED_AT] is None]
-    columns = tuple(name for name in table.columns if name != DELETED_AT)
-    rows = [{fold_case(name): row[name] for name in columns} for row in live]
-    apply_file(now, ChangeFile(columns, [Change(Marker.INSERT, row) for row in rows]))
-    return now
-
-
-class NotWhole(Exception):
-    """A float that is no integer, in a column of integers."""
-
-
 def _floats_as_integers(file: TableSchema, table: TableSchema) -> TableSchema:
     of_table = {fold_case(column.name): column.type for column in table.columns}
     return TableSchema(
@@ -660,24 +660,6 @@ def _floats_as_integers(file: TableSchema, table: TableSchema) -> TableSchema:
             for column in file.columns
         )
     )
-
-
-def _typed(value: Any, kind: ColumnType) -> Any:
-    """A value in the type of its column: what the table holds and keys are compared by."""
-    if value is None:
-        return None
-    if kind == "timestamp":
-        return as_moment(value)
-    if kind == "timestamp_ntz":
-        return as_moment(value).replace(tzinfo=None)
-    if kind in ("float", "double"):
-        return float(value)
-    if isinstance(value, float):
-        bits = {"byte": 7, "short": 15, "integer": 31}.get(kind, 53)
-        if not value.is_integer() or not -(2**bits) <= value < 2**bits:
-            raise NotWhole(value)
-        return int(value)
-    return Decimal(value) if kind.startswith("decimal") else value
 
 
 def _read(

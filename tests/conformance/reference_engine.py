@@ -20,6 +20,7 @@ from openmirror.plan.facts import LandedFile
 from openmirror.ports import BadFile, CommitResult, Counts, Prepared, Transaction
 from openmirror.protocol.checksums import Checksum
 from openmirror.protocol.marker_rules import MarkerRules
+from openmirror.protocol.metadata import TableMetadata
 from openmirror.protocol.rows import (
     Change,
     ChangeFile,
@@ -32,6 +33,13 @@ from openmirror.protocol.rows import (
 from openmirror.protocol.rules import Broken, Code
 from openmirror.protocol.schema import TableSchema
 from openmirror.protocol.sequence import Sequence
+from openmirror.protocol.versions import (
+    History,
+    apply_to_history,
+    begin_with,
+    empty_history,
+    re_create,
+)
 from openmirror.spark.converting import converted
 from openmirror.spark.pieces import Piece, pieces
 from openmirror.stores.local.store import LocalStore
@@ -39,13 +47,9 @@ from openmirror.table.control import BatchKind, Truncated
 from openmirror.table.layout import StorePath
 from openmirror.table.log import TableLog
 from openmirror.table.phases import Phases
-from tests.conformance.interpreter import (
-    open_parquet,
-    parquet_rows,
-    row_in,
-    table_in,
-    without_marked,
-)
+from tests.conformance.interpreter import open_parquet, parquet_rows
+from tests.conformance.pasts import history_in
+from tests.conformance.row_types import row_in, table_in, without_marked
 from tests.harness.paper import PaperEngine
 
 
@@ -84,9 +88,14 @@ class ReferenceEngine(PaperEngine):
         self._logs = LogReplay(store)
         self._converter = FileConverter(store)
         self._tables: dict[str, Table] = {}
+        self._versions: dict[tuple[str, int], Table] = {}
+        """Tables as they were at versions of their logs."""
+        self._histories: dict[str, History] = {}
 
     def rows(self, log: TableLog) -> list[dict[str, Any]]:
         """The rows of a table that has columns."""
+        if log.table_id in self._histories:
+            return self._histories[log.table_id].rows
         return self._tables[log.table_id].rows
 
     def _read(self, batch: Batch) -> Prepared | BadFile:
@@ -99,6 +108,8 @@ class ReferenceEngine(PaperEngine):
                 if isinstance(read, BadFile):
                     return read
                 files.append(read)
+        if batch.is_of_history:
+            return self._read_for_history(batch, files, parts.truncated, parts.checksums)
         if any(change.absent for file in files for change in file.changes):
             now = self._before(batch)
             for file, read in zip(batch.files, files, strict=True):
@@ -139,11 +150,57 @@ class ReferenceEngine(PaperEngine):
         result = super().commit(batch, prepared, transaction, batch_record)
         after = self._log(batch.table)
         if after is not None and (before is None or before.version < after.version):
+            if batch.is_of_history:
+                now_passed = self._passed(batch, prepared.files, before)
+                self._histories[after.table_id] = now_passed
+                return result
             now = self._as_before(batch, before)
             for file in prepared.files:
                 apply_file(now, file, batch.decided_at)
             self._tables[after.table_id] = now
+            self._versions[after.table_id, after.version] = now
         return result
+
+    def _read_for_history(
+        self,
+        batch: Batch,
+        files: list[ChangeFile],
+        truncated: Truncated | None,
+        checksums: Mapping[Sequence, Checksum],
+    ) -> Prepared | BadFile:
+        now = self._history_before(batch, self._log(batch.table))
+        for file, read in zip(batch.files, files, strict=True):
+            try:
+                apply_to_history(now, read, file.sequence)
+            except NoRowToUpdate as error:
+                return BadFile(file.name, Broken(Code.NO_ROW_TO_UPDATE, str(error)))
+        return _Read(files, truncated, checksums)
+
+    def _history_before(self, batch: Batch, log: TableLog | None) -> History:
+        """The history that a batch is applied to, in the types that it has after it."""
+        known = self._histories.get(log.table_id) if log else None
+        incarnation, frozen = batch.epoch.incarnation, batch.frozen
+        rules = TableMetadata(key_columns=frozen.key_columns, version_column=frozen.version_column)
+        now = known or empty_history((), None, incarnation)
+        if known is not None and batch.kind is BatchKind.REPLACE and batch.begins is None:
+            now = history_in(known, batch.union.schema, rules, known.incarnation)
+            table = empty_table(frozen.key_columns, frozen.version_column)
+            re_create(now, incarnation, table, batch.decided_at)
+        return history_in(now, batch.union.schema, rules, incarnation)
+
+    def _passed(self, batch: Batch, files: list[ChangeFile], log: TableLog | None) -> History:
+        now = self._history_before(batch, log)
+        if begins := batch.begins:
+            current = self._log(begins.table)
+            assert current is not None
+            rows = self._versions[current.table_id, begins.version]
+            live = without_marked(rows) if begins.is_soft else rows
+            frozen, schema = batch.frozen, batch.union.schema
+            table = table_in(live, schema, frozen.key_columns, frozen.version_column)
+            begin_with(now, batch.epoch.incarnation, table, begins.position, batch.decided_at)
+        for file, read in zip(batch.files, files, strict=True):
+            apply_to_history(now, read, file.sequence, batch.decided_at)
+        return now
 
     def _before(self, batch: Batch) -> Table:
         return self._as_before(batch, self._log(batch.table))

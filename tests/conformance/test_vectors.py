@@ -23,7 +23,7 @@ from openmirror.plan import plan
 from openmirror.plan.decisions import Wait, WaitKind
 from openmirror.ports import Entry, TableEngine, no_steps
 from openmirror.progress.union import discard
-from openmirror.protocol.names import TableFolder, TablePath, table_name
+from openmirror.protocol.names import TableFolder, name_of
 from openmirror.protocol.naming_scheme import Through
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType
@@ -44,7 +44,7 @@ from tests.conformance.interpreter import Interpreter
 from tests.conformance.reference_engine import ReferenceEngine
 from tests.conformance.states import state_of
 from tests.conformance.streams import STREAMS
-from tests.conformance.vectors import CASES, HERE, Case, Outcome, check, encoded
+from tests.conformance.vectors import CASES, HERE, Case, Expected, Outcome, check, encoded
 from tests.vectors.build import build
 from tests.zone import NO_WAITS, Mirror, Zone, read_delta
 
@@ -56,6 +56,10 @@ PROTOCOL = Path(__file__).parent.parent.parent / "docs" / "PROTOCOL.md"
 
 def _mirror(case: Case) -> str:
     return case.name.replace("/", "-")
+
+
+def _of(case: Case, table: Expected) -> TableFolder:
+    return replace(table.folder, mirror=_mirror(case))
 
 
 # --- The plain interpreter ------------------------------------------------------------------------
@@ -123,7 +127,7 @@ class Drained:
             path.write_bytes(settings)
         step.publish(self._root / layout.landing_zone(_mirror(case)))
         for asked in step.asked:
-            folder = TableFolder(_mirror(case), TablePath.parse(asked["folder"]))
+            folder = TableFolder.of_key(_mirror(case), asked["folder"])
             _ASKING[asked["verb"]](self.ports, folder, asked)
 
     def tables(self, case: Case) -> set[Path]:
@@ -133,7 +137,7 @@ class Drained:
 
     def path(self, folder: TableFolder) -> Path:
         document = Documents(self.ports.store).mirror(folder.mirror).value
-        name = table_name(folder.path, document.default_schema)
+        name = name_of(folder, document.default_schema)
         return self._root / layout.delta_table(folder.mirror, name)
 
     def outcome(self, folder: TableFolder, rows_of: RowsOf) -> Outcome:
@@ -150,7 +154,7 @@ class Drained:
         if isinstance(observed.log, TableLog) and observed.folder in observed.log.owners:
             columns = observed.log.schema.columns
             found = rows_of(self.path(folder), observed.log) if columns else []
-            rows = [encoded(row, columns) for row in found]
+            rows = [encoded(row, columns, observed.incarnation) for row in found]
         codes = (warning.code for warning in status.warnings)
         warnings = tuple(sorted({code for code in codes if isinstance(code, Code)}))
         state = "dropped" if is_dropped(observed) else state_of(decision)
@@ -158,7 +162,7 @@ class Drained:
 
     def check(self, case: Case, rows_of: RowsOf) -> None:
         """Compare everything that a vector says."""
-        expected = {TableFolder(_mirror(case), table.folder): table for table in case.expected}
+        expected = {_of(case, table): table for table in case.expected}
         assert discover(self.ports.store, _mirror(case)) == sorted(expected)
         made = {self.path(folder) for folder, table in expected.items() if table.columns}
         assert self.tables(case) == made
@@ -282,7 +286,7 @@ class InSpark:
     def check(self, case: Case) -> None:
         self._drained.check(case, lambda path, log: self._rows(path))
         for table in case.expected:
-            path = self._drained.path(TableFolder(_mirror(case), table.folder))
+            path = self._drained.path(_of(case, table))
             if table.columns and not _is_for_spark_alone(path):
                 assert _columns_for_deltalake(path) == list(table.columns)
 

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from openmirror.protocol.lineage import DECIDED_AT
-from openmirror.protocol.names import TablePath
+from openmirror.protocol.names import TableFolder
 from openmirror.protocol.rows import DELETED_AT
 from openmirror.protocol.schema import Column, ColumnType
+from openmirror.protocol.versions import VALID_FROM, VALID_TO
 from tests.vectors.run import bag, publish
 
+_TIMES_OF_DECISIONS = (DELETED_AT, DECIDED_AT, VALID_FROM, VALID_TO)
 HERE = Path(__file__).parent.parent / "vectors"
 _EXACT = 2**53 - 1
 DECIDED = "decided"
@@ -26,7 +28,8 @@ DECIDED = "decided"
 class Expected:
     """What must come of one landing folder."""
 
-    folder: TablePath
+    folder: TableFolder
+    """In no mirror yet."""
     table: str
     columns: tuple[Column, ...]
     rows: list[list[Any]]
@@ -38,7 +41,7 @@ class Expected:
     def read(cls, document: Mapping[str, Any]) -> Expected:
         columns = tuple(Column(name, ColumnType(kind)) for name, kind in document["columns"])
         return cls(
-            folder=TablePath.parse(document["folder"]),
+            folder=TableFolder.of_key("", document["folder"]),
             table=document["table"],
             columns=columns,
             rows=document["rows"],
@@ -151,10 +154,19 @@ def check(expected: Expected, outcome: Outcome) -> None:
     assert outcome.warnings == expected.warnings
 
 
-def encoded(row: Mapping[str, Any], columns: Iterable[Column]) -> list[Any]:
-    """A row as a vector writes it; columns are found by the table's own spelling."""
+def encoded(
+    row: Mapping[str, Any], columns: Iterable[Column], incarnation: str | None = None
+) -> list[Any]:
+    """A row as a vector writes it; columns are found by the table's own spelling.
+
+    `incarnation` is the folder's present one, by which a history calls it.
+    """
     return [
-        DECIDED if _is_of_this_run(column.name, value) else _encoded(value, column.type)
+        DECIDED
+        if _is_of_this_run(column.name, value)
+        else _which(value, incarnation)
+        if column.name in _INCARNATIONS
+        else _encoded(value, column.type)
         for column in columns
         for value in [row[column.name]]
     ]
@@ -162,9 +174,16 @@ def encoded(row: Mapping[str, Any], columns: Iterable[Column]) -> list[Any]:
 
 def _is_of_this_run(name: str, value: Any) -> bool:
     """Whether it is the time at which a batch was decided: publishers' times are older."""
-    if name not in (DELETED_AT, DECIDED_AT) or not isinstance(value, date):
+    if name not in _TIMES_OF_DECISIONS or not isinstance(value, date):
         return False
     return as_moment(value) > datetime.now(UTC) - timedelta(days=1)
+
+
+_INCARNATIONS = ("_incarnation", "_closed_incarnation")
+
+
+def _which(value: Any, incarnation: str | None) -> str | None:
+    return None if value is None else "this" if value == incarnation else "former"
 
 
 def _encoded(value: Any, kind: ColumnType) -> Any:

@@ -72,17 +72,21 @@ class History:
 
         All of it is decided at `DECIDED`.
         """
+        files = self.grown()
+        return interpret(files, self.key_columns, self.version_column, soft, DECIDED, lineage)
+
+    def grown(self) -> list[ChangeFile]:
+        """The files with values as the table has them once its columns have grown."""
         times = {
             fold_case(field.name)
             for file in self.files
             for field in file.schema
             if pa.types.is_timestamp(field.type)
         }
-        files = [
+        return [
             replace(file, changes=[_grown(change, times) for change in file.changes])
             for file in self.changes
         ]
-        return interpret(files, self.key_columns, self.version_column, soft, DECIDED, lineage)
 
     def expected_rows(
         self, soft: SoftDeletes | None = None, lineage: Lineage = Lineage.NONE

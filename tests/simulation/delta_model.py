@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from random import Random
 from typing import NamedTuple
 
+from openmirror.errors import ConditionFailed
 from openmirror.plan import Batch
 from openmirror.plan.maintenance_steps import MaintenanceStep, TableFiles, Vacuum
 from openmirror.plan.soft_deletes import MARKS
@@ -84,6 +85,8 @@ class Log:
     """Those of ours."""
     marks: bool = False
     """Whether a row may be marked as deleted."""
+    at: dict[int, list[Row]] = field(default_factory=dict)
+    """Its rows at each version that changed them."""
 
     @property
     def live(self) -> list[AppId]:
@@ -211,6 +214,12 @@ class ModelDelta:
         may_create = replaces and batch.may_create
         rows = prepared.rows
         self._before(batch, transaction)
+        if begins := batch.begins:
+            self.stall("current", begins.table)
+            current = self.log_at(begins.table)
+            if current is None or current.table_id != begins.table_id:
+                raise ConditionFailed(begins.table)
+            rows = current.at[max(v for v in current.at if v <= begins.version)]
         result = self._transact(
             batch.table,
             transaction,
@@ -364,6 +373,7 @@ class ModelDelta:
         log.transactions[app] = version
         log.touched.append((app, replaces))
         log.version += 1
+        log.at[log.version] = log.rows
         log.batch_record = batch_record or log.batch_record
         log.seen = None
         self._check(log)

@@ -28,8 +28,8 @@ class Publisher:
         self._rng = rng
         self._contents = 0
         self.clock: Clock = lambda: datetime(2026, 1, 1, tzinfo=UTC)
-        self.keyed = False
-        """Whether its tables have a key column."""
+        self.has_keys = False
+        """Whether it declares key columns: else deletes are not soft, and there is no history."""
         self.ahead = 0.0
         """How often a file's time lies in the future."""
         self._bin: list[tuple[Incarnation, int]] = []
@@ -49,6 +49,12 @@ class Publisher:
     def in_folder(self) -> list[int]:
         return [self.number_of(name) for name in self._files(LANDING)]
 
+    @property
+    def in_archive(self) -> list[int]:
+        archive = layout.archive_folder(FOLDER)
+        there = self._store.incarnation(archive) is not None
+        return [self.number_of(name) for name in self._files(archive)] if there else []
+
     def _files(self, folder: StorePath) -> list[str]:
         """Change files there, by their names from the folder on."""
         names = (e.name for e in self._store.list_folder(folder).entries if not e.is_folder)
@@ -63,7 +69,7 @@ class Publisher:
         assert self.incarnation is not None
         self.truth[self.incarnation] = {}
         self._newest = self.incarnation
-        if self.keyed:
+        if self.has_keys:
             path = layout.join(LANDING, METADATA_FILE)
             self._store.put(path, b'{"keyColumns": ["v"]}', self.clock())
 

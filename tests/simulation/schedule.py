@@ -30,7 +30,7 @@ from openmirror.plan.overwrites import accepted
 from openmirror.ports import ABSENT, BadFile, Entry, Prepared, Step
 from openmirror.progress.tables import AttemptFailed, TableMaintained, TablePaused
 from openmirror.progress.union import ProgressEvent
-from openmirror.protocol.names import Incarnation
+from openmirror.protocol.names import Incarnation, TableFolder
 from openmirror.protocol.naming_scheme import NamingScheme
 from openmirror.protocol.rules import Code
 from openmirror.protocol.schema import Column, ColumnType, TableSchema
@@ -45,7 +45,7 @@ from openmirror.reconcile.reading_ahead import ReadingAhead
 from openmirror.reconcile.root_ports import RootPorts
 from openmirror.stores.memory.files import MemoryStore
 from openmirror.table import layout
-from openmirror.table.control import Applied, RequestKind
+from openmirror.table.control import Applied, BeginReason, RequestKind
 from openmirror.table.layout import StorePath
 from openmirror.table.ledger import effective
 from openmirror.table.log import Epoch
@@ -64,6 +64,8 @@ from tests.simulation.ledgers import PARTITIONS, LedgerPublisher, of_a_ledger
 from tests.simulation.publishing import FOLDER, LANDING, Publisher
 
 TABLE = StorePath("lake/m/Tables/dbo/T")
+HISTORY = FOLDER.history
+HISTORY_TABLE = StorePath("lake/m/Tables/dbo/T__history")
 SCHEMA = TableSchema((Column("v", ColumnType("integer")),))
 DROPPED = "lake/m/_openmirror/dropped/"
 
@@ -163,6 +165,8 @@ class Schedule:
         self.delta.now = lambda: self.now
         naming = (chosen or {}).get("naming", NamingScheme())
         self.publisher = _publisher(self.store, rng, naming)
+        self.keeps_history = False
+        """Whether the folder feeds a history as well, whose policy comes and goes."""
         self.errors: list[str] = []
         self.counts: dict[str, int] = {}
         self.still: object = None
@@ -239,7 +243,8 @@ class Schedule:
             setattr(self, name, value)
         self.inspector.is_text = self.text
         self.publisher.ahead, self.publisher.clock = self.ahead, lambda: self.now
-        self.publisher.keyed = self.marking
+        self.publisher.has_keys = self.marking or self.keeps_history
+        self.turning = Random(f"history {seed}")
         if isinstance(self.publisher, LedgerPublisher):
             self.publisher.late, self.publisher.slow = self.late, self.slow
 
@@ -302,8 +307,11 @@ class Schedule:
         log = self.delta.log_at(TABLE)
         folders = [LANDING, layout.archive_folder(FOLDER)]
         there = [folder for folder in folders if self.store.incarnation(folder)]
+        past = self.delta.log_at(HISTORY_TABLE)
         return (
             self.etag(layout.control_document(FOLDER)),
+            self.etag(layout.control_document(HISTORY)),
+            past and (past.identity, past.version),
             log and (log.identity, log.version),
             [self.etags(at) for at in there],
         )
@@ -337,7 +345,10 @@ class Schedule:
         everybody = len(self.rested) == len(self.actors)
         return everybody and self.state() == self.still
 
-    def runner(self) -> None:
+    def historian(self) -> None:
+        self.runner(HISTORY)
+
+    def runner(self, folder: TableFolder = FOLDER) -> None:
         ahead = self.engine_ahead() if self.reading_ahead else None
         while True:
             before = self.state()
@@ -345,7 +356,7 @@ class Schedule:
             limits = replace(self.limits, batch_files=self.rng.choice([1, 2, 3]))
             ports = replace(self.ports, limits=limits)
             try:
-                done = reconciliation.reconcile(ports, ahead or self.delta, FOLDER)
+                done = reconciliation.reconcile(ports, ahead or self.delta, folder)
             except ConditionFailed:
                 self.count("never stood still")
                 continue
@@ -389,6 +400,8 @@ class Schedule:
             self.unchecked[self.name] = self.step
             try:
                 clean.clean_table(self.ports, FOLDER)
+                if self.keeps_history:
+                    clean.clean_table(self.ports, HISTORY)
             except ConditionFailed:
                 self.count("never stood still")
                 continue
@@ -425,16 +438,27 @@ class Schedule:
         if self.throughs.random() < self.stopping:
             applied = observe(self.ports, FOLDER).observed.applied
             through = Sequence(self.throughs.randint(1, max(1, applied)))
-        requests.reseed(self.ports, FOLDER, _OPERATOR, through)
+        requests.reseed(self.ports, self.either, _OPERATOR, through)
+
+    @property
+    def either(self) -> TableFolder:
+        return HISTORY if self.keeps_history and self.turning.random() < 0.5 else FOLDER
+
+    def turn(self, *, on: bool) -> None:
+        """Somebody writes mirroring.json: the table is to have a history, or none."""
+        text = json.dumps({"openmirror": {"history": "scd2" if on else "none"}})
+        self.store.write(layout.mirror_settings(FOLDER.mirror), text.encode())
+        if self.emit:
+            self.emit(f"{self.step:5} history: {on}")
 
     def retry(self) -> None:
-        requests.retry(self.ports, FOLDER, _OPERATOR)
+        requests.retry(self.ports, self.either, _OPERATOR)
 
     def pause(self) -> None:
-        requests.hold(self.ports, FOLDER, _OPERATOR)
+        requests.hold(self.ports, self.either, _OPERATOR)
 
     def resume(self) -> None:
-        requests.resume(self.ports, FOLDER, _OPERATOR)
+        requests.resume(self.ports, self.either, _OPERATOR)
 
     def accept(self) -> None:
         problem = observe(self.ports, FOLDER).observed.control.problem
@@ -487,6 +511,9 @@ class Schedule:
             self.delta.takes_out = lambda: files.random() < 0.2
             self.change_bounds()
             bodies += [self.maintainer] * 2
+        if self.keeps_history:
+            self.turn(on=self.turning.random() < 0.7)
+            bodies += [self.historian] * 2
         self.bodies = bodies
         self.actors = [self.actor(body, at) for at, body in enumerate(bodies)]
         weights = [rng.choice([1, 3, 10]) for _ in bodies]
@@ -499,6 +526,8 @@ class Schedule:
                 weights = [rng.choice([0, 1, 3, 10]) for _ in bodies]
             if self.kills and rng.random() < self.kills:
                 self.kill(rng.randrange(len(bodies)), bodies)
+            if self.keeps_history and self.turning.random() < 0.003:
+                self.turn(on=self.turning.random() < 0.7)
             self.pass_time()
             if self.losing and rng.random() < self.losing:
                 self.lose()
@@ -590,6 +619,7 @@ class Schedule:
             elif what in ("overwrite", "change"):
                 publisher.overwrite(rows, applied=what == "change")
             elif what == "empty":
+                self.purged |= {(publisher.incarnation, n) for n in publisher.in_archive}
                 publisher.empty_archive()
             elif what == "reuse":
                 publisher.reuse()
@@ -628,6 +658,8 @@ class Schedule:
         self.maintaining = False
         if publisher.incarnation is None:
             publisher.create()
+        if self.keeps_history:
+            self.turn(on=True)
         publisher.finish()
         publisher.write()
         publisher.finish()
@@ -649,14 +681,28 @@ class Schedule:
         observed = observe(self.ports, FOLDER).observed
         self.final = self.plan(observed, self.limits, self.now)
         self.check_end(observed, self.final)
+        if self.keeps_history and not self.errors:
+            observed = observe(self.ports, HISTORY).observed
+            begun = observed.control.begun
+            self.count(f"began: {begun.why.value if begun else None}")
+            if begun and begun.why is BeginReason.LOST:
+                self.is_wrong("a history is lost that nobody took away")
+            if begun and begun.why is BeginReason.GAP and not self.purged:
+                self.is_wrong("a history misses files where none was purged")
+            self.check_end(observed, self.plan(observed, self.limits, self.now))
+
+    @property
+    def folders(self) -> tuple[TableFolder, ...]:
+        return (FOLDER, HISTORY) if self.keeps_history else (FOLDER,)
 
     def let_go_on(self, operator: requests.Operator) -> None:
         """End what only a person ends: a hold, and failures that a runner may write down late."""
-        control = observe(self.ports, FOLDER).observed.control
-        if control.hold:
-            requests.resume(self.ports, FOLDER, operator)
-        if control.problem and control.problem.code is Code.APPLY_FAILED:
-            requests.retry(self.ports, FOLDER, operator)
+        for folder in self.folders:
+            control = observe(self.ports, folder).observed.control
+            if control.hold:
+                requests.resume(self.ports, folder, operator)
+            if control.problem and control.problem.code is Code.APPLY_FAILED:
+                requests.retry(self.ports, folder, operator)
 
     def waits_out(self) -> bool:
         """Whether a quiet period was what everybody rested for: then it is over."""
@@ -675,12 +721,14 @@ class Schedule:
     waited_out = 0
 
     def is_stopped(self) -> bool:
-        control = observe(self.ports, FOLDER).observed.control
-        failed = control.problem and control.problem.code is Code.APPLY_FAILED
-        return bool(control.hold or failed)
+        controls = [observe(self.ports, folder).observed.control for folder in self.folders]
+        return any(
+            control.hold or (control.problem and control.problem.code is Code.APPLY_FAILED)
+            for control in controls
+        )
 
     def check_end(self, observed: ObservedState, final: Decision) -> None:
-        log = self.delta.log_at(TABLE)
+        log = self.delta.log_at(observed.table)
         rows = log.rows if log else []
         incarnation = self.publisher.incarnation
         truth = self.publisher.truth[incarnation or ""]
@@ -755,8 +803,9 @@ class Schedule:
 
     def landed(self, epoch: Epoch, rows: list[Row]) -> None:
         """Whatever lands, nothing of an epoch before it was decided later."""
-        control = Documents(self.store).table(FOLDER).value
-        self.check_order(epoch, rows, control.applied)
+        control = Documents(self.store).table(epoch.folder).value
+        if not epoch.folder.is_history:
+            self.check_order(epoch, rows, control.applied)
         if self.lost:
             return  # nobody knows any more what was decided
         decided = control.decided
@@ -860,6 +909,19 @@ OF_SOFT_DELETES: dict[str, Any] = {"marking": True, "failing": 0.01, "kills": 0.
 def run_soft(seed: int) -> Outcome:
     """Run one schedule of a table whose deletes are soft, now and then."""
     return run(seed, chosen=OF_SOFT_DELETES)
+
+
+OF_HISTORY: dict[str, Any] = {
+    "keeps_history": True,
+    "rewriting": 0.0,
+    "habits": dict.fromkeys(("overwrite", "change", "reuse"), 0)
+    | {"write": 70, "delete": 3, "re-create": 5, "empty": 3},
+}
+
+
+def run_with_history(seed: int) -> Outcome:
+    """Run one schedule of a folder that feeds a history as well."""
+    return run(seed, 2000, chosen=OF_HISTORY)
 
 
 def run_ledger(seed: int) -> Outcome:

@@ -28,6 +28,7 @@ from tests.simulation.schedule import (
     run_reading_ahead,
     run_rebuilt,
     run_soft,
+    run_with_history,
 )
 
 DEFAULT_SCHEDULES = 40
@@ -36,6 +37,7 @@ MAINTAINED_SCHEDULES = 6
 AHEAD_SCHEDULES = 16
 REBUILT_SCHEDULES = 24
 SOFT_SCHEDULES = 10
+HISTORY_SCHEDULES = 6
 PURGES_A_LEDGERS_ENTRY = 43
 LOSES_A_DOCUMENT = 25
 """Enough to show every event: what notices each mutation stands in NOTICED_BY, and the soak runs as
@@ -124,6 +126,14 @@ def test_no_schedule_takes_marked_rows_for_live_ones() -> None:
     assert events["soft deletes"]
 
 
+def test_every_schedule_of_a_folder_that_feeds_a_history_gives_both_tables() -> None:
+    outcomes = one_by_one(range(HISTORY_SCHEDULES), run_with_history)
+    assert not [outcome for outcome in outcomes if outcome.wrong]
+    events = sum((Counter(outcome.counts) for outcome in outcomes), Counter[str]())
+    assert events["began: None"], "some history follows its files from the first on"
+    assert events["began: turned-on"], "some history begins from now"
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(0)
 def test_many_more_schedules_give_the_table_that_was_published() -> None:
@@ -134,6 +144,8 @@ def test_many_more_schedules_give_the_table_that_was_published() -> None:
     assert_all_right(range(of_ledgers, of_ledgers + count // 3), run_ledger, side_by_side)
     assert_all_right(range(first, first + count // 3), run_reading_ahead, side_by_side)
     assert_all_right(range(first, first + count // 10), run_soft, side_by_side)
+    with_history = side_by_side(range(first, first + count // 3), run_with_history)
+    assert not [outcome for outcome in with_history if outcome.wrong]
 
 
 MOST_SEEDS = 700

@@ -64,6 +64,7 @@ def test_operations_names_no_code_that_does_not_exist() -> None:
     section = section.replace(streams, "")
     named = re.findall(r"^\| `([A-Z]\w+)`", section, re.MULTILINE)
     words = {"Held", "Dropped", "Requested", "Retrying", "Skipped", "MaintenanceBehind"}
+    words |= {"HistoryStopped", "HistoryBegunAnew"}
     assert set(named) - words == {code.value for code in Code}
 
 

@@ -190,7 +190,8 @@ def test_waits_of_a_table_win_over_those_of_the_run() -> None:
 
 DURATION = "a number of seconds, or one with a unit: 30, 30s, 10m, 2h, 7d"
 SWITCHES = (
-    "insert, delete, deletedAt, purgeAfter, lineage, typeChange, zonelessTimestamps, binaryText, "
+    "insert, delete, deletedAt, purgeAfter, lineage, history, typeChange, zonelessTimestamps, "
+    "binaryText, "
     "fractions, wholeFloats, overwrittenFiles, deletionVectors, clustering, dropGrace, "
     "quietPeriod, maintenance, maintenanceBounds, shortRetention"
 )
@@ -202,6 +203,7 @@ MIRRORS = f"{SWITCHES}, streams, tables"
     [
         ({"typeChange": "x"}, "typeChange is \"x\", but must be 'rewrite', 'feature' or 'stop'"),
         ({"insert": 4}, "insert is 4, but must be 'as-is' or 'upsert'"),
+        ({"history": True}, "history is true, but must be 'none' or 'scd2'"),
         ({"delete": True}, "delete is true, but must be 'hard' or 'soft'"),
         ({"deletedAt": ["at"]}, 'deletedAt is ["at"], but must be text in quotes'),
         ({"purgeAfter": "59m"}, 'purgeAfter is "59m", but must be at least 1h'),
@@ -275,8 +277,8 @@ MIRRORS = f"{SWITCHES}, streams, tables"
         ({"tables": {"a.b": {}, "A.B": {}}}, "must be table names that differ by more than"),
         ({"tables": {"a.b": 1}}, 'tables["a.b"] is 1, but must be an object: {…}'),
         (
-            {"tables": {"a.b": {"history": "scd2"}}},
-            f'tables["a.b"].history is no setting; there are {SWITCHES}, '
+            {"tables": {"a.b": {"past": "kept"}}},
+            f'tables["a.b"].past is no setting; there are {SWITCHES}, '
             "enableDeltaChangeDataFeed, retentionInDays",
         ),
     ],

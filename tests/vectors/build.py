@@ -15,6 +15,7 @@ from tests.vectors import stream_words
 from tests.vectors.catalogue import (
     columns,
     extensions,
+    histories,
     lineage,
     metadata,
     naming,
@@ -54,6 +55,7 @@ CASES: list[Vector] = [
         rows,
         version_columns,
         extensions,
+        histories,
         soft_deletes,
         lineage,
         schema,

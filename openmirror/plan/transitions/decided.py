@@ -11,6 +11,7 @@ from openmirror.protocol.rules import Code
 from openmirror.protocol.sequence import START, Position
 from openmirror.table.control import (
     BatchKind,
+    Begun,
     ControlDocument,
     DecidedBatch,
     FrozenOptions,
@@ -29,11 +30,16 @@ def decide(
     applied: Position,
     reread_through: Position = START,
     truncated: Truncated | None = None,
+    begun: Begun | None = None,
+    *,
+    with_history: bool = False,
 ) -> ControlDocument:
     """The document once `batch` is decided; `applied` is the live position that it extends.
 
     `frozen` None leaves the frozen options as they are. Up to `reread_through` files of a ledger
     are read that were applied before. `truncated` is the first time in the batch that lost digits.
+    `begun` is of a history's first batch, where that has the rows of its current table;
+    `with_history` of an incarnation's first: whether the table's history reads the same files.
 
     Batches that were cut and never applied are void and forgotten here: an extend drops those
     above the live position, a replace drops all (ARCHITECTURE §4).
@@ -46,6 +52,7 @@ def decide(
         reseeding_until=_reseeding_until(record, batch, applied, reread_through),
         truncated=truncated if batch.kind is BatchKind.REPLACE else record.truncated or truncated,
         partitions={} if batch.kind is BatchKind.REPLACE else record.partitions,
+        with_history=with_history if record.frozen is None else record.with_history,
     )
     return replace(
         with_record(control, record),
@@ -55,6 +62,7 @@ def decide(
         request=_left_open(control.request, batch.kind),
         problem=_further_on(control.problem, batch),
         missing_since=None,
+        begun=begun if batch.kind is BatchKind.REPLACE else control.begun,
     )
 
 

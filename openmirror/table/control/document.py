@@ -74,6 +74,28 @@ class Dropped:
     at: datetime
 
 
+class BeginReason(StrEnum):
+    """Why a history began with the rows of its current table."""
+
+    TURNED_ON = "turned-on"
+    """Its policy was set while the table had data."""
+    LOST = "lost"
+    """Its Delta table was gone."""
+    GAP = "gap"
+    """Files that it still needed were gone, which the current table had applied."""
+    ASKED = "asked"
+    """An operator asked for a reseed."""
+
+
+@dataclass(frozen=True)
+class Begun:
+    """When a history last began with the rows of its current table."""
+
+    at: datetime
+    position: Position
+    why: BeginReason
+
+
 @dataclass(frozen=True)
 class FirstSeen:
     """When a content was first seen of a file whose own time lies in the future."""
@@ -145,6 +167,9 @@ class ControlDocument:
     """None until the table's files were surveyed."""
     hard_deletes: Act | None = None
     """An operator allowed that the rows go which are marked as deleted, until they are gone."""
+
+    begun: Begun | None = None
+    """Of a history alone; None where it follows its folder from the first file on."""
 
     def record_of(self, incarnation: Incarnation) -> IncarnationRecord:
         """What is known of this incarnation: nothing yet for a new one."""

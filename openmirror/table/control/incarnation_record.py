@@ -109,6 +109,8 @@ class IncarnationRecord:
     truncated: Truncated | None = None
     stops_after: StopAfter | None = None
     """Until the table has come there and is held, or somebody has it go on."""
+    with_history: bool = False
+    """Whether its table had a history from its first file on: that one has every version then."""
 
     @property
     def archived_through(self) -> int:

@@ -1,0 +1,99 @@
+"""Whether a history begins with the rows of its current table, or follows its folder's files.
+
+A history follows the files wherever it can: from the first one on, where its policy was set before
+that was applied. Else it begins from now: with the current table's rows at a position that the log
+itself has, and goes on behind it (PROTOCOL §5.9).
+"""
+
+from __future__ import annotations
+
+from openmirror.plan.decisions import Beginning
+from openmirror.plan.history import names_of_ours
+from openmirror.plan.observed import ObservedState
+from openmirror.plan.soft_deletes import marks
+from openmirror.protocol.sequence import START, Position, Sequence
+from openmirror.table.control import BeginReason, RequestKind
+from openmirror.table.log import Epoch, TableLog
+
+
+def beginning_of(observed: ObservedState) -> Beginning | None:
+    """What a history that is to be made, or made anew, begins with; None: with its files."""
+    log, position = _current_log(observed), current_position(observed)
+    if log is None or position == START:
+        return None
+    why = _why(observed)
+    if why is BeginReason.TURNED_ON and _can_follow(observed, position):
+        return None
+    return Beginning(
+        table=log.path,
+        table_id=log.table_id,
+        version=log.version,
+        position=position,
+        is_soft=marks(log),
+        ours=names_of_ours(log),
+        why=why,
+    )
+
+
+def is_cut_off(observed: ObservedState) -> bool:
+    """Whether a history cannot go on from what it has, whatever was decided.
+
+    It is lost, or it needs files that are gone, which its current table has applied.
+    """
+    if not observed.folder.is_history:
+        return False
+    if observed.live is None:
+        return _is_lost(observed)
+    through = current_position(observed)
+    return _first_missing(observed, observed.applied, through) is not None
+
+
+def current_position(observed: ObservedState) -> Position:
+    """How far the current table beside a history has applied this incarnation of the folder."""
+    log = _current_log(observed)
+    if log is None or log.live is None:
+        return START
+    epoch, position = log.live
+    ours = (observed.folder.current, observed.incarnation)
+    return position if (epoch.folder, epoch.incarnation) == ours else START
+
+
+def _current_log(observed: ObservedState) -> TableLog | None:
+    log = observed.current.log if observed.current else None
+    return log if isinstance(log, TableLog) else None
+
+
+def _why(observed: ObservedState) -> BeginReason:
+    if observed.control.asks_for(RequestKind.RESEED):
+        return BeginReason.ASKED
+    if observed.live is not None:
+        return BeginReason.GAP
+    return BeginReason.LOST if _is_lost(observed) else BeginReason.TURNED_ON
+
+
+def _is_lost(observed: ObservedState) -> bool:
+    known = observed.control.applied
+    epoch = Epoch.parse(known.app_id) if known else None
+    was_there = epoch is not None and epoch.incarnation == observed.incarnation
+    return observed.log is None and was_there
+
+
+def _can_follow(observed: ObservedState, through: Position) -> bool:
+    """Whether its policy was set before the first file was applied, and all files are there."""
+    if observed.current is None or observed.incarnation is None:
+        return False
+    follows = observed.current.control.record_of(observed.incarnation).with_history
+    return follows and _first_missing(observed, START, through) is None
+
+
+def _first_missing(observed: ObservedState, after: Position, through: Position) -> Sequence | None:
+    """The first number between two positions that is neither there nor skipped."""
+    sequence = Sequence(after + 1)
+    while sequence <= through:
+        if sequence not in observed.files:
+            skip = observed.record.skipped(sequence, None) if observed.record else None
+            if skip is None:
+                return sequence
+            sequence = skip.last
+        sequence = Sequence(sequence + 1)
+    return None
