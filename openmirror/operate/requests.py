@@ -218,7 +218,8 @@ def _had(observed: ObservedState, sequence: Sequence) -> None:
     if sequence > applied:
         where = f"it is applied up to {applied}" if applied else "nothing of its folder is applied"
         raise WrongRequest(
-            f"{observed.name} was never as it is after {file_stem(sequence)}: {where}"
+            f"{observed.name} was never as it is after {file_stem(sequence)}: {where}. Name a file "
+            "that was applied; `openmirror history` has the numbers of each commit"
         )
 
 
