@@ -109,7 +109,7 @@ class SoftDeletes:
     and wherever a delete has no value in that column."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Table:
     """A table as the protocol defines it: columns in order of appearance, and a bag of rows."""
 
@@ -146,7 +146,14 @@ def empty_table(
     """A table before its first change file."""
     keys = tuple(fold_case(name) for name in key_columns)
     version = fold_case(version_column) if version_column else None
-    return Table(keys, [], {}, version, soft if keys else None, lineage)
+    return Table(
+        key_columns=keys,
+        columns=[],
+        _rows={},
+        version_column=version,
+        soft=soft if keys else None,
+        lineage=lineage,
+    )
 
 
 def interpret(

@@ -50,7 +50,7 @@ class Traced(World):
         return log
 
 
-def test_the_log_says_whose_the_columns_are_and_is_told_once() -> None:
+def test_the_log_says_whose_the_columns_are_by_one_commit() -> None:
     world = Traced()
     world.batch()
     assert (world.log.properties, set(LINEAGE) & set(world.log.schema.names)) == ({}, set())
